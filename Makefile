@@ -1,0 +1,39 @@
+# The commands a newcomer needs. Each says what it does with `make help`.
+
+PYTHON := .venv/bin/python
+RUN := .venv/bin/
+
+.PHONY: help setup dev test check generate bench lock
+
+help: ## list these commands
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: ## install the locked Python packages and the API reference viewer
+	uv venv --quiet --allow-existing .venv
+	uv pip sync --quiet --python .venv --require-hashes requirements.lock
+	uv pip install --quiet --python .venv --no-deps --editable .
+	npm ci --prefix web --ignore-scripts --no-audit --no-fund --loglevel=error
+
+dev: ## start every engine and the API; Ctrl-C stops them
+	$(RUN)steadctl dev up
+
+test: ## run the tests on real engines
+	$(RUN)pytest --numprocesses=2 --dist=worksteal
+
+check: ## lint, types, architecture, generated files
+	$(RUN)ruff check
+	$(RUN)ruff format --check
+	$(RUN)mypy
+	$(RUN)lint-imports --no-logo
+	$(RUN)steadctl openapi --check openapi/v1.json
+	$(RUN)steadctl error-pages --check docs/errors
+
+generate: ## write openapi/v1.json and docs/errors from the declarations
+	$(RUN)steadctl openapi > openapi/v1.json
+	$(RUN)steadctl error-pages docs/errors
+
+bench: ## run the benchmarks; ONLY=name for one
+	$(PYTHON) -m bench $(ONLY)
+
+lock: ## resolve the dependencies anew
+	uv pip compile --quiet --universal --generate-hashes --extra engines --group dev pyproject.toml -o requirements.lock

@@ -1,0 +1,1 @@
+"""Stead: a hosting platform that anyone can run."""

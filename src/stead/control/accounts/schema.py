@@ -1,0 +1,74 @@
+"""The JSON shapes of accounts and sessions."""
+
+from datetime import datetime
+from typing import Annotated
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+Email = Annotated[
+    str,
+    Meta(
+        pattern=r"^[^@\s]{1,64}@[^@\s]{1,189}\.[^@\s.]{1,63}$",
+        max_length=254,
+        examples=["ada@example.com"],
+    ),
+]
+Password = Annotated[str, Meta(min_length=12, max_length=256, examples=["correct horse battery staple"])]
+AnyPassword = Annotated[str, Meta(max_length=256, examples=["correct horse battery staple"])]
+PersonName = Annotated[str, Meta(min_length=1, max_length=200, examples=["Ada Lovelace"])]
+AccountIdText = Annotated[str, Meta(examples=["client_01k9zy3v7d00r3m8w5x2t6b4qa"])]
+
+
+class NewAccount(Struct, forbid_unknown_fields=True):
+    email: Email
+    password: Annotated[Password, Meta(description="At least 12 characters; stored as an argon2id hash.")]
+    name: PersonName
+
+
+class SignedUpView(Struct):
+    id: AccountIdText
+    email: Email
+    name: PersonName
+
+
+class SignIn(Struct, forbid_unknown_fields=True):
+    email: Annotated[str, Meta(max_length=254, examples=["ada@example.com"])]
+    password: AnyPassword
+
+
+class SessionView(Struct):
+    id: Annotated[str, Meta(examples=["sess_01k9zy3v7d00r3m8w5x2t6b4qa"])]
+    token: Annotated[
+        str,
+        Meta(
+            description="A Bearer credential, shown once.",
+            examples=["stead_session_00Jx4TzYq8rN2mW6vKc1Lb9Hd5Gf3Sa70AbCdE"],
+        ),
+    ]
+    account_id: AccountIdText
+    expires_at: Annotated[datetime, Meta(description="Slides with use, up to 30 days after sign-in.")]
+    created_at: datetime
+
+
+class AccountView(Struct):
+    id: AccountIdText
+    email: Email
+    name: PersonName
+    default_team_id: Annotated[str | None, Meta(examples=["team_01k9zy3v7d00r3m8w5x2t6b4qa"])]
+    role: Annotated[str, Meta(examples=["client"])]
+    plan: Annotated[str, Meta(examples=["pro"])]
+    scopes: Annotated[
+        list[str],
+        Meta(description='The scopes of the key; `["*"]` for a human session.', examples=[["sites:read"]]),
+    ]
+
+
+class AccountChange(Struct, forbid_unknown_fields=True):
+    """Only what is sent changes; `null` clears what may be empty."""
+
+    name: PersonName | UnsetType = UNSET
+    default_team_id: Annotated[str, Meta(max_length=64, examples=[None])] | UnsetType | None = UNSET
+    billing_cc_email: Email | UnsetType | None = UNSET
+    new_email: Annotated[Email, Meta(description="Needs `current_password`.")] | UnsetType = UNSET
+    new_password: Annotated[Password, Meta(description="Needs `current_password`.")] | UnsetType = UNSET
+    current_password: AnyPassword | UnsetType = UNSET

@@ -1,0 +1,169 @@
+"""What people do with their accounts, each inside the caller's transaction."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from msgspec import UNSET, UnsetType
+
+from stead.control.accounts import store
+from stead.control.accounts.passwords import hash_password, is_password
+from stead.control.accounts.rules import (
+    LONGEST,
+    Account,
+    AccountNotFound,
+    EmailTaken,
+    PasswordIncorrect,
+    SignInRefused,
+    TeamNotJoined,
+    normal_email,
+    session_end,
+)
+from stead.control.accounts.schema import AccountChange, NewAccount, SessionView, SignIn
+from stead.control.platform.database import Tx
+from stead.control.platform.freshness import outdate
+from stead.control.platform.principal import Principal, RateLimits
+from stead.shared import scopes, secrets
+from stead.shared.errors import CredentialRevoked, FieldInvalid
+from stead.shared.ids import AccountId, SessionId, new_id
+
+T = TypeVar("T")
+
+
+async def sign_up(tx: Tx, new: NewAccount, *, plan: str = "free") -> Account:
+    account = Account(
+        id=AccountId(new_id("client")),
+        email=normal_email(new.email),
+        name=new.name,
+        password_hash=await hash_password(new.password),
+        plan=plan,
+        default_team_id=None,
+    )
+    if not await store.insert(tx, account):
+        raise EmailTaken
+    return account
+
+
+async def sign_in(tx: Tx, attempt: SignIn) -> SessionView:
+    account = await store.by_email(tx, normal_email(attempt.email))
+    known = await is_password(account.password_hash if account else None, attempt.password)
+    if account is None or not known:
+        raise SignInRefused
+    secret = secrets.mint("stead_session")
+    session = SessionId(new_id("sess"))
+    await store.insert_session(tx, account.id, session, secret.hash)
+    return SessionView(
+        id=session,
+        token=secret.text,
+        account_id=account.id,
+        expires_at=session_end(tx.now, tx.now),
+        created_at=tx.now,
+    )
+
+
+async def sign_out(tx: Tx, caller: Principal) -> None:
+    await store.revoke_session(tx, caller.account_id, caller.id)
+    await outdate(tx, caller.id)
+
+
+async def principal_of_session(tx: Tx, secret_hash: bytes) -> Principal | None:
+    row = await store.session_principal(tx, secret_hash)
+    if row is None:
+        return None
+    if row.revoked_at is not None:
+        raise CredentialRevoked
+    return Principal(
+        kind="session",
+        id=row.id,
+        account_id=row.account_id,
+        scopes=(scopes.EVERYTHING,),
+        allowed=scopes.CATALOG,
+        mode="live",
+        pin=None,
+        networks=(),
+        expires_at=session_end(row.created_at, row.last_used_at),
+        limits=RateLimits(row.rate_read, row.rate_write, row.rate_create, row.rate_ceiling),
+        ceiling_of=row.default_team_id or row.account_id,
+    )
+
+
+def owner_principal(account: Account) -> Principal:
+    """The account's owner, acting at the machine itself instead of through a credential."""
+    return Principal(
+        kind="session",
+        id=account.id,
+        account_id=account.id,
+        scopes=(scopes.EVERYTHING,),
+        allowed=scopes.CATALOG,
+        mode="live",
+        pin=None,
+        networks=(),
+        expires_at=datetime.max.replace(tzinfo=UTC),
+        limits=RateLimits(read=1, write=1, create=1, ceiling=1),
+        ceiling_of=account.id,
+    )
+
+
+async def get(tx: Tx, caller: Principal) -> Account:
+    account = await store.get(tx, caller.account_id)
+    if account is None:
+        raise AccountNotFound
+    return account
+
+
+async def change(tx: Tx, caller: Principal, wanted: AccountChange) -> None:
+    if caller.pin is not None:
+        raise AccountNotFound
+    owner = caller.account_id
+    await _check_current_password(tx, caller, wanted)
+    if (name := _sent(wanted.name)) is not None:
+        await store.set_name(tx, owner, name)
+    if wanted.billing_cc_email is not UNSET:
+        await store.set_billing_cc(tx, owner, wanted.billing_cc_email)
+    if wanted.default_team_id is not UNSET:
+        await _change_default_team(tx, owner, wanted.default_team_id)
+    if (email := _sent(wanted.new_email)) is not None:
+        await _change_email(tx, owner, normal_email(email))
+    if (password := _sent(wanted.new_password)) is not None:
+        await store.set_password(tx, owner, await hash_password(password))
+        ended = await store.revoke_sessions(tx, owner, spare=caller.id)
+        await outdate(tx, *ended)
+
+
+async def _check_current_password(tx: Tx, caller: Principal, wanted: AccountChange) -> None:
+    if wanted.new_email is UNSET and wanted.new_password is UNSET:
+        return
+    current = _sent(wanted.current_password)
+    if current is None:
+        reason = "A new email address or password needs `current_password`."
+        raise FieldInvalid(param="current_password", reason=reason)
+    account = await get(tx, caller)
+    if not await is_password(account.password_hash, current):
+        raise PasswordIncorrect
+
+
+async def _change_default_team(tx: Tx, owner: AccountId, team: str | None) -> None:
+    if team is not None:
+        raise TeamNotJoined
+    await store.set_default_team(tx, owner, team)
+    await outdate(tx, owner)
+
+
+async def _change_email(tx: Tx, owner: AccountId, email: str) -> None:
+    other = await store.by_email(tx, email)
+    if other is not None and other.id != owner:
+        raise EmailTaken
+    await store.set_email(tx, owner, email)
+
+
+def _sent(value: T | UnsetType) -> T | None:
+    return None if isinstance(value, UnsetType) else value
+
+
+async def record_use(tx: Tx, used: Mapping[str, float]) -> None:
+    times = [datetime.fromtimestamp(at, UTC) for at in used.values()]
+    await store.record_session_use(tx, list(used), times)
+
+
+async def forget_old_sessions(tx: Tx) -> int:
+    return await store.forget_sessions(tx, tx.now - LONGEST - LONGEST)

@@ -1,0 +1,154 @@
+"""The API process: every feature listed once, everything real chosen once."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import hiredis
+
+from stead.control.accounts import operations as accounts
+from stead.control.accounts import service as account_service
+from stead.control.keys import operations as keys
+from stead.control.keys import service as key_service
+from stead.control.platform import idempotency, metrics
+from stead.control.platform.access_log import AccessLog
+from stead.control.platform.addresses import parse_networks
+from stead.control.platform.admission import Admission
+from stead.control.platform.database import UNREACHABLE, Database
+from stead.control.platform.description import describing
+from stead.control.platform.dispatch import Api
+from stead.control.platform.endpoint import Machinery
+from stead.control.platform.freshness import Freshness
+from stead.control.platform.housekeeping import Chore, Housekeeping
+from stead.control.platform.limits import Limiter
+from stead.control.platform.operations import Operation
+from stead.control.platform.redis import Redis, RedisDown
+from stead.control.platform.requests import Receive, Scope, Send
+from stead.control.platform.sealing import Sealer
+from stead.control.platform.website import website
+from stead.control.settings import Settings
+from stead.shared.clock import Clock, wall_clock
+
+FEATURES = (accounts.operation, keys.operation)
+
+
+def all_operations(*, preview: bool = True, base_url: str = "/") -> list[Operation]:
+    declared = [operation for feature in FEATURES for operation in feature]
+    declared += describing(lambda: declared, base_url=base_url)
+    return [operation for operation in declared if preview or not operation.preview]
+
+
+class ControlPlane:
+    """An ASGI application and the engines behind it."""
+
+    def __init__(
+        self, settings: Settings, *, clock: Clock = wall_clock, access_log: AccessLog | None = None
+    ) -> None:
+        self.settings = settings
+        self.database = Database(settings.database_url, clock=clock, size=settings.database_connections)
+        self.redis = Redis(settings.redis_url, on_connect=lambda: self.admission.forget())
+        limiter = Limiter(self.redis)
+        self.admission = Admission(
+            self.database,
+            limiter,
+            {
+                "stead_live": key_service.principal_of_key,
+                "stead_test": key_service.principal_of_key,
+                "stead_session": account_service.principal_of_session,
+            },
+            parse_networks(settings.proxies),
+            clock,
+        )
+        self.freshness = Freshness(self.database, self.redis)
+        self._access_log = access_log or AccessLog()
+        machinery = Machinery(
+            database=self.database,
+            limiter=limiter,
+            admission=self.admission,
+            freshness=self.freshness,
+            sealer=Sealer.from_text(settings.sealing_key),
+            docs_url=settings.docs,
+        )
+        operations = all_operations(preview=settings.preview, base_url=settings.base_url)
+        self._api = Api(operations, machinery, self._access_log)
+        self._website = website(
+            viewer=Path(settings.viewer) if settings.viewer else None,
+            checks={"postgresql": self._database_answers, "redis": self._redis_answers},
+            needed=frozenset({"postgresql"}),
+        )
+        self._housekeeping = Housekeeping(
+            [
+                Chore("freshness.sweep", 1, self.freshness.sweep),
+                Chore("usage.record", 5, self.record_use),
+                Chore("idempotency.forget", 60, self._forget_old_answers),
+                Chore("sessions.forget", 3600, self._forget_old_sessions),
+                Chore("metrics.engines", 5, self._redis_answers),
+            ]
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+        elif scope["path"].startswith("/v1/") or scope["path"] == "/v1":
+            await self._api(scope, receive, send)
+        else:
+            await self._website(scope, receive, send)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        await self.redis.start()
+        self._housekeeping.start()
+        try:
+            yield
+        finally:
+            await self._housekeeping.stop()
+            with contextlib.suppress(*UNREACHABLE):
+                await self.record_use()
+            self._access_log.flush()
+            await self.redis.close()
+            await self.database.close()
+
+    async def record_use(self) -> None:
+        """Write down when credentials were last used: once in a while for all, never per request."""
+        used, self.admission.used = self.admission.used, {}
+        if not used:
+            return
+        async with self.database.transaction() as tx:
+            for kind, record in (
+                ("api_key", key_service.record_use),
+                ("session", account_service.record_use),
+            ):
+                mine = {id_: at for (its_kind, id_), at in used.items() if its_kind == kind}
+                if mine:
+                    await record(tx, dict(sorted(mine.items())))
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        await receive()
+        async with self.running():
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _database_answers(self) -> bool:
+        try:
+            async with self.database.reading() as tx:
+                return bool(await tx.value("select true"))
+        except UNREACHABLE:
+            return False
+
+    async def _redis_answers(self) -> bool:
+        try:
+            answers = bool(await self.redis.execute("PING") == b"PONG")
+        except (RedisDown, hiredis.ReplyError):
+            answers = False
+        metrics.redis_connected.set(answers)
+        return answers
+
+    async def _forget_old_answers(self) -> None:
+        async with self.database.transaction() as tx:
+            await idempotency.forget_old(tx)
+
+    async def _forget_old_sessions(self) -> None:
+        async with self.database.transaction() as tx:
+            await account_service.forget_old_sessions(tx)

@@ -1,0 +1,1 @@
+"""API keys, and the rate buckets that a credential spends from."""

@@ -1,0 +1,129 @@
+"""HTTP operations on API keys and rate buckets."""
+
+from msgspec.structs import asdict
+
+from stead.control.keys import service
+from stead.control.keys.rules import (
+    KeyAlreadyRevoked,
+    KeyNotFound,
+    KeyReachesFurther,
+    PinnedResourceNotFound,
+    VisibleKey,
+    family,
+)
+from stead.control.keys.schema import (
+    BucketView,
+    ClassBucketView,
+    KeyChange,
+    KeyView,
+    MintedKeyView,
+    NewKey,
+    RateLimitsView,
+    RolledKeyView,
+)
+from stead.control.platform.limits import RATE_CLASSES, ceiling_key, limit_of, own_key
+from stead.control.platform.operations import Call, Operations
+from stead.control.platform.pagination import Page, PageRequest
+from stead.control.platform.requirements import ANY_CREDENTIAL
+
+operation = Operations(tag="API keys")
+
+
+@operation("GET /v1/api-keys", id="api_keys.list", scope="keys:read")
+async def list_keys(call: Call, page: PageRequest) -> Page[KeyView]:
+    """List the account's keys, newest first, never with their secrets."""
+    return await service.browse(call.tx, call.caller, page)
+
+
+@operation(
+    "POST /v1/api-keys",
+    id="api_keys.create",
+    scope="keys:write",
+    status=201,
+    errors=[PinnedResourceNotFound],
+)
+async def mint_key(call: Call, body: NewKey) -> MintedKeyView:
+    """Mint a key; its secret is in this answer and never again.
+
+    The key gets no scope that the minting credential lacks, carries its pin and stays inside its allowlist.
+    """
+    key, secret = await service.mint(call.tx, call.caller, body)
+    return MintedKeyView(**asdict(_view(key)), secret=secret.text)
+
+
+@operation("GET /v1/api-keys/{key_id}", id="api_keys.get", scope="keys:read", errors=[KeyNotFound])
+async def get_key(call: Call, key: VisibleKey) -> KeyView:  # noqa: ARG001 - every handler is given its call
+    """Read a key's metadata."""
+    return _view(key)
+
+
+@operation(
+    "PATCH /v1/api-keys/{key_id}",
+    id="api_keys.update",
+    scope="keys:write",
+    errors=[KeyNotFound, KeyAlreadyRevoked],
+)
+async def update_key(call: Call, key: VisibleKey, body: KeyChange) -> KeyView:
+    """Rename a key or narrow its scopes; broadening them is refused."""
+    return _view(await service.change(call.tx, key, body))
+
+
+@operation("DELETE /v1/api-keys/{key_id}", id="api_keys.revoke", scope="keys:write", errors=[KeyNotFound])
+async def revoke_key(call: Call, key: VisibleKey) -> None:
+    """Revoke a key: both of its secrets stop working at once, everywhere."""
+    await service.revoke(call.tx, key)
+
+
+@operation(
+    "POST /v1/api-keys/{key_id}/roll",
+    id="api_keys.roll",
+    scope="keys:write",
+    errors=[KeyNotFound, KeyAlreadyRevoked, KeyReachesFurther],
+)
+async def roll_key(call: Call, key: VisibleKey) -> RolledKeyView:
+    """Give a key a new secret, shown once; the old one works for another 24 hours.
+
+    A second roll within that time ends the oldest secret at once.
+    """
+    rolled, secret = await service.roll(call.tx, call.caller, key)
+    return RolledKeyView(
+        id=rolled.id,
+        name=rolled.name,
+        secret=secret.text,
+        prefix=secret.family,
+        last4=secret.last4,
+        scopes=rolled.scopes,
+        created_at=rolled.created_at,
+    )
+
+
+@operation("GET /v1/rate-limits", id="rate_limits.get", scope=ANY_CREDENTIAL, counted=False)
+async def get_rate_limits(call: Call) -> RateLimitsView:
+    """See every bucket of this credential without spending from any."""
+    caller = call.caller
+    keys = [own_key(caller.id, rate) for rate in RATE_CLASSES] + [ceiling_key(caller.ceiling_of)]
+    limits = [limit_of(caller.limits, rate) for rate in RATE_CLASSES] + [caller.limits.ceiling]
+    *own, ceiling = await call.limiter.peek(keys, limits)
+    return RateLimitsView(
+        buckets=[
+            ClassBucketView(bucket.limit, bucket.remaining, bucket.reset, class_=rate)
+            for rate, bucket in zip(RATE_CLASSES, own, strict=True)
+        ],
+        team_ceiling=BucketView(ceiling.limit, ceiling.remaining, ceiling.reset),
+    )
+
+
+def _view(key: VisibleKey) -> KeyView:
+    return KeyView(
+        id=key.id,
+        name=key.name,
+        prefix=family(key.mode),
+        last4=key.last4,
+        scopes=key.scopes,
+        resource=key.pin,
+        ip_allowlist=key.ip_allowlist,
+        expires_at=key.expires_at,
+        last_used_at=key.last_used_at,
+        revoked_at=key.revoked_at,
+        created_at=key.created_at,
+    )

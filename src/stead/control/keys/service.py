@@ -1,0 +1,191 @@
+"""Minting, narrowing, rolling and revoking API keys. A key never exceeds what minted it."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from ipaddress import IPv4Network, IPv6Network
+
+from msgspec import UNSET
+
+from stead.control.keys import store
+from stead.control.keys.rules import (
+    GRACE,
+    KeyAlreadyRevoked,
+    KeyNotFound,
+    KeyReachesFurther,
+    PinnedResourceNotFound,
+    VisibleKey,
+    family,
+)
+from stead.control.keys.schema import KeyChange, KeyView, NewKey
+from stead.control.platform.addresses import parse_networks
+from stead.control.platform.database import Tx
+from stead.control.platform.freshness import outdate
+from stead.control.platform.operations import Call
+from stead.control.platform.pagination import Page, PageRequest
+from stead.control.platform.principal import Mode, Network, Pin, Principal, RateLimits
+from stead.control.platform.visibility import resolver
+from stead.shared import scopes, secrets
+from stead.shared.errors import CredentialRevoked, FieldInvalid, ScopeInsufficient
+from stead.shared.ids import KeyId, has_shape, new_id
+from stead.shared.secrets import Secret
+
+
+@resolver
+async def visible_key(call: Call, key_id: str) -> VisibleKey:
+    key = await store.find(call.tx, call.caller, key_id) if has_shape("key", key_id) else None
+    if key is None:
+        raise KeyNotFound
+    return key
+
+
+async def browse(tx: Tx, caller: Principal, page: PageRequest) -> Page[KeyView]:
+    return await store.page(tx, caller, page)
+
+
+async def mint(tx: Tx, caller: Principal, new: NewKey) -> tuple[VisibleKey, Secret]:
+    _require_scopes(caller, new.scopes)
+    allowlist = _allowlist(caller, new.ip_allowlist)
+    mode = _mode(caller, new.mode)
+    pin = _pin(caller, new.resource)
+    secret = secrets.mint(family(mode))
+    key = VisibleKey(
+        id=KeyId(new_id("key")),
+        name=new.name,
+        mode=mode,
+        last4=secret.last4,
+        scopes=new.scopes,
+        pin_type=pin.type if pin else None,
+        pin_id=pin.id if pin else None,
+        ip_allowlist=allowlist,
+        expires_at=tx.now + timedelta(days=new.expires_in_days),
+        last_used_at=None,
+        revoked_at=None,
+        created_at=tx.now,
+        account_id=caller.account_id,
+    )
+    await store.insert(tx, key, secret.hash)
+    return key, secret
+
+
+async def change(tx: Tx, key: VisibleKey, wanted: KeyChange) -> VisibleKey:
+    _require_unrevoked(key)
+    changed = replace(
+        key,
+        name=key.name if wanted.name is UNSET else wanted.name,
+        scopes=key.scopes if wanted.scopes is UNSET else wanted.scopes,
+    )
+    _require_known(changed.scopes)
+    broader = scopes.beyond(changed.scopes, scopes.expand(key.scopes))
+    if broader is not None:
+        raise ScopeInsufficient(scope=broader)
+    await store.change(tx, key, name=changed.name, scopes=changed.scopes)
+    await outdate(tx, key.id)
+    return changed
+
+
+async def roll(tx: Tx, caller: Principal, key: VisibleKey) -> tuple[VisibleKey, Secret]:
+    """Whoever rolls a key comes to hold it, so it may not exceed them either."""
+    _require_unrevoked(key)
+    _require_scopes(caller, key.scopes)
+    _require_reach(caller, key)
+    secret = secrets.mint(family(key.mode))
+    await store.replace_secret(tx, key, secret.hash, secret.last4, tx.now + GRACE)
+    await outdate(tx, key.id)
+    return replace(key, last4=secret.last4), secret
+
+
+async def revoke(tx: Tx, key: VisibleKey) -> None:
+    await store.revoke(tx, key)
+    await outdate(tx, key.id)
+
+
+async def principal_of_key(tx: Tx, secret_hash: bytes) -> Principal | None:
+    row = await store.principal(tx, secret_hash)
+    if row is None:
+        return None
+    if row.revoked_at is not None:
+        raise CredentialRevoked
+    ends = row.expires_at if row.secret_until is None else min(row.expires_at, row.secret_until)
+    return Principal(
+        kind="api_key",
+        id=row.id,
+        account_id=row.account_id,
+        scopes=tuple(row.scopes),
+        allowed=scopes.expand(row.scopes),
+        mode=row.mode,
+        pin=Pin(row.pin_type, row.pin_id) if row.pin_type and row.pin_id else None,
+        networks=parse_networks(row.ip_allowlist),
+        expires_at=ends,
+        limits=RateLimits(row.rate_read, row.rate_write, row.rate_create, row.rate_ceiling),
+        ceiling_of=row.default_team_id or row.account_id,
+    )
+
+
+async def record_use(tx: Tx, used: Mapping[str, float]) -> None:
+    times = [datetime.fromtimestamp(at, UTC) for at in used.values()]
+    await store.record_use(tx, list(used), times)
+
+
+def _require_unrevoked(key: VisibleKey) -> None:
+    if key.revoked_at is not None:
+        raise KeyAlreadyRevoked
+
+
+def _require_known(wanted: list[str]) -> None:
+    for place, scope in enumerate(wanted):
+        if scope not in scopes.GRANTABLE:
+            raise FieldInvalid(param=f"scopes.{place}", reason=f"There is no scope {scope!r} to grant.")
+
+
+def _require_scopes(caller: Principal, wanted: list[str]) -> None:
+    _require_known(wanted)
+    missing = scopes.beyond(wanted, caller.allowed)
+    if missing is not None:
+        raise ScopeInsufficient(scope=missing)
+
+
+def _mode(caller: Principal, wanted: Mode | None) -> Mode:
+    if caller.mode == "test" and wanted == "live":
+        raise FieldInvalid(param="mode", reason="A test credential mints only test keys.")
+    return wanted or caller.mode
+
+
+def _pin(caller: Principal, wanted: Pin | None) -> Pin | None:
+    """A pinned credential hands its pin down; to it, nothing else is there to pin to."""
+    if wanted is not None and wanted != caller.pin:
+        raise PinnedResourceNotFound(type=wanted.type)
+    return caller.pin
+
+
+def _allowlist(caller: Principal, wanted: list[str] | None) -> list[str]:
+    """Without a list of its own a key gets its minter's; with one, it may not reach beyond the minter's."""
+    if not wanted:
+        return [str(network) for network in caller.networks]
+    for place, text in enumerate(wanted):
+        param = f"ip_allowlist.{place}"
+        try:
+            networks = parse_networks([text])
+        except ValueError:
+            raise FieldInvalid(
+                param=param, reason=f"{text!r} is not an IP address or a CIDR network."
+            ) from None
+        if not _are_within(networks, caller.networks):
+            raise FieldInvalid(param=param, reason=f"{text!r} is outside the minting key's own allowlist.")
+    return wanted
+
+
+def _require_reach(caller: Principal, key: VisibleKey) -> None:
+    networks = parse_networks(key.ip_allowlist)
+    if caller.networks and (not networks or not _are_within(networks, caller.networks)):
+        raise KeyReachesFurther
+
+
+def _are_within(inner: tuple[Network, ...], outer: tuple[Network, ...]) -> bool:
+    return not outer or all(any(_is_within(each, wider) for wider in outer) for each in inner)
+
+
+def _is_within(inner: Network, outer: Network) -> bool:
+    if isinstance(inner, IPv4Network):
+        return isinstance(outer, IPv4Network) and inner.subnet_of(outer)
+    return isinstance(outer, IPv6Network) and inner.subnet_of(outer)

@@ -1,0 +1,107 @@
+"""Rows of API keys. Every query names the caller whose keys they must be."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from stead.control.keys.rules import KeyPrincipalRow, VisibleKey
+from stead.control.keys.schema import KeyView
+from stead.control.platform.database import Tx
+from stead.control.platform.pagination import Page, PageRequest
+from stead.control.platform.principal import Principal
+from stead.shared.ids import KeyId
+
+_VISIBLE = """
+  account_id = $1
+  and ($2 = 'live' or mode = 'test')
+  and ($3::text is null or (pin_type, pin_id) = ($3, $4))
+"""
+"""A test credential sees test keys only; a pinned one sees the keys that share its pin."""
+
+
+def _viewer(caller: Principal) -> tuple[str | None, ...]:
+    pin = (caller.pin.type, caller.pin.id) if caller.pin else (None, None)
+    return caller.account_id, caller.mode, *pin
+
+
+async def find(tx: Tx, caller: Principal, key: str) -> VisibleKey | None:
+    return await tx.one(
+        VisibleKey,
+        "select id, name, mode, last4, scopes, pin_type, pin_id, ip_allowlist, expires_at, last_used_at,"  # noqa: S608
+        f" revoked_at, created_at, account_id from api_keys where {_VISIBLE} and id = $5",
+        *_viewer(caller),
+        key,
+    )
+
+
+async def page(tx: Tx, caller: Principal, request: PageRequest) -> Page[KeyView]:
+    return await request.of(
+        tx,
+        KeyView,
+        "select id, name, 'stead_' || mode, last4, scopes,"  # noqa: S608
+        " case when pin_id is not null then jsonb_build_object('type', pin_type, 'id', pin_id) end,"
+        " ip_allowlist, expires_at, last_used_at, revoked_at, created_at"
+        f" from api_keys where {_VISIBLE} and id < $5 order by id desc limit $6",
+        *_viewer(caller),
+    )
+
+
+async def insert(tx: Tx, key: VisibleKey, secret_hash: bytes) -> None:
+    await tx.run(
+        "insert into api_keys (id, name, mode, last4, scopes, pin_type, pin_id, ip_allowlist, expires_at,"
+        " created_at, account_id) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+        key.id,
+        key.name,
+        key.mode,
+        key.last4,
+        key.scopes,
+        key.pin_type,
+        key.pin_id,
+        key.ip_allowlist,
+        key.expires_at,
+        key.created_at,
+        key.account_id,
+    )
+    await _insert_secret(tx, key.id, secret_hash)
+
+
+async def change(tx: Tx, key: VisibleKey, *, name: str | None, scopes: list[str]) -> None:
+    await tx.run("update api_keys set name = $2, scopes = $3 where id = $1", key.id, name, scopes)
+
+
+async def revoke(tx: Tx, key: VisibleKey) -> None:
+    await tx.run("update api_keys set revoked_at = coalesce(revoked_at, $2) where id = $1", key.id, tx.now)
+
+
+async def replace_secret(tx: Tx, key: VisibleKey, secret_hash: bytes, last4: str, until: datetime) -> None:
+    """The newest secret lives on until then; an older one, from an earlier roll, ends now."""
+    await tx.value("select id from api_keys where id = $1 for update", key.id)
+    await tx.run("delete from api_key_secrets where key_id = $1 and valid_until is not null", key.id)
+    await tx.run("update api_key_secrets set valid_until = $2 where key_id = $1", key.id, until)
+    await _insert_secret(tx, key.id, secret_hash)
+    await tx.run("update api_keys set last4 = $2 where id = $1", key.id, last4)
+
+
+async def _insert_secret(tx: Tx, key: KeyId, secret_hash: bytes) -> None:
+    await tx.run("insert into api_key_secrets (hash, key_id) values ($1, $2)", secret_hash, key)
+
+
+async def principal(tx: Tx, secret_hash: bytes) -> KeyPrincipalRow | None:
+    return await tx.one(
+        KeyPrincipalRow,
+        "select k.id, k.account_id, k.scopes, k.mode, k.pin_type, k.pin_id, k.ip_allowlist, k.expires_at,"
+        " k.revoked_at, s.valid_until, a.default_team_id,"
+        " p.rate_read, p.rate_write, p.rate_create, p.rate_ceiling"
+        " from api_key_secrets s join api_keys k on k.id = s.key_id"
+        " join accounts a on a.id = k.account_id join plans p on p.name = a.plan where s.hash = $1",
+        secret_hash,
+    )
+
+
+async def record_use(tx: Tx, keys: Sequence[str], times: Sequence[datetime]) -> None:
+    await tx.run(
+        "update api_keys k set last_used_at = used.at"
+        " from unnest($1::text[], $2::timestamptz[]) as used (id, at)"
+        " where k.id = used.id and (k.last_used_at is null or k.last_used_at < used.at)",
+        keys,
+        times,
+    )

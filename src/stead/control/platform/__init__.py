@@ -1,0 +1,1 @@
+"""What every feature stands on: operations, the database, limits, idempotency, pages, OpenAPI."""

@@ -1,0 +1,169 @@
+"""One operation at work, always in the same order.
+
+credential (401) → buckets (429) → visibility of every path resource (404) → scope (403) → capability (409) →
+body and query (400) → idempotency → handler → commit. So nothing leaks about what a caller may not see, and
+rows, records and answers stand or fall together.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+import msgspec
+
+from stead.control.platform import idempotency
+from stead.control.platform.admission import Admission
+from stead.control.platform.answers import Answer, deprecation, wrap, wrap_page
+from stead.control.platform.database import Database, Tx
+from stead.control.platform.freshness import Freshness
+from stead.control.platform.inputs import BodyReader, QueryReader, query_values, shape_name
+from stead.control.platform.limits import Limiter
+from stead.control.platform.operations import (
+    BodyInput,
+    Call,
+    Operation,
+    PageInput,
+    PathInput,
+    QueryInput,
+    ResourceInput,
+    Visit,
+)
+from stead.control.platform.requests import Request
+from stead.control.platform.sealing import Sealer
+from stead.control.platform.version_changes import History
+from stead.control.platform.visibility import RESOLVERS, Capable
+from stead.shared.errors import CapabilityUnsupported, RateLimitExceeded
+from stead.shared.versions import LATEST
+
+_REPLAYED = (b"idempotent-replayed", b"true")
+_VISITS_AT_ONCE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Machinery:
+    """What every endpoint runs on.
+
+    Public operations check passwords, which is slow on purpose: `visits` keeps a crowd of them from holding
+    the connections that everybody else needs.
+    """
+
+    database: Database
+    limiter: Limiter
+    admission: Admission
+    freshness: Freshness
+    sealer: Sealer
+    docs_url: str
+    visits: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_VISITS_AT_ONCE))
+
+
+class Endpoint:
+    def __init__(self, operation: Operation, machinery: Machinery) -> None:
+        self.operation, self._machinery = operation, machinery
+        self._resources = [(each.name, RESOLVERS[each.type]) for each in _every(operation, ResourceInput)]
+        self._path_inputs = [each.name for each in _every(operation, PathInput)]
+        body = operation.input(BodyInput)
+        self._body = BodyReader(body) if body else None
+        self._query = QueryReader(operation)
+        self._filters = operation.input(QueryInput)
+        self._page = operation.input(PageInput)
+        self._history = History(shape_name(operation.shape))
+
+    async def answer(self, request: Request, path: Mapping[str, str], version: date) -> Answer:
+        operation, machinery = self.operation, self._machinery
+        if operation.answer == "document":
+            return Answer(operation.status, await operation.handler())
+        if operation.requires.public:
+            return await self._answer_visitor(request, path, version)
+        caller = await machinery.admission.admit(request, operation.rate)
+        if request.spent is not None and not request.spent.allowed:
+            raise RateLimitExceeded(seconds=request.spent.retry_after)
+        if operation.method == "GET":
+            async with machinery.database.reading() as tx:
+                call = Call(tx, request, machinery.limiter, caller)
+                return self._render(await self._handle(call, path, b"", version), request, version)
+        raw = await request.body()
+        async with machinery.database.transaction() as tx:
+            answer = await self._mutate(Call(tx, request, machinery.limiter, caller), path, raw, version)
+        await self._spread(tx)
+        return answer
+
+    async def _answer_visitor(self, request: Request, path: Mapping[str, str], version: date) -> Answer:
+        machinery = self._machinery
+        raw = await request.body() if self._body else b""
+        async with machinery.visits, machinery.database.transaction() as tx:
+            visit = Visit(tx, request, machinery.limiter, machinery.admission.address_of(request))
+            values = self._read_inputs(request, path, raw, version)
+            answer = self._render(await self.operation.handler(visit, **values), request, version)
+        await self._spread(tx)
+        return answer
+
+    async def _spread(self, tx: Tx) -> None:
+        if tx.outdated:
+            await self._machinery.freshness.spread(tx.outdated)
+
+    async def _mutate(self, call: Call, path: Mapping[str, str], raw: bytes, version: date) -> Answer:
+        request, operation = call.request, self.operation
+        key = request.header(b"idempotency-key")
+        if not key or not operation.takes_idempotency_key:
+            return self._render(await self._handle(call, path, raw, version), request, version)
+        values = await self._prepare(call, path, raw, version)
+        sealer = self._machinery.sealer
+        place = idempotency.slot(call.caller, request.method, request.path, key, request.query, raw)
+        recorded = await idempotency.claim(call.tx, sealer, place)
+        if recorded is not None:
+            return Answer(recorded.status, recorded.body, [*recorded.headers, _REPLAYED])
+        answer = self._render(await operation.handler(call, **values), request, version)
+        await idempotency.record(
+            call.tx, sealer, place, idempotency.Recorded(answer.status, answer.body, answer.headers)
+        )
+        return answer
+
+    async def _handle(self, call: Call, path: Mapping[str, str], raw: bytes, version: date) -> Any:
+        return await self.operation.handler(call, **await self._prepare(call, path, raw, version))
+
+    async def _prepare(
+        self, call: Call, path: Mapping[str, str], raw: bytes, version: date
+    ) -> dict[str, Any]:
+        """The handler's arguments, each check in its place."""
+        operation = self.operation
+        values = {name: await find(call, path) for name, find in self._resources}
+        operation.requires.check(call.caller.allowed)
+        if operation.capability is not None:
+            for resource in values.values():
+                if isinstance(resource, Capable) and not resource.supports(operation.capability):
+                    raise CapabilityUnsupported(capability=operation.capability)
+        values.update(self._read_inputs(call.request, path, raw, version))
+        return values
+
+    def _read_inputs(
+        self, request: Request, path: Mapping[str, str], raw: bytes, version: date
+    ) -> dict[str, Any]:
+        values: dict[str, Any] = {name: path[name] for name in self._path_inputs}
+        if self._body is not None:
+            values["body"] = self._body.read(raw, version)
+        if self._filters is not None or self._page is not None:
+            sent = query_values(request.query)
+            filters = self._query.filters(sent) if self._filters is not None else None
+            if self._filters is not None:
+                values["query"] = filters
+            if self._page is not None:
+                values[self._page.name] = self._query.page(sent, request.path, filters)
+        return values
+
+    def _render(self, result: Any, request: Request, version: date) -> Answer:
+        operation = self.operation
+        if operation.answer == "none":
+            return Answer(operation.status)
+        data, headers = (result.items if operation.answer == "list" else result), []
+        if version is not LATEST and (unseen := self._history.since(version)):
+            data = self._history.older_answer(msgspec.to_builtins(data), version)
+            headers = deprecation(unseen, self._machinery.docs_url)
+        if operation.answer == "list":
+            return Answer(operation.status, wrap_page(data, result, request.id), headers)
+        return Answer(operation.status, wrap(data, request.id), headers)
+
+
+def _every(operation: Operation, kind: type[Any]) -> list[Any]:
+    return [each for each in operation.inputs if isinstance(each, kind)]

@@ -1,0 +1,55 @@
+"""The page behind every `doc_url`: Markdown under `docs/errors/`, HTML when it is served."""
+
+from html import escape
+from pathlib import Path
+
+from stead.shared.errors import ApiError, catalog
+
+MEANING = {
+    "invalid_request": "The request is malformed, a field is wrong or missing, or a value is not supported.",
+    "authentication": "The credential is missing, malformed, expired or revoked.",
+    "permission": "The resource is visible, but this credential may not do that to it.",
+    "not_found": "The resource does not exist or is not visible to this credential.",
+    "conflict": "The request conflicts with the current state.",
+    "quota_exceeded": "A quota of the plan is exhausted.",
+    "rate_limit": "A rate bucket is empty.",
+    "api_error": "Something failed on our side.",
+}
+
+
+def markdown(error: type[ApiError]) -> str:
+    return (
+        f"# `{error.code}`\n\n"
+        f"Type `{error.type}`, HTTP status {error.status}.\n\n"
+        f"> {error.message}\n\n"
+        f"{MEANING[error.type]}\n\n"
+        f"**What to do.** {error.remedy}\n"
+    )
+
+
+def index() -> str:
+    lines = ["# Errors", "", "Match on `code`; a `message` may be reworded.", ""]
+    lines += ["| code | type | status | what to do |", "|---|---|---|---|"]
+    lines += [
+        f"| [`{error.code}`]({error.type}/{error.code}.md) | `{error.type}` | {error.status} | {error.remedy}"
+        " |"
+        for error in catalog()
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def pages() -> dict[Path, str]:
+    """Every page by its path under `docs/errors/`."""
+    written = {Path(error.type) / f"{error.code}.md": markdown(error) for error in catalog()}
+    return {Path("README.md"): index(), **written}
+
+
+def html(error: type[ApiError]) -> str:
+    return (
+        f"<!doctype html><html lang=en><meta charset=utf-8><title>{escape(error.code)}</title>"
+        f"<link rel=stylesheet href=/docs/page.css><main><h1><code>{escape(error.code)}</code></h1>"
+        f"<p>Type <code>{escape(error.type)}</code>, HTTP status {error.status}.</p>"
+        f"<blockquote>{escape(error.message)}</blockquote><p>{escape(MEANING[error.type])}</p>"
+        f"<p><strong>What to do.</strong> {escape(error.remedy)}</p>"
+        f'<p><a href="/docs">API reference</a></p></main>'
+    )

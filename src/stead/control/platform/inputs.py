@@ -1,0 +1,98 @@
+"""From the bytes of a request to the typed arguments of a handler, with errors that name the field."""
+
+import re
+from datetime import date
+from typing import Any, get_args
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from stead.control.platform.operations import BodyInput, Operation, QueryInput
+from stead.control.platform.pagination import DEFAULT_LIMIT, PageRequest
+from stead.control.platform.version_changes import History
+from stead.shared.errors import CursorInvalid, FieldInvalid, RequestMalformed
+from stead.shared.versions import LATEST
+
+_AT = re.compile(r"^(?P<reason>.*?) - at `\$\.?(?P<path>.*)`$")
+_FIELD = re.compile(r"(?:contains unknown field|missing required field) `(?P<field>\w+)`")
+_NUL = (b"\\u0000", b"\x00")
+
+
+def shape_name(kind: Any) -> str | None:
+    """The name of a shape in the API description: the class name, without what only says it is a view."""
+    for candidate in (kind, *get_args(kind)):
+        if isinstance(candidate, type) and issubclass(candidate, msgspec.Struct):
+            return candidate.__name__.removesuffix("View")
+    return None
+
+
+class BodyReader:
+    def __init__(self, wanted: BodyInput) -> None:
+        self._optional = wanted.optional
+        self._type = wanted.type
+        self._decoder = msgspec.json.Decoder(wanted.type)
+        self._history = History(shape_name(wanted.type))
+
+    def read(self, raw: bytes, version: date) -> Any:
+        if not raw:
+            if self._optional:
+                return None
+            raise RequestMalformed(reason="it has no body")
+        if any(nul in raw for nul in _NUL):
+            raise RequestMalformed(reason="it contains a NUL character")
+        try:
+            if version is LATEST or not self._history.since(version):
+                return self._decoder.decode(raw)
+            newer = self._history.newer_request(msgspec.json.decode(raw), version)
+            return msgspec.convert(newer, self._type)
+        except msgspec.ValidationError as error:
+            raise field_error(error) from None
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise RequestMalformed(reason=str(error).rstrip(".")) from None
+
+
+class QueryReader:
+    """Unknown parameters are ignored; of one that is repeated the last counts."""
+
+    def __init__(self, operation: Operation) -> None:
+        filters: QueryInput | None = operation.input(QueryInput)
+        self._type = filters.type if filters else None
+        self._operation = operation.id
+
+    def filters(self, values: dict[str, str]) -> Any:
+        try:
+            return msgspec.convert(values, self._type, strict=False)
+        except msgspec.ValidationError as error:
+            raise field_error(error) from None
+
+    def page(self, values: dict[str, str], path: str, filters: Any) -> PageRequest:
+        try:
+            limit = int(values.get("limit", DEFAULT_LIMIT))
+        except ValueError:
+            raise FieldInvalid(param="limit", reason="`limit` is a whole number.") from None
+        cursor = values.get("cursor")
+        if cursor is not None and not cursor.isascii():
+            raise CursorInvalid
+        walk = b"%b %b %b" % (self._operation.encode(), path.encode(), msgspec.json.encode(filters))
+        return PageRequest.read(limit=limit, cursor=cursor or None, walk=walk)
+
+
+def query_values(raw: bytes) -> dict[str, str]:
+    if not raw:
+        return {}
+    if b"%00" in raw:
+        raise RequestMalformed(reason="it contains a NUL character")
+    try:
+        return dict(parse_qsl(raw.decode("ascii"), keep_blank_values=True, errors="strict"))
+    except ValueError:
+        raise RequestMalformed(reason="its query is not UTF-8") from None
+
+
+def field_error(error: msgspec.ValidationError) -> FieldInvalid:
+    """Msgspec's sentence, split into the path of the field and what is wrong with it."""
+    text = str(error)
+    at = _AT.match(text)
+    reason, path = (at["reason"], at["path"]) if at else (text, "")
+    field = _FIELD.search(reason)
+    param = ".".join(part for part in (path, field["field"] if field else "") if part)
+    return FieldInvalid(param=param or None, reason=f"{reason}.")

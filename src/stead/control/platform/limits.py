@@ -1,0 +1,192 @@
+"""Token buckets in Redis: a request spends from its credential's bucket and from its team's, or from neither.
+
+A bucket is one number, the time at which it will be full again. The same round trip that spends returns the
+freshness marks of the credential and its account, so an outdated copy in this process is noticed for free.
+"""
+
+import hashlib
+import secrets
+import time
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
+
+import hiredis
+
+from stead.control.platform.principal import Principal, RateLimits
+from stead.control.platform.redis import Redis, RedisDown
+
+RateClass = Literal["read", "write", "create"]
+RATE_CLASSES: tuple[RateClass, ...] = ("read", "write", "create")
+MINUTE = 60_000_000
+MARK_SECONDS = 3600
+Marks = tuple[bytes, bytes]
+
+_SPEND = """
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local found = redis.call('MGET', unpack(KEYS))
+local allowed, full = 1, {}
+for i = 1, 2 do
+  local limit, interval = tonumber(ARGV[i]), math.floor(60000000 / ARGV[i])
+  full[i] = math.max(tonumber(found[i] or 0), now)
+  if full[i] + interval - now > interval * limit then allowed = 0 end
+end
+for i = 1, 2 do
+  if allowed == 1 then
+    full[i] = full[i] + math.floor(60000000 / ARGV[i])
+    redis.call('SET', KEYS[i], string.format('%.0f', full[i]), 'PX', math.ceil((full[i] - now) / 1000))
+  end
+  if KEYS[i + 2] and not found[i + 2] then
+    found[i + 2] = ARGV[3]
+    redis.call('SET', KEYS[i + 2], ARGV[3], 'EX', 3600)
+  end
+end
+return {allowed, now, full[1], full[2], found[3], found[4]}
+"""
+_SPEND_SHA = hashlib.sha1(_SPEND.encode(), usedforsecurity=False).hexdigest()
+
+
+class Bucket(NamedTuple):
+    """`full_at` and `now` in microseconds of Redis' clock."""
+
+    limit: int
+    now: int
+    full_at: int
+
+    @property
+    def remaining(self) -> int:
+        interval = MINUTE // self.limit
+        return max(0, (interval * self.limit - (self.full_at - self.now)) // interval)
+
+    @property
+    def reset(self) -> int:
+        """The Unix second at which the bucket is full again."""
+        return -(-max(self.full_at, self.now) // 1_000_000)
+
+    @property
+    def wait(self) -> int:
+        """Seconds until one more request fits."""
+        interval = MINUTE // self.limit
+        short = self.full_at + interval - self.now - interval * self.limit
+        return max(0, -(-short // 1_000_000))
+
+
+class Spent(NamedTuple):
+    allowed: bool
+    rate: RateClass
+    own: Bucket
+    ceiling: Bucket
+    marks: Marks | None
+
+    @property
+    def retry_after(self) -> int:
+        return max(1, self.own.wait, self.ceiling.wait)
+
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        own, ceiling = self.own, self.ceiling
+        remaining = own.remaining if self.allowed else 0
+        left = b'"%b";r=%d;t=%d, "team";r=%d;t=%d' % (
+            self.rate.encode(),
+            remaining,
+            max(0, own.full_at - own.now) // 1_000_000 + 1,
+            ceiling.remaining,
+            max(0, ceiling.full_at - ceiling.now) // 1_000_000 + 1,
+        )
+        return [
+            (b"x-ratelimit-limit", b"%d" % own.limit),
+            (b"x-ratelimit-remaining", b"%d" % remaining),
+            (b"x-ratelimit-reset", b"%d" % own.reset),
+            (b"ratelimit-policy", _policy(self.rate, own.limit, ceiling.limit)),
+            (b"ratelimit", left),
+        ]
+
+
+@lru_cache(maxsize=256)
+def _policy(rate: RateClass, limit: int, ceiling: int) -> bytes:
+    return f'"{rate}";q={limit};w=60, "team";q={ceiling};w=60'.encode()
+
+
+def limit_of(limits: RateLimits, rate: RateClass) -> int:
+    if rate == "read":
+        return limits.read
+    return limits.write if rate == "write" else limits.create
+
+
+def mark_key(subject: str) -> str:
+    return f"fresh:{subject}"
+
+
+def own_key(credential: str, rate: RateClass) -> str:
+    return f"rate:{credential}:{rate}"
+
+
+def ceiling_key(subject: str) -> str:
+    return f"rate:{subject}:ceiling"
+
+
+class Limiter:
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+
+    async def spend(self, principal: Principal, rate: RateClass) -> Spent | None:
+        """What was spent, or None while there is no Redis to count in."""
+        limit, ceiling = limit_of(principal.limits, rate), principal.limits.ceiling
+        keys = (
+            own_key(principal.id, rate),
+            ceiling_key(principal.ceiling_of),
+            mark_key(principal.id),
+            mark_key(principal.account_id),
+        )
+        answer = await self._run(keys, (limit, ceiling, secrets.token_bytes(9)))
+        if answer is None:
+            return None
+        allowed, now, own_full, ceiling_full, credential_mark, account_mark = answer
+        return Spent(
+            allowed == 1,
+            rate,
+            Bucket(limit, now, own_full),
+            Bucket(ceiling, now, ceiling_full),
+            (credential_mark, account_mark),
+        )
+
+    async def spend_unnamed(self, first: str, first_limit: int, second: str, second_limit: int) -> int:
+        """Spend from two buckets that belong to no credential; the seconds to wait, 0 when it was allowed."""
+        answer = await self._run((f"rate:{first}", f"rate:{second}"), (first_limit, second_limit, b""))
+        if answer is None or answer[0] == 1:
+            return 0
+        _, now, first_full, second_full, *_ = answer
+        waits = Bucket(first_limit, now, first_full).wait, Bucket(second_limit, now, second_full).wait
+        return max(1, *waits)
+
+    async def peek(self, keys: Sequence[str], limits: Sequence[int]) -> list[Bucket]:
+        """Buckets as they stand, spending nothing; full ones while there is no Redis."""
+        try:
+            clock, values = self._redis.execute("TIME"), self._redis.execute("MGET", *keys)
+            seconds, micros = await clock
+            now = int(seconds) * 1_000_000 + int(micros)
+            return [
+                Bucket(limit, now, max(int(value or 0), now))
+                for limit, value in zip(limits, await values, strict=True)
+            ]
+        except RedisDown:
+            now = int(time.time() * 1_000_000)
+            return [Bucket(limit, now, now) for limit in limits]
+
+    async def _run(self, keys: Sequence[str], arguments: Sequence[str | bytes | int]) -> Any:
+        try:
+            try:
+                return await self._redis.execute("EVALSHA", _SPEND_SHA, len(keys), *keys, *arguments)
+            except hiredis.ReplyError as error:
+                if "NOSCRIPT" not in str(error):
+                    raise
+                return await self._redis.execute("EVAL", _SPEND, len(keys), *keys, *arguments)
+        except RedisDown:
+            return None
+
+
+def unenforced(principal: Principal, rate: RateClass) -> Spent:
+    """What the headers say while limits are not enforced: everything is left."""
+    now = int(time.time() * 1_000_000)
+    limit, ceiling = limit_of(principal.limits, rate), principal.limits.ceiling
+    return Spent(True, rate, Bucket(limit, now, now), Bucket(ceiling, now, now), None)

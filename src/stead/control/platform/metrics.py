@@ -1,0 +1,19 @@
+"""What an operator's Prometheus reads, on a port of its own."""
+
+from prometheus_client import Counter, Gauge, Histogram
+
+requests = Counter("stead_requests_total", "Requests answered.", ["operation", "status"])
+seconds = Histogram(
+    "stead_request_seconds",
+    "From the first byte of a request to its answer.",
+    ["operation"],
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+)
+limits_unenforced = Counter(
+    "stead_limits_unenforced_total", "Requests let through uncounted because Redis was unreachable."
+)
+database_unreachable = Counter(
+    "stead_database_unreachable_total", "Requests refused because PostgreSQL was unreachable."
+)
+faults = Counter("stead_faults_total", "Requests that ended in an error of ours.", ["operation"])
+redis_connected = Gauge("stead_redis_connected", "1 while this process has a Redis connection.")

@@ -1,0 +1,213 @@
+"""The declaration of an HTTP operation. Everything a reviewer must check is an argument here.
+
+    @operation("PATCH /v1/api-keys/{key_id}", id="api_keys.update", scope="keys:write", errors=[...])
+    async def update_key(call: Call, key: VisibleKey, body: KeyChange) -> KeyView:
+        \"\"\"Rename a key or narrow its scopes.\"\"\"
+
+The handler's annotations say the rest: `Visible…` types are found by their resolvers, so that no handler ever
+holds a resource its caller may not see; `body`, `query` and `page` are read from the request; the return type
+is the answer's shape. Dispatch and the API description both read this one record.
+"""
+
+import inspect
+import re
+import types
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from stead.control.platform.database import Tx
+from stead.control.platform.limits import Limiter, RateClass
+from stead.control.platform.pagination import Page, PageRequest
+from stead.control.platform.principal import Address, Principal
+from stead.control.platform.requests import Request
+from stead.control.platform.requirements import Requirement, requirement
+from stead.shared.errors import ApiError
+
+AnswerKind = Literal["object", "list", "none", "document"]
+Handler = Callable[..., Awaitable[Any]]
+
+_RATE_OF_METHOD: dict[str, RateClass] = {
+    "GET": "read",
+    "POST": "create",
+    "PUT": "write",
+    "PATCH": "write",
+    "DELETE": "write",
+}
+_PARAMETER = re.compile(r"{(\w+)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A request without a credential, as a public operation sees it."""
+
+    tx: Tx
+    request: Request
+    limiter: Limiter
+    address: Address
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request with a credential: `caller` is who is asking."""
+
+    tx: Tx
+    request: Request
+    limiter: Limiter
+    caller: Principal
+
+
+class Document(bytes):
+    """An answer that is a document of its own: it has no envelope and needs no request to be made."""
+
+
+@dataclass(frozen=True, slots=True)
+class BodyInput:
+    name: str
+    type: Any
+    optional: bool
+
+
+@dataclass(frozen=True, slots=True)
+class QueryInput:
+    name: str
+    type: Any
+
+
+@dataclass(frozen=True, slots=True)
+class PageInput:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PathInput:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceInput:
+    name: str
+    type: type
+
+
+Input = BodyInput | QueryInput | PageInput | PathInput | ResourceInput
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    id: str
+    tag: str
+    method: str
+    path: str
+    requires: Requirement
+    status: int
+    rate: RateClass | None
+    capability: str | None
+    preview: bool
+    errors: tuple[type[ApiError], ...]
+    summary: str
+    description: str
+    handler: Handler
+    inputs: tuple[Input, ...]
+    answer: AnswerKind
+    shape: Any
+    """The type of `data`, or of each of its items in a list."""
+    path_parameters: tuple[str, ...]
+
+    @property
+    def takes_idempotency_key(self) -> bool:
+        return self.method == "POST" and not self.requires.public
+
+    def input(self, kind: type[Any]) -> Any:
+        """The input of this kind, or None."""
+        return next((each for each in self.inputs if isinstance(each, kind)), None)
+
+
+class Operations:
+    """The operations of one feature, in the order of their declaration."""
+
+    def __init__(self, *, tag: str) -> None:
+        self.tag = tag
+        self._all: list[Operation] = []
+
+    def __iter__(self) -> Iterator[Operation]:
+        return iter(self._all)
+
+    def __call__(
+        self,
+        route: str,
+        *,
+        id: str,  # noqa: A002 - the word of the API description
+        scope: str | tuple[str, ...] | Requirement,
+        status: int = 200,
+        counted: bool = True,
+        capability: str | None = None,
+        preview: bool = False,
+        errors: Sequence[type[ApiError]] = (),
+    ) -> Callable[[Handler], Handler]:
+        """Declare the decorated handler. `counted=False` spends nothing from the caller's buckets."""
+        method, path = route.split()
+        requires = requirement(scope)
+
+        def declare(handler: Handler) -> Handler:
+            summary, _, description = inspect.cleandoc(handler.__doc__ or "").partition("\n\n")
+            if not summary.endswith("."):
+                raise TypeError(f"{id}: its docstring must begin with one sentence")
+            hints = get_type_hints(handler)
+            answer, shape = _answer(hints.pop("return"))
+            self._all.append(
+                Operation(
+                    id=id,
+                    tag=self.tag,
+                    method=method,
+                    path=path,
+                    requires=requires,
+                    status=204 if answer == "none" else status,
+                    rate=_RATE_OF_METHOD[method] if counted and not requires.public else None,
+                    capability=capability,
+                    preview=preview,
+                    errors=tuple(errors),
+                    summary=summary,
+                    description=description,
+                    handler=handler,
+                    inputs=() if answer == "document" else _inputs(id, path, hints, requires),
+                    answer=answer,
+                    shape=shape,
+                    path_parameters=tuple(_PARAMETER.findall(path)),
+                )
+            )
+            return handler
+
+        return declare
+
+
+def _answer(returned: Any) -> tuple[AnswerKind, Any]:
+    if returned is type(None):
+        return "none", None
+    if returned is Document:
+        return "document", None
+    if get_origin(returned) is Page:
+        return "list", get_args(returned)[0]
+    return "object", returned
+
+
+def _inputs(id_: str, path: str, hints: dict[str, Any], requires: Requirement) -> tuple[Input, ...]:
+    first, *rest = hints.items()
+    if first != ("call", Call) and not (requires.public and first == ("visit", Visit)):
+        raise TypeError(f"{id_}: the first parameter is `call: Call`, or `visit: Visit` when it is public")
+    return tuple(_input(id_, path, name, hint) for name, hint in rest)
+
+
+def _input(id_: str, path: str, name: str, hint: Any) -> Input:
+    if hint is PageRequest:
+        return PageInput(name)
+    if name == "query":
+        return QueryInput(name, hint)
+    if name == "body":
+        optional = get_origin(hint) in (Union, types.UnionType) and type(None) in get_args(hint)
+        return BodyInput(name, hint, optional)
+    if name in _PARAMETER.findall(path):
+        return PathInput(name)
+    if isinstance(hint, type) and hint.__name__.startswith("Visible"):
+        return ResourceInput(name, hint)
+    raise TypeError(f"{id_}: nothing in the request gives `{name}`")

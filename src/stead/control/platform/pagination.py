@@ -1,0 +1,73 @@
+"""Pages by keyset: newest first, an opaque cursor that only fits the list and the filters it was made for."""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Generic, Protocol, TypeVar
+
+import msgspec
+
+from stead.control.platform.database import Tx
+from stead.shared.errors import CursorInvalid
+
+DEFAULT_LIMIT, MOST_LIMIT = 50, 100
+NEWEST = "~"
+"""Sorts after every identifier."""
+
+_BINDING_BYTES = 8
+
+
+class Identified(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+T = TypeVar("T", bound=Identified)
+
+
+class Page(msgspec.Struct, Generic[T]):
+    """What a list operation returns; the engine wraps it in the list envelope."""
+
+    items: list[T]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PageRequest:
+    """Where a walk stands. `walk` says which list, with which filters, is being walked."""
+
+    limit: int
+    after: str
+    walk: bytes
+
+    @classmethod
+    def read(cls, *, limit: int, cursor: str | None, walk: bytes) -> "PageRequest":
+        limit = min(max(limit, 1), MOST_LIMIT)
+        return cls(limit, NEWEST if cursor is None else _open(cursor, walk), walk)
+
+    async def of(self, tx: Tx, row: type[T], sql: str, *args: object) -> Page[T]:
+        """Run `sql`, whose last two parameters are the id to stay below and the number of rows to read."""
+        items = await tx.all(row, sql, *args, self.after, self.limit + 1)
+        if len(items) <= self.limit:
+            return Page(items, None)
+        items.pop()
+        return Page(items, _seal(items[-1].id, self.walk))
+
+
+def _binding(walk: bytes) -> bytes:
+    return blake2b(walk, digest_size=_BINDING_BYTES).digest()
+
+
+def _seal(last: str, walk: bytes) -> str:
+    return urlsafe_b64encode(_binding(walk) + last.encode()).decode().rstrip("=")
+
+
+def _open(cursor: str, walk: bytes) -> str:
+    try:
+        raw = urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+        bound, last = raw[:_BINDING_BYTES], raw[_BINDING_BYTES:].decode("ascii")
+    except ValueError:
+        raise CursorInvalid from None
+    if bound != _binding(walk) or "\0" in last:
+        raise CursorInvalid
+    return last

@@ -1,0 +1,162 @@
+"""One multiplexed Redis connection: commands of one loop tick leave in one write, answers come in order.
+
+It never blocks a request on a lost server: while there is no connection every command fails at once, and
+one that is not answered in time fails them all and connects anew.
+"""
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import hiredis
+import structlog
+
+log = structlog.get_logger()
+
+Argument = str | bytes | int
+FIRST_RETRY, LAST_RETRY = 0.02, 1.0
+
+
+class RedisDown(Exception):
+    """There is no usable connection right now."""
+
+
+class Redis:
+    """`on_connect` is called before a new connection is first used."""
+
+    def __init__(self, url: str, *, timeout: float = 0.5, on_connect: Callable[[], None]) -> None:
+        parts = urlsplit(url)
+        self._host, self._port = parts.hostname or "127.0.0.1", parts.port or 6379
+        self._database = parts.path.strip("/") or "0"
+        self._login = [unquote(part) for part in (parts.username, parts.password) if part]
+        self._timeout = timeout
+        self._on_connect = on_connect
+        self._connection: _Connection | None = None
+        self._keeper: asyncio.Task[None] | None = None
+
+    @property
+    def connected(self) -> bool:
+        return self._connection is not None
+
+    async def start(self) -> None:
+        """Connect if the server is there; if it is not, go on trying in the background."""
+        with contextlib.suppress(RedisDown):
+            await self._connect()
+        self._keeper = asyncio.create_task(self._keep())
+
+    async def close(self) -> None:
+        if self._keeper is not None:
+            self._keeper.cancel()
+            await asyncio.gather(self._keeper, return_exceptions=True)
+        if self._connection is not None:
+            self._connection.abort()
+            self._connection = None
+
+    def execute(self, *command: Argument) -> asyncio.Future[Any]:
+        """The answer to a command. An error answer of the server is raised as `hiredis.ReplyError`."""
+        if self._connection is None:
+            raise RedisDown
+        return self._connection.send(command)
+
+    async def _connect(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(self._timeout):
+                _, connection = await loop.create_connection(
+                    lambda: _Connection(loop, self._timeout), self._host, self._port
+                )
+                if self._login:
+                    await connection.send(("AUTH", *self._login))
+                await connection.send(("SELECT", self._database))
+        except (OSError, TimeoutError, hiredis.ReplyError) as error:
+            raise RedisDown from error
+        self._on_connect()
+        self._connection = connection
+
+    async def _keep(self) -> None:
+        while True:
+            if self._connection is not None:
+                await self._connection.lost.wait()
+                self._connection = None
+                log.warning("redis.lost")
+            await self._reconnect()
+
+    async def _reconnect(self) -> None:
+        pause = FIRST_RETRY
+        while self._connection is None:
+            try:
+                await self._connect()
+            except RedisDown:
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LAST_RETRY)
+            else:
+                log.info("redis.connected")
+
+
+class _Connection(asyncio.Protocol):
+    def __init__(self, loop: asyncio.AbstractEventLoop, timeout: float) -> None:
+        self._loop, self._timeout = loop, timeout
+        self._reader = hiredis.Reader()
+        self._waiting: deque[asyncio.Future[Any]] = deque()
+        self._unsent: list[bytes] = []
+        self._transport: asyncio.Transport | None = None
+        self._watch: asyncio.TimerHandle | None = None
+        self.lost = asyncio.Event()
+
+    def send(self, command: tuple[Argument, ...]) -> asyncio.Future[Any]:
+        if self.lost.is_set():
+            raise RedisDown
+        answer = self._loop.create_future()
+        self._waiting.append(answer)
+        if not self._unsent:
+            self._loop.call_soon(self._flush)
+        self._unsent.append(hiredis.pack_command(command))  # type: ignore[arg-type]  # its stub is too narrow
+        if self._watch is None:
+            self._watch = self._loop.call_later(self._timeout, self._check, answer)
+        return answer
+
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - what create_connection promises
+        self._transport = transport
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        self.lost.set()
+        if self._watch is not None:
+            self._watch.cancel()
+        while self._waiting:
+            answer = self._waiting.popleft()
+            if not answer.done():
+                answer.set_exception(RedisDown())
+
+    def data_received(self, data: bytes) -> None:
+        self._reader.feed(data)
+        while (reply := self._reader.gets()) is not False:
+            answer = self._waiting.popleft()
+            if answer.done():
+                continue
+            if isinstance(reply, Exception):
+                answer.set_exception(reply)
+            else:
+                answer.set_result(reply)
+
+    def _flush(self) -> None:
+        if self._transport is not None and not self.lost.is_set():
+            self._transport.write(b"".join(self._unsent))
+        self._unsent.clear()
+
+    def _check(self, oldest: asyncio.Future[Any]) -> None:
+        """One timer for all: whoever was oldest when it was set must have been answered by now."""
+        self._watch = None
+        if not self._waiting:
+            return
+        if self._waiting[0] is oldest:
+            self.abort()
+        else:
+            self._watch = self._loop.call_later(self._timeout, self._check, self._waiting[0])

@@ -1,0 +1,68 @@
+"""One HTTP request as the platform sees it: a name, its headers, its bounded body."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from stead.control.platform.limits import Spent
+from stead.shared.errors import RequestMalformed, RequestTooLarge
+from stead.shared.ids import RequestId, new_id
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+MOST_BYTES = 2 * 1024 * 1024
+BODY_SECONDS = 30
+
+
+class Request:
+    __slots__ = ("_headers", "_receive", "_scope", "id", "spent")
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self._scope, self._receive = scope, receive
+        self._headers: dict[bytes, bytes] = dict(scope["headers"])
+        self.id = RequestId(new_id("req"))
+        self.spent: Spent | None = None
+
+    @property
+    def method(self) -> str:
+        return str(self._scope["method"])
+
+    @property
+    def path(self) -> str:
+        return str(self._scope["path"])
+
+    @property
+    def query(self) -> bytes:
+        return bytes(self._scope["query_string"])
+
+    @property
+    def peer(self) -> str | None:
+        client = self._scope.get("client")
+        return client[0] if client else None
+
+    def header(self, name: bytes) -> str:
+        """A header's value, empty when it was not sent. `name` is in lower case."""
+        return self._headers.get(name, b"").decode("latin-1")
+
+    async def body(self) -> bytes:
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                return await self._read()
+        except TimeoutError:
+            raise RequestMalformed(reason="its body did not arrive in time") from None
+
+    async def _read(self) -> bytes:
+        parts, size, more = [], 0, True
+        while more:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise RequestMalformed(reason="the connection ended in its body")
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > MOST_BYTES:
+                raise RequestTooLarge(limit=MOST_BYTES)
+            more = message.get("more_body", False)
+        return b"".join(parts)

@@ -1,0 +1,40 @@
+"""What an operation asks of its caller, written once in its declaration."""
+
+import msgspec
+
+from stead.shared.errors import ScopeInsufficient
+from stead.shared.scopes import CATALOG
+
+
+class Requirement(msgspec.Struct, frozen=True):
+    """Scopes that a credential needs, all of them or any one; none at all when `public`."""
+
+    scopes: tuple[str, ...] = ()
+    any_one: bool = False
+    public: bool = False
+
+    def check(self, allowed: frozenset[str]) -> None:
+        missing = [scope for scope in self.scopes if scope not in allowed]
+        if self.any_one and len(missing) == len(self.scopes):
+            raise ScopeInsufficient(scope=" or ".join(missing))
+        if missing and not self.any_one:
+            raise ScopeInsufficient(scope=missing[0])
+
+
+PUBLIC = Requirement(public=True)
+ANY_CREDENTIAL = Requirement()
+
+
+def requirement(scope: str | tuple[str, ...] | Requirement) -> Requirement:
+    """`"a"`, `("a", "b")` for both, `"a|b"` for either, or one of the two constants above."""
+    if isinstance(scope, Requirement):
+        return scope
+    if isinstance(scope, tuple):
+        wanted = Requirement(scope)
+    else:
+        alternatives = tuple(scope.split("|"))
+        wanted = Requirement(alternatives, any_one=len(alternatives) > 1)
+    unknown = [name for name in wanted.scopes if name not in CATALOG]
+    if unknown or not wanted.scopes:
+        raise TypeError(f"not in the scope catalog: {unknown or scope!r}")
+    return wanted

@@ -1,0 +1,50 @@
+"""Resolvers: the only way from an identifier in a path to a resource in a handler.
+
+    @resolver
+    async def visible_key(call: Call, key_id: KeyId) -> VisibleKey:
+
+A resolver runs the visibility query of its resource and raises that resource's `…NotFound`, so that what does
+not exist and what the caller may not see answer alike. It may stand on others: a `Visible…` parameter is
+resolved first.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar, get_type_hints, runtime_checkable
+
+from stead.control.platform.operations import Call
+
+R = TypeVar("R", bound=Callable[..., Awaitable[Any]])
+
+
+@dataclass(frozen=True, slots=True)
+class Resolver:
+    find: Callable[..., Awaitable[Any]]
+    path_parameters: tuple[str, ...]
+    needs: tuple[type, ...]
+
+    async def __call__(self, call: Call, path: Mapping[str, str]) -> Any:
+        if not self.needs:
+            return await self.find(call, *[path[name] for name in self.path_parameters])
+        found = [await RESOLVERS[need](call, path) for need in self.needs]
+        return await self.find(call, *found, *[path[name] for name in self.path_parameters])
+
+
+RESOLVERS: dict[type, Resolver] = {}
+
+
+def resolver(find: R) -> R:
+    hints = get_type_hints(find)
+    resource = hints.pop("return")
+    hints.pop("call")
+    needs = tuple(hint for hint in hints.values() if hint in RESOLVERS)
+    names = tuple(name for name, hint in hints.items() if hint not in RESOLVERS)
+    RESOLVERS[resource] = Resolver(find, names, needs)
+    return find
+
+
+@runtime_checkable
+class Capable(Protocol):
+    """A resource whose runtime decides what can be done with it."""
+
+    def supports(self, capability: str) -> bool: ...

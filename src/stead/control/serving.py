@@ -1,0 +1,29 @@
+"""`steadctl api`: the control plane's HTTP server and, on a port of its own, its metrics."""
+
+import uvicorn
+from prometheus_client import start_http_server
+
+from stead.control.app import ControlPlane
+from stead.control.platform import access_log, log
+from stead.control.settings import from_environment
+from stead.shared import ids
+
+
+def serve() -> None:
+    settings = from_environment()
+    log.configure()
+    ids.new_id.move_to(settings.cell)
+    start_http_server(settings.metrics_port, addr=settings.api_host)
+    uvicorn.run(
+        ControlPlane(settings, access_log=access_log.to_stdout()),
+        host=settings.api_host,
+        port=settings.api_port,
+        loop="uvloop",
+        http="httptools",
+        lifespan="on",
+        access_log=False,
+        log_level="warning",
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=10,
+    )

@@ -1,0 +1,54 @@
+"""Everything an operator can set, read once from the environment (`STEAD_…`)."""
+
+import os
+from collections.abc import Mapping
+from typing import Annotated
+
+import msgspec
+
+Port = Annotated[int, msgspec.Meta(ge=1, le=65535)]
+
+
+class SettingsInvalid(Exception):
+    """The environment does not describe a usable installation; the message says which variable."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    database_url: str
+    redis_url: str
+    sealing_key: str
+    """Base64 of 32 random bytes. Whoever has it can read what is sealed at rest."""
+    api_host: str = "127.0.0.1"
+    api_port: Port = 8000
+    metrics_port: Port = 9000
+    base_url: str = "http://127.0.0.1:8000"
+    docs_url: str = ""
+    """Where `doc_url` in errors points; `<base_url>/docs` unless set."""
+    trusted_proxies: str = ""
+    """Comma-separated addresses and CIDRs whose `X-Forwarded-For` is believed."""
+    preview: bool = True
+    """Whether operations marked Preview are there."""
+    database_connections: Annotated[int, msgspec.Meta(ge=1)] = 16
+    viewer: str = ""
+    """Directory of the installed API reference viewer; found by itself in a checkout."""
+    cell: Annotated[int, msgspec.Meta(ge=0, lt=1024)] = 0
+
+    @property
+    def docs(self) -> str:
+        return (self.docs_url or f"{self.base_url}/docs").rstrip("/")
+
+    @property
+    def proxies(self) -> list[str]:
+        return [each.strip() for each in self.trusted_proxies.split(",") if each.strip()]
+
+
+def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
+    given = {
+        field: environment[variable]
+        for field in Settings.__struct_fields__
+        if (variable := f"STEAD_{field.upper()}") in environment
+    }
+    try:
+        return msgspec.convert(given, Settings, strict=False)
+    except msgspec.ValidationError as error:
+        raise SettingsInvalid(f"STEAD_* settings: {error}") from None

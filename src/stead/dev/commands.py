@@ -1,0 +1,166 @@
+"""`steadctl dev`: the engines and the API on this machine, from nothing to a working curl line."""
+
+import asyncio
+import signal
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from stead.dev import logs as log_files
+from stead.dev import secrets as secrets_file
+from stead.dev.child import State
+from stead.dev.directory import DataDirectory
+from stead.dev.display import Screen, table, welcome
+from stead.dev.engine import LOOPBACK, DevError
+from stead.dev.leftovers import gone, sweep
+from stead.dev.programs import Api
+from stead.dev.running import AlreadyRunning, RunningStack, supervised
+from stead.dev.stack import ENGINES
+
+NOT_UP = 3
+STOP_BOUND = 60.0
+
+app = typer.Typer(no_args_is_help=True, help="Run the engines and the API on this machine.")
+
+
+class Name(StrEnum):
+    POSTGRES = "postgres"
+    REDIS = "redis"
+    NATS = "nats"
+    TEMPORAL = "temporal"
+    SEAWEEDFS = "seaweedfs"
+    API = "api"
+
+
+Data = Annotated[
+    Path | None,
+    typer.Option(
+        "--data", help="Where everything is kept. Default: $STEAD_DATA, or a directory of this user."
+    ),
+]
+
+
+@app.command()
+def up(
+    data: Data = None,
+    only: Annotated[
+        list[Name] | None, typer.Option(help="Start only these; may be given several times.")
+    ] = None,
+) -> None:
+    """Start everything, watch over it, and stop it all on Ctrl-C."""
+    directory = DataDirectory(data or DataDirectory.default())
+    try:
+        asyncio.run(_up(directory, {name.value for name in only or Name}))
+    except AlreadyRunning:
+        _show(directory)
+    except DevError as failure:
+        typer.echo(f"steadctl dev: {failure}", err=True)
+        raise typer.Exit(1) from None
+
+
+@app.command()
+def down(data: Data = None) -> None:
+    """Stop what `up` started, from another terminal or after a crash."""
+    directory = DataDirectory(data or DataDirectory.default())
+    if not asyncio.run(_down(directory)):
+        typer.echo("steadctl dev: something did not stop; see steadctl dev status", err=True)
+        raise typer.Exit(1)
+
+
+@app.command()
+def status(data: Data = None) -> None:
+    """Show what runs; exits with 0 when all of it serves and with 3 when not."""
+    if not _show(DataDirectory(data or DataDirectory.default())):
+        raise typer.Exit(NOT_UP)
+
+
+@app.command()
+def logs(
+    engine: Annotated[Name | None, typer.Argument(help="Of one engine only.")] = None,
+    data: Data = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what is added.")] = False,
+    lines: Annotated[int, typer.Option(help="How many of the last lines.")] = 50,
+) -> None:
+    """Print the engines' logs."""
+    directory = DataDirectory(data or DataDirectory.default())
+    chosen = sorted(directory.logs.glob(f"{engine.value if engine else '*'}.log"))
+    if not chosen:
+        typer.echo(f"steadctl dev: there are no logs in {directory.logs}", err=True)
+        raise typer.Exit(1)
+    log_files.show(chosen, lines, typer.echo)
+    if follow:
+        try:
+            log_files.follow(chosen, typer.echo)
+        except KeyboardInterrupt:
+            return
+
+
+async def _up(directory: DataDirectory, names: set[str]) -> None:
+    asked = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, asked.set)
+    screen = Screen(Console(file=sys.stdout), lambda: directory.record().children)
+    kinds = [kind for kind in ENGINES if kind.name in names]
+    with screen:
+        async with supervised(
+            directory.path, kinds, durable=True, api=Api.name in names, changed=screen.changed
+        ) as stack:
+            if await _started(stack, asked):
+                if stack.secrets.account is not None and Api.name in names:
+                    screen.say(welcome(stack.api.url, stack.secrets.account, "Ctrl-C, or steadctl dev down"))
+                await asked.wait()
+
+
+async def _started(stack: RunningStack, asked: asyncio.Event) -> bool:
+    """Whether everything came up before somebody asked to stop."""
+    starting = asyncio.create_task(_start(stack))
+    asking = asyncio.create_task(asked.wait())
+    await asyncio.wait({starting, asking}, return_when=asyncio.FIRST_COMPLETED)
+    if not starting.done():
+        starting.cancel()
+        await asyncio.wait({starting})
+        return False
+    asking.cancel()
+    starting.result()
+    return True
+
+
+async def _start(stack: RunningStack) -> None:
+    await stack.supervisor.identify()
+    await stack.supervisor.start()
+
+
+async def _down(directory: DataDirectory) -> bool:
+    """Whether nothing of the stack runs any more."""
+    record = directory.record()
+    family = [it.process for it in record.children if it.process is not None]
+    supervisor = record.supervisor
+    if supervisor is not None and supervisor.send(signal.SIGTERM):
+        if not await gone([supervisor, *family], STOP_BOUND):
+            supervisor.send(signal.SIGKILL)
+        typer.echo("stopped")
+    left = await sweep(directory)
+    if left:
+        typer.echo(f"ended what a crash had left: {', '.join(left)}")
+    return await gone(family, 0.1)
+
+
+def _show(directory: DataDirectory) -> bool:
+    """Prints what runs and how to use it; whether all of it serves."""
+    record = directory.record()
+    if not record.alive():
+        typer.echo(f"nothing runs from {directory.path}")
+        return False
+    console = Console(file=sys.stdout)
+    console.print(table(record.children))
+    account = secrets_file.load(directory.secrets).account
+    serving = {
+        it.name for it in record.children if it.state is State.READY and it.process and it.process.alive()
+    }
+    if account is not None and Api.name in serving:
+        console.print(welcome(f"http://{LOOPBACK}:{record.ports['api']}", account, "steadctl dev down"))
+    return len(serving) == len(record.children) > 0

@@ -1,0 +1,90 @@
+"""What a person sees of a stack: a live table on a terminal, one line per change anywhere else."""
+
+from collections.abc import Callable, Iterable
+from types import TracebackType
+
+from rich.console import Console
+from rich.live import Live
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from stead.dev.child import Condition, State
+from stead.dev.secrets import FirstAccount
+
+STYLES = {State.READY: "green", State.FAILED: "red", State.RESTARTING: "yellow", State.STOPPED: "dim"}
+
+
+def table(conditions: Iterable[Condition]) -> Table:
+    shown = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    for heading in ("engine", "version"):
+        shown.add_column(heading)
+    for heading in ("port", "ready in"):
+        shown.add_column(heading, justify="right")
+    shown.add_column("state")
+    for it in conditions:
+        ready_in = "" if it.ready_in is None else f"{it.ready_in:.2f} s"
+        shown.add_row(it.name, it.version, str(it.port), ready_in, Text(_state(it), STYLES.get(it.state, "")))
+    return shown
+
+
+def _state(it: Condition) -> str:
+    told = it.state.value + (f": {it.note}" if it.note else "")
+    return told if it.restarts == 0 else f"{told} (restarted {it.restarts}×)"
+
+
+def welcome(base_url: str, account: FirstAccount, stop: str) -> Panel:
+    curl = f"curl -s -H 'Authorization: Bearer {account.api_key}' {base_url}/v1/account"
+    facts = Table.grid(padding=(0, 2))
+    for name, value in (
+        ("email", account.email),
+        ("password", account.password),
+        ("API key", account.api_key),
+        ("docs", f"{base_url}/docs"),
+        ("stop", stop),
+    ):
+        facts.add_row(Text(name, "dim"), Text(value, overflow="fold"))
+    whole = Table.grid()
+    whole.add_row(facts)
+    whole.add_row("")
+    whole.add_row(Text(curl, "bold", overflow="fold"))
+    return Panel(whole, title="Stead is up", title_align="left", expand=False)
+
+
+class Screen:
+    def __init__(self, console: Console, conditions: Callable[[], list[Condition]]) -> None:
+        self._console, self._conditions = console, conditions
+        self._live: Live | None = None
+
+    def __enter__(self) -> "Screen":
+        if self._console.is_terminal:
+            self._live = Live(console=self._console, get_renderable=lambda: table(self._conditions()))
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def changed(self, it: Condition) -> None:
+        if self._live is None:
+            self.say(_line(it))
+            return
+        if it.state in {State.RESTARTING, State.FAILED}:
+            # The table forgets; a death is worth a line that stays.
+            self.say(_line(it))
+        self._live.refresh()
+
+    def say(self, what: str | Panel) -> None:
+        if isinstance(what, Panel):
+            self._console.print(what)
+        else:
+            self._console.print(what, markup=False, highlight=False, soft_wrap=True)
+
+
+def _line(it: Condition) -> str:
+    if it.state is State.READY and it.ready_in is not None:
+        return f"{it.name} {it.version} is ready on port {it.port} in {it.ready_in:.2f} s".replace("  ", " ")
+    return f"{it.name} {_state(it)}"

@@ -1,0 +1,1 @@
+"""The vocabulary every program speaks. Nothing here does I/O."""

@@ -1,0 +1,197 @@
+"""Every refusal a caller can see: one class, one stable code, one status, one way out."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+_CATALOG: dict[str, "type[ApiError]"] = {}
+
+
+class ApiError(Exception):
+    """`message` states the fact, with `{facts}` filled in; `remedy` says what the caller can do about it."""
+
+    type: ClassVar[str]
+    status: ClassVar[int]
+    code: ClassVar[str]
+    message: ClassVar[str]
+    remedy: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        code = cls.__dict__.get("code")
+        if code is None:
+            return
+        if code in _CATALOG:
+            raise TypeError(f"two errors share the code {code}")
+        _CATALOG[code] = cls
+
+    def __init__(self, *, param: str | None = None, **facts: object) -> None:
+        super().__init__(self.message.format_map(facts))
+        self.param = param
+        self.headers: Mapping[str, str] = {}
+
+
+def catalog() -> list[type[ApiError]]:
+    """Every error that has been declared, by type and code."""
+    return sorted(_CATALOG.values(), key=lambda error: (error.type, error.code))
+
+
+class InvalidRequest(ApiError):
+    type, status = "invalid_request", 400
+
+
+class Unauthenticated(ApiError):
+    type, status = "authentication", 401
+
+
+class Forbidden(ApiError):
+    type, status = "permission", 403
+
+
+class NotFound(ApiError):
+    type, status = "not_found", 404
+
+
+class Conflict(ApiError):
+    type, status = "conflict", 409
+
+
+class QuotaExceeded(ApiError):
+    type, status = "quota_exceeded", 429
+
+
+class RateLimited(ApiError):
+    type, status = "rate_limit", 429
+
+
+class ServerFault(ApiError):
+    type, status = "api_error", 500
+
+
+class RequestMalformed(InvalidRequest):
+    code = "request.malformed"
+    message = "The request cannot be read: {reason}."
+    remedy = "Send a JSON object in UTF-8, as the operation's description shows."
+
+
+class FieldInvalid(InvalidRequest):
+    code = "request.field_invalid"
+    message = "{reason}"
+    remedy = "`param` names the field as a dotted path; its rules are in the operation's description."
+
+
+class RequestTooLarge(InvalidRequest):
+    status = 413
+    code = "request.too_large"
+    message = "The request body is larger than {limit} bytes."
+    remedy = "Send less at once; files go through an upload, never through a JSON body."
+
+
+class CursorInvalid(InvalidRequest):
+    code = "request.cursor_invalid"
+    message = "The cursor was not made by this list with these filters."
+    remedy = "Send `next_cursor` back unchanged, with the same filters, or begin again without a cursor."
+
+
+class VersionUnknown(InvalidRequest):
+    code = "version.unknown"
+    message = "There is no API version {version}."
+    remedy = "Send one of the published dates in `Api-Version`, or leave the header out to get the latest."
+
+
+class MethodNotAllowed(InvalidRequest):
+    status = 405
+    code = "route.method_not_allowed"
+    message = "This address does not take {method}."
+    remedy = "The `Allow` header lists the methods it takes."
+
+
+class CredentialMissing(Unauthenticated):
+    code = "auth.missing"
+    message = "No credential was sent."
+    remedy = "Send `Authorization: Bearer <API key>`."
+
+
+class CredentialMalformed(Unauthenticated):
+    code = "auth.malformed"
+    message = "The credential is not one that this service could have issued."
+    remedy = "Check that the whole secret was copied, from its `stead_` prefix to its last character."
+
+
+class CredentialInvalid(Unauthenticated):
+    code = "auth.invalid"
+    message = "The credential is not known."
+    remedy = "Check which installation the key belongs to, or mint a new one."
+
+
+class CredentialExpired(Unauthenticated):
+    code = "auth.expired"
+    message = "The credential has expired."
+    remedy = "Mint a new key, or sign in again."
+
+
+class CredentialRevoked(Unauthenticated):
+    code = "auth.revoked"
+    message = "The credential was revoked."
+    remedy = "Mint a new key, or sign in again."
+
+
+class AddressNotAllowed(Unauthenticated):
+    code = "auth.ip_not_allowed"
+    message = "This key may not be used from the address {address}."
+    remedy = "Call from an address on the key's `ip_allowlist`, or mint a key with a wider list."
+
+
+class ScopeInsufficient(Forbidden):
+    code = "scope.insufficient"
+    message = "This needs the scope {scope}, which the credential does not have."
+    remedy = "Use a key that holds the scope named in the message."
+
+
+class RouteNotFound(NotFound):
+    code = "route.not_found"
+    message = "There is nothing at this address."
+    remedy = "Compare the path with the API description at `/v1/openapi.json`."
+
+
+class IdempotencyKeyReused(Conflict):
+    code = "idempotency.key_reused"
+    message = "This Idempotency-Key was used for a different request in the last 24 hours."
+    remedy = "Use a new key for a new request; repeat a request with exactly the same body."
+
+
+class IdempotencyInFlight(Conflict):
+    code = "idempotency.in_flight"
+    message = "The first request with this Idempotency-Key is still being handled."
+    remedy = "Wait a moment and send the same request again: it will replay the first one's answer."
+
+
+class CapabilityUnsupported(Conflict):
+    code = "capability.unsupported"
+    message = "The runtime of this site does not support {capability}."
+    remedy = "Ask `GET /v1/sites/{site_id}/capabilities` what the site can do."
+
+
+class RateLimitExceeded(RateLimited):
+    code = "rate_limit.exceeded"
+    message = "Too many requests: wait {seconds} s."
+    remedy = "Wait as long as `Retry-After` says; `GET /v1/rate-limits` shows every bucket."
+
+    def __init__(self, *, seconds: int) -> None:
+        super().__init__(seconds=seconds)
+        self.headers = {"Retry-After": str(seconds)}
+
+
+class Internal(ServerFault):
+    code = "internal"
+    message = "Something failed on our side."
+    remedy = "Try again; if it goes on, send us the `request_id`."
+
+
+class Unavailable(ServerFault):
+    status = 503
+    code = "unavailable"
+    message = "The service cannot reach its database right now."
+    remedy = "Try again in a few seconds; a request with an `Idempotency-Key` is safe to repeat."
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.headers = {"Retry-After": "2"}

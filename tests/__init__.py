@@ -1,0 +1,1 @@
+"""Tests on real engines: one stack per run, one database per worker."""

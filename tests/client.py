@@ -1,0 +1,83 @@
+"""A client that checks every answer against the API description it was promised."""
+
+from functools import cache
+from typing import Any
+
+import httpx
+from jsonschema import Draft202012Validator
+
+from stead.control.app import all_operations
+from stead.control.platform.openapi import document, errors_of
+from stead.control.platform.operations import Operation
+from stead.control.platform.routing import Router
+from stead.shared.errors import ApiError
+
+
+@cache
+def description() -> dict[str, Any]:
+    return document(all_operations())
+
+
+@cache
+def _router() -> Router:
+    return Router(all_operations())
+
+
+@cache
+def _validator(path: str, method: str, status: str) -> Draft202012Validator:
+    told = description()["paths"][path][method.lower()]["responses"][status]
+    schema = told["content"]["application/json"]["schema"]
+    return Draft202012Validator({**schema, "components": description()["components"]})
+
+
+def operation_at(method: str, path: str) -> Operation | None:
+    try:
+        return _router().find(method, path)[0]
+    except ApiError:
+        return None
+
+
+def check(response: httpx.Response) -> None:
+    """Envelope, headers, documented status and code, and the shape of the body."""
+    assert response.headers["api-version"]
+    assert response.headers["x-api-stability"] == "preview"
+    operation = operation_at(response.request.method, response.request.url.path)
+    if operation is None:
+        return
+    status = str(response.status_code)
+    told = description()["paths"][operation.path][operation.method.lower()]["responses"]
+    assert status in told, f"{operation.id} answered an undocumented {status}: {response.text}"
+    if response.status_code == 204:
+        assert not response.content
+        return
+    body = response.json()
+    problems = [
+        error.message for error in _validator(operation.path, operation.method, status).iter_errors(body)
+    ]
+    assert not problems, f"{operation.id}: {problems}"
+    if response.status_code >= 400:
+        code = body["error"]["code"]
+        assert code in {error.code for error in errors_of(operation)}, f"{operation.id}: undeclared {code}"
+        assert body["error"]["doc_url"].endswith(f"/errors/{body['error']['type']}/{code}")
+    if operation.answer != "document":
+        assert body["request_id"].startswith("req_")
+
+
+class Client(httpx.AsyncClient):
+    """Speaks as the bearer of one secret."""
+
+    def as_(self, secret: str) -> "Client":
+        other = Client(transport=self._transport, base_url=self.base_url)
+        other.headers["authorization"] = f"Bearer {secret}"
+        return other
+
+    async def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
+        response = await super().send(request, **options)
+        await response.aread()
+        check(response)
+        return response
+
+
+def code_of(response: httpx.Response) -> str:
+    """The error code of a refusal; the status of anything else, so that a failed comparison tells."""
+    return str(response.json()["error"]["code"]) if response.status_code >= 400 else str(response.status_code)

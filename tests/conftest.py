@@ -1,0 +1,92 @@
+"""Every test gets real engines; a test that breaks one starts its own (`tests/faults`)."""
+
+import base64
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import asyncpg
+import httpx
+import pytest
+
+from stead.control.app import ControlPlane
+from stead.control.settings import Settings
+from stead.shared.clock import MovableClock
+from tests.client import Client
+from tests.engines import TEMPLATE, TestEngines, addresses
+from tests.people import Person, make_person
+
+_engines = pytest.StashKey[TestEngines]()
+UNLIMITED = (
+    "insert into plans values"
+    " ('unlimited', 'For tests', 1000, 1000, 1000, 1000, 1000, 60000000, 60000000, 60000000, 60000000)"
+)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config, "workerinput") or config.option.collectonly:
+        return
+    engines = config.stash[_engines] = TestEngines()
+    engines.start()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    engines = config.stash.get(_engines, None)
+    if engines is not None:
+        engines.stop()
+
+
+@pytest.fixture(scope="session")
+async def settings(worker_id: str) -> AsyncIterator[Settings]:
+    """This worker's own database, cloned from the migrated template, and its own Redis database."""
+    engines = addresses()
+    name = f"stead_{worker_id}"
+    number = 0 if worker_id == "master" else 1 + int(worker_id.removeprefix("gw"))
+    admin = await asyncpg.connect(engines.database("postgres"))
+    await admin.execute(f'create database "{name}" template "{TEMPLATE}"')
+    await admin.close()
+    yield Settings(
+        database_url=engines.database(name),
+        redis_url=f"{engines.redis}/{number}",
+        sealing_key=base64.b64encode(os.urandom(32)).decode(),
+        base_url="http://stead.test",
+    )
+
+
+@pytest.fixture(scope="session")
+def clock() -> MovableClock:
+    return MovableClock()
+
+
+@pytest.fixture(scope="session")
+async def plane(settings: Settings, clock: MovableClock) -> AsyncIterator[ControlPlane]:
+    plane = ControlPlane(settings, clock=clock)
+    async with plane.running():
+        async with plane.database.transaction() as tx:
+            await tx.run(UNLIMITED)
+        yield plane
+
+
+@pytest.fixture(scope="session")
+def anonymous(plane: ControlPlane) -> Client:
+    return Client(transport=httpx.ASGITransport(plane), base_url="http://stead.test")
+
+
+NewPerson = Callable[..., Awaitable[Person]]
+
+
+@pytest.fixture(scope="session")
+def new_person(plane: ControlPlane, anonymous: Client) -> NewPerson:
+    async def make(**wanted: str) -> Person:
+        return await make_person(plane, anonymous, **wanted)
+
+    return make
+
+
+@pytest.fixture
+async def person(new_person: NewPerson) -> Person:
+    return await new_person()
+
+
+@pytest.fixture(autouse=True)
+def time_stands_where_it_is(clock: MovableClock) -> None:
+    clock.ahead *= 0

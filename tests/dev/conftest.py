@@ -1,0 +1,30 @@
+"""Scratch directories that the user `postgres` can enter, and a stack that several tests may share."""
+
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from stead.dev.running import RunningStack, running
+
+
+def _scratch() -> Iterator[Path]:
+    path = Path(tempfile.mkdtemp(prefix="stead-test-"))
+    path.chmod(0o711)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path)
+
+
+scratch = pytest.fixture(_scratch)
+shared_scratch = pytest.fixture(_scratch, scope="module")
+
+
+@pytest.fixture(scope="module")
+async def stack(shared_scratch: Path) -> AsyncIterator[RunningStack]:
+    """All five engines; a test that stops one of them starts its own instead."""
+    async with running(shared_scratch) as stack:
+        yield stack

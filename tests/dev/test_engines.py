@@ -1,0 +1,157 @@
+"""Every engine answers a real request, and keeps or forgets what it should."""
+
+import asyncpg
+import httpx
+import nats
+import pytest
+
+from stead.dev import probe
+from stead.dev.engine import LOOPBACK
+from stead.dev.running import RunningStack, running
+from stead.dev.stack import ENGINES, Nats, Postgres, Redis, SeaweedFS, Temporal
+from stead.protocol.subjects import Program
+from tests.dev.s3 import request
+
+WORKFLOW = {"workflowType": {"name": "nothing"}, "taskQueue": {"name": "nobody"}}
+
+
+async def nats_client(stack: RunningStack, role: Program) -> nats.NATS:
+    login = stack.nats_login(role)
+    return await nats.connect(
+        login.url, user=login.user, password=login.password, inbox_prefix=login.inbox_prefix.encode()
+    )
+
+
+async def redis_says(stack: RunningStack, command: str) -> bytes:
+    return await probe.line(stack.redis.port, f"{command}\r\n".encode())
+
+
+async def start_workflow(stack: RunningStack, name: str) -> int:
+    async with httpx.AsyncClient() as client:
+        url = f"{stack.temporal.http_url}/api/v1/namespaces/default/workflows/{name}"
+        return (await client.post(url, json=WORKFLOW)).status_code
+
+
+async def test_postgres_runs_a_statement_as_a_role_that_is_no_superuser(stack: RunningStack) -> None:
+    connection = await asyncpg.connect(stack.environment()["STEAD_DATABASE_URL"])
+    try:
+        assert await connection.fetchval("select current_user::text") == "stead"
+        assert (
+            await connection.fetchval("select rolsuper from pg_roles where rolname = current_user") is False
+        )
+        assert (
+            await connection.fetchval("select pg_encoding_to_char(encoding) from pg_database limit 1")
+            == "UTF8"
+        )
+    finally:
+        await connection.close()
+
+
+async def test_postgres_refuses_a_wrong_password(stack: RunningStack) -> None:
+    with pytest.raises(asyncpg.InvalidPasswordError):
+        await asyncpg.connect(stack.postgres.url.replace(stack.secrets.postgres, "wrong"))
+
+
+async def test_a_cloned_database_has_what_its_template_has_and_goes_its_own_way(stack: RunningStack) -> None:
+    template = await asyncpg.connect(await stack.postgres.create_database("a template"))
+    await template.execute("create table facts (fact text)")
+    await template.close()
+
+    clone = await asyncpg.connect(await stack.postgres.clone_database("a template", 'clone "1"'))
+    await clone.execute("insert into facts values ('only here')")
+
+    other = await asyncpg.connect(await stack.postgres.clone_database("a template", "clone 2"))
+    assert await other.fetchval("select count(*) from facts") == 0
+    await other.close()
+    await clone.close()
+    for name in ("a template", 'clone "1"', "clone 2"):
+        await stack.postgres.drop_database(name)
+    with pytest.raises(asyncpg.InvalidCatalogNameError):
+        await asyncpg.connect(stack.postgres.database_url("a template"))
+
+
+async def test_redis_runs_a_script(stack: RunningStack) -> None:
+    assert await redis_says(stack, "EVAL \"return redis.call('incr', KEYS[1])\" 1 bucket") == b":1\r\n"
+
+
+async def test_nats_keeps_a_message_in_a_stream(stack: RunningStack) -> None:
+    operator = await nats_client(stack, Program.OPERATOR)
+    jetstream = operator.jetstream()
+    await jetstream.add_stream(name="KEPT", subjects=["kept.>"])
+    await jetstream.publish("kept.one", b"message")
+    assert (await jetstream.get_last_msg("KEPT", "kept.one")).data == b"message"
+    await jetstream.delete_stream("KEPT")
+    await operator.close()
+
+
+async def test_temporal_accepts_a_workflow_once(stack: RunningStack) -> None:
+    assert await start_workflow(stack, "job-1") == 200
+    assert await start_workflow(stack, "job-1") == 409
+
+
+async def test_seaweedfs_keeps_an_object_and_refuses_a_bad_signature(stack: RunningStack) -> None:
+    assert (await request(stack, "PUT", "/artifacts")).status_code == 200
+    assert (await request(stack, "PUT", "/artifacts/one", b"content")).status_code == 200
+    assert (await request(stack, "GET", "/artifacts/one")).content == b"content"
+    assert (await request(stack, "GET", "/artifacts/one", secret="wrong")).status_code == 403
+    async with httpx.AsyncClient() as client:
+        assert (await client.get(f"{stack.seaweedfs.endpoint}/artifacts/one")).status_code == 403
+
+
+async def test_every_engine_tells_its_version(stack: RunningStack) -> None:
+    for kind in ENGINES:
+        assert (await stack[kind].version())[0].isdecimal()
+
+
+async def test_every_engine_listens_on_loopback_only(stack: RunningStack) -> None:
+    psutil = pytest.importorskip("psutil")
+    for kind in ENGINES:
+        process = stack.child(kind).condition.process
+        assert process is not None
+        listening = [
+            it for it in psutil.Process(process.pid).net_connections("inet") if it.status == "LISTEN"
+        ]
+        assert {it.laddr.ip for it in listening} == {LOOPBACK}, kind.name
+
+
+async def test_what_is_durable_survives_a_stop_on_the_same_ports_and_redis_forgets(scratch) -> None:
+    async with running(scratch, durable=True) as stack:
+        ports = dict(stack.ports)
+        connection = await asyncpg.connect(stack.postgres.url)
+        await connection.execute("create table kept (fact text); insert into kept values ('yes')")
+        await connection.close()
+        assert (await request(stack, "PUT", "/artifacts")).status_code == 200
+        assert (await request(stack, "PUT", "/artifacts/one", b"content")).status_code == 200
+        assert await start_workflow(stack, "job-1") == 200
+        assert await redis_says(stack, "SET mark 1") == b"+OK\r\n"
+        operator = await nats_client(stack, Program.OPERATOR)
+        await operator.jetstream().add_stream(name="KEPT", subjects=["kept.>"])
+        await operator.jetstream().publish("kept.one", b"message")
+        await operator.close()
+
+    async with running(scratch, durable=True) as stack:
+        assert dict(stack.ports) == ports
+        connection = await asyncpg.connect(stack.postgres.url)
+        assert await connection.fetchval("select fact from kept") == "yes"
+        await connection.close()
+        assert (await request(stack, "GET", "/artifacts/one")).content == b"content"
+        assert await start_workflow(stack, "job-1") == 409
+        assert await redis_says(stack, "GET mark") == b"$-1\r\n"
+        operator = await nats_client(stack, Program.OPERATOR)
+        assert (await operator.jetstream().get_last_msg("KEPT", "kept.one")).data == b"message"
+        await operator.close()
+
+
+async def test_an_engine_that_was_stopped_or_killed_starts_again_on_its_port(scratch) -> None:
+    async with running(scratch, [Postgres, Redis]) as stack:
+        for end in (stack.stop, stack.kill):
+            for kind in (Postgres, Redis):
+                assert await stack[kind].ready()
+                await end(kind)
+                assert not await stack[kind].ready()
+                await stack.start(kind)
+                assert await stack[kind].ready()
+
+
+def test_the_engines_are_the_five_of_the_design() -> None:
+    assert set(ENGINES) == {Postgres, Redis, Nats, Temporal, SeaweedFS}

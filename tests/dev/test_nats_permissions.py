@@ -1,0 +1,254 @@
+"""Who may say and hear what on NATS, asked of the server itself."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import nats
+import nats.errors
+import nats.js.errors
+import pytest
+from nats.js.api import ConsumerConfig, KeyValueConfig
+
+from stead.dev.nats import role_of
+from stead.dev.running import RunningStack, running
+from stead.dev.stack import Nats
+from stead.protocol import subjects
+from stead.protocol.subjects import COMMANDS, EDGE_BUCKETS, OUTPUT, STREAMS, Node, Program
+
+HERE, THERE = Node("here"), Node("there")
+ROUTES = EDGE_BUCKETS[0]
+
+
+@dataclass
+class Client:
+    connection: nats.NATS
+    refusals: list[str] = field(default_factory=list)
+
+    async def refused(self, subject: str, reply: str = "") -> bool:
+        """Whether publishing there is a permissions violation."""
+        await self.connection.publish(subject, b"{}", reply=reply)
+        return await self._violation(subject)
+
+    async def deaf(self, subject: str) -> bool:
+        """Whether subscribing there is a permissions violation."""
+        await self.connection.subscribe(subject)
+        return await self._violation(subject)
+
+    async def _violation(self, subject: str) -> bool:
+        await self.connection.flush()
+        await asyncio.sleep(0)
+        return any("permissions violation" in told and subject.lower() in told for told in self.refusals)
+
+
+@asynccontextmanager
+async def client(stack: RunningStack, role: subjects.Role) -> AsyncIterator[Client]:
+    refusals: list[str] = []
+
+    async def told(error: Exception) -> None:
+        refusals.append(str(error).lower())
+
+    login = stack.nats_login(role)
+    connection = await nats.connect(
+        login.url,
+        user=login.user,
+        password=login.password,
+        inbox_prefix=login.inbox_prefix.encode(),
+        error_cb=told,
+        max_reconnect_attempts=0,
+    )
+    try:
+        yield Client(connection, refusals)
+    finally:
+        await connection.close()
+
+
+@pytest.fixture(scope="module")
+async def stack(shared_scratch: Path) -> AsyncIterator[RunningStack]:
+    """NATS with the streams, the buckets and the nodes' consumers, all made by the worker with its own rights."""
+    async with running(shared_scratch, [Nats]) as stack:
+        for node in (HERE, THERE):
+            await stack.add_node(node.id)
+        async with client(stack, Program.WORKER) as worker:
+            jetstream = worker.connection.jetstream()
+            for name, kept in STREAMS.items():
+                await jetstream.add_stream(name=name, subjects=[kept])
+            for bucket in EDGE_BUCKETS:
+                await jetstream.create_key_value(KeyValueConfig(bucket, direct=True))
+            for node in (HERE, THERE):
+                await jetstream.add_consumer(COMMANDS, _durable(node, subjects.commands_of(node.id)))
+                for bucket in EDGE_BUCKETS:
+                    keys = subjects.bucket_keys(bucket)
+                    await jetstream.add_consumer(subjects.bucket_stream(bucket), _durable(node, keys))
+            assert worker.refusals == []
+        yield stack
+
+
+def _durable(node: Node, filtered: str) -> ConsumerConfig:
+    return ConsumerConfig(
+        durable_name=subjects.consumer(node), filter_subject=filtered, ack_policy="explicit"
+    )
+
+
+async def test_a_node_reads_and_acknowledges_its_own_commands(stack: RunningStack) -> None:
+    async with client(stack, Program.WORKER) as worker, client(stack, HERE) as node:
+        await worker.connection.jetstream().publish(subjects.command(HERE.id, "ensure"), b"for here")
+        await worker.connection.jetstream().publish(subjects.command(THERE.id, "ensure"), b"for there")
+        pulled = await node.connection.jetstream().pull_subscribe_bind(subjects.consumer(HERE), COMMANDS)
+        (message,) = await pulled.fetch(1, timeout=5)
+        assert message.data == b"for here"
+        await message.ack_sync(timeout=5)
+        with pytest.raises(nats.errors.TimeoutError):
+            await pulled.fetch(1, timeout=0.5)
+        assert node.refusals == []
+
+
+async def test_a_node_is_refused_another_nodes_commands_by_every_way_to_them(stack: RunningStack) -> None:
+    async with client(stack, HERE) as node:
+        assert await node.deaf(subjects.commands_of(THERE.id))
+        assert await node.deaf("node.>")
+        assert await node.deaf(">")
+        for verb in ("MSG.NEXT", "INFO", "DELETE", "RESET"):
+            assert await node.refused(f"$JS.API.CONSUMER.{verb}.{COMMANDS}.{THERE.id}"), verb
+        for way in (f"CONSUMER.CREATE.{COMMANDS}", f"CONSUMER.CREATE.{COMMANDS}.here.node.there.cmd.>"):
+            assert await node.refused(f"$JS.API.{way}")
+        assert await node.refused(f"$JS.API.CONSUMER.DURABLE.CREATE.{COMMANDS}.mine")
+        assert await node.refused(f"$JS.API.STREAM.MSG.GET.{COMMANDS}")
+        assert await node.refused(f"$JS.API.DIRECT.GET.{COMMANDS}")
+        assert await node.refused(f"$JS.ACK.{COMMANDS}.{THERE.id}.1.1.1.1.0")
+
+
+async def test_a_node_cannot_speak_as_another_node_or_as_the_control_plane(stack: RunningStack) -> None:
+    async with client(stack, HERE) as node:
+        for subject in (
+            subjects.report(THERE.id, "result"),
+            subjects.heartbeat(THERE.id),
+            subjects.job_output("job1", THERE),
+            subjects.job_output("job1", Program.WORKER),
+            subjects.command(HERE.id, "ensure"),
+            subjects.command(THERE.id, "ensure"),
+            f"$KV.{ROUTES}.example",
+        ):
+            assert await node.refused(subject), subject
+
+
+async def test_a_node_is_refused_the_operators_subjects(stack: RunningStack) -> None:
+    async with client(stack, HERE) as node:
+        assert await node.deaf("$SYS.>")
+        assert await node.deaf("$JS.EVENT.ADVISORY.>")
+        for subject in (
+            "$SYS.REQ.SERVER.PING",
+            "$JS.API.INFO",
+            "$JS.API.STREAM.LIST",
+            "$JS.API.STREAM.CREATE.MINE",
+            f"$JS.API.STREAM.DELETE.{COMMANDS}",
+            f"$JS.API.STREAM.PURGE.{subjects.bucket_stream(ROUTES)}",
+        ):
+            assert await node.refused(subject), subject
+
+
+async def test_a_node_cannot_listen_to_what_another_is_answered(stack: RunningStack) -> None:
+    async with client(stack, HERE) as node:
+        for other in (THERE, *Program):
+            assert await node.deaf(f"{subjects.inbox_prefix(other)}.>")
+        assert await node.deaf("_INBOX.>")
+
+
+async def test_a_node_reports_and_writes_output_under_its_own_name(stack: RunningStack) -> None:
+    async with client(stack, HERE) as node, client(stack, Program.API) as api:
+        jetstream = node.connection.jetstream()
+        await jetstream.publish(subjects.report(HERE.id, "result"), b"done")
+        await jetstream.publish(subjects.job_output("job2", HERE), b"line 1")
+        await jetstream.publish(subjects.job_output("job2", HERE), b"line 2")
+        await node.connection.publish(subjects.heartbeat(HERE.id), b"")
+
+        following = await api.connection.jetstream().subscribe(
+            subjects.output_of("job2"), ordered_consumer=True
+        )
+        assert [(await following.next_msg(timeout=5)).data for _ in range(2)] == [b"line 1", b"line 2"]
+        await following.unsubscribe()
+        assert node.refusals == []
+        assert api.refusals == []
+
+
+async def test_the_worker_hears_heartbeats_but_cannot_forge_them(stack: RunningStack) -> None:
+    async with client(stack, HERE) as node, client(stack, Program.WORKER) as worker:
+        heard = await worker.connection.subscribe("node.*.heartbeat")
+        await worker.connection.flush()
+        await node.connection.publish(subjects.heartbeat(HERE.id), b"")
+        assert (await heard.next_msg(timeout=5)).subject == subjects.heartbeat(HERE.id)
+        assert await worker.refused(subjects.heartbeat(HERE.id))
+        assert await worker.refused(subjects.report(HERE.id, "result"))
+        assert await worker.refused(f"$JS.API.STREAM.DELETE.{COMMANDS}")
+
+
+async def test_a_node_follows_the_buckets_of_the_edge_and_can_read_them_again_after_a_loss(
+    stack: RunningStack,
+) -> None:
+    async with client(stack, Program.WORKER) as worker, client(stack, HERE) as node:
+        routes = await worker.connection.jetstream().key_value(ROUTES)
+        await routes.put("example", b"release 1")
+        jetstream = node.connection.jetstream()
+        assert (await (await jetstream.key_value(ROUTES)).get("example")).value == b"release 1"
+
+        stream = subjects.bucket_stream(ROUTES)
+        feed = await jetstream.pull_subscribe_bind(subjects.consumer(HERE), stream)
+        for _ in range(2):
+            (change,) = await feed.fetch(1, timeout=5)
+            assert change.data == b"release 1"
+            await change.ack_sync(timeout=5)
+            await node.connection.request(
+                f"$JS.API.CONSUMER.RESET.{stream}.{HERE.id}", b'{"seq":1}', timeout=5
+            )
+        assert node.refusals == []
+
+
+async def test_the_api_reads_output_and_nothing_else(stack: RunningStack) -> None:
+    async with client(stack, Program.API) as api:
+        for subject in (
+            subjects.command(HERE.id, "ensure"),
+            subjects.job_output("job1", HERE),
+            f"$KV.{ROUTES}.example",
+            f"$JS.API.CONSUMER.CREATE.{COMMANDS}",
+            f"$JS.API.STREAM.DELETE.{OUTPUT}",
+        ):
+            assert await api.refused(subject), subject
+        assert await api.deaf(">")
+
+
+async def test_a_wrong_password_and_no_password_are_refused(stack: RunningStack) -> None:
+    for login in ({"user": "api", "password": "wrong"}, {}):
+        with pytest.raises((nats.errors.Error, nats.errors.NoServersError)):
+            await nats.connect(stack.nats.url, allow_reconnect=False, max_reconnect_attempts=0, **login)
+
+
+async def test_a_node_added_while_others_work_does_not_disturb_them(stack: RunningStack) -> None:
+    async with client(stack, HERE) as node:
+        await stack.add_node("newcomer")
+        async with client(stack, Node("newcomer")) as newcomer:
+            await newcomer.connection.flush()
+        await node.connection.jetstream().publish(subjects.report(HERE.id, "result"), b"still here")
+        assert node.refusals == []
+
+
+@pytest.mark.parametrize("text", ["", "*", ">", "a.b", "a b", "a*", "here.cmd.>", "a\r\nPUB", "é"])
+def test_an_identifier_that_would_reach_into_anothers_subjects_is_refused(text: str) -> None:
+    for make in (subjects.commands_of, subjects.heartbeat, subjects.output_of, subjects.bucket_keys):
+        with pytest.raises(ValueError, match="cannot be part of a subject"):
+            make(text)
+    with pytest.raises(ValueError, match="cannot be part of a subject"):
+        subjects.permissions(Node(text))
+
+
+def test_only_the_operator_may_do_everything() -> None:
+    for role in (*Program, Node("worker")):
+        granted = subjects.permissions(role)
+        everything = ">" in granted.publish or ">" in granted.subscribe
+        assert everything == (role is Program.OPERATOR)
+
+
+def test_a_node_named_like_a_program_is_still_a_node() -> None:
+    assert subjects.user(Node("worker")) != subjects.user(Program.WORKER)
+    assert [role_of(subjects.user(role)) for role in (Node("worker"), *Program)] == [Node("worker"), *Program]

@@ -1,0 +1,80 @@
+"""The engines of a test run, started once by whoever runs pytest and shared by its workers."""
+
+import asyncio
+import os
+import shutil
+import tempfile
+import threading
+from pathlib import Path
+
+import msgspec
+
+from stead.control.platform.migrations import migrate
+from stead.dev.postgres import Postgres
+from stead.dev.redis import Redis
+from stead.dev.running import running
+
+TEMPLATE = "stead_template"
+VARIABLE = "STEAD_TEST_ENGINES"
+
+
+class Addresses(msgspec.Struct, frozen=True):
+    """`postgres` is the address of a database with a gap for its name."""
+
+    postgres: str
+    redis: str
+
+    def database(self, name: str) -> str:
+        return self.postgres.format(name=name)
+
+
+def addresses() -> Addresses:
+    return msgspec.json.decode(os.environ[VARIABLE], type=Addresses)
+
+
+class TestEngines:
+    """Runs the stack in a thread of its own, so that pytest's hooks can start and end it."""
+
+    __test__ = False
+
+    def __init__(self) -> None:
+        # Not pytest's own temporary directory: PostgreSQL's user could not enter it.
+        self._data = Path(tempfile.mkdtemp(prefix="stead-tests-"))
+        self._data.chmod(0o711)
+        self._ready = threading.Event()
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="engines")
+        self._end: asyncio.Event | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def start(self) -> None:
+        self._thread.start()
+        self._ready.wait(timeout=120)
+        if self._failure is not None:
+            raise self._failure
+
+    def stop(self) -> None:
+        if self._loop is not None and self._end is not None:
+            self._loop.call_soon_threadsafe(self._end.set)
+        self._thread.join(timeout=60)
+        shutil.rmtree(self._data, ignore_errors=True)
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._serve())
+        except BaseException as failure:
+            self._failure = failure
+            raise
+        finally:
+            self._ready.set()
+
+    async def _serve(self) -> None:
+        self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
+        async with running(self._data, [Postgres, Redis]) as stack:
+            await stack.postgres.create_database(TEMPLATE)
+            url = stack.postgres.database_url(TEMPLATE)
+            await asyncio.to_thread(migrate, url)
+            found = Addresses(url.replace(TEMPLATE, "{name}"), stack.redis.url.rpartition("/")[0])
+            os.environ[VARIABLE] = msgspec.json.encode(found).decode()
+            self._ready.set()
+            await self._end.wait()
