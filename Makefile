@@ -25,12 +25,10 @@ check: ## lint, types, architecture, generated files
 	$(RUN)ruff format --check
 	$(RUN)mypy
 	$(RUN)lint-imports --no-logo
-	$(RUN)steadctl openapi --check openapi/v1.json
-	$(RUN)steadctl error-pages --check docs/errors
+	$(RUN)steadctl generate --check
 
-generate: ## write openapi/v1.json and docs/errors from the declarations
-	$(RUN)steadctl openapi > openapi/v1.json
-	$(RUN)steadctl error-pages docs/errors
+generate: ## write openapi/v1.json, docs/errors and the tables of docs/security.md from the declarations
+	$(RUN)steadctl generate
 
 bench: ## run the benchmarks; ONLY=name for one
 	$(PYTHON) -m bench $(ONLY)

@@ -10,7 +10,7 @@ import typer
 
 from stead.dev.commands import app as dev
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False)
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 accounts = typer.Typer(no_args_is_help=True, help="Accounts of this installation.")
 app.add_typer(dev, name="dev")
 app.add_typer(accounts, name="accounts")
@@ -34,33 +34,26 @@ def migrate() -> None:
 
 
 @app.command()
-def openapi(
-    check: Annotated[Path | None, typer.Option(help="Compare with this file instead of printing.")] = None,
-) -> None:
+def openapi() -> None:
     """Print the API description. Needs no engine."""
     from stead.control.documents import description
 
-    text = description()
-    if check is None:
-        typer.echo(text, nl=False)
-    elif not check.exists() or check.read_text() != text:
-        typer.echo(f"{check} is out of date: run `make generate`.", err=True)
-        raise typer.Exit(1)
+    typer.echo(description(), nl=False)
 
 
-@app.command("error-pages")
-def error_pages(
-    to: Annotated[Path, typer.Argument(help="Directory of the pages.")],
+@app.command()
+def generate(
+    root: Annotated[Path, typer.Argument(help="A checkout of Stead.")] = Path(),
     *,
     check: Annotated[bool, typer.Option(help="Compare instead of writing.")] = False,
 ) -> None:
-    """Write the page of every error. Needs no engine."""
-    from stead.control.documents import stale_error_pages, write_error_pages
+    """Write what is generated from the declarations: API description, error pages, permission tables."""
+    from stead.control import documents
 
     if not check:
-        write_error_pages(to)
-    elif stale := stale_error_pages(to):
-        typer.echo(f"out of date, run `make generate`: {', '.join(stale)}", err=True)
+        documents.write(root)
+    elif stale := documents.stale(root):
+        typer.echo(f"out of date, run `make generate`: {', '.join(map(str, stale))}", err=True)
         raise typer.Exit(1)
 
 

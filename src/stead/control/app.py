@@ -9,8 +9,12 @@ import hiredis
 
 from stead.control.accounts import operations as accounts
 from stead.control.accounts import service as account_service
+from stead.control.audit import operations as audit
+from stead.control.invites import operations as invites
 from stead.control.keys import operations as keys
 from stead.control.keys import service as key_service
+from stead.control.members import operations as members
+from stead.control.platform import audit as trail
 from stead.control.platform import idempotency, metrics
 from stead.control.platform.access_log import AccessLog
 from stead.control.platform.addresses import parse_networks
@@ -22,15 +26,30 @@ from stead.control.platform.endpoint import Machinery
 from stead.control.platform.freshness import Freshness
 from stead.control.platform.housekeeping import Chore, Housekeeping
 from stead.control.platform.limits import Limiter
+from stead.control.platform.mail import Postman
 from stead.control.platform.operations import Operation
 from stead.control.platform.redis import Redis, RedisDown
 from stead.control.platform.requests import Receive, Scope, Send
 from stead.control.platform.sealing import Sealer
 from stead.control.platform.website import website
+from stead.control.projects import operations as projects
 from stead.control.settings import Settings
+from stead.control.sites import operations as sites
+from stead.control.team_projects import operations as team_projects
+from stead.control.teams import operations as teams
 from stead.shared.clock import Clock, wall_clock
 
-FEATURES = (accounts.operation, keys.operation)
+FEATURES = (
+    accounts.operation,
+    keys.operation,
+    teams.operation,
+    members.operation,
+    invites.operation,
+    projects.operation,
+    team_projects.operation,
+    sites.operation,
+    audit.operation,
+)
 
 
 def all_operations(*, preview: bool = True, base_url: str = "/") -> list[Operation]:
@@ -61,13 +80,15 @@ class ControlPlane:
             clock,
         )
         self.freshness = Freshness(self.database, self.redis)
+        sealer = Sealer.from_text(settings.sealing_key)
+        self.postman = Postman(self.database, sealer, smtp_url=settings.smtp_url, sender=settings.mail_from)
         self._access_log = access_log or AccessLog()
         machinery = Machinery(
             database=self.database,
             limiter=limiter,
             admission=self.admission,
             freshness=self.freshness,
-            sealer=Sealer.from_text(settings.sealing_key),
+            sealer=sealer,
             docs_url=settings.docs,
         )
         operations = all_operations(preview=settings.preview, base_url=settings.base_url)
@@ -81,6 +102,8 @@ class ControlPlane:
             [
                 Chore("freshness.sweep", 1, self.freshness.sweep),
                 Chore("usage.record", 5, self.record_use),
+                Chore("mail.deliver", 1, self.postman.deliver),
+                Chore("audit.partitions", 3600, self._keep_audit_partitions),
                 Chore("idempotency.forget", 60, self._forget_old_answers),
                 Chore("sessions.forget", 3600, self._forget_old_sessions),
                 Chore("metrics.engines", 5, self._redis_answers),
@@ -98,6 +121,8 @@ class ControlPlane:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         await self.redis.start()
+        with contextlib.suppress(*UNREACHABLE):
+            await self._keep_audit_partitions()
         self._housekeeping.start()
         try:
             yield
@@ -144,6 +169,10 @@ class ControlPlane:
             answers = False
         metrics.redis_connected.set(answers)
         return answers
+
+    async def _keep_audit_partitions(self) -> None:
+        async with self.database.transaction() as tx:
+            await trail.keep_partitions(tx)
 
     async def _forget_old_answers(self) -> None:
         async with self.database.transaction() as tx:

@@ -3,25 +3,49 @@
 import json
 from pathlib import Path
 
+from stead.control import permissions
 from stead.control.app import all_operations
 from stead.control.platform import error_pages, openapi
+
+_BEGIN, _END = "<!-- generated: permissions -->\n", "<!-- end -->"
 
 
 def description() -> str:
     return json.dumps(openapi.document(all_operations()), indent=1, ensure_ascii=False) + "\n"
 
 
-def write_error_pages(folder: Path) -> None:
-    wanted = error_pages.pages()
-    for stray in set(folder.rglob("*.md")) - {folder / path for path in wanted}:
+def generated(root: Path) -> dict[Path, str]:
+    """Every generated file under a checkout, with what it should say."""
+    errors = root / "docs" / "errors"
+    return {
+        root / "openapi" / "v1.json": description(),
+        root / "docs" / "security.md": _security_page(root / "docs" / "security.md"),
+        **{errors / path: text for path, text in error_pages.pages().items()},
+    }
+
+
+def write(root: Path) -> None:
+    for path, text in generated(root).items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    for stray in _strays(root):
         stray.unlink()
-    for path, text in wanted.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text)
 
 
-def stale_error_pages(folder: Path) -> list[str]:
-    wanted = {folder / path: text for path, text in error_pages.pages().items()}
-    stale = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
-    stray = set(folder.rglob("*.md")) - set(wanted)
-    return sorted(str(path) for path in [*stale, *stray])
+def stale(root: Path) -> list[Path]:
+    """Files that do not say what the declarations do, or that nothing declares any more."""
+    wanted = generated(root)
+    return [
+        *(path for path, text in wanted.items() if not path.exists() or path.read_text() != text),
+        *_strays(root),
+    ]
+
+
+def _strays(root: Path) -> set[Path]:
+    return set((root / "docs" / "errors").rglob("*.md")) - set(generated(root))
+
+
+def _security_page(path: Path) -> str:
+    """The page as it is written, with its tables made anew between their marks."""
+    before, _, rest = path.read_text().partition(_BEGIN)
+    return f"{before}{_BEGIN}{permissions.tables(all_operations())}{_END}{rest.partition(_END)[2]}"

@@ -31,6 +31,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     database_connections: Annotated[int, msgspec.Meta(ge=1)] = 16
     viewer: str = ""
     """Directory of the installed API reference viewer; found by itself in a checkout."""
+    smtp_url: str = ""
+    """`smtp://user:password@host:587` (STARTTLS where offered) or `smtps://…`; without it no mail is sent."""
+    mail_from: str = "stead@localhost"
     cell: Annotated[int, msgspec.Meta(ge=0, lt=1024)] = 0
 
     @property

@@ -146,6 +146,20 @@ class ScopeInsufficient(Forbidden):
     remedy = "Use a key that holds the scope named in the message."
 
 
+class RoleInsufficient(Forbidden):
+    code = "role.insufficient"
+    message = "Your role in this team, {role}, does not allow that."
+    remedy = "Ask an owner or an administrator of the team."
+
+
+class AccountNotFound(NotFound):
+    code = "account.not_found"
+    message = "There is no such account, or it is not visible to this key."
+    remedy = (
+        "A pinned key sees only its pin, and cannot act for the account as a whole: use a key without one."
+    )
+
+
 class RouteNotFound(NotFound):
     code = "route.not_found"
     message = "There is nothing at this address."

@@ -9,6 +9,7 @@ import re
 import secrets
 import threading
 import time
+from datetime import datetime
 from typing import NewType
 
 AccountId = NewType("AccountId", str)
@@ -16,7 +17,18 @@ KeyId = NewType("KeyId", str)
 SessionId = NewType("SessionId", str)
 RequestId = NewType("RequestId", str)
 
-PREFIX_OF = {"key_id": "key"}
+TeamId = NewType("TeamId", str)
+ProjectId = NewType("ProjectId", str)
+SiteId = NewType("SiteId", str)
+
+PREFIX_OF = {
+    "key_id": "key",
+    "team_id": "team",
+    "client_id": "client",
+    "invite_id": "inv",
+    "project_id": "proj",
+    "site_id": "site",
+}
 """How the identifier in a path parameter of this name begins."""
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -53,6 +65,11 @@ class Minter:
 
 def _spell(number: int, *, pairs: int) -> str:
     return "".join([_PAIRS[number >> shift & 1023] for shift in range(10 * (pairs - 1), -1, -10)])
+
+
+def bound(prefix: str, moment: datetime) -> str:
+    """Sorts after every identifier made before this moment and before every one made from it on."""
+    return f"{prefix}_{_spell(int(moment.timestamp() * 1000), pairs=5)}"
 
 
 def has_shape(prefix: str, value: str) -> bool:

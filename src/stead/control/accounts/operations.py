@@ -2,11 +2,11 @@
 
 from stead.control.accounts import service
 from stead.control.accounts.rules import (
-    AccountNotFound,
     EmailTaken,
     PasswordIncorrect,
     SignInRefused,
     TeamNotJoined,
+    normal_email,
 )
 from stead.control.accounts.schema import (
     AccountChange,
@@ -17,9 +17,11 @@ from stead.control.accounts.schema import (
     SignIn,
 )
 from stead.control.accounts.throttle import slow_down_passwords, slow_down_sign_up
+from stead.control.platform.audit import Actor
 from stead.control.platform.operations import Call, Operations, Visit
 from stead.control.platform.requirements import ANY_CREDENTIAL, PUBLIC
-from stead.shared.errors import RateLimitExceeded
+from stead.shared.errors import AccountNotFound, RateLimitExceeded
+from stead.shared.ids import AccountId
 
 operation = Operations(tag="Account")
 
@@ -38,6 +40,7 @@ async def sign_up(visit: Visit, body: NewAccount) -> SignedUpView:
     """
     await slow_down_sign_up(visit)
     account = await service.sign_up(visit.tx, body)
+    visit.trail.actor = Actor("member", account.id, account.email)
     return SignedUpView(account.id, account.email, account.name)
 
 
@@ -55,7 +58,10 @@ async def sign_in(visit: Visit, body: SignIn) -> SessionView:
     sign-in at the latest. Attempts are limited per address and per account.
     """
     await slow_down_passwords(visit.limiter, body.email, str(visit.address))
-    return await service.sign_in(visit.tx, body)
+    session = await service.sign_in(visit.tx, body)
+    visit.trail.actor = Actor("member", AccountId(session.account_id), normal_email(body.email))
+    visit.trail.note(session_id=session.id)
+    return session
 
 
 @operation("DELETE /v1/sessions/current", id="sessions.revoke", scope=ANY_CREDENTIAL)
@@ -87,7 +93,8 @@ async def get_account(call: Call) -> AccountView:
     "PATCH /v1/account",
     id="account.update",
     scope="account:write",
-    errors=[AccountNotFound, EmailTaken, PasswordIncorrect, TeamNotJoined],
+    account_wide=True,
+    errors=[EmailTaken, PasswordIncorrect, TeamNotJoined],
 )
 async def update_account(call: Call, body: AccountChange) -> None:
     """Change the account.

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from stead.shared.errors import Conflict, Forbidden, InvalidRequest, NotFound, Unauthenticated
+from stead.control.platform.principal import Standing
+from stead.shared.errors import Conflict, Forbidden, InvalidRequest, Unauthenticated
 from stead.shared.ids import AccountId
 
 IDLE = timedelta(hours=12)
@@ -27,11 +28,7 @@ class SessionRow:
     created_at: datetime
     last_used_at: datetime
     revoked_at: datetime | None
-    default_team_id: str | None
-    rate_read: int
-    rate_write: int
-    rate_create: int
-    rate_ceiling: int
+    standing: Standing
 
 
 def session_end(created_at: datetime, last_used_at: datetime) -> datetime:
@@ -66,9 +63,3 @@ class TeamNotJoined(InvalidRequest):
     code = "account.team_not_joined"
     message = "The account does not belong to this team."
     remedy = "Choose one of the teams that `GET /v1/teams` lists."
-
-
-class AccountNotFound(NotFound):
-    code = "account.not_found"
-    message = "The account is not visible to this key."
-    remedy = "A pinned key sees only its pin; use a key without one."

@@ -11,7 +11,6 @@ from stead.control.accounts.passwords import hash_password, is_password
 from stead.control.accounts.rules import (
     LONGEST,
     Account,
-    AccountNotFound,
     EmailTaken,
     PasswordIncorrect,
     SignInRefused,
@@ -20,11 +19,12 @@ from stead.control.accounts.rules import (
     session_end,
 )
 from stead.control.accounts.schema import AccountChange, NewAccount, SessionView, SignIn
+from stead.control.members import service as members
 from stead.control.platform.database import Tx
 from stead.control.platform.freshness import outdate
 from stead.control.platform.principal import Principal, RateLimits
 from stead.shared import scopes, secrets
-from stead.shared.errors import CredentialRevoked, FieldInvalid
+from stead.shared.errors import AccountNotFound, CredentialRevoked, FieldInvalid
 from stead.shared.ids import AccountId, SessionId, new_id
 
 T = TypeVar("T")
@@ -76,14 +76,15 @@ async def principal_of_session(tx: Tx, secret_hash: bytes) -> Principal | None:
         kind="session",
         id=row.id,
         account_id=row.account_id,
+        email=row.standing.email,
         scopes=(scopes.EVERYTHING,),
         allowed=scopes.CATALOG,
         mode="live",
         pin=None,
         networks=(),
         expires_at=session_end(row.created_at, row.last_used_at),
-        limits=RateLimits(row.rate_read, row.rate_write, row.rate_create, row.rate_ceiling),
-        ceiling_of=row.default_team_id or row.account_id,
+        limits=row.standing.limits,
+        ceiling_of=row.standing.ceiling_of,
     )
 
 
@@ -93,6 +94,7 @@ def owner_principal(account: Account) -> Principal:
         kind="session",
         id=account.id,
         account_id=account.id,
+        email=account.email,
         scopes=(scopes.EVERYTHING,),
         allowed=scopes.CATALOG,
         mode="live",
@@ -112,8 +114,6 @@ async def get(tx: Tx, caller: Principal) -> Account:
 
 
 async def change(tx: Tx, caller: Principal, wanted: AccountChange) -> None:
-    if caller.pin is not None:
-        raise AccountNotFound
     owner = caller.account_id
     await _check_current_password(tx, caller, wanted)
     if (name := _sent(wanted.name)) is not None:
@@ -143,7 +143,7 @@ async def _check_current_password(tx: Tx, caller: Principal, wanted: AccountChan
 
 
 async def _change_default_team(tx: Tx, owner: AccountId, team: str | None) -> None:
-    if team is not None:
+    if team is not None and not await members.belongs(tx, team, owner):
         raise TeamNotJoined
     await store.set_default_team(tx, owner, team)
     await outdate(tx, owner)
@@ -154,6 +154,7 @@ async def _change_email(tx: Tx, owner: AccountId, email: str) -> None:
     if other is not None and other.id != owner:
         raise EmailTaken
     await store.set_email(tx, owner, email)
+    await outdate(tx, owner)
 
 
 def _sent(value: T | UnsetType) -> T | None:

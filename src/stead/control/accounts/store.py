@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from stead.control.accounts.rules import IDLE, Account, SessionRow
 from stead.control.platform.database import Tx
+from stead.control.platform.principal import STANDING, STANDING_FROM, Standing
 from stead.shared.ids import AccountId, SessionId
 
 _ACCOUNT = "id, email, name, password_hash, plan, default_team_id"
@@ -99,12 +101,16 @@ async def forget_sessions(tx: Tx, before: datetime) -> int:
     return await tx.run("delete from sessions where created_at < $1", before)
 
 
+def _session(*row: Any) -> SessionRow:
+    values = [*row[:5], Standing.read(*row[5:])]
+    return SessionRow(*values)
+
+
 async def session_principal(tx: Tx, secret_hash: bytes) -> SessionRow | None:
     return await tx.one(
-        SessionRow,
-        "select s.id, s.account_id, s.created_at, s.last_used_at, s.revoked_at, a.default_team_id,"
-        " p.rate_read, p.rate_write, p.rate_create, p.rate_ceiling"
-        " from sessions s join accounts a on a.id = s.account_id join plans p on p.name = a.plan"
-        " where s.secret_hash = $1",
+        _session,
+        f"select s.id, s.account_id, s.created_at, s.last_used_at, s.revoked_at, {STANDING}"  # noqa: S608
+        f" from sessions s join accounts a on a.id = s.account_id {STANDING_FROM} where s.secret_hash = $1",
         secret_hash,
+        tx.now,
     )

@@ -25,6 +25,9 @@ from stead.control.platform.limits import RATE_CLASSES, ceiling_key, limit_of, o
 from stead.control.platform.operations import Call, Operations
 from stead.control.platform.pagination import Page, PageRequest
 from stead.control.platform.requirements import ANY_CREDENTIAL
+from stead.control.projects.rules import ProjectNotFound
+from stead.control.sites.rules import SiteNotFound
+from stead.control.teams.rules import TeamNotFound
 
 operation = Operations(tag="API keys")
 
@@ -40,7 +43,7 @@ async def list_keys(call: Call, page: PageRequest) -> Page[KeyView]:
     id="api_keys.create",
     scope="keys:write",
     status=201,
-    errors=[PinnedResourceNotFound],
+    errors=[PinnedResourceNotFound, SiteNotFound, ProjectNotFound, TeamNotFound],
 )
 async def mint_key(call: Call, body: NewKey) -> MintedKeyView:
     """Mint a key; its secret is in this answer and never again.
@@ -48,6 +51,7 @@ async def mint_key(call: Call, body: NewKey) -> MintedKeyView:
     The key gets no scope that the minting credential lacks, carries its pin and stays inside its allowlist.
     """
     key, secret = await service.mint(call.tx, call.caller, body)
+    call.trail.note(key_id=key.id)
     return MintedKeyView(**asdict(_view(key)), secret=secret.text)
 
 

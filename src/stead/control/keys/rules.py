@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from stead.control.platform.principal import Mode, Pin, PinType
+from stead.control.platform.principal import Mode, Pin, PinType, Standing
 from stead.shared.errors import Conflict, Forbidden, NotFound
 from stead.shared.ids import AccountId, KeyId
 from stead.shared.secrets import Family
@@ -46,11 +46,7 @@ class KeyPrincipalRow:
     expires_at: datetime
     revoked_at: datetime | None
     secret_until: datetime | None
-    default_team_id: str | None
-    rate_read: int
-    rate_write: int
-    rate_create: int
-    rate_ceiling: int
+    standing: Standing
 
 
 def family(mode: Mode) -> Family:

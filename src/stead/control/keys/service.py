@@ -1,6 +1,6 @@
 """Minting, narrowing, rolling and revoking API keys. A key never exceeds what minted it."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Network, IPv6Network
@@ -23,8 +23,11 @@ from stead.control.platform.database import Tx
 from stead.control.platform.freshness import outdate
 from stead.control.platform.operations import Call
 from stead.control.platform.pagination import Page, PageRequest
-from stead.control.platform.principal import Mode, Network, Pin, Principal, RateLimits
+from stead.control.platform.principal import Mode, Network, Pin, PinType, Principal
 from stead.control.platform.visibility import resolver
+from stead.control.projects import service as projects
+from stead.control.sites import service as sites
+from stead.control.teams import service as teams
 from stead.shared import scopes, secrets
 from stead.shared.errors import CredentialRevoked, FieldInvalid, ScopeInsufficient
 from stead.shared.ids import KeyId, has_shape, new_id
@@ -47,7 +50,7 @@ async def mint(tx: Tx, caller: Principal, new: NewKey) -> tuple[VisibleKey, Secr
     _require_scopes(caller, new.scopes)
     allowlist = _allowlist(caller, new.ip_allowlist)
     mode = _mode(caller, new.mode)
-    pin = _pin(caller, new.resource)
+    pin = await _pin(tx, caller, new.resource)
     secret = secrets.mint(family(mode))
     key = VisibleKey(
         id=KeyId(new_id("key")),
@@ -111,14 +114,15 @@ async def principal_of_key(tx: Tx, secret_hash: bytes) -> Principal | None:
         kind="api_key",
         id=row.id,
         account_id=row.account_id,
+        email=row.standing.email,
         scopes=tuple(row.scopes),
         allowed=scopes.expand(row.scopes),
         mode=row.mode,
         pin=Pin(row.pin_type, row.pin_id) if row.pin_type and row.pin_id else None,
         networks=parse_networks(row.ip_allowlist),
         expires_at=ends,
-        limits=RateLimits(row.rate_read, row.rate_write, row.rate_create, row.rate_ceiling),
-        ceiling_of=row.default_team_id or row.account_id,
+        limits=row.standing.limits,
+        ceiling_of=row.standing.ceiling_of,
     )
 
 
@@ -151,11 +155,24 @@ def _mode(caller: Principal, wanted: Mode | None) -> Mode:
     return wanted or caller.mode
 
 
-def _pin(caller: Principal, wanted: Pin | None) -> Pin | None:
+async def _pin(tx: Tx, caller: Principal, wanted: Pin | None) -> Pin | None:
     """A pinned credential hands its pin down; to it, nothing else is there to pin to."""
-    if wanted is not None and wanted != caller.pin:
+    if caller.pin is not None or wanted is None:
+        if wanted not in (None, caller.pin):
+            raise PinnedResourceNotFound(type=wanted.type)
+        return caller.pin
+    find = _PINNABLE.get(wanted.type)
+    if find is None:
         raise PinnedResourceNotFound(type=wanted.type)
-    return caller.pin
+    await find(tx, caller, wanted.id)
+    return wanted
+
+
+_PINNABLE: dict[PinType, Callable[[Tx, Principal, str], Awaitable[object]]] = {
+    "site": sites.find,
+    "project": projects.find,
+    "team": teams.find,
+}
 
 
 def _allowlist(caller: Principal, wanted: list[str] | None) -> list[str]:

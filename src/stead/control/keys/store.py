@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from stead.control.keys.rules import KeyPrincipalRow, VisibleKey
 from stead.control.keys.schema import KeyView
 from stead.control.platform.database import Tx
 from stead.control.platform.pagination import Page, PageRequest
-from stead.control.platform.principal import Principal
+from stead.control.platform.principal import STANDING, STANDING_FROM, Principal, Standing
 from stead.shared.ids import KeyId
 
 _VISIBLE = """
@@ -19,8 +20,7 @@ _VISIBLE = """
 
 
 def _viewer(caller: Principal) -> tuple[str | None, ...]:
-    pin = (caller.pin.type, caller.pin.id) if caller.pin else (None, None)
-    return caller.account_id, caller.mode, *pin
+    return caller.account_id, caller.mode, caller.pin_type, caller.pin_id
 
 
 async def find(tx: Tx, caller: Principal, key: str) -> VisibleKey | None:
@@ -85,15 +85,19 @@ async def _insert_secret(tx: Tx, key: KeyId, secret_hash: bytes) -> None:
     await tx.run("insert into api_key_secrets (hash, key_id) values ($1, $2)", secret_hash, key)
 
 
+def _principal(*row: Any) -> KeyPrincipalRow:
+    values = [*row[:10], Standing.read(*row[10:])]
+    return KeyPrincipalRow(*values)
+
+
 async def principal(tx: Tx, secret_hash: bytes) -> KeyPrincipalRow | None:
     return await tx.one(
-        KeyPrincipalRow,
-        "select k.id, k.account_id, k.scopes, k.mode, k.pin_type, k.pin_id, k.ip_allowlist, k.expires_at,"
-        " k.revoked_at, s.valid_until, a.default_team_id,"
-        " p.rate_read, p.rate_write, p.rate_create, p.rate_ceiling"
-        " from api_key_secrets s join api_keys k on k.id = s.key_id"
-        " join accounts a on a.id = k.account_id join plans p on p.name = a.plan where s.hash = $1",
+        _principal,
+        "select k.id, k.account_id, k.scopes, k.mode, k.pin_type, k.pin_id, k.ip_allowlist, k.expires_at,"  # noqa: S608
+        f" k.revoked_at, s.valid_until, {STANDING} from api_key_secrets s join api_keys k on k.id = s.key_id"
+        f" join accounts a on a.id = k.account_id {STANDING_FROM} where s.hash = $1",
         secret_hash,
+        tx.now,
     )
 
 

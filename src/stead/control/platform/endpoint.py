@@ -1,8 +1,8 @@
 """One operation at work, always in the same order.
 
-credential (401) → buckets (429) → visibility of every path resource (404) → scope (403) → capability (409) →
-body and query (400) → idempotency → handler → commit. So nothing leaks about what a caller may not see, and
-rows, records and answers stand or fall together.
+credential (401) → buckets (429) → visibility of every path resource (404) → scope and role (403) → capability
+(409) → body and query (400) → idempotency → handler → audit → commit. So nothing leaks about what a caller
+may not see, and rows, records and answers stand or fall together.
 """
 
 import asyncio
@@ -13,9 +13,10 @@ from typing import Any
 
 import msgspec
 
-from stead.control.platform import idempotency
+from stead.control.platform import audit, idempotency
 from stead.control.platform.admission import Admission
 from stead.control.platform.answers import Answer, deprecation, wrap, wrap_page
+from stead.control.platform.audit import Actor, Trail
 from stead.control.platform.database import Database, Tx
 from stead.control.platform.freshness import Freshness
 from stead.control.platform.inputs import BodyReader, QueryReader, query_values, shape_name
@@ -33,8 +34,16 @@ from stead.control.platform.operations import (
 from stead.control.platform.requests import Request
 from stead.control.platform.sealing import Sealer
 from stead.control.platform.version_changes import History
-from stead.control.platform.visibility import RESOLVERS, Capable
-from stead.shared.errors import CapabilityUnsupported, RateLimitExceeded
+from stead.control.platform.visibility import RESOLVERS, Capable, Governed
+from stead.shared.errors import (
+    AccountNotFound,
+    CapabilityUnsupported,
+    Forbidden,
+    RateLimitExceeded,
+    RoleInsufficient,
+    ScopeInsufficient,
+)
+from stead.shared.roles import MASK
 from stead.shared.versions import LATEST
 
 _REPLAYED = (b"idempotent-replayed", b"true")
@@ -61,8 +70,8 @@ class Machinery:
 class Endpoint:
     def __init__(self, operation: Operation, machinery: Machinery) -> None:
         self.operation, self._machinery = operation, machinery
-        self._resources = [(each.name, RESOLVERS[each.type]) for each in _every(operation, ResourceInput)]
-        self._path_inputs = [each.name for each in _every(operation, PathInput)]
+        self._resources = [(each.name, RESOLVERS[each.type]) for each in operation.every(ResourceInput)]
+        self._path_inputs = [each.name for each in operation.every(PathInput)]
         body = operation.input(BodyInput)
         self._body = BodyReader(body) if body else None
         self._query = QueryReader(operation)
@@ -81,21 +90,30 @@ class Endpoint:
             raise RateLimitExceeded(seconds=request.spent.retry_after)
         if operation.method == "GET":
             async with machinery.database.reading() as tx:
-                call = Call(tx, request, machinery.limiter, caller)
-                return self._render(await self._handle(call, path, b"", version), request, version)
+                call = Call(tx, request, machinery.limiter, machinery.sealer, caller, Trail())
+                values = await self._prepare(call, path, b"", version)
+                return self._render(await operation.handler(call, **values), request, version)
         raw = await request.body()
-        async with machinery.database.transaction() as tx:
-            answer = await self._mutate(Call(tx, request, machinery.limiter, caller), path, raw, version)
+        trail = Trail(Actor.of(caller), meta=dict(path))
+        try:
+            async with machinery.database.transaction() as tx:
+                call = Call(tx, request, machinery.limiter, machinery.sealer, caller, trail)
+                answer = await self._mutate(call, path, raw, version)
+        except Forbidden:
+            await self._record_denial(trail)
+            raise
         await self._spread(tx)
         return answer
 
     async def _answer_visitor(self, request: Request, path: Mapping[str, str], version: date) -> Answer:
-        machinery = self._machinery
+        machinery, operation = self._machinery, self.operation
         raw = await request.body() if self._body else b""
         async with machinery.visits, machinery.database.transaction() as tx:
-            visit = Visit(tx, request, machinery.limiter, machinery.admission.address_of(request))
+            address = machinery.admission.address_of(request)
+            visit = Visit(tx, request, machinery.limiter, address, Trail())
             values = self._read_inputs(request, path, raw, version)
-            answer = self._render(await self.operation.handler(visit, **values), request, version)
+            answer = self._render(await operation.handler(visit, **values), request, version)
+            await audit.record(tx, operation.audit, "success", visit.trail)
         await self._spread(tx)
         return answer
 
@@ -103,39 +121,61 @@ class Endpoint:
         if tx.outdated:
             await self._machinery.freshness.spread(tx.outdated)
 
-    async def _mutate(self, call: Call, path: Mapping[str, str], raw: bytes, version: date) -> Answer:
-        request, operation = call.request, self.operation
-        key = request.header(b"idempotency-key")
-        if not key or not operation.takes_idempotency_key:
-            return self._render(await self._handle(call, path, raw, version), request, version)
-        values = await self._prepare(call, path, raw, version)
-        sealer = self._machinery.sealer
-        place = idempotency.slot(call.caller, request.method, request.path, key, request.query, raw)
-        recorded = await idempotency.claim(call.tx, sealer, place)
-        if recorded is not None:
-            return Answer(recorded.status, recorded.body, [*recorded.headers, _REPLAYED])
-        answer = self._render(await operation.handler(call, **values), request, version)
-        await idempotency.record(
-            call.tx, sealer, place, idempotency.Recorded(answer.status, answer.body, answer.headers)
-        )
-        return answer
+    async def _record_denial(self, trail: Trail) -> None:
+        """The refused transaction is gone; that somebody tried is told in one of its own."""
+        async with self._machinery.database.transaction() as tx:
+            await audit.record(tx, self.operation.audit, "denied", trail)
 
-    async def _handle(self, call: Call, path: Mapping[str, str], raw: bytes, version: date) -> Any:
-        return await self.operation.handler(call, **await self._prepare(call, path, raw, version))
+    async def _mutate(self, call: Call, path: Mapping[str, str], raw: bytes, version: date) -> Answer:
+        request, operation, sealer = call.request, self.operation, self._machinery.sealer
+        values = await self._prepare(call, path, raw, version)
+        key = request.header(b"idempotency-key") if operation.takes_idempotency_key else ""
+        place = None
+        if key:
+            place = idempotency.slot(call.caller, request.method, request.path, key, request.query, raw)
+            recorded = await idempotency.claim(call.tx, sealer, place)
+            if recorded is not None:
+                return Answer(recorded.status, recorded.body, [*recorded.headers, _REPLAYED])
+        answer = self._render(await operation.handler(call, **values), request, version)
+        await audit.record(call.tx, operation.audit, "success", call.trail)
+        if place is not None:
+            recorded = idempotency.Recorded(answer.status, answer.body, answer.headers)
+            await idempotency.record(call.tx, sealer, place, recorded)
+        return answer
 
     async def _prepare(
         self, call: Call, path: Mapping[str, str], raw: bytes, version: date
     ) -> dict[str, Any]:
         """The handler's arguments, each check in its place."""
         operation = self.operation
+        if operation.account_wide and call.caller.pin is not None:
+            raise AccountNotFound
         values = {name: await find(call, path) for name, find in self._resources}
-        operation.requires.check(call.caller.allowed)
+        self._authorize(call, path, values)
         if operation.capability is not None:
             for resource in values.values():
                 if isinstance(resource, Capable) and not resource.supports(operation.capability):
                     raise CapabilityUnsupported(capability=operation.capability)
         values.update(self._read_inputs(call.request, path, raw, version))
         return values
+
+    def _authorize(self, call: Call, path: Mapping[str, str], resources: Mapping[str, Any]) -> None:
+        """Role mask ∩ key scopes: the key must hold the scope, and the role must let its holder use it."""
+        operation, trail = self.operation, call.trail
+        roles = []
+        for resource in resources.values():
+            if isinstance(resource, Governed):
+                role, trail.team_id, trail.site_id = resource.governance()
+                roles.append(role)
+        missing = operation.requires.missing(call.caller.allowed)
+        if missing is not None:
+            raise ScopeInsufficient(scope=missing)
+        if operation.own is not None and path[operation.own] == call.caller.account_id:
+            return
+        for role in roles:
+            too_low = operation.role is not None and not role.reaches(operation.role)
+            if too_low or operation.requires.missing(MASK[role]) is not None:
+                raise RoleInsufficient(role=role)
 
     def _read_inputs(
         self, request: Request, path: Mapping[str, str], raw: bytes, version: date
@@ -163,7 +203,3 @@ class Endpoint:
         if operation.answer == "list":
             return Answer(operation.status, wrap_page(data, result, request.id), headers)
         return Answer(operation.status, wrap(data, request.id), headers)
-
-
-def _every(operation: Operation, kind: type[Any]) -> list[Any]:
-    return [each for each in operation.inputs if isinstance(each, kind)]

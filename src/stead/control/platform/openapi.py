@@ -17,6 +17,7 @@ from stead.control.platform.operations import (
 )
 from stead.control.platform.pagination import DEFAULT_LIMIT, MOST_LIMIT
 from stead.control.platform.version_changes import CHANGES
+from stead.control.platform.visibility import Governed
 from stead.shared import errors
 from stead.shared.errors import ApiError
 from stead.shared.ids import ALPHABET, PREFIX_OF
@@ -41,24 +42,22 @@ WITH_KEY: tuple[type[ApiError], ...] = (errors.IdempotencyInFlight, errors.Idemp
 
 def errors_of(operation: Operation) -> list[type[ApiError]]:
     """Every refusal this operation can answer with: its own and those its declaration implies."""
-    found = [*ALWAYS, *operation.errors]
-    if not operation.requires.public:
-        found += WITH_CREDENTIAL
-    if operation.requires.scopes:
-        found.append(errors.ScopeInsufficient)
-    if operation.rate is not None:
-        found.append(errors.RateLimitExceeded)
-    if operation.capability is not None:
-        found.append(errors.CapabilityUnsupported)
-    if operation.input(BodyInput):
-        found += WITH_BODY
-    if operation.input(QueryInput) or operation.input(PageInput):
-        found += WITH_QUERY
-    if operation.input(PageInput):
-        found.append(errors.CursorInvalid)
-    if operation.takes_idempotency_key:
-        found += [*WITH_KEY, *WITH_BODY]
-    return sorted(set(found), key=lambda error: (error.status, error.code))
+    requires, resources = operation.requires, operation.every(ResourceInput)
+    page, query = operation.input(PageInput), operation.input(QueryInput)
+    implied: list[tuple[object, tuple[type[ApiError], ...]]] = [
+        (not requires.public, WITH_CREDENTIAL),
+        (requires.scopes, (errors.ScopeInsufficient,)),
+        (any(issubclass(each.type, Governed) for each in resources), (errors.RoleInsufficient,)),
+        (operation.account_wide, (errors.AccountNotFound,)),
+        (operation.rate, (errors.RateLimitExceeded,)),
+        (operation.capability, (errors.CapabilityUnsupported,)),
+        (operation.input(BodyInput), WITH_BODY),
+        (page or query, WITH_QUERY),
+        (page, (errors.CursorInvalid,)),
+        (operation.takes_idempotency_key, (*WITH_KEY, *WITH_BODY)),
+    ]
+    found = {*ALWAYS, *operation.errors, *(error for when, told in implied if when for error in told)}
+    return sorted(found, key=lambda error: (error.status, error.code))
 
 
 def document(operations: Iterable[Operation], *, base_url: str = "/") -> Json:
@@ -131,6 +130,7 @@ def _entry(operation: Operation, shapes: _Shapes) -> Json:
         "x-scopes": _scopes(operation),
         "x-rate-class": operation.rate,
         "x-preview": operation.preview,
+        "x-role": operation.role,
         "x-error-codes": [error.code for error in errors_of(operation)],
     }
     if operation.capability is not None:

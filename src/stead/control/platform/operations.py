@@ -14,18 +14,22 @@ import re
 import types
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from stead.control.platform.audit import Trail
 from stead.control.platform.database import Tx
 from stead.control.platform.limits import Limiter, RateClass
 from stead.control.platform.pagination import Page, PageRequest
 from stead.control.platform.principal import Address, Principal
 from stead.control.platform.requests import Request
 from stead.control.platform.requirements import Requirement, requirement
+from stead.control.platform.sealing import Sealer
 from stead.shared.errors import ApiError
+from stead.shared.roles import Role
 
 AnswerKind = Literal["object", "list", "none", "document"]
 Handler = Callable[..., Awaitable[Any]]
+K = TypeVar("K")
 
 _RATE_OF_METHOD: dict[str, RateClass] = {
     "GET": "read",
@@ -45,6 +49,7 @@ class Visit:
     request: Request
     limiter: Limiter
     address: Address
+    trail: Trail
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +59,9 @@ class Call:
     tx: Tx
     request: Request
     limiter: Limiter
+    sealer: Sealer
     caller: Principal
+    trail: Trail
 
 
 class Document(bytes):
@@ -103,6 +110,10 @@ class Operation:
     status: int
     rate: RateClass | None
     capability: str | None
+    role: Role | None
+    own: str | None
+    account_wide: bool
+    audit: str
     preview: bool
     errors: tuple[type[ApiError], ...]
     summary: str
@@ -118,9 +129,12 @@ class Operation:
     def takes_idempotency_key(self) -> bool:
         return self.method == "POST" and not self.requires.public
 
-    def input(self, kind: type[Any]) -> Any:
-        """The input of this kind, or None."""
-        return next((each for each in self.inputs if isinstance(each, kind)), None)
+    def every(self, kind: type[K]) -> list[K]:
+        return [each for each in self.inputs if isinstance(each, kind)]
+
+    def input(self, kind: type[K]) -> K | None:
+        """The input of this kind, where there is at most one."""
+        return next(iter(self.every(kind)), None)
 
 
 class Operations:
@@ -141,11 +155,20 @@ class Operations:
         scope: str | tuple[str, ...] | Requirement,
         status: int = 200,
         counted: bool = True,
+        role: Role | None = None,
+        own: str | None = None,
+        account_wide: bool = False,
         capability: str | None = None,
+        audit: str | None = None,
         preview: bool = False,
         errors: Sequence[type[ApiError]] = (),
     ) -> Callable[[Handler], Handler]:
-        """Declare the decorated handler. `counted=False` spends nothing from the caller's buckets."""
+        """Declare the decorated handler.
+
+        `role` is the least role that may do this in the team concerned; a caller whose own account the path
+        parameter `own` names needs none. `account_wide` closes it to pinned keys. `audit` names the event of
+        a mutation where its id does not do. `counted=False` spends nothing from the caller's buckets.
+        """
         method, path = route.split()
         requires = requirement(scope)
 
@@ -165,6 +188,10 @@ class Operations:
                     status=204 if answer == "none" else status,
                     rate=_RATE_OF_METHOD[method] if counted and not requires.public else None,
                     capability=capability,
+                    role=role,
+                    own=own,
+                    account_wide=account_wide,
+                    audit=audit or _audit_name(id),
                     preview=preview,
                     errors=tuple(errors),
                     summary=summary,
@@ -179,6 +206,12 @@ class Operations:
             return handler
 
         return declare
+
+
+def _audit_name(id_: str) -> str:
+    """`api_keys.create` is recorded as `api_key_create`."""
+    resource, action = id_.split(".")
+    return f"{resource.removesuffix('s')}_{action}"
 
 
 def _answer(returned: Any) -> tuple[AnswerKind, Any]:

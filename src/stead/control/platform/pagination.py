@@ -1,9 +1,10 @@
 """Pages by keyset: newest first, an opaque cursor that only fits the list and the filters it was made for."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
@@ -17,12 +18,7 @@ NEWEST = "~"
 _BINDING_BYTES = 8
 
 
-class Identified(Protocol):
-    @property
-    def id(self) -> str: ...
-
-
-T = TypeVar("T", bound=Identified)
+T = TypeVar("T")
 
 
 class Page(msgspec.Struct, Generic[T]):
@@ -45,13 +41,16 @@ class PageRequest:
         limit = min(max(limit, 1), MOST_LIMIT)
         return cls(limit, NEWEST if cursor is None else _open(cursor, walk), walk)
 
-    async def of(self, tx: Tx, row: type[T], sql: str, *args: object) -> Page[T]:
-        """Run `sql`, whose last two parameters are the id to stay below and the number of rows to read."""
+    async def of(self, tx: Tx, row: Callable[..., T], sql: str, *args: object, by: str = "id") -> Page[T]:
+        """Run `sql`, whose last two parameters are the id to stay below and the number of rows to read.
+
+        `by` is the field of a row that its order and therefore its cursor go by.
+        """
         items = await tx.all(row, sql, *args, self.after, self.limit + 1)
         if len(items) <= self.limit:
             return Page(items, None)
         items.pop()
-        return Page(items, _seal(items[-1].id, self.walk))
+        return Page(items, _seal(getattr(items[-1], by), self.walk))
 
 
 def _binding(walk: bytes) -> bytes:

@@ -32,11 +32,40 @@ class RateLimits(msgspec.Struct, frozen=True):
     ceiling: int
 
 
+STANDING = (
+    "a.email, coalesce(t.id, a.id), p.rate_read, p.rate_write, p.rate_create,"
+    " coalesce(tp.rate_ceiling, p.rate_ceiling)"
+)
+"""What a query for a principal selects of its account `a`: the last fields of `Standing`, in order."""
+
+STANDING_FROM = """
+  join plans p on p.name = a.plan
+  left join team_members m on m.team_id = a.default_team_id and m.account_id = a.id
+    and (m.expires_at is null or m.expires_at > $2)
+  left join teams t on t.id = m.team_id
+  left join plans tp on tp.name = t.plan
+"""
+"""What it joins. `$2` is now: a team that one no longer belongs to is nobody's default."""
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """What the account behind a credential lends to it."""
+
+    email: str
+    ceiling_of: str
+    limits: RateLimits
+
+    @classmethod
+    def read(cls, email: str, ceiling_of: str, *rates: int) -> "Standing":
+        return cls(email, ceiling_of, RateLimits(*rates))
+
+
 @dataclass(frozen=True, slots=True)
 class Principal:
     kind: CredentialKind
     id: str
     account_id: AccountId
+    email: str
     scopes: tuple[str, ...]
     allowed: frozenset[str]
     mode: Mode
@@ -46,6 +75,19 @@ class Principal:
     limits: RateLimits
     ceiling_of: str
     """The team, or the account without one, whose ceiling this credential shares."""
+
+    @property
+    def modes(self) -> list[Mode]:
+        """The kinds of resources it sees: a key those of its own mode, a person both."""
+        return ["live", "test"] if self.kind == "session" else [self.mode]
+
+    @property
+    def pin_type(self) -> PinType | None:
+        return self.pin.type if self.pin else None
+
+    @property
+    def pin_id(self) -> str | None:
+        return self.pin.id if self.pin else None
 
     def may_come_from(self, address: Address) -> bool:
         return not self.networks or any(address in network for network in self.networks)

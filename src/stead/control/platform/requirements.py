@@ -2,7 +2,6 @@
 
 import msgspec
 
-from stead.shared.errors import ScopeInsufficient
 from stead.shared.scopes import CATALOG
 
 
@@ -13,12 +12,12 @@ class Requirement(msgspec.Struct, frozen=True):
     any_one: bool = False
     public: bool = False
 
-    def check(self, allowed: frozenset[str]) -> None:
-        missing = [scope for scope in self.scopes if scope not in allowed]
-        if self.any_one and len(missing) == len(self.scopes):
-            raise ScopeInsufficient(scope=" or ".join(missing))
-        if missing and not self.any_one:
-            raise ScopeInsufficient(scope=missing[0])
+    def missing(self, allowed: frozenset[str]) -> str | None:
+        """What is lacking, in words, or None when nothing is."""
+        lacking = [scope for scope in self.scopes if scope not in allowed]
+        if not lacking or (self.any_one and len(lacking) < len(self.scopes)):
+            return None
+        return " or ".join(lacking) if self.any_one else lacking[0]
 
 
 PUBLIC = Requirement(public=True)

@@ -24,6 +24,8 @@ class Router:
             self._add(operation)
 
     def find(self, method: str, path: str) -> tuple[Operation, Mapping[str, str]]:
+        if "\0" in path:
+            raise RouteNotFound
         node, values = self._root, []
         for segment in path.split("/"):
             following = node.literals.get(segment)

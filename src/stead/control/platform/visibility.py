@@ -8,11 +8,13 @@ not exist and what the caller may not see answer alike. It may stand on others: 
 resolved first.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar, get_type_hints, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, get_type_hints, runtime_checkable
 
 from stead.control.platform.operations import Call
+from stead.shared.roles import Role
 
 R = TypeVar("R", bound=Callable[..., Awaitable[Any]])
 
@@ -41,6 +43,23 @@ def resolver(find: R) -> R:
     names = tuple(name for name, hint in hints.items() if hint not in RESOLVERS)
     RESOLVERS[resource] = Resolver(find, names, needs)
     return find
+
+
+class Governance(NamedTuple):
+    """The caller's role in what owns a resource, and in whose audit trail a change to it belongs."""
+
+    role: Role
+    team_id: str | None
+    site_id: str | None
+
+
+class Governed(ABC):
+    """A resource under a team, or a person's own: the caller's role in it masks what the caller may do."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def governance(self) -> Governance: ...
 
 
 @runtime_checkable

@@ -1,0 +1,1 @@
+"""Reading the audit trail that the platform writes."""

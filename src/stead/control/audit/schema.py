@@ -1,0 +1,38 @@
+"""The JSON shapes of the audit trail."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+Moment = Annotated[datetime, Meta(tz=True)]
+
+
+class AuditFilter(Struct):
+    event: Annotated[str | None, Meta(description="Only this event type.")] = None
+    actor: Annotated[str | None, Meta(description="An account id, an email address or a key id.")] = None
+    since: Annotated[Moment | None, Meta(description="From this moment on.")] = None
+    until: Annotated[Moment | None, Meta(description="Before this moment.")] = None
+
+
+class TeamAuditFilter(AuditFilter):
+    before: Annotated[str | None, Meta(description="Only events older than the one with this id.")] = None
+
+
+class AuditEventView(Struct):
+    id: Annotated[str, Meta(examples=["aud_01k9zy3v7d00r3m8w5x2t6b4qa"])]
+    event: Annotated[str, Meta(examples=["api_key_create"])]
+    outcome: Literal["success", "denied"]
+    actor_kind: Literal["member", "api_key", "system"]
+    actor_user_id: Annotated[
+        str | None,
+        Meta(
+            description="The person, also when a key acted.", examples=["client_01k9zy3v7d00r3m8w5x2t6b4qa"]
+        ),
+    ]
+    actor_email: Annotated[str | None, Meta(examples=["ada@example.com"])]
+    actor_key_id: Annotated[str | None, Meta(examples=[None])]
+    team_id: Annotated[str | None, Meta(examples=["team_01k9zy3v7d00r3m8w5x2t6b4qa"])]
+    site_id: Annotated[str | None, Meta(examples=[None])]
+    meta: Annotated[dict[str, Any], Meta(examples=[{"role": "observer"}])]
+    created_at: datetime

@@ -1,0 +1,82 @@
+"""HTTP operations on invites."""
+
+from msgspec.structs import asdict
+
+from stead.control.invites import service
+from stead.control.invites.rules import Invite, InviteNotFound
+from stead.control.invites.schema import (
+    Acceptance,
+    AcceptedView,
+    CreatedInviteView,
+    InviteView,
+    NewInvite,
+)
+from stead.control.members.rules import MemberExists
+from stead.control.platform.operations import Call, Operations
+from stead.control.platform.pagination import Page, PageRequest
+from stead.control.teams.rules import TeamNotFound, VisibleTeam
+from stead.shared.roles import Role
+
+operation = Operations(tag="Invites")
+
+
+@operation(
+    "GET /v1/teams/{team_id}/invites",
+    id="invites.list",
+    scope="teams:read",
+    role=Role.ADMIN,
+    errors=[TeamNotFound],
+)
+async def list_invites(call: Call, team: VisibleTeam, page: PageRequest) -> Page[InviteView]:
+    """List the invites that are still pending."""
+    return await service.browse(call.tx, team.id, page)
+
+
+@operation(
+    "POST /v1/teams/{team_id}/invites",
+    id="invites.create",
+    scope="teams:write",
+    status=201,
+    role=Role.ADMIN,
+    errors=[TeamNotFound],
+)
+async def create_invite(call: Call, team: VisibleTeam, body: NewInvite) -> CreatedInviteView:
+    """Invite somebody into the team, in a role not above your own.
+
+    The token is in this answer and never again. With an `email`, it is also mailed there, and only the
+    account with that address can accept.
+    """
+    invite, token = await service.invite(call.tx, call.sealer, team, call.caller, body)
+    call.trail.note(invite_id=invite.id, role=invite.role)
+    return CreatedInviteView(**asdict(_view(invite)), token=token)
+
+
+@operation(
+    "DELETE /v1/teams/{team_id}/invites/{invite_id}",
+    id="invites.revoke",
+    scope="teams:write",
+    role=Role.ADMIN,
+    errors=[TeamNotFound, InviteNotFound],
+)
+async def revoke_invite(call: Call, team: VisibleTeam, invite_id: str) -> None:
+    """Revoke a pending invite."""
+    await service.revoke(call.tx, team.id, invite_id)
+
+
+@operation(
+    "POST /v1/invites/accept",
+    id="invites.accept",
+    scope="account:write",
+    account_wide=True,
+    errors=[InviteNotFound, MemberExists],
+)
+async def accept_invite(call: Call, body: Acceptance) -> AcceptedView:
+    """Accept an invite and join its team."""
+    invite = await service.accept(call.tx, call.caller, body.token)
+    call.trail.team_id = invite.team_id
+    call.trail.note(invite_id=invite.id, role=invite.role)
+    return AcceptedView(invite.team_id, invite.role)
+
+
+def _view(invite: Invite) -> InviteView:
+    return InviteView(invite.id, invite.role, invite.email, invite.expires_at, invite.created_at)

@@ -1,0 +1,27 @@
+"""What an invite is. No I/O."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from stead.shared.errors import NotFound
+from stead.shared.ids import AccountId, TeamId
+from stead.shared.roles import Role
+
+LIFETIME = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class Invite:
+    id: str
+    team_id: TeamId
+    role: Role
+    email: str | None
+    invited_by: AccountId
+    expires_at: datetime
+    created_at: datetime
+
+
+class InviteNotFound(NotFound):
+    code = "invite.not_found"
+    message = "There is no such invite, or it is not for you, or it is over."
+    remedy = "Sign in with the address that was invited, or ask for a new invite."

@@ -1,0 +1,81 @@
+"""Inviting into a team, and accepting."""
+
+import secrets
+from hashlib import sha256
+
+from stead.control.invites import store
+from stead.control.invites.rules import LIFETIME, Invite, InviteNotFound
+from stead.control.invites.schema import InviteView, NewInvite
+from stead.control.members import service as members
+from stead.control.members.rules import require_rank
+from stead.control.platform import mail
+from stead.control.platform.database import Tx
+from stead.control.platform.pagination import Page, PageRequest
+from stead.control.platform.principal import Principal
+from stead.control.platform.sealing import Sealer
+from stead.control.teams import service as teams
+from stead.control.teams.rules import VisibleTeam
+from stead.shared.errors import FieldInvalid
+from stead.shared.ids import TeamId, has_shape, new_id
+
+
+async def browse(tx: Tx, team: TeamId, page: PageRequest) -> Page[InviteView]:
+    return await store.page(tx, team, page)
+
+
+async def invite(
+    tx: Tx, sealer: Sealer, team: VisibleTeam, caller: Principal, new: NewInvite
+) -> tuple[Invite, str]:
+    require_rank(await members.locked_role(tx, team.id, caller), new.role)
+    if new.expires_at is not None and new.expires_at <= tx.now:
+        raise FieldInvalid(param="expires_at", reason="`expires_at` is in the past.")
+    token = secrets.token_urlsafe(32)
+    made = Invite(
+        id=new_id("inv"),
+        team_id=team.id,
+        role=new.role,
+        email=new.email.lower() if new.email else None,
+        invited_by=caller.account_id,
+        expires_at=new.expires_at or tx.now + LIFETIME,
+        created_at=tx.now,
+    )
+    await store.insert(tx, made, _hash(token))
+    if made.email is not None:
+        await mail.post(tx, sealer, _letter(made.email, team, caller, token))
+    return made, token
+
+
+async def revoke(tx: Tx, team: TeamId, invite_id: str) -> None:
+    if not has_shape("inv", invite_id) or not await store.revoke(tx, team, invite_id):
+        raise InviteNotFound
+
+
+async def accept(tx: Tx, caller: Principal, token: str) -> Invite:
+    """Whoever invited must still be allowed to: an invite does not outlive the power it was made with."""
+    pending = await store.pending(tx, _hash(token))
+    if pending is None or (pending.email is not None and pending.email != caller.email):
+        raise InviteNotFound
+    await teams.lock(tx, pending.team_id)
+    inviter = await members.active_role(tx, pending.team_id, pending.invited_by)
+    if inviter is None or not inviter.reaches(pending.role):
+        raise InviteNotFound
+    await members.join(tx, pending.team_id, caller.account_id, pending.role, None)
+    await store.accept(tx, pending)
+    return pending
+
+
+def _letter(to: str, team: VisibleTeam, caller: Principal, token: str) -> mail.Letter:
+    return mail.Letter(
+        to=to,
+        subject=f"{mail.one_line(caller.email)} invites you to {mail.one_line(team.name)}",
+        text=(
+            f"{caller.email} invites you to the team {team.name}.\n\n"
+            f"Sign in as {to} and accept with this token:\n\n    {token}\n\n"
+            'With the API: POST /v1/invites/accept with {"token": "…"}.\n\n'
+            "If you did not expect this, ignore it: nothing happens unless you accept.\n"
+        ),
+    )
+
+
+def _hash(token: str) -> bytes:
+    return sha256(token.encode()).digest()

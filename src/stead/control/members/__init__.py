@@ -1,0 +1,1 @@
+"""Who belongs to a team, and as what."""

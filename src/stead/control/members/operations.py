@@ -1,0 +1,66 @@
+"""HTTP operations on the members of a team."""
+
+from stead.control.members import service
+from stead.control.members.rules import LastOwner, MemberExists, MemberNotFound
+from stead.control.members.schema import MemberChange, MemberView, NewMember
+from stead.control.platform.operations import Call, Operations
+from stead.control.platform.pagination import Page, PageRequest
+from stead.control.teams.rules import TeamNotFound, VisibleTeam
+from stead.shared.errors import AccountNotFound
+from stead.shared.roles import Role
+
+operation = Operations(tag="Members")
+
+
+@operation(
+    "GET /v1/teams/{team_id}/members",
+    id="members.list",
+    scope="teams:read",
+    role=Role.OBSERVER,
+    errors=[TeamNotFound],
+)
+async def list_members(call: Call, team: VisibleTeam, page: PageRequest) -> Page[MemberView]:
+    """List the team's members, newest first."""
+    return await service.browse(call.tx, team.id, page)
+
+
+@operation(
+    "POST /v1/teams/{team_id}/members",
+    id="members.add",
+    scope="teams:write",
+    role=Role.ADMIN,
+    errors=[TeamNotFound, AccountNotFound, MemberExists],
+)
+async def add_member(call: Call, team: VisibleTeam, body: NewMember) -> None:
+    """Add an account to the team, in a role not above your own."""
+    call.trail.note(client_id=body.client_id, role=body.role)
+    await service.appoint(call.tx, team.id, call.caller, body)
+
+
+@operation(
+    "PATCH /v1/teams/{team_id}/members/{client_id}",
+    id="members.update",
+    scope="teams:write",
+    role=Role.ADMIN,
+    errors=[TeamNotFound, MemberNotFound, LastOwner],
+)
+async def update_member(call: Call, team: VisibleTeam, client_id: str, body: MemberChange) -> None:
+    """Change a member's role or the end of the membership."""
+    call.trail.note(role=body.role)
+    await service.change(call.tx, team.id, call.caller, client_id, body)
+
+
+@operation(
+    "DELETE /v1/teams/{team_id}/members/{client_id}",
+    id="members.remove",
+    scope="teams:write",
+    role=Role.ADMIN,
+    own="client_id",
+    errors=[TeamNotFound, MemberNotFound, LastOwner],
+)
+async def remove_member(call: Call, team: VisibleTeam, client_id: str) -> None:
+    """Remove a member, or leave the team yourself.
+
+    The last owner cannot leave: make somebody else an owner first, or delete the team.
+    """
+    await service.dismiss(call.tx, team.id, call.caller, client_id)

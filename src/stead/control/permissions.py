@@ -1,0 +1,57 @@
+"""The permission tables of `docs/security.md`, read off the roles and the declarations."""
+
+from collections.abc import Iterable
+
+from stead.control.platform.operations import Operation, ResourceInput
+from stead.control.platform.visibility import Governed
+from stead.shared.roles import MASK, Role
+from stead.shared.scopes import CATALOG, ISOLATED
+
+
+def tables(operations: Iterable[Operation]) -> str:
+    return f"\n### Scopes under each role\n\n{_masks()}\n### Operations\n\n{_operations(operations)}\n"
+
+
+def _masks() -> str:
+    lines = [_row("scope", *Role), _row(*["---"] * (len(Role) + 1))]
+    for scope in sorted(CATALOG):
+        name = f"`{scope}`" + (" (isolated)" if scope in ISOLATED else "")
+        lines.append(_row(name, *("yes" if scope in MASK[role] else "" for role in Role)))
+    return "\n".join(lines) + "\n"
+
+
+def _operations(operations: Iterable[Operation]) -> str:
+    lines = [_row("operation", "needs", "least role", "pinned key"), _row(*["---"] * 4)]
+    for operation in sorted(operations, key=lambda operation: operation.id):
+        lines.append(_row(f"`{operation.id}`", _needs(operation), _least_role(operation), _pinned(operation)))
+    return "\n".join(lines) + "\n"
+
+
+def _needs(operation: Operation) -> str:
+    if operation.requires.public:
+        return "nothing"
+    joint = " or " if operation.requires.any_one else " and "
+    return joint.join(f"`{scope}`" for scope in operation.requires.scopes) or "any credential"
+
+
+def _least_role(operation: Operation) -> str:
+    """The lowest role whose mask has the scope and that reaches what the declaration asks for."""
+    if not any(issubclass(each.type, Governed) for each in operation.every(ResourceInput)):
+        return "none: the caller's own"
+    allowed = [
+        role
+        for role in Role
+        if operation.requires.missing(MASK[role]) is None
+        and (operation.role is None or role.reaches(operation.role))
+    ]
+    return allowed[-1] + (", or oneself" if operation.own else "")
+
+
+def _pinned(operation: Operation) -> str:
+    if operation.requires.public:
+        return ""
+    return "no" if operation.account_wide else "within its pin"
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"

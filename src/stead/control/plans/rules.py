@@ -1,0 +1,26 @@
+"""What a plan allows. No I/O."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from stead.shared.errors import QuotaExceeded
+from stead.shared.ids import AccountId, TeamId
+
+Quota = Literal["sites"]
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose plan counts: a team's, or a person's own."""
+
+    account_id: AccountId | None = None
+    team_id: TeamId | None = None
+
+
+class SitesExhausted(QuotaExceeded):
+    code = "quota.sites"
+    message = "The plan allows {limit} sites, and they are all in use."
+    remedy = "Delete a site, or move to a larger plan."
+
+
+EXHAUSTED: dict[Quota, type[QuotaExceeded]] = {"sites": SitesExhausted}

@@ -1,0 +1,99 @@
+"""What callers do with projects, a person's own and a team's alike."""
+
+from msgspec import UNSET
+
+from stead.control.platform.database import Tx
+from stead.control.platform.operations import Call
+from stead.control.platform.pagination import Page, PageRequest
+from stead.control.platform.principal import Principal
+from stead.control.platform.visibility import resolver
+from stead.control.projects import store
+from stead.control.projects.rules import (
+    OwnedProject,
+    OwnerDiffers,
+    ProjectNotFound,
+    VisibleProject,
+    VisibleTeamProject,
+)
+from stead.control.projects.schema import NewProject, ProjectChange, ProjectView
+from stead.control.sites import service as sites
+from stead.control.sites.rules import SiteNotFound, VisibleSite
+from stead.control.sites.schema import SiteView
+from stead.shared.ids import ProjectId, TeamId, has_shape, new_id
+
+
+@resolver
+async def visible_project(call: Call, project_id: str) -> VisibleProject:
+    project = await store.find_own(call.tx, call.caller, project_id) if _is_id(project_id) else None
+    if project is None:
+        raise ProjectNotFound
+    return project
+
+
+@resolver
+async def visible_team_project(call: Call, team_id: str, project_id: str) -> VisibleTeamProject:
+    known = _is_id(project_id) and has_shape("team", team_id)
+    project = await store.find_in_team(call.tx, call.caller, team_id, project_id) if known else None
+    if project is None:
+        raise ProjectNotFound
+    return project
+
+
+async def find(tx: Tx, caller: Principal, project_id: str) -> OwnedProject:
+    """A project of the caller's own or of one of the caller's teams."""
+    if _is_id(project_id):
+        own = await store.find_own(tx, caller, project_id)
+        if own is not None:
+            return own
+        team = await store.team_of(tx, project_id)
+        in_team = await store.find_in_team(tx, caller, team, project_id) if team else None
+        if in_team is not None:
+            return in_team
+    raise ProjectNotFound
+
+
+async def browse(tx: Tx, caller: Principal, page: PageRequest) -> Page[ProjectView]:
+    return await store.page_own(tx, caller, page)
+
+
+async def browse_team(tx: Tx, team: TeamId, page: PageRequest) -> Page[ProjectView]:
+    return await store.page_of_team(tx, team, page)
+
+
+async def create(tx: Tx, caller: Principal, new: NewProject, *, team: TeamId | None = None) -> ProjectView:
+    project = ProjectId(new_id("proj"))
+    account = caller.account_id if team is None else None
+    await store.insert(tx, project, new.name, account=account, team=team)
+    return ProjectView(project, new.name, team, tx.now)
+
+
+async def change(tx: Tx, project: OwnedProject, wanted: ProjectChange) -> ProjectView:
+    name = project.name if wanted.name is UNSET else wanted.name
+    await store.rename(tx, project, name)
+    return ProjectView(project.id, name, project.team_id, project.created_at)
+
+
+async def delete(tx: Tx, project: OwnedProject) -> None:
+    """Its sites stay; they only belong to no project any more."""
+    await store.delete(tx, project)
+
+
+async def browse_sites(tx: Tx, caller: Principal, project: OwnedProject, page: PageRequest) -> Page[SiteView]:
+    return await sites.browse_project(tx, caller, project.id, page)
+
+
+async def assign(tx: Tx, caller: Principal, project: OwnedProject, site_id: str) -> None:
+    site = await sites.find(tx, caller, site_id)
+    if (site.account_id, site.team_id) != (project.account_id, project.team_id):
+        raise OwnerDiffers
+    await sites.put_into(tx, site, project.id)
+
+
+async def remove(tx: Tx, project: OwnedProject, site: VisibleSite) -> None:
+    if site.project_id != project.id:
+        raise SiteNotFound
+    await sites.put_into(tx, site, None)
+
+
+def _is_id(text: str) -> bool:
+    return has_shape("proj", text)

@@ -1,0 +1,1 @@
+"""Sites: what everything else is for."""

@@ -1,0 +1,1 @@
+"""Teams: who owns sites together."""

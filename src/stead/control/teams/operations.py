@@ -1,0 +1,62 @@
+"""HTTP operations on teams."""
+
+from stead.control.plans.schema import PlanView
+from stead.control.platform.operations import Call, Operations
+from stead.control.platform.pagination import Page, PageRequest
+from stead.control.teams import service
+from stead.control.teams.rules import TeamHasSites, TeamNotFound, VisibleTeam
+from stead.control.teams.schema import CreatedTeamView, NewTeam, TeamChange, TeamView
+from stead.shared.roles import Role
+
+operation = Operations(tag="Teams")
+
+
+@operation("GET /v1/teams", id="teams.list", scope="teams:read")
+async def list_teams(call: Call, page: PageRequest) -> Page[TeamView]:
+    """List the teams you belong to, with your role in each."""
+    return await service.browse(call.tx, call.caller, page)
+
+
+@operation("POST /v1/teams", id="teams.create", scope="teams:write", status=201, account_wide=True)
+async def create_team(call: Call, body: NewTeam) -> CreatedTeamView:
+    """Found a team and become its owner."""
+    team = await service.found(call.tx, call.caller, body)
+    call.trail.team_id = team
+    return CreatedTeamView(team)
+
+
+@operation("GET /v1/teams/{team_id}", id="teams.get", scope="teams:read", errors=[TeamNotFound])
+async def get_team(call: Call, team: VisibleTeam) -> TeamView:  # noqa: ARG001 - every handler has its call
+    """Read a team."""
+    return TeamView(team.id, team.name, team.plan, team.created_at, team.role)
+
+
+@operation(
+    "PATCH /v1/teams/{team_id}",
+    id="teams.update",
+    scope="teams:write",
+    role=Role.ADMIN,
+    errors=[TeamNotFound],
+)
+async def update_team(call: Call, team: VisibleTeam, body: TeamChange) -> TeamView:
+    """Rename a team."""
+    name = await service.change(call.tx, team, body)
+    return TeamView(team.id, name, team.plan, team.created_at, team.role)
+
+
+@operation(
+    "DELETE /v1/teams/{team_id}",
+    id="teams.delete",
+    scope="teams:write",
+    role=Role.OWNER,
+    errors=[TeamNotFound, TeamHasSites],
+)
+async def delete_team(call: Call, team: VisibleTeam) -> None:
+    """Delete a team that has no sites left."""
+    await service.delete(call.tx, team)
+
+
+@operation("GET /v1/teams/{team_id}/plan", id="teams.plan", scope="teams:read", errors=[TeamNotFound])
+async def get_plan(call: Call, team: VisibleTeam) -> PlanView:
+    """See what the team's plan allows and how much of it is in use."""
+    return await service.plan(call.tx, team)

@@ -1,0 +1,66 @@
+"""What callers do with teams, each inside the caller's transaction."""
+
+from msgspec import UNSET
+
+from stead.control.plans import service as plans
+from stead.control.plans.schema import PlanView
+from stead.control.platform.database import Tx
+from stead.control.platform.freshness import outdate
+from stead.control.platform.operations import Call
+from stead.control.platform.pagination import Page, PageRequest
+from stead.control.platform.principal import Principal
+from stead.control.platform.visibility import resolver
+from stead.control.teams import store
+from stead.control.teams.rules import TeamHasSites, TeamNotFound, VisibleTeam
+from stead.control.teams.schema import NewTeam, TeamChange, TeamView
+from stead.shared.ids import TeamId, has_shape, new_id
+
+
+@resolver
+async def visible_team(call: Call, team_id: str) -> VisibleTeam:
+    return await find(call.tx, call.caller, team_id)
+
+
+async def find(tx: Tx, caller: Principal, team_id: str) -> VisibleTeam:
+    team = await store.find(tx, caller, team_id) if has_shape("team", team_id) else None
+    if team is None:
+        raise TeamNotFound
+    return team
+
+
+async def browse(tx: Tx, caller: Principal, page: PageRequest) -> Page[TeamView]:
+    return await store.page(tx, caller, page)
+
+
+async def found(tx: Tx, caller: Principal, new: NewTeam) -> TeamId:
+    team = TeamId(new_id("team"))
+    await store.insert(tx, team, new.name, caller)
+    await store.insert_founder(tx, team, caller)
+    return team
+
+
+async def change(tx: Tx, team: VisibleTeam, wanted: TeamChange) -> str:
+    if wanted.name is UNSET:
+        return team.name
+    await store.rename(tx, team, wanted.name)
+    return wanted.name
+
+
+async def delete(tx: Tx, team: VisibleTeam) -> None:
+    await store.lock(tx, team.id)
+    if await store.has_sites(tx, team):
+        raise TeamHasSites
+    left = await store.delete(tx, team)
+    await outdate(tx, *left)
+
+
+async def lock(tx: Tx, team: TeamId) -> None:
+    """Whoever changes who belongs to a team, or ends it, takes turns here."""
+    await store.lock(tx, team)
+
+
+async def plan(tx: Tx, team: VisibleTeam) -> PlanView:
+    found_plan = await plans.of_team(tx, team.id)
+    if found_plan is None:
+        raise TeamNotFound
+    return found_plan
