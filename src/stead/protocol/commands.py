@@ -1,0 +1,125 @@
+"""What the control plane asks of a node, and what a node says back.
+
+A command names an end state, so carrying it out twice is carrying it out once. Its place in a job is (job,
+step); `epoch` counts how often the control plane has asked for that step, and an older asker is refused.
+"""
+
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+Driver = Literal["live", "sandbox"]
+"""Which drivers carry it out: the real ones, or the simulation that serves test keys."""
+
+Runtime = Literal["cms", "static", "wasm"]
+
+
+class EnsureEnvironment(Struct, frozen=True, tag="ensure_environment"):
+    """Whatever the environment needs to run is on this node, with something to show."""
+
+    runtime: Runtime
+
+
+class RemoveEnvironment(Struct, frozen=True, tag="remove_environment"):
+    """Nothing of the environment is on this node."""
+
+
+class RestartEnvironment(Struct, frozen=True, tag="restart_environment"):
+    """The environment's processes are new ones."""
+
+    runtime: Runtime
+
+
+class EnsureRoute(Struct, frozen=True, tag="ensure_route"):
+    """These hosts, and no others, are answered by the environment."""
+
+    hosts: tuple[str, ...]
+
+
+class RemoveRoute(Struct, frozen=True, tag="remove_route"):
+    """No host is answered by the environment."""
+
+
+class Probe(Struct, frozen=True, tag="probe"):
+    """The host answers, asked over HTTP as a visitor would; refused with `unhealthy` and the reason if not."""
+
+    host: str
+    path: str = "/"
+
+
+Work = EnsureEnvironment | RemoveEnvironment | RestartEnvironment | EnsureRoute | RemoveRoute | Probe
+
+
+class Command(Struct, frozen=True, tag="command"):
+    node: str
+    job: str
+    step: str
+    epoch: int
+    site: str
+    environment: str
+    driver: Driver
+    work: Work
+    seconds: float = 300.0
+    """How long it may take before the node gives it up."""
+
+
+class Cancel(Struct, frozen=True, tag="cancel"):
+    """Stop this step if it is running: its processes are gone before the node says `cancelled`."""
+
+    node: str
+    job: str
+    step: str
+    epoch: int
+
+
+Order = Command | Cancel
+
+Outcome = Literal["done", "refused", "cancelled", "stale"]
+
+
+class Result(Struct, frozen=True):
+    """`refused` is final: asking again will not help. A stale epoch never gets another answer than `stale`."""
+
+    node: str
+    job: str
+    step: str
+    epoch: int
+    outcome: Outcome
+    code: str | None = None
+    reason: str | None = None
+
+
+class Heartbeat(Struct, frozen=True):
+    node: str
+    region: str
+    capacity: int
+    """How many environments it is willing to carry."""
+    carrying: int
+    version: str
+    running: tuple[str, ...] = ()
+    """Steps under way, as `job/step`."""
+
+
+class Line(Struct, frozen=True):
+    """One line of a job's output, masked before it left the node."""
+
+    text: str
+    stream: Literal["stdout", "stderr"] = "stdout"
+
+
+encode = msgspec.msgpack.encode
+_orders = msgspec.msgpack.Decoder(Order)
+_results = msgspec.msgpack.Decoder(Result)
+_heartbeats = msgspec.msgpack.Decoder(Heartbeat)
+_lines = msgspec.msgpack.Decoder(Line)
+
+read_order = _orders.decode
+read_result = _results.decode
+read_heartbeat = _heartbeats.decode
+read_line = _lines.decode
+
+
+def result_kind(job: str, step: str) -> str:
+    """The last word of the subject that a step's result is reported under."""
+    return f"{job}-{step}"
