@@ -42,7 +42,7 @@ class RemoveRoute(Struct, frozen=True, tag="remove_route"):
 
 
 class Probe(Struct, frozen=True, tag="probe"):
-    """The host answers, asked over HTTP as a visitor would; refused with `unhealthy` and the reason if not."""
+    """The host answers, asked over HTTP as a visitor would; else refused, with the reason."""
 
     host: str
     path: str = "/"
@@ -79,7 +79,7 @@ Outcome = Literal["done", "refused", "cancelled", "stale"]
 
 
 class Result(Struct, frozen=True):
-    """`refused` is final: asking again will not help. A stale epoch never gets another answer than `stale`."""
+    """`refused` is final: asking again will not help. An older epoch is only ever answered `stale`."""
 
     node: str
     job: str
