@@ -20,6 +20,8 @@ RequestId = NewType("RequestId", str)
 TeamId = NewType("TeamId", str)
 ProjectId = NewType("ProjectId", str)
 SiteId = NewType("SiteId", str)
+EnvironmentId = NewType("EnvironmentId", str)
+JobId = NewType("JobId", str)
 
 PREFIX_OF = {
     "key_id": "key",
@@ -28,6 +30,8 @@ PREFIX_OF = {
     "invite_id": "inv",
     "project_id": "proj",
     "site_id": "site",
+    "env_id": "env",
+    "job_id": "job",
 }
 """How the identifier in a path parameter of this name begins."""
 

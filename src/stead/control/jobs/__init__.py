@@ -1,0 +1,1 @@
+"""Jobs: what could not be done at once."""

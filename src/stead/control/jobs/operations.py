@@ -1,0 +1,56 @@
+"""HTTP operations on jobs."""
+
+from stead.control.jobs import service
+from stead.control.jobs.rules import JobAlreadyFinal, JobNotFound, VisibleJob
+from stead.control.jobs.schema import JobFilter, JobView
+from stead.control.jobs.stream import follow
+from stead.control.platform.operations import Call, Operations, Stream, Tagged
+from stead.control.platform.pagination import Page, PageRequest
+
+operation = Operations(tag="Jobs")
+
+
+@operation("GET /v1/jobs", id="jobs.list", scope="jobs:read")
+async def list_jobs(call: Call, query: JobFilter, page: PageRequest) -> Page[JobView]:
+    """List jobs, newest first."""
+    return await service.browse(call.tx, call.caller, query, page)
+
+
+@operation("GET /v1/jobs/{job_id}", id="jobs.get", scope="jobs:read", errors=[JobNotFound])
+async def get_job(call: Call, job: VisibleJob) -> Tagged[JobView]:  # noqa: ARG001 - every handler has its call
+    """Read a job.
+
+    The answer has an `ETag`; sent back in `If-None-Match`, it is answered 304 until the job changes.
+    """
+    return Tagged(_view(job), f"{job.id}-{job.revision}")
+
+
+@operation("GET /v1/jobs/{job_id}/stream", id="jobs.stream", scope="jobs:read", errors=[JobNotFound])
+async def stream_job(call: Call, job: VisibleJob) -> Stream:
+    """Follow a job: its output as it comes, its state on each change, `event: done` at the end.
+
+    Every frame has an id; a client that reconnects with `Last-Event-ID`, to any API process, misses nothing and
+    sees nothing twice.
+    """
+    return follow(call.live, job.id, call.request.header(b"last-event-id"))
+
+
+@operation(
+    "POST /v1/jobs/{job_id}/cancel",
+    id="jobs.cancel",
+    scope="jobs:read",
+    status=202,
+    errors=[JobNotFound, JobAlreadyFinal],
+)
+async def cancel_job(call: Call, job: VisibleJob) -> JobView:
+    """Cancel a job; whatever it has begun is undone, and it ends `failed` with `job.cancelled`.
+
+    This also needs the scope of the operation that started the job.
+    """
+    return await service.cancel(call.tx, call.caller, job, call.live.docs_url)
+
+
+def _view(job: VisibleJob) -> JobView:
+    return JobView.read(
+        job.id, job.type, job.status, job.created_at, job.resource, job.result, job.error  # type: ignore[arg-type]
+    )

@@ -1,0 +1,67 @@
+"""The JSON shapes of jobs."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+JobStatus = Literal["queued", "running", "succeeded", "failed"]
+PROGRESS = {"queued": 0.0, "running": 0.5, "succeeded": 1.0, "failed": 1.0}
+
+
+class JobLinks(Struct):
+    self: Annotated[str, Meta(examples=["/v1/jobs/job_01k9zy3v7d00r3m8w5x2t6b4qa"])]
+    stream: Annotated[str, Meta(examples=["/v1/jobs/job_01k9zy3v7d00r3m8w5x2t6b4qa/stream"])]
+
+
+class JobView(Struct):
+    id: Annotated[str, Meta(examples=["job_01k9zy3v7d00r3m8w5x2t6b4qa"])]
+    type: Annotated[str, Meta(examples=["deployment.deploy"])]
+    status: JobStatus
+    progress: Annotated[float, Meta(description="0 when queued, 0.5 when running, 1 when ended.", examples=[0])]
+    created_at: datetime
+    resource: Annotated[
+        dict[str, Any],
+        Meta(
+            description="What it is about: `type`, `id`, `site_id`, `env_id` where it has one.",
+            examples=[
+                {
+                    "type": "deployment",
+                    "id": "site_01k9zy3v7d00r3m8w5x2t6b4qa",
+                    "site_id": "site_01k9zy3v7d00r3m8w5x2t6b4qa",
+                }
+            ],
+        ),
+    ]
+    result: Annotated[dict[str, Any] | None, Meta(description="Once it succeeded.", examples=[None])]
+    error: Annotated[dict[str, Any] | None, Meta(description="Once it failed.", examples=[None])]
+    links: JobLinks
+
+    @classmethod
+    def read(
+        cls,
+        id_: str,
+        type_: str,
+        status: JobStatus,
+        created_at: datetime,
+        resource: dict[str, Any],
+        result: dict[str, Any] | None,
+        error: dict[str, Any] | None,
+    ) -> "JobView":
+        return cls(
+            id=id_,
+            type=type_,
+            status=status,
+            progress=PROGRESS[status],
+            created_at=created_at,
+            resource=resource,
+            result=result if status == "succeeded" else None,
+            error=error,
+            links=JobLinks(f"/v1/jobs/{id_}", f"/v1/jobs/{id_}/stream"),
+        )
+
+
+class JobFilter(Struct):
+    status: Annotated[JobStatus | None, Meta(description="Only jobs in this state.")] = None
+    resource_type: Annotated[str | None, Meta(description="E.g. `deployment`, `site`.")] = None
+    site_id: Annotated[str | None, Meta(description="Only jobs of this site.")] = None

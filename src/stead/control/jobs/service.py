@@ -1,0 +1,91 @@
+"""Putting jobs into the queue, and what callers do with them."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from stead.control.jobs import store
+from stead.control.jobs.rules import FINAL, JobAlreadyFinal, JobNotFound, VisibleJob
+from stead.control.jobs.schema import JobFilter, JobView
+from stead.control.platform.answers import error_body
+from stead.control.platform.database import Tx
+from stead.control.platform.jobs import MOST_WAITING, JobCancelled, JobKind, JobsWaiting, P
+from stead.control.platform.operations import Call
+from stead.control.platform.pagination import Page, PageRequest
+from stead.control.platform.principal import Principal
+from stead.control.platform.visibility import resolver
+from stead.shared.errors import RoleInsufficient, ScopeInsufficient
+from stead.shared.ids import JobId, has_shape, new_id
+from stead.shared.roles import MASK
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a job is about, and whose cap on simultaneous jobs it counts into."""
+
+    site_id: str
+    owner: str
+    env_id: str | None = None
+    id: str | None = None
+    extra: dict[str, str] = field(default_factory=dict)
+
+
+@resolver
+async def visible_job(call: Call, job_id: str) -> VisibleJob:
+    job = await store.find(call.tx, call.caller, job_id) if has_shape("job", job_id) else None
+    if job is None:
+        raise JobNotFound
+    return job
+
+
+async def enqueue(tx: Tx, kind: JobKind[P], params: P, subject: Subject, *, scope: str) -> JobView:
+    """Queue a job in the transaction of what it follows from. `scope` is what cancelling it will need."""
+    waiting = await store.waiting(tx, subject.owner)
+    if waiting >= MOST_WAITING:
+        raise JobsWaiting(waiting=waiting)
+    env_id = subject.env_id if kind.lock == "environment" else None
+    resource: dict[str, Any] = {
+        "type": kind.resource,
+        "id": subject.id or env_id or subject.site_id,
+        "site_id": subject.site_id,
+        **({"env_id": env_id} if env_id else {}),
+        **subject.extra,
+    }
+    return await store.insert(
+        tx,
+        JobId(new_id("job")),
+        type_=kind.type,
+        site_id=subject.site_id,
+        env_id=env_id,
+        owner=subject.owner,
+        scope=scope,
+        resource=resource,
+        params={"kind": kind.name, "with": msgspec.to_builtins(params)},
+    )
+
+
+async def browse(tx: Tx, caller: Principal, query: JobFilter, page: PageRequest) -> Page[JobView]:
+    return await store.page(tx, caller, query, page)
+
+
+async def cancel(tx: Tx, caller: Principal, job: VisibleJob, docs_url: str) -> JobView:
+    """Whoever may start such a job may cancel it."""
+    if job.scope not in caller.allowed:
+        raise ScopeInsufficient(scope=job.scope)
+    if job.scope not in MASK[job.role]:
+        raise RoleInsufficient(role=job.role)
+    if job.status in FINAL:
+        raise JobAlreadyFinal(status=job.status)
+    cancelled = await store.ask_to_cancel(tx, job, msgspec.to_builtins(error_body(JobCancelled(), docs_url)))
+    if cancelled is None:
+        raise JobAlreadyFinal(status="succeeded or failed")
+    return cancelled
+
+
+async def is_busy(tx: Tx, site: str) -> bool:
+    return await store.is_busy(tx, site)
+
+
+async def changes_since(tx: Tx, job: str, revision: int) -> tuple[JobView, int] | None:
+    return await store.seen(tx, job, revision)

@@ -1,0 +1,129 @@
+"""Rows of jobs as their callers see them: through the sites they are about."""
+
+from datetime import datetime
+from typing import Any
+
+from stead.control.jobs.rules import VisibleJob
+from stead.control.jobs.schema import JobFilter, JobView
+from stead.control.platform.database import Tx
+from stead.control.platform.pagination import Page, PageRequest
+from stead.control.platform.principal import Principal
+from stead.shared.ids import JobId
+from stead.shared.roles import SEES_SITES, Role
+
+_VIEW = "j.id, j.type, j.status, j.created_at, j.resource, j.result, j.error"
+_VISIBLE = """
+  from jobs j join sites s on s.id = j.site_id left join team_members m
+    on m.team_id = s.team_id and m.account_id = $1
+    and (m.expires_at is null or m.expires_at > $2) and m.role = any($3)
+  where (s.account_id = $1 or m.role is not null)
+  and s.mode = any($4)
+  and ($5::text is null or $6 = case $5 when 'site' then s.id when 'environment' then j.env_id
+    when 'project' then s.project_id when 'team' then s.team_id end)
+"""
+
+
+def _viewer(tx: Tx, caller: Principal) -> tuple[object, ...]:
+    return caller.account_id, tx.now, SEES_SITES, caller.modes, caller.pin_type, caller.pin_id
+
+
+def _visible(*row: Any) -> VisibleJob:
+    *fields, role = row
+    return VisibleJob(*fields, role=Role(role) if role else Role.OWNER)
+
+
+async def find(tx: Tx, caller: Principal, job: str) -> VisibleJob | None:
+    return await tx.one(
+        _visible,
+        f"select {_VIEW}, j.revision, j.scope, j.site_id, s.team_id, m.role {_VISIBLE} and j.id = $7",
+        *_viewer(tx, caller),
+        job,
+    )
+
+
+async def page(tx: Tx, caller: Principal, query: JobFilter, request: PageRequest) -> Page[JobView]:
+    return await request.of(
+        tx,
+        JobView.read,
+        f"select {_VIEW} {_VISIBLE} and ($7::text is null or j.status = $7)"
+        " and ($8::text is null or j.resource ->> 'type' = $8)"
+        " and ($9::text is null or j.site_id = $9) and j.id < $10 order by j.id desc limit $11",
+        *_viewer(tx, caller),
+        query.status,
+        query.resource_type,
+        query.site_id,
+    )
+
+
+async def insert(
+    tx: Tx,
+    job: JobId,
+    *,
+    type_: str,
+    site_id: str,
+    env_id: str | None,
+    owner: str,
+    scope: str,
+    resource: dict[str, Any],
+    params: dict[str, Any],
+) -> JobView:
+    await tx.run(
+        "insert into jobs (id, type, site_id, env_id, owner, scope, resource, params, created_at)"
+        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        job,
+        type_,
+        site_id,
+        env_id,
+        owner,
+        scope,
+        resource,
+        params,
+        tx.now,
+    )
+    return JobView.read(job, type_, "queued", tx.now, resource, None, None)
+
+
+async def waiting(tx: Tx, owner: str) -> int:
+    return int(await tx.value("select count(*) from jobs where owner = $1 and status = 'queued'", owner))
+
+
+async def is_busy(tx: Tx, site: str) -> bool:
+    return bool(
+        await tx.value(
+            "select exists (select from jobs where site_id = $1 and status in ('queued', 'running'))", site
+        )
+    )
+
+
+async def ask_to_cancel(tx: Tx, job: VisibleJob, error: dict[str, Any]) -> JobView | None:
+    """A job that nobody has taken up yet fails at once; one that runs is asked to stop. None: it has ended."""
+    return await tx.one(
+        JobView.read,
+        "update jobs j set cancel_requested_at = coalesce(cancel_requested_at, $2),"  # noqa: S608
+        " status = case when dispatched_at is null then 'failed' else status end,"
+        " error = case when dispatched_at is null then $3::jsonb end,"
+        " finished_at = case when dispatched_at is null then $2 end"
+        f" where id = $1 and status in ('queued', 'running') returning {_VIEW}",
+        job.id,
+        tx.now,
+        error,
+    )
+
+
+async def seen(tx: Tx, job: str, since: int) -> tuple[JobView, int] | None:
+    """The job and its revision, if it has changed since."""
+    return await tx.one(
+        _with_revision,
+        f"select j.revision, {_VIEW} from jobs j where j.id = $1 and j.revision > $2",  # noqa: S608
+        job,
+        since,
+    )
+
+
+def _with_revision(revision: int, *row: Any) -> tuple[JobView, int]:
+    return JobView.read(*row), revision
+
+
+async def created_at(tx: Tx, job: str) -> datetime | None:
+    at: datetime | None = await tx.value("select created_at from jobs where id = $1", job)
+    return at
