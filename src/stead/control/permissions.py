@@ -22,8 +22,10 @@ def _masks() -> str:
 
 def _operations(operations: Iterable[Operation]) -> str:
     lines = [_row("operation", "needs", "least role", "pinned key"), _row(*["---"] * 4)]
-    for operation in sorted(operations, key=lambda operation: operation.id):
-        lines.append(_row(f"`{operation.id}`", _needs(operation), _least_role(operation), _pinned(operation)))
+    lines += [
+        _row(f"`{operation.id}`", _needs(operation), _least_role(operation), _pinned(operation))
+        for operation in sorted(operations, key=lambda operation: operation.id)
+    ]
     return "\n".join(lines) + "\n"
 
 
