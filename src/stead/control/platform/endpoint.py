@@ -83,7 +83,7 @@ class Endpoint:
             async with machinery.database.reading() as tx:
                 call = Call(tx, request, machinery.limiter, caller)
                 return self._render(await self._handle(call, path, b"", version), request, version)
-        raw = await request.body()
+        raw = await request.body() if self._body or operation.takes_idempotency_key else b""
         async with machinery.database.transaction() as tx:
             answer = await self._mutate(Call(tx, request, machinery.limiter, caller), path, raw, version)
         await self._spread(tx)
@@ -105,9 +105,9 @@ class Endpoint:
 
     async def _mutate(self, call: Call, path: Mapping[str, str], raw: bytes, version: date) -> Answer:
         request, operation = call.request, self.operation
-        key = request.header(b"idempotency-key")
-        if not key or not operation.takes_idempotency_key:
+        if not (operation.takes_idempotency_key and request.sent(b"idempotency-key")):
             return self._render(await self._handle(call, path, raw, version), request, version)
+        key = request.header(b"idempotency-key")
         values = await self._prepare(call, path, raw, version)
         sealer = self._machinery.sealer
         place = idempotency.slot(call.caller, request.method, request.path, key, request.query, raw)
