@@ -16,6 +16,7 @@ from tests.engines import TEMPLATE, TestEngines, addresses
 from tests.people import Person, make_person
 
 _engines = pytest.StashKey[TestEngines]()
+FIGURE = "figure"
 UNLIMITED = (
     "insert into plans values"
     " ('unlimited', 'For tests', 1000, 1000, 1000, 1000, 1000, 60000000, 60000000, 60000000, 60000000)"
@@ -35,8 +36,16 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         engines.stop()
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """A figure that a test recorded travels with its report, so it is told under xdist too."""
+    for report in terminalreporter.getreports("passed"):
+        for name, value in report.user_properties:
+            if name == FIGURE:
+                terminalreporter.write_line(str(value))
+
+
 @pytest.fixture(scope="session")
-async def settings(worker_id: str) -> AsyncIterator[Settings]:
+async def settings(worker_id: str) -> Settings:
     """This worker's own database, cloned from the migrated template, and its own Redis database."""
     engines = addresses()
     name = f"stead_{worker_id}"
@@ -44,7 +53,7 @@ async def settings(worker_id: str) -> AsyncIterator[Settings]:
     admin = await asyncpg.connect(engines.database("postgres"))
     await admin.execute(f'create database "{name}" template "{TEMPLATE}"')
     await admin.close()
-    yield Settings(
+    return Settings(
         database_url=engines.database(name),
         redis_url=f"{engines.redis}/{number}",
         sealing_key=base64.b64encode(os.urandom(32)).decode(),

@@ -1,4 +1,4 @@
-"""The two S3 requests the tests make, signed by hand so that the store's own check of signatures is what answers."""
+"""S3 requests signed by hand, so that what answers is the store's own check of signatures."""
 
 import hashlib
 import hmac

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import nats
@@ -20,16 +20,18 @@ from stead.protocol.subjects import COMMANDS, EDGE_BUCKETS, OUTPUT, STREAMS, Nod
 
 HERE, THERE = Node("here"), Node("there")
 ROUTES = EDGE_BUCKETS[0]
+BOUND = 3.0
 
 
 @dataclass
 class Client:
     connection: nats.NATS
-    refusals: list[str] = field(default_factory=list)
+    refusals: list[str]
+    told: asyncio.Condition
 
-    async def refused(self, subject: str, reply: str = "") -> bool:
+    async def refused(self, subject: str) -> bool:
         """Whether publishing there is a permissions violation."""
-        await self.connection.publish(subject, b"{}", reply=reply)
+        await self.connection.publish(subject, b"{}")
         return await self._violation(subject)
 
     async def deaf(self, subject: str) -> bool:
@@ -38,17 +40,25 @@ class Client:
         return await self._violation(subject)
 
     async def _violation(self, subject: str) -> bool:
-        await self.connection.flush()
-        await asyncio.sleep(0)
-        return any("permissions violation" in told and subject.lower() in told for told in self.refusals)
+        def seen() -> bool:
+            return any(f'"{subject.lower()}"' in refusal for refusal in self.refusals)
+
+        try:
+            async with asyncio.timeout(BOUND), self.told:
+                return await self.told.wait_for(seen)
+        except TimeoutError:
+            return False
 
 
 @asynccontextmanager
 async def client(stack: RunningStack, role: subjects.Role) -> AsyncIterator[Client]:
     refusals: list[str] = []
+    told = asyncio.Condition()
 
-    async def told(error: Exception) -> None:
-        refusals.append(str(error).lower())
+    async def refused(error: Exception) -> None:
+        async with told:
+            refusals.append(str(error).lower())
+            told.notify_all()
 
     login = stack.nats_login(role)
     connection = await nats.connect(
@@ -56,18 +66,18 @@ async def client(stack: RunningStack, role: subjects.Role) -> AsyncIterator[Clie
         user=login.user,
         password=login.password,
         inbox_prefix=login.inbox_prefix.encode(),
-        error_cb=told,
+        error_cb=refused,
         max_reconnect_attempts=0,
     )
     try:
-        yield Client(connection, refusals)
+        yield Client(connection, refusals, told)
     finally:
         await connection.close()
 
 
 @pytest.fixture(scope="module")
 async def stack(shared_scratch: Path) -> AsyncIterator[RunningStack]:
-    """NATS with the streams, the buckets and the nodes' consumers, all made by the worker with its own rights."""
+    """NATS with its streams, buckets and the nodes' consumers, all made by the worker in its own right."""
     async with running(shared_scratch, [Nats]) as stack:
         for node in (HERE, THERE):
             await stack.add_node(node.id)
@@ -165,7 +175,7 @@ async def test_a_node_reports_and_writes_output_under_its_own_name(stack: Runnin
         await node.connection.publish(subjects.heartbeat(HERE.id), b"")
 
         following = await api.connection.jetstream().subscribe(
-            subjects.output_of("job2"), ordered_consumer=True
+            subjects.output_of("job2"), stream=OUTPUT, ordered_consumer=True
         )
         assert [(await following.next_msg(timeout=5)).data for _ in range(2)] == [b"line 1", b"line 2"]
         await following.unsubscribe()
@@ -240,6 +250,12 @@ def test_an_identifier_that_would_reach_into_anothers_subjects_is_refused(text: 
             make(text)
     with pytest.raises(ValueError, match="cannot be part of a subject"):
         subjects.permissions(Node(text))
+
+
+def test_every_program_is_told_its_own_user(stack: RunningStack) -> None:
+    told = [stack.environment(program) for program in Program]
+    assert [settings["STEAD_NATS_USER"] for settings in told] == [user.value for user in Program]
+    assert len({settings["STEAD_NATS_PASSWORD"] for settings in told}) == len(Program)
 
 
 def test_only_the_operator_may_do_everything() -> None:

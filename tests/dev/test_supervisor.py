@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -13,7 +14,7 @@ import pytest
 
 from stead.dev.child import Condition, State
 from stead.dev.directory import DataDirectory
-from stead.dev.engine import DevError, ProgramMissing
+from stead.dev.engine import LOOPBACK, DevError, ProgramMissing
 from stead.dev.identity import ProcessId
 from stead.dev.leftovers import gone
 from stead.dev.ports import TWIN, Claims, free
@@ -89,7 +90,7 @@ async def test_an_engine_that_keeps_dying_is_tried_again_after_longer_and_longer
     assert pauses == sorted(set(pauses))
 
 
-async def test_a_supervisor_killed_without_a_word_leaves_no_child(scratch: Path) -> None:
+async def test_a_supervisor_killed_without_a_word_leaves_no_child_and_the_next_starts(scratch: Path) -> None:
     names = [kind.name for kind in ENGINES]
     argv = [sys.executable, "-m", "stead.dev.held", str(scratch), *names]
     holder = await asyncio.create_subprocess_exec(*argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -103,6 +104,10 @@ async def test_a_supervisor_killed_without_a_word_leaves_no_child(scratch: Path)
     await holder.wait()
 
     assert await gone(alive, BOUND)
+    ports = DataDirectory(scratch).record().ports
+    async with running(scratch) as stack:
+        assert stack.ports == ports
+    assert sockets_of(ports.values()) == []
 
 
 async def test_the_next_start_ends_what_a_crash_has_left(scratch: Path) -> None:
@@ -212,9 +217,43 @@ async def test_an_engine_that_cannot_start_fails_with_the_end_of_its_log(
 async def test_a_directory_postgres_cannot_enter_is_refused_with_the_way_out(scratch: Path) -> None:
     closed = scratch / "closed"
     closed.mkdir(mode=0o700)
-    with pytest.raises(DevError, match="cannot enter .* --data"):
+    with pytest.raises(DevError, match=r"cannot enter .* --data"):
         async with running(closed / "data", [Postgres]):
             pass
+
+
+async def test_an_engine_that_is_never_ready_fails_within_its_bound(
+    scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(_: Redis) -> bool:
+        return False
+
+    monkeypatch.setattr(Redis, "ready", never)
+    monkeypatch.setattr("stead.dev.child.READY_BOUND", 0.5)
+    with pytest.raises(DevError, match="redis was not ready within"):
+        async with running(scratch, [Redis]):
+            pass
+    assert all(free(port) for port in DataDirectory(scratch).record().ports.values())
+
+
+async def test_an_engine_that_does_not_heed_its_stop_signal_is_killed(
+    scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Redis, "stop_signal", signal.SIGWINCH)
+    monkeypatch.setattr(Redis, "patience", 0.5)
+    async with running(scratch, [Redis]) as stack:
+        processes = family(stack)
+    assert not [process for process in processes if process.alive()]
+
+
+async def test_a_remembered_port_that_somebody_else_has_taken_is_replaced(scratch: Path) -> None:
+    async with running(scratch, [Redis]) as stack:
+        before = dict(stack.ports)
+    with socket.create_server((LOOPBACK, before["redis"])):
+        async with running(scratch, [Redis]) as stack:
+            assert stack.redis.port != before["redis"]
+            assert await stack.redis.ready()
+            assert {**stack.ports, "redis": 0} == {**before, "redis": 0}
 
 
 async def test_secrets_are_made_once_and_only_their_owner_can_read_them(scratch: Path) -> None:

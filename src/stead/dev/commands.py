@@ -14,7 +14,7 @@ from stead.dev import logs as log_files
 from stead.dev import secrets as secrets_file
 from stead.dev.child import State
 from stead.dev.directory import DataDirectory
-from stead.dev.display import Screen, table, welcome
+from stead.dev.display import Screen, greet, table
 from stead.dev.engine import LOOPBACK, DevError
 from stead.dev.leftovers import gone, sweep
 from stead.dev.programs import Api
@@ -103,15 +103,15 @@ async def _up(directory: DataDirectory, names: set[str]) -> None:
     asked = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, asked.set)
-    screen = Screen(Console(file=sys.stdout), lambda: directory.record().children)
+    console = Console(file=sys.stdout)
     kinds = [kind for kind in ENGINES if kind.name in names]
-    with screen:
-        async with supervised(
-            directory.path, kinds, durable=True, api=Api.name in names, changed=screen.changed
-        ) as stack:
+    api = Api.name in names
+    with Screen(console) as screen:
+        async with supervised(directory.path, kinds, durable=True, api=api, changed=screen.changed) as stack:
+            screen.follow(lambda: stack.supervisor.conditions)
             if await _started(stack, asked):
-                if stack.secrets.account is not None and Api.name in names:
-                    screen.say(welcome(stack.api.url, stack.secrets.account, "Ctrl-C, or steadctl dev down"))
+                if api and stack.secrets.account is not None:
+                    greet(console, stack.api.url, stack.secrets.account, "Ctrl-C, or steadctl dev down")
                 await asked.wait()
 
 
@@ -156,11 +156,12 @@ def _show(directory: DataDirectory) -> bool:
         typer.echo(f"nothing runs from {directory.path}")
         return False
     console = Console(file=sys.stdout)
+    console.print(f"from {directory.path}", style="dim", highlight=False, soft_wrap=True)
     console.print(table(record.children))
     account = secrets_file.load(directory.secrets).account
     serving = {
         it.name for it in record.children if it.state is State.READY and it.process and it.process.alive()
     }
     if account is not None and Api.name in serving:
-        console.print(welcome(f"http://{LOOPBACK}:{record.ports['api']}", account, "steadctl dev down"))
+        greet(console, f"http://{LOOPBACK}:{record.ports['api']}", account, "steadctl dev down")
     return len(serving) == len(record.children) > 0

@@ -33,8 +33,7 @@ def _state(it: Condition) -> str:
     return told if it.restarts == 0 else f"{told} (restarted {it.restarts}×)"
 
 
-def welcome(base_url: str, account: FirstAccount, stop: str) -> Panel:
-    curl = f"curl -s -H 'Authorization: Bearer {account.api_key}' {base_url}/v1/account"
+def greet(console: Console, base_url: str, account: FirstAccount, stop: str) -> None:
     facts = Table.grid(padding=(0, 2))
     for name, value in (
         ("email", account.email),
@@ -44,17 +43,20 @@ def welcome(base_url: str, account: FirstAccount, stop: str) -> Panel:
         ("stop", stop),
     ):
         facts.add_row(Text(name, "dim"), Text(value, overflow="fold"))
-    whole = Table.grid()
-    whole.add_row(facts)
-    whole.add_row("")
-    whole.add_row(Text(curl, "bold", overflow="fold"))
-    return Panel(whole, title="Stead is up", title_align="left", expand=False)
+    console.print(Panel(facts, title="Stead is up", title_align="left", expand=False))
+    # Outside the panel and never wrapped, so that it can be copied as it stands.
+    curl = f"curl -s -H 'Authorization: Bearer {account.api_key}' {base_url}/v1/account"
+    console.print(curl, style="bold", markup=False, highlight=False, soft_wrap=True)
 
 
 class Screen:
-    def __init__(self, console: Console, conditions: Callable[[], list[Condition]]) -> None:
-        self._console, self._conditions = console, conditions
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._conditions: Callable[[], list[Condition]] = list
         self._live: Live | None = None
+
+    def follow(self, conditions: Callable[[], list[Condition]]) -> None:
+        self._conditions = conditions
 
     def __enter__(self) -> "Screen":
         if self._console.is_terminal:
@@ -69,19 +71,11 @@ class Screen:
             self._live.stop()
 
     def changed(self, it: Condition) -> None:
-        if self._live is None:
-            self.say(_line(it))
-            return
-        if it.state in {State.RESTARTING, State.FAILED}:
-            # The table forgets; a death is worth a line that stays.
-            self.say(_line(it))
-        self._live.refresh()
-
-    def say(self, what: str | Panel) -> None:
-        if isinstance(what, Panel):
-            self._console.print(what)
-        else:
-            self._console.print(what, markup=False, highlight=False, soft_wrap=True)
+        # The table forgets; a death is worth a line that stays.
+        if self._live is None or it.state in {State.RESTARTING, State.FAILED}:
+            self._console.print(_line(it), markup=False, highlight=False, soft_wrap=True)
+        if self._live is not None:
+            self._live.refresh()
 
 
 def _line(it: Condition) -> str:

@@ -113,4 +113,7 @@ def surroundings(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def output_of(argv: list[str]) -> str:
-    return subprocess.run(argv, capture_output=True, text=True, timeout=20, check=True).stdout
+    try:
+        return subprocess.run(argv, capture_output=True, text=True, timeout=20, check=True).stdout
+    except (OSError, subprocess.SubprocessError) as failure:
+        raise DevError(f"{argv[0]} does not work here: {failure}") from None

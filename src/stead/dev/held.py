@@ -55,7 +55,9 @@ def main() -> None:
     try:
         asyncio.run(_hold(Path(sys.argv[1]), sys.argv[2:]))
     except DevError as failure:
-        sys.exit(f"\n{failure}")
+        # To the holder, who says it where the person can see it.
+        sys.stdout.write(f"failed\n{failure}\n")
+        sys.exit(1)
 
 
 if __name__ == "__main__":

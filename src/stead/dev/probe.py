@@ -32,6 +32,16 @@ async def line(port: int, request: bytes) -> bytes:
 
 
 async def http_ok(port: int, path: str) -> bool:
-    head = f"GET {path} HTTP/1.1\r\nHost: {LOOPBACK}:{port}\r\nConnection: close\r\n\r\n"
-    status = (await line(port, head.encode())).split(b" ", 2)
-    return len(status) > 1 and status[1] == b"200"
+    return await http_body(port, path) is not None
+
+
+async def http_body(port: int, path: str) -> bytes | None:
+    """What is answered with 200; None for every other answer."""
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+        # 1.0, so that the answer ends with the connection and is never in chunks.
+        writer.write(f"GET {path} HTTP/1.0\r\nHost: {LOOPBACK}:{port}\r\n\r\n".encode())
+        return await reader.read()
+
+    head, _, body = (await converse(port, talk)).partition(b"\r\n\r\n")
+    return body if head.split(b" ", 2)[1:2] == [b"200"] else None

@@ -69,9 +69,9 @@ class Api:
 
 
 def _pinned(request: Request) -> date:
-    wanted = request.header(b"api-version")
-    if not wanted:
+    if not request.sent(b"api-version"):
         return LATEST
+    wanted = request.header(b"api-version")
     version = BY_NAME.get(wanted)
     if version is None:
         raise VersionUnknown(version=wanted[:40])

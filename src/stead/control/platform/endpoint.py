@@ -93,7 +93,7 @@ class Endpoint:
                 call = Call(tx, request, machinery.limiter, machinery.sealer, caller, Trail())
                 values = await self._prepare(call, path, b"", version)
                 return self._render(await operation.handler(call, **values), request, version)
-        raw = await request.body()
+        raw = await request.body() if self._body or operation.takes_idempotency_key else b""
         trail = Trail(Actor.of(caller), meta=dict(path))
         try:
             async with machinery.database.transaction() as tx:
@@ -129,9 +129,9 @@ class Endpoint:
     async def _mutate(self, call: Call, path: Mapping[str, str], raw: bytes, version: date) -> Answer:
         request, operation, sealer = call.request, self.operation, self._machinery.sealer
         values = await self._prepare(call, path, raw, version)
-        key = request.header(b"idempotency-key") if operation.takes_idempotency_key else ""
         place = None
-        if key:
+        if operation.takes_idempotency_key and request.sent(b"idempotency-key"):
+            key = request.header(b"idempotency-key")
             place = idempotency.slot(call.caller, request.method, request.path, key, request.query, raw)
             recorded = await idempotency.claim(call.tx, sealer, place)
             if recorded is not None:

@@ -15,7 +15,8 @@ from stead.shared.versions import LATEST
 
 _AT = re.compile(r"^(?P<reason>.*?) - at `\$\.?(?P<path>.*)`$")
 _FIELD = re.compile(r"(?:contains unknown field|missing required field) `(?P<field>\w+)`")
-_NUL = (b"\\u0000", b"\x00")
+_NUMBER = re.compile(r"-?[0-9]{1,18}")
+_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000|\x00")
 
 
 def shape_name(kind: Any) -> str | None:
@@ -38,7 +39,7 @@ class BodyReader:
             if self._optional:
                 return None
             raise RequestMalformed(reason="it has no body")
-        if any(nul in raw for nul in _NUL):
+        if _NUL.search(raw):
             raise RequestMalformed(reason="it contains a NUL character")
         try:
             if version is LATEST or not self._history.since(version):
@@ -66,10 +67,10 @@ class QueryReader:
             raise field_error(error) from None
 
     def page(self, values: dict[str, str], path: str, filters: Any) -> PageRequest:
-        try:
-            limit = int(values.get("limit", DEFAULT_LIMIT))
-        except ValueError:
-            raise FieldInvalid(param="limit", reason="`limit` is a whole number.") from None
+        wanted = values.get("limit", str(DEFAULT_LIMIT))
+        if not _NUMBER.fullmatch(wanted):
+            raise FieldInvalid(param="limit", reason="`limit` is a whole number.")
+        limit = int(wanted)
         cursor = values.get("cursor")
         if cursor is not None and not cursor.isascii():
             raise CursorInvalid

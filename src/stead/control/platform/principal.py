@@ -16,7 +16,7 @@ CredentialKind = Literal["api_key", "session"]
 PinType = Literal["site", "environment", "project", "team"]
 
 
-class Pin(msgspec.Struct, frozen=True):
+class Pin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The one resource that a key may see."""
 
     type: PinType

@@ -47,6 +47,10 @@ class Request:
         """A header's value, empty when it was not sent. `name` is in lower case."""
         return self._headers.get(name, b"").decode("latin-1")
 
+    def sent(self, name: bytes) -> bool:
+        """Whether the header came at all, empty or not."""
+        return name in self._headers
+
     async def body(self) -> bytes:
         try:
             async with asyncio.timeout(BODY_SECONDS):

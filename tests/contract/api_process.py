@@ -1,0 +1,64 @@
+"""An API process of its own, on free ports, over the engines of this test run."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import msgspec
+
+from stead.control.settings import Settings
+
+READY_SECONDS = 30
+END_SECONDS = 20
+
+
+@contextmanager
+def serving(settings: Settings, log: Path) -> Iterator[str]:
+    """The address of the process, which ends with the block; what it had to say is in `log`."""
+    address = f"http://127.0.0.1:{settings.api_port}"
+    given = msgspec.to_builtins(msgspec.structs.replace(settings, base_url=address))
+    environment = {f"STEAD_{name.upper()}": str(value) for name, value in given.items()}
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "stead.steadctl", "api"],
+            env={**os.environ, **environment},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        _wait_until_ready(process, address, log)
+        yield address
+    finally:
+        process.terminate()
+        try:
+            process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(END_SECONDS)
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody has now: all are held at once, so that they differ."""
+    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [each.getsockname()[1] for each in held]
+    for each in held:
+        each.close()
+    return ports
+
+
+def _wait_until_ready(process: subprocess.Popen[bytes], address: str, log: Path) -> None:
+    until = time.monotonic() + READY_SECONDS
+    while time.monotonic() < until and process.poll() is None:
+        try:
+            if httpx.get(f"{address}/readyz", timeout=1).is_success:
+                return
+        except httpx.TransportError:
+            pass
+        time.sleep(0.1)
+    raise RuntimeError(f"the API was not ready in {READY_SECONDS} s:\n{log.read_text()[-4000:]}")

@@ -1,0 +1,161 @@
+"""The API describes itself: validly, completely, and without anything running."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import schemathesis
+from jsonschema import Draft202012Validator
+
+from stead.control.platform.openapi import errors_of
+from stead.control.platform.operations import Operation
+from stead.shared.versions import VERSIONS
+from tests.client import Client, description
+from tests.contract.walk import OPERATIONS, each, takes_body
+
+Json = dict[str, Any]
+
+
+def entry_of(operation: Operation) -> Json:
+    return dict(description()["paths"][operation.path][operation.method.lower()])
+
+
+def problems(schema: Json, value: Any) -> list[str]:
+    whole = {**schema, "components": description()["components"]}
+    return [problem.message for problem in Draft202012Validator(whole).iter_errors(value)]
+
+
+def contents(told: Json) -> Iterator[tuple[Json, Any]]:
+    """The schema and every example of a response."""
+    for content in told.get("content", {}).values():
+        if "example" in content:
+            yield content["schema"], content["example"]
+        for shown in content.get("examples", {}).values():
+            yield content["schema"], shown["value"]
+
+
+def references(part: Any) -> Iterator[str]:
+    if isinstance(part, dict):
+        if isinstance(part.get("$ref"), str):
+            yield part["$ref"]
+        for value in part.values():
+            yield from references(value)
+    elif isinstance(part, list):
+        for value in part:
+            yield from references(value)
+
+
+def test_the_description_is_valid_openapi():
+    assert description()["openapi"].startswith("3.1.")
+    schemathesis.openapi.from_dict(description()).validate()
+
+
+def test_every_schema_of_the_description_is_valid_json_schema():
+    for schema in description()["components"]["schemas"].values():
+        Draft202012Validator.check_schema(schema)
+    for path in description()["paths"].values():
+        for entry in path.values():
+            for parameter in entry["parameters"]:
+                Draft202012Validator.check_schema(parameter["schema"])
+
+
+def test_every_reference_of_the_description_leads_somewhere():
+    for reference in set(references(description())):
+        root, *steps = reference.split("/")
+        part: Any = description()
+        assert root == "#"
+        for step in steps:
+            assert step in part, reference
+            part = part[step]
+
+
+def test_every_operation_has_a_name_of_its_own():
+    names = [entry["operationId"] for path in description()["paths"].values() for entry in path.values()]
+    assert sorted(names) == sorted(operation.id for operation in OPERATIONS)
+    assert len(set(names)) == len(names)
+
+
+@each()
+def test_an_operation_describes_what_it_asks_for(operation: Operation):
+    entry = entry_of(operation)
+    way = "any_of" if operation.requires.any_one else "all_of"
+    assert entry["x-scopes"] == {way: list(operation.requires.scopes)}
+    assert bool(entry["security"]) != operation.requires.public
+    assert entry["x-rate-class"] == operation.rate
+    assert entry["x-preview"] is operation.preview
+    assert entry["x-error-codes"] == [error.code for error in errors_of(operation)]
+    assert entry["summary"].endswith(".")
+    assert entry["tags"] == [operation.tag]
+
+
+@each()
+def test_an_operation_describes_its_parameters(operation: Operation):
+    named = {(parameter["in"], parameter["name"]) for parameter in entry_of(operation)["parameters"]}
+    assert {name for place, name in named if place == "path"} == set(re.findall(r"{(\w+)}", operation.path))
+    assert ("header", "Api-Version") in named
+    assert (("header", "Idempotency-Key") in named) == operation.takes_idempotency_key
+    pin = next(each for each in entry_of(operation)["parameters"] if each["name"] == "Api-Version")
+    assert pin["schema"]["enum"] == [version.isoformat() for version in VERSIONS]
+
+
+@each()
+def test_every_error_code_is_shown_under_its_status(operation: Operation):
+    responses = entry_of(operation)["responses"]
+    for error in errors_of(operation):
+        shown = responses[str(error.status)]["content"]["application/json"]["examples"][error.code]["value"]
+        assert (shown["error"]["type"], shown["error"]["code"]) == (error.type, error.code)
+
+
+@each()
+def test_every_documented_answer_fits_its_schema(operation: Operation):
+    for status, told in entry_of(operation)["responses"].items():
+        for schema, shown in contents(told):
+            assert not problems(schema, shown), status
+
+
+@each(lambda operation: operation.answer in ("object", "list"))
+def test_the_documented_success_is_of_the_declared_shape(operation: Operation):
+    told = entry_of(operation)["responses"][str(operation.status)]["content"]["application/json"]
+    data = told["example"]["data"]
+    for shown in data if operation.answer == "list" else [data]:
+        msgspec.convert(shown, operation.shape)
+
+
+@each(takes_body)
+def test_the_documented_request_is_shown(operation: Operation):
+    told = entry_of(operation)["requestBody"]["content"]["application/json"]
+    assert not problems(told["schema"], told["example"])
+
+
+@each()
+def test_the_headers_of_every_answer_are_described(operation: Operation):
+    wanted = {"Api-Version", "X-Api-Stability", "X-Request-Id"}
+    if operation.rate is not None:
+        wanted |= {"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
+    for status, told in entry_of(operation)["responses"].items():
+        assert wanted <= told["headers"].keys(), status
+
+
+async def test_the_api_serves_the_description_it_is_tested_against(anonymous: Client):
+    served = (await anonymous.get("/v1/openapi.json")).json()
+    assert served.pop("servers") == [{"url": "http://stead.test"}]
+    assert served == {name: part for name, part in description().items() if name != "servers"}
+
+
+def test_the_description_is_printed_without_any_setting(tmp_path: Path):
+    bare = {name: value for name, value in os.environ.items() if not name.startswith("STEAD_")}
+    printed = subprocess.run(
+        [sys.executable, "-m", "stead.steadctl", "openapi"],
+        env=bare,
+        cwd=tmp_path,
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+    assert json.loads(printed.stdout) == description()

@@ -1,0 +1,122 @@
+"""Requests that nobody thought of, made from our own description and sent to a real API process.
+
+Schemathesis makes them: the documented examples, the edges of every schema, and inputs drawn at random, the
+same ones in every run. Every answer must be documented, of the documented shape and type, and never a 5xx;
+what violates the description must be refused.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import count, cycle
+
+import msgspec
+import pytest
+import requests
+import schemathesis
+from hypothesis import HealthCheck
+from hypothesis import settings as drawing
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+
+from stead.control.accounts import store
+from stead.control.app import ControlPlane
+from stead.control.platform.operations import Operation
+from stead.control.settings import Settings
+from stead.shared import secrets
+from stead.shared.ids import SessionId, has_shape, new_id
+from tests.client import description, operation_at
+from tests.conftest import NewPerson
+from tests.contract.api_process import free_ports, serving
+from tests.contract.walk import OPERATIONS, path_values
+
+EXAMPLES = 50
+SESSIONS = 500
+RESOURCES = 20
+LEFT_OUT = [positive_data_acceptance]
+"""A request that fits its schema may be refused all the same: for the cursor of another list, say."""
+
+schema = schemathesis.openapi.from_dict(description())
+schema.config.generation.update(with_security_parameters=False)
+
+
+@pytest.fixture(scope="session")
+def api(settings: Settings, plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """It believes what the tests say about their address: limits per address do not end the walk early."""
+    port, metrics_port = free_ports(2)
+    own = msgspec.structs.replace(
+        settings, api_port=port, metrics_port=metrics_port, trusted_proxies="127.0.0.1"
+    )
+    with serving(own, tmp_path_factory.mktemp("api") / "log") as address:
+        yield address
+
+
+@dataclass
+class Caller:
+    """One person with many sessions: when a request ends the one in use, the next takes over."""
+
+    tokens: list[str]
+    places: Iterator[dict[str, str]]
+    """Path values that name something the person has."""
+    connection: requests.Session = field(default_factory=requests.Session)
+    addresses: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def headers(self) -> dict[str, str]:
+        address = f"2001:db8:0:{next(self.addresses):x}::1"
+        return {"Authorization": f"Bearer {self.tokens[-1]}", "X-Forwarded-For": address}
+
+    def move_to_what_exists(self, case: schemathesis.Case) -> None:
+        """Every other request whose identifiers are well-formed asks for something that is there."""
+        values = case.path_parameters or {}
+        if values and next(self.addresses) % 2:
+            real = next(self.places)
+            if all(has_shape(real[name].partition("_")[0], str(values[name])) for name in values):
+                case.path_parameters = dict(real)
+
+    def send(self, case: schemathesis.Case, api: str) -> None:
+        self.move_to_what_exists(case)
+        options = {"base_url": api, "session": self.connection}
+        headers = self.headers()
+        response = case.call(**options, headers=headers)
+        if response.status_code == 401 and "auth.revoked" in response.text:
+            self.tokens.pop()
+            headers = self.headers()
+            response = case.call(**options, headers=headers)
+        case.validate_response(
+            response,
+            headers=headers,
+            transport_kwargs={**options, "headers": headers},
+            excluded_checks=LEFT_OUT,
+        )
+
+
+@pytest.fixture
+async def caller(plane: ControlPlane, new_person: NewPerson, request: pytest.FixtureRequest) -> Caller:
+    person = await new_person()
+    minted = [secrets.mint("stead_session") for _ in range(SESSIONS)]
+    async with plane.database.transaction() as tx:
+        for secret in minted:
+            await store.insert_session(tx, person.id, SessionId(new_id("sess")), secret.hash)
+    operation = operation_at(*request.node.operation_label.split())
+    assert operation is not None
+    wanted = RESOURCES if operation.path_parameters else 0
+    places = [await path_values(operation, person) for _ in range(wanted)]
+    return Caller([secret.text for secret in minted], cycle(places))
+
+
+def fuzzing(operation: Operation) -> Callable[..., None]:
+    @schema.include(operation_id=operation.id).parametrize()
+    @drawing(
+        max_examples=EXAMPLES,
+        derandomize=True,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    def test(case: schemathesis.Case, api: str, caller: Caller) -> None:
+        caller.send(case, api)
+
+    return test
+
+
+for each in OPERATIONS:
+    name = each.id.replace(".", "_")
+    globals()[f"test_no_answer_of_{name}_is_outside_the_description"] = fuzzing(each)

@@ -1,0 +1,134 @@
+"""How to reach any operation: real identifiers for its path, a body it takes, what every answer shows."""
+
+import re
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import pytest
+
+from stead.control.app import all_operations
+from stead.control.platform.examples import example
+from stead.control.platform.operations import BodyInput, Operation, ResourceInput
+from stead.control.platform.visibility import RESOLVERS
+from stead.shared.ids import new_id
+from stead.shared.versions import LATEST
+from tests.client import Client
+from tests.people import PASSWORD, Person
+
+OPERATIONS = all_operations()
+
+Values = Mapping[str, str]
+Maker = Callable[[Person, Values], Awaitable[str]]
+
+
+async def _key(person: Person, _made: Values) -> str:
+    minted = await person.session.post("/v1/api-keys", json={"scopes": ["*"]})
+    return str(minted.json()["data"]["id"])
+
+
+MAKERS: dict[str, Maker] = {"key_id": _key}
+"""Makes what a path parameter names, for a person. It is given the values to the left of its own."""
+
+BODIES: dict[str, Callable[[Person], dict[str, Any]]] = {
+    "accounts.sign_up": lambda _: {"email": new_email()},
+    "sessions.create": lambda person: {"email": person.account.email, "password": PASSWORD},
+    "account.update": lambda _: {"new_email": new_email(), "current_password": PASSWORD},
+}
+"""What must differ from the documented example for the operation to succeed for a fresh person."""
+
+
+def each(wanted: Callable[[Operation], object] = lambda _: True) -> pytest.MarkDecorator:
+    """One test for every declared operation, or for every one that is like this."""
+    chosen = [operation for operation in OPERATIONS if wanted(operation)]
+    return pytest.mark.parametrize("operation", chosen, ids=[operation.id for operation in chosen])
+
+
+def is_private(operation: Operation) -> bool:
+    return not operation.requires.public
+
+
+def takes_body(operation: Operation) -> bool:
+    return operation.input(BodyInput) is not None
+
+
+def looked_up(operation: Operation) -> list[str]:
+    """The path parameters that name a resource: a resolver decides whether the caller may see it."""
+    wanted = [given.type for given in operation.inputs if isinstance(given, ResourceInput)]
+    names: set[str] = set()
+    while wanted:
+        resolver = RESOLVERS[wanted.pop()]
+        names.update(resolver.path_parameters)
+        wanted += resolver.needs
+    return [name for name in operation.path_parameters if name in names]
+
+
+async def path_values(operation: Operation, person: Person) -> dict[str, str]:
+    """A value for every path parameter, naming something that this person has."""
+    made: dict[str, str] = {}
+    for name in operation.path_parameters:
+        if name not in MAKERS:
+            pytest.fail(
+                f"{operation.id}: nothing makes a {{{name}}}. Add `async def make(person, made) -> str` under"
+                f" {name!r} to MAKERS in tests/contract/walk.py: it makes one that the person owns."
+            )
+        made[name] = await MAKERS[name](person, made)
+    return made
+
+
+def url_of(operation: Operation, values: Values) -> str:
+    return operation.path.format_map({name: quote(value, safe="") for name, value in values.items()})
+
+
+def documented_body(operation: Operation) -> Any:
+    return example(operation.input(BodyInput).type)
+
+
+def body_for(operation: Operation, person: Person) -> dict[str, Any]:
+    """Options of a request: the documented example as its body, made true of this person."""
+    if not takes_body(operation):
+        return {}
+    body, changed = documented_body(operation), BODIES.get(operation.id)
+    return {"json": body | changed(person) if changed else body}
+
+
+def new_email() -> str:
+    return f"{new_id('walk')}@example.com"
+
+
+async def ask(client: Client, operation: Operation, values: Values, **options: Any) -> httpx.Response:
+    return await client.request(operation.method, url_of(operation, values), **options)
+
+
+def assert_refused(
+    response: httpx.Response, status: int, code: str, *, counted: Operation | None = None
+) -> dict[str, Any]:
+    """The refusal's body. `counted` is the operation that spent from its caller's buckets."""
+    body = response.json()
+    assert (response.status_code, body["error"]["code"]) == (status, code), response.text
+    assert body["request_id"] == response.headers["x-request-id"]
+    assert_headers(response, counted=counted)
+    return dict(body["error"])
+
+
+def assert_headers(
+    response: httpx.Response, *, counted: Operation | None, version: str = LATEST.isoformat()
+) -> None:
+    headers = response.headers
+    assert headers["api-version"] == version
+    assert headers["x-api-stability"] == "preview"
+    assert headers["x-request-id"].startswith("req_")
+    if response.status_code != 204:
+        assert headers["content-type"] == "application/json"
+    if counted is None or counted.rate is None:
+        assert not [name for name in headers if "ratelimit" in name]
+        return
+    limit, remaining, reset = (
+        int(headers[f"x-ratelimit-{name}"]) for name in ("limit", "remaining", "reset")
+    )
+    assert 0 <= remaining < limit
+    assert abs(reset - time.time()) < 61
+    assert re.fullmatch(rf'"{counted.rate}";q={limit};w=60, "team";q=\d+;w=60', headers["ratelimit-policy"])
+    assert re.fullmatch(rf'"{counted.rate}";r={remaining};t=\d+, "team";r=\d+;t=\d+', headers["ratelimit"])

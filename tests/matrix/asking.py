@@ -1,0 +1,105 @@
+"""A request for any operation: its path from a registry of makers, its body from the documented example."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from stead.control.app import ControlPlane
+from stead.control.keys.rules import VisibleKey
+from stead.control.platform.examples import example
+from stead.control.platform.operations import BodyInput, Operation
+from stead.control.projects.rules import VisibleProject, VisibleTeamProject
+from stead.control.sites.rules import VisibleSite
+from stead.shared.ids import PREFIX_OF, has_shape, new_id
+from tests.client import Client
+from tests.matrix.world import Caller, Flavour, World
+from tests.people import PASSWORD
+from tests.teams import DAY
+
+
+@dataclass(frozen=True)
+class Asking:
+    operation: Operation
+    world: World
+    caller: Caller
+    flavour: Flavour
+    oneself: bool = False
+
+
+def _project(asking: Asking) -> str:
+    kind = VisibleTeamProject if asking.flavour == "team" else VisibleProject
+    return asking.world.thing(kind, asking.flavour).id
+
+
+def _member(asking: Asking) -> str:
+    return asking.caller.account if asking.oneself and asking.caller.account else asking.world.victim.id
+
+
+IN_PATH: dict[str, Callable[[Asking], str]] = {
+    "team_id": lambda asking: asking.world.team,
+    "client_id": _member,
+    "invite_id": lambda asking: asking.world.invite,
+    "project_id": _project,
+    "site_id": lambda asking: asking.world.thing(VisibleSite, asking.flavour).id,
+    "key_id": lambda asking: asking.world.thing(VisibleKey, "personal").id,
+}
+"""Path parameters, by name."""
+
+IN_BODY: dict[str, Callable[[Asking], Any]] = {
+    "client_id": lambda asking: asking.world.newcomer.id,
+    "site_id": lambda asking: asking.world.loose_sites[asking.flavour].id,
+    "token": lambda asking: asking.world.token,
+    "expires_at": lambda asking: (asking.world.database._clock() + 30 * DAY).isoformat(),
+    "mode": lambda asking: asking.caller.mode,
+    "NewAccount.email": lambda asking: f"{new_id('client')}@example.com",
+    "SignIn.email": lambda asking: asking.world.newcomer.email,
+    "SignIn.password": lambda asking: PASSWORD,
+}
+"""Fields whose documented example cannot hold in a world of its own: by name, or by shape and name."""
+
+LEFT_OUT = {"AccountChange": {"new_email", "new_password", "current_password"}}
+"""A password is asked for at most five times a minute, and a new one ends the caller's other sessions."""
+
+_THROTTLES = [
+    f"rate:{name}" for name in ("sign-up:all", "sign-up:from:127.0.0.1", "password:from:127.0.0.1")
+]
+
+
+def path(asking: Asking) -> dict[str, str]:
+    return {name: IN_PATH[name](asking) for name in asking.operation.path_parameters}
+
+
+def body(asking: Asking) -> dict[str, Any] | None:
+    wanted = asking.operation.input(BodyInput)
+    if wanted is None:
+        return None
+    shape, shown = wanted.type.__name__, example(wanted.type)
+    filled = {}
+    for name, value in shown.items():
+        if name in LEFT_OUT.get(shape, ()):
+            continue
+        make = IN_BODY.get(f"{shape}.{name}") or IN_BODY.get(name)
+        filled[name] = make(asking) if make else value
+        known = make is not None or not isinstance(value, str) or not _is_id(value)
+        assert known, f"{shape}.{name} is an identifier: say in IN_BODY whose"
+    return filled
+
+
+def _is_id(value: str) -> bool:
+    return any(has_shape(prefix, value) for prefix in PREFIX_OF.values())
+
+
+async def ask(plane: ControlPlane, client: Client, asking: Asking, **changed: Any) -> httpx.Response:
+    """Make the call. `changed` replaces parts of the request."""
+    operation = asking.operation
+    if operation.requires.public:
+        await plane.redis.execute("DEL", *_THROTTLES)
+    headers = dict(changed.pop("headers", {}))
+    if asking.caller.kind is not None:
+        _, secret = await asking.world.credential(asking.caller)
+        headers["authorization"] = f"Bearer {secret}"
+    where = operation.path.format_map({**path(asking), **changed.pop("path", {})})
+    sent = changed.pop("body", body(asking))
+    return await client.request(operation.method, where, json=sent, headers=headers)

@@ -1,0 +1,128 @@
+"""What every call should be answered with, computed from the declaration and from the rules of permission.
+
+This is a second, independent reading of docs/security.md: it looks at no query and at no handler.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from stead.control.keys.rules import KeyNotFound, VisibleKey
+from stead.control.platform.operations import BodyInput, Operation, ResourceInput
+from stead.control.platform.visibility import Governed
+from stead.control.projects.rules import ProjectNotFound, VisibleProject, VisibleTeamProject
+from stead.control.sites.rules import SiteNotFound, VisibleSite
+from stead.control.teams.rules import TeamNotFound, VisibleTeam
+from stead.shared.errors import (
+    AccountNotFound,
+    ApiError,
+    CredentialMissing,
+    NotFound,
+    RoleInsufficient,
+    ScopeInsufficient,
+)
+from stead.shared.roles import MASK
+from tests.matrix.world import Caller, Flavour, Thing, World
+
+
+@dataclass(frozen=True)
+class Expected:
+    status: int
+    code: str | None = None
+    named: str = ""
+    """What the message must name."""
+
+    @property
+    def succeeds(self) -> bool:
+        return self.code is None
+
+
+def _pinned_to(caller: Caller, **ids: str | None) -> bool:
+    return caller.pin is None or ids.get(caller.pin.type) == caller.pin.id
+
+
+def _team(world: World, caller: Caller, team: Thing) -> bool:
+    return world.role_in(caller, team) is not None and _pinned_to(caller, team=team.id)
+
+
+def _team_project(world: World, caller: Caller, project: Thing) -> bool:
+    return world.role_in(caller, project) is not None and _pinned_to(
+        caller, team=project.team, project=project.id
+    )
+
+
+def _own_project(world: World, caller: Caller, project: Thing) -> bool:
+    return project.account == caller.account and _pinned_to(caller, project=project.id)
+
+
+def _site(world: World, caller: Caller, site: Thing) -> bool:
+    role = world.role_in(caller, site)
+    if role is None or "sites:read" not in MASK[role] or site.mode not in caller.modes:
+        return False
+    return _pinned_to(caller, team=site.team, project=site.project, site=site.id)
+
+
+def _key(world: World, caller: Caller, key: Thing) -> bool:
+    mine = key.account == caller.account and (caller.mode == "live" or key.mode == "test")
+    return mine and (caller.pin is None or caller.pin == key.pin)
+
+
+VISIBLE: dict[type, tuple[Callable[[World, Caller, Thing], bool], type[NotFound]]] = {
+    VisibleTeam: (_team, TeamNotFound),
+    VisibleTeamProject: (_team_project, ProjectNotFound),
+    VisibleProject: (_own_project, ProjectNotFound),
+    VisibleSite: (_site, SiteNotFound),
+    VisibleKey: (_key, KeyNotFound),
+}
+"""For each type of resource, who sees it and what those who do not are told."""
+
+
+def flavours(operation: Operation) -> tuple[Flavour, ...]:
+    kinds = {each.type for each in operation.every(ResourceInput)}
+    if kinds & {VisibleTeam, VisibleTeamProject} or "team_id" in operation.path_parameters:
+        return ("team",)
+    return ("team", "personal") if kinds == {VisibleSite} else ("personal",)
+
+
+def resources(operation: Operation, world: World, flavour: Flavour) -> list[Thing]:
+    return [world.thing(each.type, flavour) for each in operation.every(ResourceInput)]
+
+
+def expected(
+    operation: Operation, world: World, caller: Caller, flavour: Flavour, *, oneself: bool
+) -> Expected:
+    if operation.requires.public:
+        return Expected(operation.status)
+    if caller.kind is None:
+        return _refused(CredentialMissing)
+    if operation.account_wide and caller.pin is not None:
+        return _refused(AccountNotFound)
+    things = resources(operation, world, flavour)
+    for thing in things:
+        sees, not_found = VISIBLE[thing.kind]
+        if not sees(world, caller, thing):
+            return _refused(not_found)
+    missing = operation.requires.missing(caller.allowed)
+    if missing is not None:
+        return _refused(ScopeInsufficient, missing)
+    if not (operation.own and oneself):
+        for thing in (each for each in things if issubclass(each.kind, Governed)):
+            role = world.role_in(caller, thing)
+            assert role is not None
+            too_low = operation.role is not None and not role.reaches(operation.role)
+            if too_low or operation.requires.missing(MASK[role]) is not None:
+                return _refused(RoleInsufficient, role.value)
+    return _told_by_body(operation, world, caller, flavour)
+
+
+def _told_by_body(operation: Operation, world: World, caller: Caller, flavour: Flavour) -> Expected:
+    """A resource that the body names is looked up like one in the path, after everything else."""
+    body = operation.input(BodyInput)
+    if body is not None and "site_id" in body.type.__struct_fields__:
+        sees, not_found = VISIBLE[VisibleSite]
+        if not sees(world, caller, world.loose_sites[flavour]):
+            return _refused(not_found)
+    return Expected(operation.status)
+
+
+def _refused(error: type[ApiError], named: str = "") -> Expected:
+    return Expected(error.status, error.code, named)

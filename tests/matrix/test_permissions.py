@@ -1,0 +1,92 @@
+"""Every operation × every role × every credential: allowed, refused or not found, as the declaration says."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import product
+
+import httpx
+import pytest
+
+from stead.control.app import ControlPlane, all_operations
+from stead.control.platform.operations import BodyInput, Operation, ResourceInput
+from stead.shared.roles import Role
+from tests.client import Client
+from tests.matrix.asking import IN_PATH, Asking, ask, body
+from tests.matrix.rules import VISIBLE, Expected, expected, flavours
+from tests.matrix.summary import COMBINATIONS
+from tests.matrix.world import Flavour, World
+from tests.matrix.worlds import Worlds
+
+OPERATIONS = all_operations()
+each_operation = pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.id)
+
+
+@dataclass(frozen=True)
+class Combination:
+    role: Role
+    flavour: Flavour
+    oneself: bool
+    place: int
+    """Of the caller among all callers."""
+
+
+def _combinations(operation: Operation, worlds: dict[Role, World]) -> Iterator[Combination]:
+    whom = (False, True) if operation.own else (False,)
+    for role, flavour, oneself in product(Role, flavours(operation), whom):
+        for place, _ in enumerate(worlds[role].callers(operation)):
+            yield Combination(role, flavour, oneself, place)
+
+
+@each_operation
+@pytest.mark.usefixtures("cheap_passwords")
+async def test_each_credential_may_do_exactly_what_the_declaration_says(
+    operation: Operation,
+    plane: ControlPlane,
+    anonymous: Client,
+    worlds: Worlds,
+    record_property: Callable[[str, object], None],
+):
+    shared = {role: await worlds.shared(role) for role in Role}
+    wrong, outcomes = [], []
+    for each in _combinations(operation, shared):
+        world = shared[each.role]
+        caller = list(world.callers(operation))[each.place]
+        told = expected(operation, world, caller, each.flavour, oneself=each.oneself)
+        if told.succeeds and operation.method != "GET":
+            world = await worlds.fresh(each.role, operation)
+            caller = list(world.callers(operation))[each.place]
+        asking = Asking(operation, world, caller, each.flavour, oneself=each.oneself)
+        answer = await ask(plane, anonymous, asking)
+        outcomes.append(told)
+        if not _is_as_told(answer, told):
+            wrong.append(f"{caller.name}, {each}: {told}, got {answer.status_code} {answer.text[:200]}")
+    record_property(COMBINATIONS, len(outcomes))
+    assert not wrong, f"{len(wrong)} of {len(outcomes)}:\n" + "\n".join(wrong)
+    assert any(told.succeeds for told in outcomes), "nobody may do this: then nothing was tested"
+    assert operation.requires.public or any(not told.succeeds for told in outcomes)
+
+
+def _is_as_told(answer: httpx.Response, told: Expected) -> bool:
+    if answer.status_code != told.status or told.code is None:
+        return answer.status_code == told.status
+    error = answer.json()["error"]
+    return error["code"] == told.code and told.named in error["message"]
+
+
+@each_operation
+def test_every_path_parameter_and_resource_of_an_operation_is_covered(operation: Operation):
+    assert set(operation.path_parameters) <= IN_PATH.keys()
+    assert {each.type for each in operation.every(ResourceInput)} <= VISIBLE.keys()
+
+
+@pytest.mark.parametrize(
+    "operation", [each for each in OPERATIONS if each.input(BodyInput)], ids=lambda operation: operation.id
+)
+async def test_every_documented_body_can_be_filled_in(operation: Operation, worlds: Worlds):
+    world = await worlds.shared(Role.OWNER)
+    caller = next(world.callers(operation))
+    assert body(Asking(operation, world, caller, flavours(operation)[0])) is not None
+
+
+def test_there_are_no_two_operations_with_one_name():
+    assert len({operation.id for operation in OPERATIONS}) == len(OPERATIONS)

@@ -1,0 +1,177 @@
+"""One team with everybody and everything in it, and everybody who could call."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+from stead.control.keys.rules import VisibleKey
+from stead.control.platform.database import Database, Tx
+from stead.control.platform.operations import Operation
+from stead.control.platform.principal import CredentialKind, Mode, Pin
+from stead.control.projects.rules import VisibleProject, VisibleTeamProject
+from stead.control.sites.rules import VisibleSite
+from stead.control.teams.rules import VisibleTeam
+from stead.shared.roles import Role
+from stead.shared.scopes import CATALOG, expand
+from tests import teams
+from tests.people import EVERY_SCOPE
+from tests.teams import Account
+
+Flavour = Literal["team", "personal"]
+"""Whose things a request is about: the team's, or the member's own."""
+
+
+@dataclass(frozen=True)
+class Thing:
+    """A resource as the rules of visibility see it."""
+
+    kind: type
+    id: str
+    account: str | None = None
+    team: str | None = None
+    project: str | None = None
+    mode: Mode = "live"
+    pin: Pin | None = None
+
+
+@dataclass(frozen=True)
+class Caller:
+    name: str
+    account: str | None
+    kind: CredentialKind | None
+    grants: tuple[str, ...] = ()
+    mode: Mode = "live"
+    pin: Pin | None = None
+
+    @cached_property
+    def allowed(self) -> frozenset[str]:
+        return CATALOG if self.kind == "session" else expand(self.grants)
+
+    @property
+    def modes(self) -> tuple[Mode, ...]:
+        return ("live", "test") if self.kind == "session" else (self.mode,)
+
+
+@dataclass
+class World:
+    """`subject` has the role under test; `expired` had it; `stranger` has a team of their own."""
+
+    database: Database
+    role: Role
+    founder: Account
+    subject: Account
+    expired: Account
+    stranger: Account
+    victim: Account
+    newcomer: Account
+    team: str
+    other_team: str
+    invite: str
+    token: str
+    """Of an invite into `entry_team`, for whoever has it."""
+    entry_team: str
+    things: dict[tuple[type, Flavour], Thing]
+    loose_sites: dict[Flavour, Thing]
+    roles: dict[tuple[str, str], Role]
+    _secrets: dict[Caller, tuple[str, str]] = field(default_factory=dict)
+
+    def thing(self, kind: type, flavour: Flavour) -> Thing:
+        return self.things[kind, flavour]
+
+    def role_in(self, caller: Caller, thing: Thing) -> Role | None:
+        if thing.account is not None:
+            return Role.OWNER if thing.account == caller.account else None
+        return self.roles.get((caller.account or "", thing.team or ""))
+
+    async def credential(self, caller: Caller) -> tuple[str, str]:
+        """The id (of a key; nothing for a session) and the secret that the caller presents."""
+        if caller not in self._secrets:
+            assert caller.account
+            async with self.database.transaction() as tx:
+                if caller.kind == "session":
+                    made = "", await teams.insert_session(tx, caller.account)
+                else:
+                    made = await teams.insert_key(
+                        tx, caller.account, caller.grants, mode=caller.mode, pin=caller.pin
+                    )
+            self._secrets[caller] = made
+        return self._secrets[caller]
+
+    def callers(self, operation: Operation) -> Iterator[Caller]:
+        """Everybody: the member in every guise, then those who are none, then nobody."""
+        me, everything = self.subject.id, tuple(EVERY_SCOPE)
+        yield Caller("session", me, "session")
+        yield Caller("full key", me, "api_key", everything)
+        for lacking in _narrowings(operation):
+            grants = tuple(sorted(scope for scope in CATALOG if not expand([scope]) & lacking))
+            yield Caller(f"key without {'/'.join(sorted(lacking))}", me, "api_key", grants)
+        yield Caller("test key", me, "api_key", everything, mode="test")
+        for name, pin in self._pins():
+            yield Caller(f"key pinned to {name}", me, "api_key", everything, pin=pin)
+        for name, account in (("stranger", self.stranger), ("expired member", self.expired)):
+            yield Caller(f"{name}'s session", account.id, "session")
+            yield Caller(f"{name}'s full key", account.id, "api_key", everything)
+        yield Caller("nobody", None, None)
+
+    def _pins(self) -> Iterator[tuple[str, Pin]]:
+        yield "the team", Pin("team", self.team)
+        yield "another team", Pin("team", self.other_team)
+        yield "the team's project", Pin("project", self.thing(VisibleTeamProject, "team").id)
+        yield "the team's site", Pin("site", self.thing(VisibleSite, "team").id)
+        yield "an own project", Pin("project", self.thing(VisibleProject, "personal").id)
+        yield "an own site", Pin("site", self.thing(VisibleSite, "personal").id)
+
+
+def _narrowings(operation: Operation) -> list[frozenset[str]]:
+    """What a key may lack so that the requirement is not met: any one of several, or all of a choice."""
+    requires = operation.requires
+    if not requires.scopes:
+        return []
+    return (
+        [frozenset(requires.scopes)] if requires.any_one else [frozenset({each}) for each in requires.scopes]
+    )
+
+
+async def make_world(database: Database, role: Role) -> World:
+    async with database.transaction() as tx:
+        people = [await teams.insert_account(tx) for _ in range(6)]
+        founder, subject, expired, stranger, victim, newcomer = people
+        team, other, entry = [await teams.insert_team(tx, founder.id) for _ in range(3)]
+        await teams.insert_team(tx, stranger.id)
+        for each in (team, other):
+            await teams.insert_member(tx, each, subject.id, role)
+        await teams.insert_member(tx, team, expired.id, role, expires_at=tx.now - teams.DAY)
+        await teams.insert_member(tx, team, victim.id, Role.OBSERVER)
+        invite, _ = await teams.insert_invite(tx, team, founder.id)
+        _, token = await teams.insert_invite(tx, entry, founder.id)
+        things, loose = await _make_things(tx, subject.id, team)
+    roles = {
+        **{(founder.id, each): Role.OWNER for each in (team, other, entry)},
+        **{(subject.id, each): role for each in (team, other)},
+        (victim.id, team): Role.OBSERVER,
+    }
+    return World(database, role, *people, team, other, invite, token, entry, things, loose, roles)
+
+
+async def _make_things(
+    tx: Tx, account: str, team: str
+) -> tuple[dict[tuple[type, Flavour], Thing], dict[Flavour, Thing]]:
+    """One of each kind of resource, and a site of each owner that is in no project."""
+    key, _ = await teams.insert_key(tx, account)
+    found: list[tuple[Flavour, Thing]] = [
+        ("team", Thing(VisibleTeam, team, team=team)),
+        ("personal", Thing(VisibleKey, key, account=account)),
+    ]
+    loose: dict[Flavour, Thing] = {}
+    flavours: list[tuple[Flavour, type, dict[str, str]]] = [
+        ("team", VisibleTeamProject, {"team": team}),
+        ("personal", VisibleProject, {"account": account}),
+    ]
+    for flavour, kind, owner in flavours:
+        project = await teams.insert_project(tx, **owner)
+        site = await teams.insert_site(tx, **owner, project=project)
+        found.append((flavour, Thing(kind, project, **owner)))
+        found.append((flavour, Thing(VisibleSite, site, **owner, project=project)))
+        loose[flavour] = Thing(VisibleSite, await teams.insert_site(tx, **owner), **owner)
+    return {(thing.kind, flavour): thing for flavour, thing in found}, loose

@@ -1,0 +1,163 @@
+"""Teams and what belongs to them, made straight in the database: fast, and independent of what is being tested."""
+
+import secrets as random
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cache
+from hashlib import sha256
+
+import asyncpg
+from argon2 import PasswordHasher
+
+from stead.control.platform.database import Tx
+from stead.control.platform.principal import Mode, Pin
+from stead.shared import secrets
+from stead.shared.ids import new_id
+from stead.shared.roles import Role
+from tests.client import Client
+from tests.engines import TEMPLATE, addresses
+from tests.people import EVERY_SCOPE, PASSWORD, Person
+
+DAY = timedelta(days=1)
+
+
+@cache
+def cheap_hash() -> str:
+    """A hash of everybody's password that takes no time to check."""
+    return PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
+
+
+@dataclass(frozen=True)
+class Account:
+    id: str
+    email: str
+
+
+async def insert_account(tx: Tx, *, plan: str = "unlimited") -> Account:
+    id_ = new_id("client")
+    account = Account(id_, f"{id_}@example.com")
+    await tx.run(
+        "insert into accounts (id, email, name, password_hash, plan, created_at)"
+        " values ($1, $2, 'A Person', $3, $4, $5)",
+        *(account.id, account.email, cheap_hash(), plan, tx.now),
+    )
+    return account
+
+
+async def insert_session(tx: Tx, account: str) -> str:
+    secret = secrets.mint("stead_session")
+    await tx.run(
+        "insert into sessions (id, account_id, secret_hash, created_at, last_used_at)"
+        " values ($1, $2, $3, $4, $4)",
+        *(new_id("sess"), account, secret.hash, tx.now),
+    )
+    return secret.text
+
+
+async def insert_key(
+    tx: Tx, account: str, scopes: Sequence[str] = EVERY_SCOPE, *, mode: Mode = "live", pin: Pin | None = None
+) -> tuple[str, str]:
+    """The id and the secret of a key."""
+    secret, id_ = secrets.mint("stead_test" if mode == "test" else "stead_live"), new_id("key")
+    await tx.run(
+        "insert into api_keys (id, account_id, mode, last4, scopes, pin_type, pin_id, ip_allowlist,"
+        " expires_at, created_at) values ($1, $2, $3, $4, $5, $6, $7, '{}', $8, $9)",
+        *(id_, account, mode, secret.last4, list(scopes), pin.type if pin else None, pin.id if pin else None),
+        *(tx.now + 365 * DAY, tx.now),
+    )
+    await tx.run("insert into api_key_secrets (hash, key_id) values ($1, $2)", secret.hash, id_)
+    return id_, secret.text
+
+
+async def insert_team(tx: Tx, owner: str, *, plan: str = "unlimited", name: str = "A Team") -> str:
+    id_ = new_id("team")
+    await tx.run(
+        "insert into teams (id, name, plan, created_at) values ($1, $2, $3, $4)", id_, name, plan, tx.now
+    )
+    await insert_member(tx, id_, owner, Role.OWNER)
+    return id_
+
+
+async def insert_member(
+    tx: Tx, team: str, account: str, role: Role, *, expires_at: datetime | None = None
+) -> None:
+    await tx.run(
+        "insert into team_members (id, team_id, account_id, role, expires_at, created_at)"
+        " values ($1, $2, $3, $4, $5, $6)",
+        *(new_id("mem"), team, account, role.value, expires_at, tx.now),
+    )
+
+
+async def insert_project(tx: Tx, *, account: str | None = None, team: str | None = None) -> str:
+    id_ = new_id("proj")
+    await tx.run(
+        "insert into projects (id, account_id, team_id, name, created_at) values ($1, $2, $3, $4, $5)",
+        *(id_, account, team, "A Project", tx.now),
+    )
+    return id_
+
+
+async def insert_site(
+    tx: Tx,
+    *,
+    account: str | None = None,
+    team: str | None = None,
+    project: str | None = None,
+    mode: Mode = "live",
+    status: str = "running",
+) -> str:
+    id_ = new_id("site")
+    slug = id_.replace("_", "-")
+    await tx.run(
+        "insert into sites (id, account_id, team_id, project_id, mode, slug, domain, profile, runtime, region,"
+        " status, created_at) values ($1, $2, $3, $4, $5, $6, $7, 'static', 'static', 'us-east', $8, $9)",
+        *(id_, account, team, project, mode, slug, f"{slug}.example.com", status, tx.now),
+    )
+    return id_
+
+
+async def insert_invite(
+    tx: Tx, team: str, by: str, *, role: Role = Role.OBSERVER, email: str | None = None
+) -> tuple[str, str]:
+    """The id and the token of an invite."""
+    id_, token = new_id("inv"), random.token_urlsafe(32)
+    await tx.run(
+        "insert into team_invites (id, team_id, role, email, token_hash, invited_by, expires_at, created_at)"
+        " values ($1, $2, $3, $4, $5, $6, $7, $8)",
+        *(id_, team, role.value, email, sha256(token.encode()).digest(), by, tx.now + 7 * DAY, tx.now),
+    )
+    return id_, token
+
+
+async def found_team(person: Person, name: str = "A Team") -> str:
+    made = await person.session.post("/v1/teams", json={"name": name})
+    assert made.status_code == 201, made.text
+    return str(made.json()["data"]["team_id"])
+
+
+async def add_member(
+    appointer: Client, team: str, account: str, role: str, expires_at: datetime | None = None
+) -> None:
+    body = {
+        "client_id": account,
+        "role": role,
+        "expires_at": expires_at.isoformat() if expires_at else None,
+    }
+    added = await appointer.post(f"/v1/teams/{team}/members", json=body)
+    assert added.status_code == 204, added.text
+
+
+@asynccontextmanager
+async def spare_database(name: str) -> AsyncIterator[str]:
+    """The address of a migrated database that no other test, and no housekeeping, touches."""
+    engines = addresses()
+    admin = await asyncpg.connect(engines.database("postgres"))
+    try:
+        await admin.execute(f'drop database if exists "{name}" with (force)')
+        await admin.execute(f'create database "{name}" template "{TEMPLATE}"')
+        yield engines.database(name)
+        await admin.execute(f'drop database "{name}" with (force)')
+    finally:
+        await admin.close()
