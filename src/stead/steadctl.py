@@ -12,8 +12,10 @@ from stead.dev.commands import app as dev
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 accounts = typer.Typer(no_args_is_help=True, help="Accounts of this installation.")
+nodes = typer.Typer(no_args_is_help=True, help="The nodes of this cell.")
 app.add_typer(dev, name="dev")
 app.add_typer(accounts, name="accounts")
+app.add_typer(nodes, name="nodes")
 
 
 @app.command()
@@ -22,6 +24,22 @@ def api() -> None:
     from stead.control.serving import serve
 
     serve()
+
+
+@app.command()
+def worker() -> None:
+    """Run jobs, hear nodes, send mail, as the STEAD_* settings say."""
+    from stead.control.serving import work
+
+    work()
+
+
+@app.command()
+def node() -> None:
+    """Carry sites on this machine, as the STEAD_NODE_* settings say."""
+    from stead.node.main import run
+
+    run()
 
 
 @app.command()
@@ -76,6 +94,32 @@ def create_account(
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
     typer.echo(json.dumps(made))
+
+
+@nodes.command("list")
+def list_nodes() -> None:
+    """Show every node: region, room, when it was last heard of."""
+    from stead.control.provisioning import node_table
+
+    typer.echo(asyncio.run(node_table()))
+
+
+@nodes.command("show")
+def show_node(node: str) -> None:
+    """Show one node."""
+    from stead.control.provisioning import node_table
+
+    typer.echo(asyncio.run(node_table(node)))
+
+
+@nodes.command("drain")
+def drain_node(
+    node: str, *, undo: Annotated[bool, typer.Option(help="Let it take new sites again.")] = False
+) -> None:
+    """Put nothing new on a node; what it carries stays."""
+    from stead.control.provisioning import drain
+
+    asyncio.run(drain(node, draining=not undo))
 
 
 def main() -> None:

@@ -11,11 +11,11 @@ from stead.control.accounts import operations as accounts
 from stead.control.accounts import service as account_service
 from stead.control.audit import operations as audit
 from stead.control.invites import operations as invites
+from stead.control.jobs import operations as jobs
 from stead.control.keys import operations as keys
 from stead.control.keys import service as key_service
 from stead.control.members import operations as members
-from stead.control.platform import audit as trail
-from stead.control.platform import idempotency, metrics
+from stead.control.platform import metrics
 from stead.control.platform.access_log import AccessLog
 from stead.control.platform.addresses import parse_networks
 from stead.control.platform.admission import Admission
@@ -25,8 +25,11 @@ from stead.control.platform.dispatch import Api
 from stead.control.platform.endpoint import Machinery
 from stead.control.platform.freshness import Freshness
 from stead.control.platform.housekeeping import Chore, Housekeeping
+from stead.control.platform.job_output import JobOutput
 from stead.control.platform.limits import Limiter
-from stead.control.platform.mail import Postman
+from stead.control.platform.live import Live
+from stead.control.platform.nats import Nats
+from stead.control.platform.notices import Notices
 from stead.control.platform.operations import Operation
 from stead.control.platform.redis import Redis, RedisDown
 from stead.control.platform.requests import Receive, Scope, Send
@@ -37,6 +40,7 @@ from stead.control.settings import Settings
 from stead.control.sites import operations as sites
 from stead.control.team_projects import operations as team_projects
 from stead.control.teams import operations as teams
+from stead.protocol.subjects import Program
 from stead.shared.clock import Clock, wall_clock
 
 FEATURES = (
@@ -48,6 +52,7 @@ FEATURES = (
     projects.operation,
     team_projects.operation,
     sites.operation,
+    jobs.operation,
     audit.operation,
 )
 
@@ -79,9 +84,12 @@ class ControlPlane:
             parse_networks(settings.proxies),
             clock,
         )
+        self.nats = Nats(
+            settings.nats_url, user=settings.nats_user, password=settings.nats_password, program=Program.API
+        )
+        self.notices = Notices(settings.database_url)
         self.freshness = Freshness(self.database, self.redis)
         sealer = Sealer.from_text(settings.sealing_key)
-        self.postman = Postman(self.database, sealer, smtp_url=settings.smtp_url, sender=settings.mail_from)
         self._access_log = access_log or AccessLog()
         machinery = Machinery(
             database=self.database,
@@ -89,23 +97,29 @@ class ControlPlane:
             admission=self.admission,
             freshness=self.freshness,
             sealer=sealer,
-            docs_url=settings.docs,
+            live=Live(
+                self.database,
+                self.notices,
+                JobOutput(self.nats),
+                docs_url=settings.docs,
+                preview_domain=settings.preview_domain,
+            ),
         )
         operations = all_operations(preview=settings.preview, base_url=settings.base_url)
         self._api = Api(operations, machinery, self._access_log)
         self._website = website(
             viewer=Path(settings.viewer) if settings.viewer else None,
-            checks={"postgresql": self._database_answers, "redis": self._redis_answers},
+            checks={
+                "postgresql": self._database_answers,
+                "redis": self._redis_answers,
+                "nats": self._nats_answers,
+            },
             needed=frozenset({"postgresql"}),
         )
         self._housekeeping = Housekeeping(
             [
                 Chore("freshness.sweep", 1, self.freshness.sweep),
                 Chore("usage.record", 5, self.record_use),
-                Chore("mail.deliver", 1, self.postman.deliver),
-                Chore("audit.partitions", 3600, self._keep_audit_partitions),
-                Chore("idempotency.forget", 60, self._forget_old_answers),
-                Chore("sessions.forget", 3600, self._forget_old_sessions),
                 Chore("metrics.engines", 5, self._redis_answers),
             ]
         )
@@ -121,8 +135,8 @@ class ControlPlane:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         await self.redis.start()
-        with contextlib.suppress(*UNREACHABLE):
-            await self._keep_audit_partitions()
+        self.nats.start()
+        self.notices.start()
         self._housekeeping.start()
         try:
             yield
@@ -131,6 +145,8 @@ class ControlPlane:
             with contextlib.suppress(*UNREACHABLE):
                 await self.record_use()
             self._access_log.flush()
+            await self.notices.stop()
+            await self.nats.stop()
             await self.redis.close()
             await self.database.close()
 
@@ -162,6 +178,9 @@ class ControlPlane:
         except UNREACHABLE:
             return False
 
+    async def _nats_answers(self) -> bool:
+        return self.nats.connected
+
     async def _redis_answers(self) -> bool:
         try:
             answers = bool(await self.redis.execute("PING") == b"PONG")
@@ -169,15 +188,3 @@ class ControlPlane:
             answers = False
         metrics.redis_connected.set(answers)
         return answers
-
-    async def _keep_audit_partitions(self) -> None:
-        async with self.database.transaction() as tx:
-            await trail.keep_partitions(tx)
-
-    async def _forget_old_answers(self) -> None:
-        async with self.database.transaction() as tx:
-            await idempotency.forget_old(tx)
-
-    async def _forget_old_sessions(self) -> None:
-        async with self.database.transaction() as tx:
-            await account_service.forget_old_sessions(tx)

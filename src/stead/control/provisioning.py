@@ -1,30 +1,59 @@
 """What an operator does at the machine itself, without the API."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 from msgspec import convert
 
 from stead.control.accounts import service as accounts
 from stead.control.accounts.schema import NewAccount
 from stead.control.keys import service as keys
 from stead.control.keys.schema import NewKey
-from stead.control.platform.database import Database
+from stead.control.nodes import service as nodes
+from stead.control.platform.database import Database, Tx
 from stead.control.settings import from_environment
 from stead.shared import scopes
 from stead.shared.clock import wall_clock
 
 
+@asynccontextmanager
+async def _transaction() -> AsyncIterator[Tx]:
+    database = Database(from_environment().database_url, clock=wall_clock)
+    try:
+        async with database.transaction() as tx:
+            yield tx
+    finally:
+        await database.close()
+
+
+async def node_table(only: str | None = None) -> str:
+    """All nodes, or one, as a table for a terminal."""
+    async with _transaction() as tx:
+        found = [node for node in await nodes.browse(tx) if only in (None, node.id)]
+        lines = [f"{'node':24} {'region':12} {'carries':>12}  {'version':10} {'last seen':12} state"]
+        for node in found:
+            ago = f"{(tx.now - node.last_seen_at).total_seconds():.0f} s ago"
+            state = "lost" if node.is_lost(tx.now) else "draining" if node.draining else "up"
+            room = f"{node.carrying} of {node.capacity}"
+            lines.append(f"{node.id:24} {node.region:12} {room:>12}  {node.version:10} {ago:12} {state}")
+    return "\n".join(lines)
+
+
+async def drain(node: str, *, draining: bool) -> None:
+    async with _transaction() as tx:
+        await nodes.drain(tx, node, draining=draining)
+
+
 async def open_account(
     email: str, name: str, plan: str, password: str, *, with_key: bool
 ) -> dict[str, str | None]:
-    settings = from_environment()
-    database = Database(settings.database_url, clock=wall_clock)
     wanted = convert({"email": email, "name": name, "password": password}, NewAccount)
     api_key = None
-    async with database.transaction() as tx:
+    async with _transaction() as tx:
         account = await accounts.sign_up(tx, wanted, plan=plan)
         if with_key:
             grants = [scopes.EVERYTHING, *sorted(scopes.ISOLATED)]
             new = NewKey(scopes=grants, name="first key", expires_in_days=365)
             _, secret = await keys.mint(tx, accounts.owner_principal(account), new)
             api_key = secret.text
-    await database.close()
     return {"account_id": account.id, "email": account.email, "password": password, "api_key": api_key}

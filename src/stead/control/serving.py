@@ -1,12 +1,21 @@
-"""`steadctl api`: the control plane's HTTP server and, on a port of its own, its metrics."""
+"""`steadctl api`, the HTTP server with its metrics on a port of their own, and `steadctl worker`."""
 
 import uvicorn
+import uvloop
 from prometheus_client import start_http_server
 
+from stead.control import worker
 from stead.control.app import ControlPlane
 from stead.control.platform import access_log, log
 from stead.control.settings import from_environment
 from stead.shared import ids
+
+
+def work() -> None:
+    settings = from_environment()
+    log.configure()
+    ids.new_id.move_to(settings.cell)
+    uvloop.run(worker.run(settings))
 
 
 def serve() -> None:

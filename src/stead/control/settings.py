@@ -16,6 +16,10 @@ class SettingsInvalid(Exception):
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     database_url: str
     redis_url: str
+    nats_url: str
+    nats_user: str = "api"
+    nats_password: str = ""
+    temporal_address: str = "127.0.0.1:7233"
     sealing_key: str
     """Base64 of 32 random bytes. Whoever has it can read what is sealed at rest."""
     api_host: str = "127.0.0.1"
@@ -34,6 +38,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     smtp_url: str = ""
     """`smtp://user:password@host:587` (STARTTLS where offered) or `smtps://…`; without it no mail is sent."""
     mail_from: str = "stead@localhost"
+    preview_domain: str = "preview.stead.example"
+    """Every environment also answers on a name under this domain."""
     cell: Annotated[int, msgspec.Meta(ge=0, lt=1024)] = 0
 
     @property

@@ -14,7 +14,7 @@ from stead.dev.identity import ProcessId
 from stead.dev.leftovers import sweep
 from stead.dev.ports import Claims
 from stead.dev.secrets import Secrets
-from stead.dev.stack import ENGINES, PORTS, Stack
+from stead.dev.stack import ENGINES, EVERY, PORTS, Stack
 from stead.dev.supervisor import Supervisor
 from stead.protocol.subjects import Program, user
 
@@ -44,7 +44,7 @@ class RunningStack(Stack):
     ) -> None:
         super().__init__(directory, record.ports, secrets, durable=durable)
         self._record, self._changed = record, changed
-        chosen: list[Engine] = [self[kind] for kind in ENGINES if kind in kinds]
+        chosen: list[Engine] = [self[kind] for kind in EVERY if kind in kinds]
         self.supervisor = Supervisor([*chosen, *([self.api] if api else [])], directory.logs, self._note)
 
     def _note(self, condition: Condition) -> None:

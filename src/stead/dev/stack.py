@@ -10,6 +10,7 @@ from stead.dev import secrets as secrets_file
 from stead.dev.directory import DataDirectory
 from stead.dev.engine import LOOPBACK, DevError, Engine, Place, Ports
 from stead.dev.nats import Nats
+from stead.dev.nginx import Nginx
 from stead.dev.postgres import Postgres
 from stead.dev.programs import Api
 from stead.dev.redis import Redis
@@ -19,7 +20,9 @@ from stead.dev.temporal import Temporal
 from stead.protocol.subjects import Node, Program, inbox_prefix, user
 
 ENGINES: tuple[type[Engine], ...] = (Postgres, Redis, Nats, Temporal, SeaweedFS)
-PORTS: tuple[Ports, ...] = (*(kind.ports for kind in ENGINES), Api.ports)
+EVERY: tuple[type[Engine], ...] = (*ENGINES, Nginx)
+"""With the edge, which only a node needs."""
+PORTS: tuple[Ports, ...] = (*(kind.ports for kind in EVERY), Api.ports)
 
 E = TypeVar("E", bound=Engine)
 
@@ -41,6 +44,7 @@ class Stack:
         self.directory, self.ports, self.secrets = directory, ports, secrets
         self._durable = durable
         self._engines: dict[type[Engine], Engine] = {kind: kind(self._place(kind)) for kind in ENGINES}
+        self._engines[Nginx] = Nginx(self._place(Nginx), self.node_data / "hosts")
         self.api = Api(self._place(Api), self.environment(Program.API), self._keep_account)
 
     @classmethod
@@ -76,6 +80,15 @@ class Stack:
     @property
     def seaweedfs(self) -> SeaweedFS:
         return self[SeaweedFS]
+
+    @property
+    def nginx(self) -> Nginx:
+        return self[Nginx]
+
+    @property
+    def node_data(self) -> Path:
+        """Of the node on this machine, whose hosts nginx serves."""
+        return self.directory.home("node")
 
     def environment(self, program: Program = Program.API) -> dict[str, str]:
         """The settings of one of our programs; each has its own NATS user."""

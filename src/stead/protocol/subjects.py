@@ -140,7 +140,7 @@ def _worker(role: Program) -> Permissions:
             *(subject for stream in streams for subject in _reads(stream)),
             *(f"$JS.API.CONSUMER.DURABLE.CREATE.{stream}.*" for stream in streams),
         ),
-        subscribe=(f"{inbox_prefix(role)}.>", "node.*.heartbeat"),
+        subscribe=(f"{inbox_prefix(role)}.>", "node.*.heartbeat", "node.*.report.>"),
         deny_publish=(*_SYSTEM, *_DESTRUCTIVE, "node.*.report.>", "node.*.heartbeat"),
         deny_subscribe=_SYSTEM,
     )

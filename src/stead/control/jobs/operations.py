@@ -52,5 +52,11 @@ async def cancel_job(call: Call, job: VisibleJob) -> JobView:
 
 def _view(job: VisibleJob) -> JobView:
     return JobView.read(
-        job.id, job.type, job.status, job.created_at, job.resource, job.result, job.error  # type: ignore[arg-type]
+        job.id,
+        job.type,
+        job.status,
+        job.created_at,
+        job.resource,
+        job.result,
+        job.error,  # type: ignore[arg-type]
     )

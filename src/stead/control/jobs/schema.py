@@ -18,7 +18,9 @@ class JobView(Struct):
     id: Annotated[str, Meta(examples=["job_01k9zy3v7d00r3m8w5x2t6b4qa"])]
     type: Annotated[str, Meta(examples=["deployment.deploy"])]
     status: JobStatus
-    progress: Annotated[float, Meta(description="0 when queued, 0.5 when running, 1 when ended.", examples=[0])]
+    progress: Annotated[
+        float, Meta(description="0 when queued, 0.5 when running, 1 when ended.", examples=[0])
+    ]
     created_at: datetime
     resource: Annotated[
         dict[str, Any],

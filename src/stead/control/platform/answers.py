@@ -1,6 +1,6 @@
 """Envelopes and headers: what every response looks like."""
 
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from datetime import date
 from email.utils import format_datetime
 from typing import Any
@@ -15,6 +15,7 @@ from stead.shared.versions import VERSIONS, deprecated_at, sunset_at
 
 Header = tuple[bytes, bytes]
 JSON: Header = (b"content-type", b"application/json")
+EVENT_STREAM: Header = (b"content-type", b"text/event-stream")
 
 encode = msgspec.json.Encoder().encode
 
@@ -49,9 +50,12 @@ class ErrorEnvelope(msgspec.Struct):
 
 
 class Answer(msgspec.Struct):
+    """`stream`, where there is one, is what is sent instead of a body, frame by frame."""
+
     status: int
     body: bytes = b""
     headers: list[Header] = []
+    stream: AsyncIterator[bytes] | None = None
 
 
 _FIXED: dict[date, list[Header]] = {
@@ -74,14 +78,18 @@ def wrap_page(items: Any, page: Page[Any], request_id: str) -> bytes:
     return encode(ListEnvelope(items, Pagination(cursor, cursor is not None), request_id))
 
 
-def refuse(error: ApiError, request_id: str, docs_url: str) -> Answer:
-    body = ErrorBody(
+def error_body(error: ApiError, docs_url: str) -> ErrorBody:
+    return ErrorBody(
         type=error.type,
         message=str(error),
         code=error.code,
         doc_url=doc_url(type(error), docs_url),
         param=error.param,
     )
+
+
+def refuse(error: ApiError, request_id: str, docs_url: str) -> Answer:
+    body = error_body(error, docs_url)
     headers = [(name.lower().encode(), value.encode()) for name, value in error.headers.items()]
     if error.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
@@ -93,13 +101,20 @@ def doc_url(error: type[ApiError], docs_url: str) -> str:
 
 
 def headers_of(answer: Answer, request_id: str, version: date, spent: Spent | None) -> list[Header]:
-    headers = [*_FIXED[version], (b"x-request-id", request_id.encode())]
+    fixed = _FIXED[version]
+    if answer.stream is not None:
+        fixed = [EVENT_STREAM, *fixed[1:]]
+    headers = [*fixed, (b"x-request-id", request_id.encode())]
     if spent is not None:
         headers += spent.headers()
     if answer.headers:
         headers += answer.headers
+    if answer.stream is not None:
+        return headers
+    if answer.status in (204, 304):
+        return headers[1:]
     headers.append((b"content-length", b"%d" % len(answer.body)))
-    return headers if answer.status != 204 else headers[1:-1]
+    return headers
 
 
 def deprecation(changes: Iterable[VersionChange], docs_url: str) -> list[Header]:

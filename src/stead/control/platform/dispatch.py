@@ -15,6 +15,7 @@ from stead.control.platform.endpoint import Endpoint, Machinery
 from stead.control.platform.operations import Operation
 from stead.control.platform.requests import Receive, Request, Scope, Send
 from stead.control.platform.routing import Router
+from stead.control.platform.streaming import stream
 from stead.shared.errors import ApiError, Internal, Unavailable, VersionUnknown
 from stead.shared.versions import BY_NAME, LATEST
 
@@ -29,7 +30,7 @@ class Api:
         declared = list(operations)
         self._router = Router(declared)
         self._endpoints = {operation.id: Endpoint(operation, machinery) for operation in declared}
-        self._docs_url = machinery.docs_url
+        self._docs_url = machinery.live.docs_url
         self._access_log = access_log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -51,7 +52,10 @@ class Api:
             answer = self._fault(error, request, operation)
         headers = headers_of(answer, request.id, version, request.spent)
         await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-        await send({"type": "http.response.body", "body": answer.body})
+        if answer.stream is not None:
+            await stream(answer.stream, receive, send)
+        else:
+            await send({"type": "http.response.body", "body": answer.body})
         self._access_log.note(request, operation, answer.status, time.perf_counter() - started)
 
     def _fault(self, error: Exception, request: Request, operation: str) -> Answer:

@@ -15,12 +15,13 @@ import msgspec
 
 from stead.control.platform import audit, idempotency
 from stead.control.platform.admission import Admission
-from stead.control.platform.answers import Answer, deprecation, wrap, wrap_page
+from stead.control.platform.answers import Answer, Header, deprecation, wrap, wrap_page
 from stead.control.platform.audit import Actor, Trail
 from stead.control.platform.database import Database, Tx
 from stead.control.platform.freshness import Freshness
 from stead.control.platform.inputs import BodyReader, QueryReader, query_values, shape_name
 from stead.control.platform.limits import Limiter
+from stead.control.platform.live import Live
 from stead.control.platform.operations import (
     BodyInput,
     Call,
@@ -29,6 +30,7 @@ from stead.control.platform.operations import (
     PathInput,
     QueryInput,
     ResourceInput,
+    Tagged,
     Visit,
 )
 from stead.control.platform.requests import Request
@@ -63,7 +65,7 @@ class Machinery:
     admission: Admission
     freshness: Freshness
     sealer: Sealer
-    docs_url: str
+    live: Live
     visits: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_VISITS_AT_ONCE))
 
 
@@ -90,14 +92,14 @@ class Endpoint:
             raise RateLimitExceeded(seconds=request.spent.retry_after)
         if operation.method == "GET":
             async with machinery.database.reading() as tx:
-                call = Call(tx, request, machinery.limiter, machinery.sealer, caller, Trail())
+                call = Call(tx, request, machinery.limiter, machinery.sealer, caller, Trail(), machinery.live)
                 values = await self._prepare(call, path, b"", version)
                 return self._render(await operation.handler(call, **values), request, version)
         raw = await request.body() if self._body or operation.takes_idempotency_key else b""
         trail = Trail(Actor.of(caller), meta=dict(path))
         try:
             async with machinery.database.transaction() as tx:
-                call = Call(tx, request, machinery.limiter, machinery.sealer, caller, trail)
+                call = Call(tx, request, machinery.limiter, machinery.sealer, caller, trail, machinery.live)
                 answer = await self._mutate(call, path, raw, version)
         except Forbidden:
             await self._record_denial(trail)
@@ -196,10 +198,20 @@ class Endpoint:
         operation = self.operation
         if operation.answer == "none":
             return Answer(operation.status)
-        data, headers = (result.items if operation.answer == "list" else result), []
+        if operation.answer == "stream":
+            return Answer(operation.status, stream=result.frames)
+        headers: list[Header] = []
+        if isinstance(result, Tagged):
+            headers = [(b"etag", f'"{result.etag}"'.encode())]
+            if request.header(b"if-none-match").removeprefix("W/") == f'"{result.etag}"':
+                return Answer(304, headers=headers)
+            result = result.data
+        if operation.answer == "job":
+            headers = [(b"location", result.links.self.encode())]
+        data = result.items if operation.answer == "list" else result
         if version is not LATEST and (unseen := self._history.since(version)):
             data = self._history.older_answer(msgspec.to_builtins(data), version)
-            headers = deprecation(unseen, self._machinery.docs_url)
+            headers += deprecation(unseen, self._machinery.live.docs_url)
         if operation.answer == "list":
             return Answer(operation.status, wrap_page(data, result, request.id), headers)
         return Answer(operation.status, wrap(data, request.id), headers)

@@ -131,6 +131,7 @@ def _entry(operation: Operation, shapes: _Shapes) -> Json:
         "x-rate-class": operation.rate,
         "x-preview": operation.preview,
         "x-role": operation.role,
+        "x-job": operation.job,
         "x-error-codes": [error.code for error in errors_of(operation)],
     }
     if operation.capability is not None:
@@ -229,6 +230,8 @@ def _success(operation: Operation, shapes: _Shapes) -> Json:
         return told
     if operation.answer == "document":
         return {**told, "content": {"application/json": {"schema": {"type": "object"}}}}
+    if operation.answer == "stream":
+        return {**told, "content": {"text/event-stream": {"schema": {"type": "string"}}}}
     item, shown = shapes.of(operation.shape), example(operation.shape)
     properties: Json = {"data": item, "request_id": {"type": "string", "pattern": "^req_"}}
     value: Json = {"data": shown, "request_id": "req_01k9zy3v7d00r3m8w5x2t6b4qa"}

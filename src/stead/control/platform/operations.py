@@ -12,13 +12,16 @@ is the answer's shape. Dispatch and the API description both read this one recor
 import inspect
 import re
 import types
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import msgspec
 
 from stead.control.platform.audit import Trail
 from stead.control.platform.database import Tx
 from stead.control.platform.limits import Limiter, RateClass
+from stead.control.platform.live import Live
 from stead.control.platform.pagination import Page, PageRequest
 from stead.control.platform.principal import Address, Principal
 from stead.control.platform.requests import Request
@@ -27,7 +30,7 @@ from stead.control.platform.sealing import Sealer
 from stead.shared.errors import ApiError
 from stead.shared.roles import Role
 
-AnswerKind = Literal["object", "list", "none", "document"]
+AnswerKind = Literal["object", "list", "none", "document", "job", "stream"]
 Handler = Callable[..., Awaitable[Any]]
 K = TypeVar("K")
 
@@ -62,10 +65,24 @@ class Call:
     sealer: Sealer
     caller: Principal
     trail: Trail
+    live: Live
 
 
 class Document(bytes):
     """An answer that is a document of its own: it has no envelope and needs no request to be made."""
+
+
+class Tagged(msgspec.Struct, Generic[K]):
+    """An answer with an `ETag`: a caller who has seen it already is answered 304."""
+
+    data: K
+    etag: str
+
+
+class Stream(msgspec.Struct):
+    """An answer that goes on: server-sent events, begun once the request has let go of the database."""
+
+    frames: AsyncIterator[bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +125,7 @@ class Operation:
     path: str
     requires: Requirement
     status: int
+    job: str | None
     rate: RateClass | None
     capability: str | None
     role: Role | None
@@ -154,6 +172,7 @@ class Operations:
         id: str,  # noqa: A002 - the word of the API description
         scope: str | tuple[str, ...] | Requirement,
         status: int = 200,
+        job: str | None = None,
         counted: bool = True,
         role: Role | None = None,
         own: str | None = None,
@@ -167,7 +186,8 @@ class Operations:
 
         `role` is the least role that may do this in the team concerned; a caller whose own account the path
         parameter `own` names needs none. `account_wide` closes it to pinned keys. `audit` names the event of
-        a mutation where its id does not do. `counted=False` spends nothing from the caller's buckets.
+        a mutation where its id does not do. `counted=False` spends nothing from the caller's buckets. `job`
+        is the type of the job that the handler queues and returns.
         """
         method, path = route.split()
         requires = requirement(scope)
@@ -178,6 +198,7 @@ class Operations:
                 raise TypeError(f"{id}: its docstring must begin with one sentence")
             hints = get_type_hints(handler)
             answer, shape = _answer(hints.pop("return"))
+            answer = "job" if job is not None else answer
             self._all.append(
                 Operation(
                     id=id,
@@ -185,7 +206,8 @@ class Operations:
                     method=method,
                     path=path,
                     requires=requires,
-                    status=204 if answer == "none" else status,
+                    status={"none": 204, "job": 202}.get(answer, status),
+                    job=job,
                     rate=_RATE_OF_METHOD[method] if counted and not requires.public else None,
                     capability=capability,
                     role=role,
@@ -219,6 +241,10 @@ def _answer(returned: Any) -> tuple[AnswerKind, Any]:
         return "none", None
     if returned is Document:
         return "document", None
+    if returned is Stream:
+        return "stream", None
+    if get_origin(returned) is Tagged:
+        return "object", get_args(returned)[0]
     if get_origin(returned) is Page:
         return "list", get_args(returned)[0]
     return "object", returned

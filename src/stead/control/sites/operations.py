@@ -1,13 +1,136 @@
 """HTTP operations on sites."""
 
+from stead.control.jobs.schema import JobView
+from stead.control.plans.rules import SitesExhausted
+from stead.control.platform import audit
+from stead.control.platform.jobs import JobsWaiting
 from stead.control.platform.operations import Call, Operations
 from stead.control.platform.pagination import Page, PageRequest
-from stead.control.sites import service
-from stead.control.sites.schema import SiteView
+from stead.control.sites import service, workflows
+from stead.control.sites.rules import (
+    ConfirmDomainMismatch,
+    DomainTaken,
+    NotRecoverable,
+    SiteBusy,
+    SiteNotFound,
+    TargetNotAdministered,
+    VisibleSite,
+)
+from stead.control.sites.runtimes import CAPABILITIES
+from stead.control.sites.schema import (
+    RUNTIMES,
+    CapabilitiesView,
+    Deletion,
+    NewSite,
+    RuntimesView,
+    SiteView,
+    Transfer,
+    TransferredView,
+)
 from stead.control.teams.rules import TeamNotFound, VisibleTeam
+from stead.shared.errors import AccountNotFound
 from stead.shared.roles import Role
 
 operation = Operations(tag="Sites")
+
+
+@operation("GET /v1/sites", id="sites.list", scope="sites:read")
+async def list_sites(call: Call, page: PageRequest) -> Page[SiteView]:
+    """List the sites you can see, newest first."""
+    return await service.browse(call.tx, call.caller, page)
+
+
+@operation(
+    "POST /v1/sites",
+    id="sites.create",
+    scope="sites:write",
+    job="deployment.deploy",
+    errors=[DomainTaken, SitesExhausted, JobsWaiting, TeamNotFound, TargetNotAdministered, AccountNotFound],
+)
+async def create_site(call: Call, body: NewSite) -> JobView:
+    """Create a site; when its job has succeeded, its domain is answered by it.
+
+    The profile cannot be changed later. With a test key the site is simulated by the sandbox.
+    """
+    site, job = await service.create(
+        call.tx, call.caller, body, deploy=workflows.DEPLOY, preview_domain=call.live.preview_domain
+    )
+    call.trail.team_id, call.trail.site_id = site.team_id, site.id
+    return job
+
+
+@operation("GET /v1/sites/{site_id}", id="sites.get", scope="sites:read", errors=[SiteNotFound])
+async def get_site(call: Call, site: VisibleSite) -> SiteView:
+    """Read a site."""
+    return await service.view(call.tx, site)
+
+
+@operation(
+    "DELETE /v1/sites/{site_id}",
+    id="sites.delete",
+    scope="sites:admin",
+    job="site.delete",
+    errors=[SiteNotFound, SiteBusy, ConfirmDomainMismatch, JobsWaiting],
+)
+async def delete_site(call: Call, site: VisibleSite, body: Deletion) -> JobView:
+    """Delete a site. It can be recovered for 30 days; its domain is free at once."""
+    return await service.delete(call.tx, site, body, kind=workflows.DELETE)
+
+
+@operation(
+    "POST /v1/sites/{site_id}/recover",
+    id="sites.recover",
+    scope="sites:admin",
+    job="site.restart",
+    errors=[SiteNotFound, NotRecoverable, DomainTaken, SitesExhausted, JobsWaiting],
+)
+async def recover_site(call: Call, site: VisibleSite) -> JobView:
+    """Bring a deleted site back."""
+    return await service.recover(call.tx, site, kind=workflows.RECOVER)
+
+
+@operation(
+    "POST /v1/sites/{site_id}/restart",
+    id="sites.restart",
+    scope="sites:write",
+    job="site.restart",
+    errors=[SiteNotFound, SiteBusy, JobsWaiting],
+)
+async def restart_site(call: Call, site: VisibleSite) -> JobView:
+    """Restart a site and ask it whether it answers."""
+    return await service.restart(call.tx, site, kind=workflows.RESTART)
+
+
+@operation(
+    "POST /v1/sites/{site_id}/transfer",
+    id="sites.transfer",
+    scope="sites:admin",
+    errors=[SiteNotFound, SiteBusy, TeamNotFound, TargetNotAdministered, AccountNotFound, SitesExhausted],
+)
+async def transfer_site(call: Call, site: VisibleSite, body: Transfer) -> TransferredView:
+    """Move a site into a team that you own or administer, or to your own account."""
+    target = await service.transfer(call.tx, call.caller, site, body, call.trail)
+    if target.team_id != site.team_id:
+        told = audit.Trail(call.trail.actor, target.team_id, site.id, call.trail.meta)
+        await audit.record(call.tx, "site_transfer", "success", told)
+    return TransferredView(site.id, functions_transferred=0)
+
+
+@operation(
+    "GET /v1/sites/{site_id}/capabilities",
+    id="capabilities.get",
+    scope="sites:read",
+    errors=[SiteNotFound],
+)
+async def get_capabilities(call: Call, site: VisibleSite) -> CapabilitiesView:  # noqa: ARG001 - it has its call
+    """See what can be done with a site, by its runtime."""
+    return CapabilitiesView(site.runtime, CAPABILITIES[site.runtime])
+
+
+@operation("GET /v1/runtimes", id="runtimes.list", scope="sites:read")
+async def list_runtimes(call: Call) -> RuntimesView:  # noqa: ARG001 - every handler is given its call
+    """List the runtimes, those that are planned too, and what sites on them can do."""
+    return RUNTIMES
 
 
 @operation(

@@ -3,24 +3,96 @@
 from datetime import datetime
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from stead.control.sites.rules import PhpVersion, Profile, SiteStatus
+from stead.control.sites.runtimes import CAPABILITIES, CapabilityView, Runtime
 
 SiteIdText = Annotated[str, Meta(examples=["site_01k9zy3v7d00r3m8w5x2t6b4qa"])]
+TeamIdText = Annotated[str, Meta(examples=["team_01k9zy3v7d00r3m8w5x2t6b4qa"])]
+Domain = Annotated[str, Meta(min_length=1, max_length=253, examples=["example.com"])]
 
 
 class SiteView(Struct):
     id: SiteIdText
     slug: Annotated[str, Meta(description="Made by the platform; URL-safe.", examples=["example-com-x7k2"])]
-    domain: Annotated[str, Meta(examples=["example.com"])]
-    profile: Literal["git_managed", "vanilla", "static", "wasm"]
-    runtime: Literal["cms", "static", "wasm"]
+    domain: Domain
+    profile: Profile
+    runtime: Runtime
     php_version: Annotated[str | None, Meta(examples=["8.3"])]
     region: Annotated[str, Meta(examples=["us-east"])]
     git_repo: Annotated[str | None, Meta(examples=["https://git.example.com/site.git"])]
     git_branch: Annotated[str | None, Meta(examples=["main"])]
     team_id: Annotated[str | None, Meta(examples=["team_01k9zy3v7d00r3m8w5x2t6b4qa"])]
     project_id: Annotated[str | None, Meta(examples=[None])]
-    status: Literal["provisioning", "running", "stopped", "deleting", "deleted", "failed", "awaiting_push"]
-    status_reason: Annotated[str | None, Meta(examples=[None])]
+    status: SiteStatus
+    status_reason: Annotated[str | None, Meta(description="Why it is `failed`.", examples=[None])]
     recoverable_until: Annotated[datetime | None, Meta(examples=[None])]
     created_at: datetime
+
+
+class NewSite(Struct, forbid_unknown_fields=True):
+    domain: Annotated[Domain, Meta(description="Unique on the platform; may be international.")]
+    profile: Profile
+    php_version: Annotated[
+        PhpVersion | None,
+        Meta(description="`8.3` unless said; none on static and wasm sites.", examples=[None]),
+    ] = None
+    region: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9-]{1,40}$", examples=["us-east"])] = "us-east"
+    git_repo: Annotated[
+        str | None,
+        Meta(
+            pattern=r"^(https://|ssh://|git@)[A-Za-z0-9][^\s\x00-\x1f]*$",
+            max_length=1000,
+            description="An https or ssh git URL; required for `git_managed`.",
+            examples=[None],
+        ),
+    ] = None
+    git_branch: Annotated[
+        str | None,
+        Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_./-]*$", max_length=200, examples=[None]),
+    ] = None
+    team_id: Annotated[str | None, Meta(description="A team you own or administer.", examples=[None])] = None
+
+
+class Deletion(Struct, forbid_unknown_fields=True):
+    confirm_domain: Annotated[Domain, Meta(description="The domain of the site, to be sure.")]
+
+
+class Transfer(Struct, forbid_unknown_fields=True):
+    """Exactly one of the two."""
+
+    to_team_id: Annotated[str, Meta(examples=["team_01k9zy3v7d00r3m8w5x2t6b4qa"])] | UnsetType = UNSET
+    to_client_id: Annotated[str, Meta(description="Your own account.", max_length=64)] | UnsetType = UNSET
+
+
+class TransferredView(Struct):
+    site_id: SiteIdText
+    functions_transferred: Annotated[int, Meta(examples=[0])]
+
+
+class CapabilitiesView(Struct):
+    runtime: Runtime
+    capabilities: Annotated[dict[str, CapabilityView], Meta(examples=[{"build": {"supported": True}}])]
+
+
+class RuntimeView(Struct):
+    runtime: Annotated[str, Meta(examples=["static"])]
+    profiles: Annotated[list[str], Meta(examples=[["static"]])]
+    status: Literal["available", "planned"]
+    capabilities: Annotated[dict[str, CapabilityView], Meta(examples=[{"build": {"supported": True}}])]
+
+
+class RuntimesView(Struct):
+    runtimes: list[RuntimeView]
+
+
+RUNTIMES = RuntimesView(
+    [
+        RuntimeView("cms", ["git_managed", "vanilla"], "available", CAPABILITIES["cms"]),
+        RuntimeView("static", ["static"], "available", CAPABILITIES["static"]),
+        RuntimeView("wasm", ["wasm"], "available", CAPABILITIES["wasm"]),
+        RuntimeView("drupal", [], "planned", {}),
+        RuntimeView("node", [], "planned", {}),
+    ]
+)

@@ -1,14 +1,40 @@
 """What callers do with sites, each inside the caller's transaction."""
 
+from msgspec import UNSET
+
+from stead.control.environments import service as environments
+from stead.control.jobs import service as jobs
+from stead.control.jobs.schema import JobView
+from stead.control.plans import service as plans
+from stead.control.plans.rules import Owner
+from stead.control.platform.audit import Trail
 from stead.control.platform.database import Tx
+from stead.control.platform.events import About, publish
+from stead.control.platform.jobs import JobKind
 from stead.control.platform.operations import Call
 from stead.control.platform.pagination import Page, PageRequest
 from stead.control.platform.principal import Principal
 from stead.control.platform.visibility import resolver
 from stead.control.sites import store
-from stead.control.sites.rules import SiteNotFound, VisibleSite
-from stead.control.sites.schema import SiteView
-from stead.shared.ids import ProjectId, TeamId, has_shape
+from stead.control.sites.domains import new_slug, normal_domain
+from stead.control.sites.rules import (
+    DEFAULT_PHP,
+    RUNTIME_OF,
+    ConfirmDomainMismatch,
+    DomainTaken,
+    NotRecoverable,
+    SiteBusy,
+    SiteNotFound,
+    TargetNotAdministered,
+    VisibleSite,
+    may_become,
+)
+from stead.control.sites.schema import Deletion, NewSite, SiteView, Transfer
+from stead.control.sites.work import SiteWork
+from stead.control.teams import service as teams
+from stead.shared.errors import AccountNotFound, FieldInvalid
+from stead.shared.ids import AccountId, ProjectId, SiteId, TeamId, has_shape, new_id
+from stead.shared.roles import Role
 
 
 @resolver
@@ -23,6 +49,17 @@ async def find(tx: Tx, caller: Principal, site_id: str) -> VisibleSite:
     return site
 
 
+async def view(tx: Tx, site: VisibleSite) -> SiteView:
+    found = await store.view(tx, site)
+    if found is None:
+        raise SiteNotFound
+    return found
+
+
+async def browse(tx: Tx, caller: Principal, page: PageRequest) -> Page[SiteView]:
+    return await store.page(tx, caller, page)
+
+
 async def browse_team(tx: Tx, caller: Principal, team: TeamId, page: PageRequest) -> Page[SiteView]:
     return await store.page_of_team(tx, caller, team, page)
 
@@ -33,3 +70,116 @@ async def browse_project(tx: Tx, caller: Principal, project: ProjectId, page: Pa
 
 async def put_into(tx: Tx, site: VisibleSite, project: ProjectId | None) -> None:
     await store.set_project(tx, site, project)
+
+
+async def create(
+    tx: Tx, caller: Principal, new: NewSite, *, deploy: JobKind[SiteWork], preview_domain: str
+) -> tuple[SiteView, JobView]:
+    _check(new)
+    domain = normal_domain(new.domain, preview_domain=preview_domain)
+    owner = await _owner(tx, caller, new.team_id)
+    await plans.require_room(tx, owner, "sites")
+    is_cms = RUNTIME_OF[new.profile] == "cms"
+    site = SiteView(
+        id=new_id("site"),
+        slug=new_slug(domain),
+        domain=domain,
+        profile=new.profile,
+        runtime=RUNTIME_OF[new.profile],
+        php_version=(new.php_version or DEFAULT_PHP) if is_cms else None,
+        region=new.region,
+        git_repo=new.git_repo,
+        git_branch=new.git_branch or ("main" if new.git_repo else None),
+        team_id=owner.team_id,
+        project_id=None,
+        status="provisioning",
+        status_reason=None,
+        recoverable_until=None,
+        created_at=tx.now,
+    )
+    if not await store.insert(tx, site, account=owner.account_id, mode=caller.mode):
+        raise DomainTaken(domain=domain)
+    env = await environments.create_production(tx, SiteId(site.id), f"{site.slug}.{preview_domain}")
+    about = About(account_id=owner.account_id, team_id=owner.team_id, site_id=site.id)
+    await publish(tx, "site.created", about, domain=domain, profile=site.profile)
+    subject = jobs.Subject(site.id, owner.team_id or caller.account_id, env_id=env, id=site.id)
+    return site, await jobs.enqueue(tx, deploy, SiteWork(), subject, scope="sites:write")
+
+
+async def restart(tx: Tx, site: VisibleSite, *, kind: JobKind[SiteWork]) -> JobView:
+    if site.status not in ("running", "stopped", "failed"):
+        raise SiteBusy(status=site.status)
+    return await jobs.enqueue(tx, kind, SiteWork(), _subject(site), scope="sites:write")
+
+
+async def delete(tx: Tx, site: VisibleSite, wanted: Deletion, *, kind: JobKind[SiteWork]) -> JobView:
+    if wanted.confirm_domain != site.domain:
+        raise ConfirmDomainMismatch(param="confirm_domain")
+    if not may_become(site.status, "deleting"):
+        raise SiteBusy(status=site.status)
+    if not await store.set_status(tx, site.id, "deleting", after=(site.status,)):
+        raise SiteBusy(status=site.status)
+    work = SiteWork(status_before=site.status)
+    return await jobs.enqueue(tx, kind, work, _subject(site), scope="sites:admin")
+
+
+async def recover(tx: Tx, site: VisibleSite, *, kind: JobKind[SiteWork]) -> JobView:
+    if site.status != "deleted" or site.recoverable_until is None or site.recoverable_until <= tx.now:
+        raise NotRecoverable
+    await plans.require_room(tx, Owner(site.account_id, site.team_id), "sites")
+    if await store.domain_is_taken(tx, site.domain):
+        raise DomainTaken(domain=site.domain)
+    await store.set_status(tx, site.id, "provisioning", after=("deleted",))
+    work = SiteWork(recoverable_until=site.recoverable_until)
+    return await jobs.enqueue(tx, kind, work, _subject(site), scope="sites:admin")
+
+
+async def transfer(tx: Tx, caller: Principal, site: VisibleSite, wanted: Transfer, trail: Trail) -> Owner:
+    """Both teams read of it: `trail` is told of the one it came from, the caller writes the other's."""
+    target = await _target(tx, caller, wanted)
+    if await jobs.is_busy(tx, site.id):
+        raise SiteBusy(status=site.status)
+    if (target.account_id, target.team_id) != (site.account_id, site.team_id):
+        await plans.require_room(tx, target, "sites")
+        await store.give(tx, site, account=target.account_id, team=target.team_id)
+    about = About(account_id=target.account_id, team_id=target.team_id, site_id=site.id)
+    await publish(tx, "site.transferred", about, from_team=site.team_id, to_team=target.team_id)
+    trail.note(from_team=site.team_id, to_team=target.team_id)
+    return target
+
+
+def _subject(site: VisibleSite) -> jobs.Subject:
+    return jobs.Subject(site.id, site.owner)
+
+
+def _check(new: NewSite) -> None:
+    if new.profile == "git_managed" and new.git_repo is None:
+        raise FieldInvalid(param="git_repo", reason="A git-managed site needs a repository.")
+    if new.php_version is not None and RUNTIME_OF[new.profile] != "cms":
+        raise FieldInvalid(param="php_version", reason=f"A {new.profile} site has no PHP.")
+
+
+async def _owner(tx: Tx, caller: Principal, team_id: str | None) -> Owner:
+    """A pinned key creates within its pin: under its team, and nowhere if the pin is smaller."""
+    if caller.pin is not None and (caller.pin.type, caller.pin.id) != ("team", team_id):
+        raise AccountNotFound
+    if team_id is None:
+        return Owner(account_id=caller.account_id)
+    return Owner(team_id=await _administered(tx, caller, team_id))
+
+
+async def _target(tx: Tx, caller: Principal, wanted: Transfer) -> Owner:
+    if (wanted.to_team_id is UNSET) == (wanted.to_client_id is UNSET):
+        raise FieldInvalid(param="to_team_id", reason="Send exactly one of `to_team_id` and `to_client_id`.")
+    if isinstance(wanted.to_team_id, str):
+        return Owner(team_id=await _administered(tx, caller, wanted.to_team_id))
+    if wanted.to_client_id != caller.account_id or caller.pin is not None:
+        raise AccountNotFound
+    return Owner(account_id=AccountId(caller.account_id))
+
+
+async def _administered(tx: Tx, caller: Principal, team_id: str) -> TeamId:
+    team = await teams.find(tx, caller, team_id)
+    if not team.role.reaches(Role.ADMIN):
+        raise TargetNotAdministered
+    return team.id

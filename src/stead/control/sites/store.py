@@ -1,14 +1,20 @@
 """Rows of sites. The visibility query is the only way to one."""
 
+from datetime import datetime
+from typing import Any
+
 from stead.control.platform.database import Tx
 from stead.control.platform.pagination import Page, PageRequest
-from stead.control.platform.principal import Principal
-from stead.control.sites.rules import VisibleSite
+from stead.control.platform.principal import Mode, Principal
+from stead.control.sites.rules import SiteStatus, VisibleSite
 from stead.control.sites.schema import SiteView
-from stead.shared.ids import AccountId, ProjectId, SiteId, TeamId
+from stead.shared.ids import AccountId, ProjectId, TeamId
 from stead.shared.roles import SEES_SITES, Role
 
 _VIEW = ", ".join(f"s.{field}" for field in SiteView.__struct_fields__)
+_FACTS = (
+    "s.id, s.account_id, s.team_id, s.project_id, s.domain, s.slug, s.runtime, s.status, s.recoverable_until"
+)
 _VISIBLE = """
   from sites s left join team_members m
     on m.team_id = s.team_id and m.account_id = $1
@@ -24,18 +30,27 @@ def _viewer(tx: Tx, caller: Principal) -> tuple[object, ...]:
     return caller.account_id, tx.now, SEES_SITES, caller.modes, caller.pin_type, caller.pin_id
 
 
-def _visible(
-    id_: SiteId, account: AccountId | None, team: TeamId | None, project: ProjectId | None, role: str | None
-) -> VisibleSite:
-    return VisibleSite(id_, account, team, project, Role(role) if role else Role.OWNER)
+def _visible(*row: Any) -> VisibleSite:
+    *facts, role = row
+    return VisibleSite(*facts, role=Role(role) if role else Role.OWNER)
 
 
 async def find(tx: Tx, caller: Principal, site: str) -> VisibleSite | None:
     return await tx.one(
-        _visible,
-        f"select s.id, s.account_id, s.team_id, s.project_id, m.role {_VISIBLE} and s.id = $7",
+        _visible, f"select {_FACTS}, m.role {_VISIBLE} and s.id = $7", *_viewer(tx, caller), site
+    )
+
+
+async def view(tx: Tx, site: VisibleSite) -> SiteView | None:
+    return await tx.one(SiteView, f"select {_VIEW} from sites s where s.id = $1", site.id)  # noqa: S608
+
+
+async def page(tx: Tx, caller: Principal, request: PageRequest) -> Page[SiteView]:
+    return await request.of(
+        tx,
+        SiteView,
+        f"select {_VIEW} {_VISIBLE} and s.id < $7 order by s.id desc limit $8",
         *_viewer(tx, caller),
-        site,
     )
 
 
@@ -63,3 +78,62 @@ async def page_of_project(
 
 async def set_project(tx: Tx, site: VisibleSite, project: ProjectId | None) -> None:
     await tx.run("update sites set project_id = $2 where id = $1", site.id, project)
+
+
+async def insert(tx: Tx, site: SiteView, *, account: AccountId | None, mode: Mode) -> bool:
+    """False when the domain is another site's. Of two who want it at once, the second waits and is refused."""
+    inserted = await tx.run(
+        "insert into sites (id, account_id, team_id, mode, slug, domain, profile, runtime, php_version, region,"
+        " git_repo, git_branch, status, created_at)"
+        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
+        " on conflict (domain) where status <> 'deleted' do nothing",
+        *(site.id, account, site.team_id, mode, site.slug, site.domain, site.profile, site.runtime),
+        *(site.php_version, site.region, site.git_repo, site.git_branch, site.status, site.created_at),
+    )
+    return inserted == 1
+
+
+async def set_status(
+    tx: Tx,
+    site: str,
+    status: SiteStatus,
+    *,
+    after: tuple[SiteStatus, ...],
+    reason: str | None = None,
+    recoverable_until: datetime | None = None,
+) -> bool:
+    """Move a site on, if it is where it may be moved on from."""
+    moved = await tx.run(
+        "update sites set status = $2, status_reason = $4, recoverable_until = $5"
+        " where id = $1 and status = any($3)",
+        site,
+        status,
+        list(after),
+        reason,
+        recoverable_until,
+    )
+    return moved == 1
+
+
+async def domain_is_taken(tx: Tx, domain: str) -> bool:
+    return bool(
+        await tx.value("select exists (select from sites where domain = $1 and status <> 'deleted')", domain)
+    )
+
+
+async def give(tx: Tx, site: VisibleSite, *, account: AccountId | None, team: TeamId | None) -> None:
+    await tx.run(
+        "update sites set account_id = $2, team_id = $3, project_id = null where id = $1",
+        site.id,
+        account,
+        team,
+    )
+
+
+async def facts(tx: Tx, site: str) -> tuple[str, str, str, Mode, str | None, str | None] | None:
+    """What a job needs to know: domain, region, runtime, mode, and whose it is."""
+    return await tx.one(
+        lambda *row: row,
+        "select domain, region, runtime, mode, account_id, team_id from sites where id = $1",
+        site,
+    )

@@ -1,0 +1,1 @@
+"""Environments: production, and the clones of it."""

@@ -1,0 +1,116 @@
+"""The queue's side of job rows: which may run now, how each ends. Only the worker comes here."""
+
+from datetime import timedelta
+from typing import Any
+
+from stead.control.platform.database import Tx
+from stead.control.platform.events import About, publish
+from stead.control.platform.jobs import JobRow
+
+STARTED_BY_NOW = timedelta(seconds=10)
+_ROW = "id, type, status, site_id, env_id, params"
+
+
+async def claim(tx: Tx, most: int) -> list[JobRow]:
+    """Take up jobs that may begin: below their owner's cap, with nothing before them on their lock.
+
+    Whoever claims holds a lock, so that caps and exclusions are decided by one worker at a time. Owners take
+    turns: whoever has the fewest jobs under way comes first.
+    """
+    if not await tx.value("select pg_try_advisory_xact_lock(hashtext('jobs.claim'))"):
+        return []
+    return await tx.all(
+        JobRow,
+        """
+        with under_way as (
+          select owner, count(*) as n from jobs
+          where status in ('queued', 'running') and dispatched_at is not null group by owner
+        ), heads as (
+          select j.id, j.owner, row_number() over (partition by j.owner order by j.id) as place
+          from jobs j where j.status = 'queued' and j.dispatched_at is null
+          and not exists (
+            select from jobs o where o.site_id = j.site_id and o.id < j.id
+            and o.status in ('queued', 'running')
+            and (o.env_id is null or j.env_id is null or o.env_id = j.env_id))
+        ), chosen as (
+          select h.id from heads h left join under_way u on u.owner = h.owner
+          left join teams t on t.id = h.owner left join accounts a on a.id = h.owner
+          join plans p on p.name = coalesce(t.plan, a.plan)
+          where coalesce(u.n, 0) + h.place <= p.max_concurrent_jobs
+          order by coalesce(u.n, 0) + h.place, h.id limit $1
+        )
+        update jobs set dispatched_at = $2 where id in (select id from chosen)
+        """
+        f"returning {_ROW}",
+        most,
+        tx.now,
+    )
+
+
+async def not_yet_started(tx: Tx) -> list[JobRow]:
+    """Claimed by a worker that may have died before it started them."""
+    return await tx.all(
+        JobRow,
+        f"select {_ROW} from jobs where status = 'queued' and dispatched_at < $1",  # noqa: S608
+        tx.now - STARTED_BY_NOW,
+    )
+
+
+async def to_cancel(tx: Tx) -> list[str]:
+    return await tx.all(
+        str,
+        "update jobs set cancel_sent_at = $1 where cancel_requested_at is not null and cancel_sent_at is null"
+        " and status in ('queued', 'running') and dispatched_at is not null returning id",
+        tx.now,
+    )
+
+
+async def under_way(tx: Tx) -> list[str]:
+    """Jobs that were started long enough ago to have a workflow by now."""
+    return await tx.all(
+        str,
+        "select id from jobs where status in ('queued', 'running') and dispatched_at < $1",
+        tx.now - STARTED_BY_NOW,
+    )
+
+
+async def get(tx: Tx, job: str) -> JobRow | None:
+    return await tx.one(JobRow, f"select {_ROW} from jobs where id = $1", job)  # noqa: S608
+
+
+async def begin(tx: Tx, job: str) -> None:
+    await tx.run("update jobs set status = 'running' where id = $1 and status = 'queued'", job)
+
+
+async def first_time(tx: Tx, job: str, step: str) -> bool:
+    """Whether this control step has not been done yet; it is, once this transaction commits."""
+    inserted = await tx.run(
+        "insert into job_steps (job_id, step) values ($1, $2) on conflict do nothing", job, step
+    )
+    return inserted == 1
+
+
+async def add_results(tx: Tx, job: str, results: dict[str, Any]) -> None:
+    await tx.run("update jobs set result = result || $2 where id = $1", job, results)
+
+
+async def finish(tx: Tx, row: JobRow, error: dict[str, Any] | None) -> bool:
+    """End a job, once. False when it had ended before."""
+    ended = await tx.run(
+        "update jobs set status = $2, error = $3, finished_at = $4"
+        " where id = $1 and status in ('queued', 'running')",
+        row.id,
+        "succeeded" if error is None else "failed",
+        error,
+        tx.now,
+    )
+    if ended != 1:
+        return False
+    owners = await tx.one(
+        lambda *owner: owner, "select account_id, team_id from sites where id = $1", row.site_id
+    )
+    account, team = owners or (None, None)
+    about = About(account_id=account, team_id=team, site_id=row.site_id, env_id=row.env_id, job_id=row.id)
+    event = "job.succeeded" if error is None else "job.failed"
+    await publish(tx, event, about, type=row.type, code=error["code"] if error else None)
+    return True

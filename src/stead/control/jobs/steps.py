@@ -1,0 +1,138 @@
+"""The activities: what a step really does, safe to repeat, and how a job ends."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+import structlog
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from stead.control.jobs import queue
+from stead.control.platform.answers import ErrorBody, doc_url
+from stead.control.platform.database import Database, Tx
+from stead.control.platform.gateway import Gateway
+from stead.control.platform.job_workflow import REFUSED, Failure
+from stead.control.platform.jobs import Ask, Control, JobRow, JobTimeout, Refused
+from stead.protocol.commands import Command
+from stead.shared.errors import ApiError, Internal, catalog
+
+log = structlog.get_logger()
+
+BEAT_SECONDS = 1.0
+
+
+class Steps:
+    def __init__(self, database: Database, gateway: Gateway, docs_url: str) -> None:
+        self._database, self._gateway, self._docs_url = database, gateway, docs_url
+
+    @property
+    def activities(self) -> list[Any]:
+        return [self.perform, self.undo, self.finish]
+
+    @activity.defn(name="perform")
+    async def perform(self, job: str, name: str) -> None:
+        row = await self._row(job)
+        step = row.kind.steps[name]
+        await self._do(row, name, step.control, step.ask)
+
+    @activity.defn(name="undo")
+    async def undo(self, job: str, name: str) -> None:
+        row = await self._row(job)
+        step = row.kind.steps[name]
+        await self._do(row, f"undo-{name}", step.undo_control, step.undo_ask)
+
+    @activity.defn(name="finish")
+    async def finish(self, job: str, failure: Failure | None) -> None:
+        row = await self._row(job)
+        async with self._database.transaction() as tx:
+            error = self._error(failure) if failure else None
+            if not await queue.finish(tx, row, error and msgspec.to_builtins(error)):
+                return
+            if error is not None:
+                await row.kind.failed(tx, row.kind.read(row), error.message)
+
+    async def _do(self, row: JobRow, place: str, control: Control | None, ask: Ask | None) -> None:
+        try:
+            if control is not None:
+                await self._control(row, place, control)
+            if ask is not None:
+                await self._ask(row, place, ask)
+        except Refused as refusal:
+            raise ApplicationError(
+                refusal.reason, refusal.code, refusal.reason, type=REFUSED, non_retryable=True
+            ) from None
+
+    async def _control(self, row: JobRow, place: str, control: Control) -> None:
+        async with self._database.transaction() as tx:
+            await queue.begin(tx, row.id)
+            if not await queue.first_time(tx, row.id, place):
+                return
+            results = await control(tx, row.kind.read(row))
+            if results:
+                kept = {key: value for key, value in results.items() if key in row.kind.results}
+                await queue.add_results(tx, row.id, kept)
+
+    async def _ask(self, row: JobRow, place: str, ask: Ask) -> None:
+        async with self._database.transaction() as tx:
+            await queue.begin(tx, row.id)
+            errand = await ask(tx, row.kind.read(row))
+        if errand is None:
+            return
+        wanted = Command(
+            node=errand.node,
+            job=row.id,
+            step=place,
+            epoch=activity.info().attempt,
+            site=row.site_id,
+            environment=errand.environment,
+            driver=errand.driver,
+            work=errand.work,
+            seconds=row.kind.limit.total_seconds(),
+        )
+        beating = asyncio.create_task(_beat())
+        try:
+            result = await self._gateway.ask(wanted)
+        finally:
+            beating.cancel()
+        if result.outcome == "refused":
+            raise Refused(result.code or Internal.code, result.reason or "The node refused.")
+        if result.outcome != "done":
+            raise ApplicationError(f"the node answered {result.outcome}")
+
+    async def _row(self, job: str) -> JobRow:
+        async with self._database.reading() as tx:
+            row = await queue.get(tx, job)
+        if row is None:
+            raise ApplicationError("there is no such job", type=REFUSED, non_retryable=True)
+        return row
+
+    def _error(self, failure: Failure) -> ErrorBody:
+        known = {error.code: error for error in catalog()}.get(failure.code, Internal)
+        return ErrorBody(
+            type=known.type,
+            message=_message(known, failure),
+            code=failure.code,
+            doc_url=doc_url(known, self._docs_url),
+        )
+
+
+def _message(known: type[ApiError], failure: Failure) -> str:
+    if known is JobTimeout:
+        return str(JobTimeout(limit=failure.reason))
+    return failure.reason or known.message
+
+
+async def _beat() -> None:
+    while True:
+        activity.heartbeat()
+        await asyncio.sleep(BEAT_SECONDS)
+
+
+async def fail_lost(tx: Tx, job: str, error: ErrorBody) -> bool:
+    """End a job whose workflow is gone."""
+    row = await queue.get(tx, job)
+    if row is None or not await queue.finish(tx, row, msgspec.to_builtins(error)):
+        return False
+    await row.kind.failed(tx, row.kind.read(row), error.message)
+    return True

@@ -1,0 +1,20 @@
+"""What a node is to the control plane. No I/O."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+LOST_AFTER = timedelta(seconds=30)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStatus:
+    id: str
+    region: str
+    capacity: int
+    carrying: int
+    version: str
+    draining: bool
+    last_seen_at: datetime
+
+    def is_lost(self, now: datetime) -> bool:
+        return now - self.last_seen_at > LOST_AFTER

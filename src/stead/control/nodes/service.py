@@ -1,0 +1,37 @@
+"""Placement, and what is known of the nodes."""
+
+from stead.control.nodes import store
+from stead.control.nodes.rules import NodeStatus
+from stead.control.platform.database import Tx
+from stead.control.platform.jobs import NoNode, Refused
+from stead.protocol.commands import Heartbeat
+
+
+async def place(tx: Tx, region: str) -> str:
+    """A live node of the region with room, the emptiest first."""
+    node = await store.emptiest(tx, region)
+    if node is None:
+        raise Refused(NoNode.code, str(NoNode(region=region)))
+    return node
+
+
+async def seen(tx: Tx, beat: Heartbeat) -> None:
+    await store.seen(tx, beat)
+
+
+async def report(tx: Tx) -> tuple[list[str], list[str]]:
+    """Sites that have just lost their node, and sites whose node is back."""
+    return await store.report_lost(tx), await store.report_back(tx)
+
+
+async def browse(tx: Tx) -> list[NodeStatus]:
+    return await store.all_nodes(tx)
+
+
+async def find(tx: Tx, node: str) -> NodeStatus | None:
+    return await store.find(tx, node)
+
+
+async def drain(tx: Tx, node: str, *, draining: bool) -> None:
+    """A draining node keeps what it carries and gets nothing new."""
+    await store.set_draining(tx, node, draining=draining)

@@ -1,0 +1,74 @@
+"""Rows of nodes."""
+
+from stead.control.nodes.rules import LOST_AFTER, NodeStatus
+from stead.control.platform.database import Tx
+from stead.protocol.commands import Heartbeat
+
+_STATUS = """
+  select n.id, n.region, n.capacity, (select count(*) from environments e where e.node_id = n.id),
+    n.version, n.draining, n.last_seen_at from nodes n
+"""
+
+
+async def seen(tx: Tx, beat: Heartbeat) -> None:
+    await tx.run(
+        "insert into nodes (id, region, capacity, version, last_seen_at, created_at)"
+        " values ($1, $2, $3, $4, $5, $5) on conflict (id)"
+        " do update set region = $2, capacity = $3, version = $4, last_seen_at = $5",
+        beat.node,
+        beat.region,
+        beat.capacity,
+        beat.version,
+        tx.now,
+    )
+
+
+async def all_nodes(tx: Tx) -> list[NodeStatus]:
+    return await tx.all(NodeStatus, f"{_STATUS} order by n.id")
+
+
+async def find(tx: Tx, node: str) -> NodeStatus | None:
+    return await tx.one(NodeStatus, f"{_STATUS} where n.id = $1", node)
+
+
+async def set_draining(tx: Tx, node: str, *, draining: bool) -> None:
+    await tx.run("update nodes set draining = $2 where id = $1", node, draining)
+
+
+async def emptiest(tx: Tx, region: str) -> str | None:
+    """The live node of the region with the most room. Two who place at once take turns, so none is overfull."""
+    await tx.value("select pg_advisory_xact_lock(hashtext('placement'), hashtext($1))", region)
+    node: str | None = await tx.value(
+        "select n.id from nodes n where n.region = $1 and not n.draining and n.last_seen_at > $2"
+        " and n.capacity > (select count(*) from environments e where e.node_id = n.id)"
+        " order by (select count(*) from environments e where e.node_id = n.id)::float / n.capacity, n.id"
+        " limit 1",
+        region,
+        tx.now - LOST_AFTER,
+    )
+    return node
+
+
+async def report_lost(tx: Tx) -> list[str]:
+    """Sites whose node is gone say so; say which they were."""
+    return await tx.all(
+        str,
+        "update sites s set status = 'failed', status_reason = 'The node ' || n.id || ' is unreachable.'"
+        " from environments e join nodes n on n.id = e.node_id"
+        " where e.site_id = s.id and e.type = 'production' and s.status = 'running'"
+        " and n.last_seen_at <= $1 returning s.id",
+        tx.now - LOST_AFTER,
+    )
+
+
+async def report_back(tx: Tx) -> list[str]:
+    """And are running again once it is back."""
+    return await tx.all(
+        str,
+        "update sites s set status = 'running', status_reason = null"
+        " from environments e join nodes n on n.id = e.node_id"
+        " where e.site_id = s.id and e.type = 'production' and s.status = 'failed'"
+        " and s.status_reason = 'The node ' || n.id || ' is unreachable.'"
+        " and n.last_seen_at > $1 returning s.id",
+        tx.now - LOST_AFTER,
+    )

@@ -1,0 +1,16 @@
+"""What a handler can reach besides its transaction: what changes while somebody watches, and who we are."""
+
+from dataclasses import dataclass
+
+from stead.control.platform.database import Database
+from stead.control.platform.job_output import JobOutput
+from stead.control.platform.notices import Notices
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    database: Database
+    notices: Notices
+    output: JobOutput
+    docs_url: str
+    preview_domain: str

@@ -1,0 +1,76 @@
+"""The connection to NATS: found again whenever it is lost, never in the way of a start."""
+
+import asyncio
+import contextlib
+
+import nats
+import structlog
+from nats.aio.client import Client
+from nats.js import JetStreamContext
+
+from stead.protocol.subjects import Program, inbox_prefix
+
+log = structlog.get_logger()
+
+
+class NatsDown(Exception):
+    """There is no usable connection right now."""
+
+
+class Nats:
+    def __init__(self, url: str, *, user: str, password: str, program: Program) -> None:
+        self._url, self._user, self._password, self._program = url, user, password, program
+        self._client: Client | None = None
+        self._connecting: asyncio.Task[None] | None = None
+
+    @property
+    def client(self) -> Client:
+        if self._client is None or not self._client.is_connected:
+            raise NatsDown
+        return self._client
+
+    @property
+    def js(self) -> JetStreamContext:
+        return self.client.jetstream(timeout=5)
+
+    @property
+    def connected(self) -> bool:
+        return self._client is not None and self._client.is_connected
+
+    def start(self) -> None:
+        self._connecting = asyncio.create_task(self._connect())
+
+    async def ready(self) -> None:
+        if self._connecting is not None:
+            await asyncio.shield(self._connecting)
+
+    async def stop(self) -> None:
+        if self._connecting is not None:
+            self._connecting.cancel()
+            await asyncio.gather(self._connecting, return_exceptions=True)
+        if self._client is not None:
+            with contextlib.suppress(Exception):
+                await self._client.close()
+
+    async def _connect(self) -> None:
+        """The library reconnects for ever once it has been connected; until then we try."""
+        while self._client is None:
+            try:
+                self._client = await nats.connect(
+                    self._url,
+                    user=self._user,
+                    password=self._password,
+                    name=self._program.value,
+                    inbox_prefix=inbox_prefix(self._program).encode(),
+                    max_reconnect_attempts=-1,
+                    reconnect_time_wait=0.25,
+                    connect_timeout=2,
+                    error_cb=_log_error,
+                )
+            except (OSError, TimeoutError, nats.errors.Error) as error:
+                log.warning("nats.unreachable", reason=type(error).__name__)
+                await asyncio.sleep(0.5)
+
+
+async def _log_error(error: Exception) -> None:
+    log.warning("nats.error", reason=type(error).__name__)

@@ -1,0 +1,119 @@
+"""The worker process: runs jobs, hears the nodes, sends mail, keeps house. Any number may run."""
+
+import asyncio
+import contextlib
+import signal
+
+import structlog
+
+from stead.control.accounts import service as accounts
+from stead.control.jobs.dispatcher import Dispatcher
+from stead.control.jobs.steps import Steps
+from stead.control.nodes import service as nodes
+from stead.control.platform import audit, idempotency
+from stead.control.platform.database import UNREACHABLE, Database
+from stead.control.platform.gateway import Gateway
+from stead.control.platform.housekeeping import Chore, Housekeeping
+from stead.control.platform.mail import Postman
+from stead.control.platform.nats import Nats
+from stead.control.platform.notices import Notices
+from stead.control.platform.sealing import Sealer
+from stead.control.platform.streams import ensure_consumer, ensure_streams
+from stead.control.platform.temporal import Orchestrator, run_until
+from stead.control.settings import Settings
+from stead.control.sites import workflows as _site_jobs  # noqa: F401 - declares what sites' jobs do
+from stead.protocol.commands import Heartbeat
+from stead.protocol.subjects import Program
+from stead.shared.clock import wall_clock
+
+log = structlog.get_logger()
+
+
+class WorkerProgram:
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.database = Database(settings.database_url, clock=wall_clock, size=settings.database_connections)
+        self.notices = Notices(settings.database_url)
+        self.nats = Nats(
+            settings.nats_url,
+            user=settings.nats_user,
+            password=settings.nats_password,
+            program=Program.WORKER,
+        )
+        self.gateway = Gateway(self.nats, self._heard)
+        sealer = Sealer.from_text(settings.sealing_key)
+        self.postman = Postman(self.database, sealer, smtp_url=settings.smtp_url, sender=settings.mail_from)
+        self._introduced: set[str] = set()
+        self._housekeeping = Housekeeping(
+            [
+                Chore("nodes.report", 5, self._report_nodes),
+                Chore("mail.deliver", 1, self.postman.deliver),
+                Chore("audit.partitions", 3600, self._keep_audit_partitions),
+                Chore("idempotency.forget", 60, self._forget_old_answers),
+                Chore("sessions.forget", 3600, self._forget_old_sessions),
+            ]
+        )
+
+    async def run(self, end: asyncio.Event) -> None:
+        self.nats.start()
+        self.notices.start()
+        orchestrator = await Orchestrator.connect(self.settings.temporal_address)
+        steps = Steps(self.database, self.gateway, self.settings.docs)
+        dispatcher = Dispatcher(self.database, orchestrator, self.notices, self.settings.docs)
+        with contextlib.suppress(*UNREACHABLE):
+            await self._keep_audit_partitions()
+        self._housekeeping.start()
+        introduction = asyncio.create_task(self._introduce())
+        dispatching = asyncio.create_task(dispatcher.run())
+        try:
+            await run_until(orchestrator.worker(steps.activities), end)
+        finally:
+            for task in (introduction, dispatching):
+                task.cancel()
+            await asyncio.gather(introduction, dispatching, return_exceptions=True)
+            await self._housekeeping.stop()
+            await self.notices.stop()
+            await self.nats.stop()
+            await self.database.close()
+
+    async def _introduce(self) -> None:
+        """Nodes can be heard and asked once NATS is there and has its streams."""
+        await self.nats.ready()
+        await ensure_streams(self.nats)
+        await self.gateway.start()
+        log.info("worker.ready")
+
+    async def _heard(self, beat: Heartbeat) -> None:
+        try:
+            if beat.node not in self._introduced:
+                await ensure_consumer(self.nats, beat.node)
+                self._introduced.add(beat.node)
+            async with self.database.transaction() as tx:
+                await nodes.seen(tx, beat)
+        except UNREACHABLE as error:
+            log.warning("node.unheard", node=beat.node, reason=type(error).__name__)
+
+    async def _report_nodes(self) -> None:
+        async with self.database.transaction() as tx:
+            lost, back = await nodes.report(tx)
+        if lost or back:
+            log.warning("nodes.changed", sites_lost=len(lost), sites_back=len(back))
+
+    async def _keep_audit_partitions(self) -> None:
+        async with self.database.transaction() as tx:
+            await audit.keep_partitions(tx)
+
+    async def _forget_old_answers(self) -> None:
+        async with self.database.transaction() as tx:
+            await idempotency.forget_old(tx)
+
+    async def _forget_old_sessions(self) -> None:
+        async with self.database.transaction() as tx:
+            await accounts.forget_old_sessions(tx)
+
+
+async def run(settings: Settings) -> None:
+    end = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, end.set)
+    await WorkerProgram(settings).run(end)

@@ -1,0 +1,1 @@
+"""The agent on every host that carries sites, and the drivers it works with."""

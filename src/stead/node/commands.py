@@ -1,0 +1,38 @@
+"""From a piece of work to the driver call that does it."""
+
+from collections.abc import Mapping
+from typing import assert_never
+
+from stead.node.drivers.ports import Assignment, Drivers
+from stead.protocol.commands import (
+    Driver,
+    EnsureEnvironment,
+    EnsureRoute,
+    Probe,
+    RemoveEnvironment,
+    RemoveRoute,
+    RestartEnvironment,
+    Work,
+)
+
+DriversOf = Mapping[Driver, Drivers]
+
+
+async def carry_out(drivers: Drivers, work: Work, task: Assignment) -> None:
+    match work:
+        case EnsureEnvironment(runtime):
+            await drivers.runtime(runtime).ensure_environment(task)
+        case RemoveEnvironment():
+            # It does not say of which kind it was; removing what is not there is fine.
+            for each in drivers.all_runtimes():
+                await each.remove_environment(task)
+        case RestartEnvironment(runtime):
+            await drivers.runtime(runtime).restart_environment(task)
+        case EnsureRoute(hosts):
+            await drivers.edge.ensure_route(task, hosts)
+        case RemoveRoute():
+            await drivers.edge.remove_route(task)
+        case Probe(host, path):
+            await drivers.edge.probe(task, host, path)
+        case _ as never:
+            assert_never(never)

@@ -1,0 +1,1 @@
+"""One file per engine behind the Protocols of `ports`; the sandbox, which simulates, is one of them."""

@@ -1,0 +1,68 @@
+"""Where things lie in a node's data directory, which names may become paths, and files that are never seen
+half written."""
+
+import os
+import re
+from pathlib import Path
+from secrets import token_hex
+
+from stead.node.drivers.ports import Refusal
+
+_IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+_HOST = re.compile(rf"{_LABEL}(\.{_LABEL})*")
+_LONGEST_HOST = 253
+
+
+def environments(data: Path) -> Path:
+    return data / "environments"
+
+
+def hosts(data: Path) -> Path:
+    return data / "hosts"
+
+
+def identifier(text: str) -> str:
+    """Fit to be the name of a file; anything with a dot or a slash is not."""
+    if _IDENTIFIER.fullmatch(text) is None:
+        raise Refusal("environment.malformed", "the environment's identifier cannot name a directory")
+    return text
+
+
+def host(text: str) -> str:
+    if len(text) > _LONGEST_HOST or _HOST.fullmatch(text) is None:
+        raise Refusal("route.malformed", "a host is made of lower case letters, digits, hyphens and dots")
+    return text
+
+
+def write(path: Path, content: bytes, *, mode: int = 0o644) -> None:
+    """There as a whole, and still there after a power cut, when this returns."""
+    fresh = fresh_name(path)
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(descriptor)
+    fresh.replace(path)
+    sync(path.parent)
+
+
+def fresh_name(path: Path) -> Path:
+    """Beside the path and nobody else's. The dot keeps it out of every listing and of the edge's sight."""
+    return path.with_name(f".{path.name}.{token_hex(8)}")
+
+
+def sync(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def listed(directory: Path) -> list[str]:
+    """The names in it; none when it is not there."""
+    try:
+        return sorted(path.name for path in directory.iterdir() if not path.name.startswith("."))
+    except FileNotFoundError:
+        return []

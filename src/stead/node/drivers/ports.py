@@ -1,0 +1,68 @@
+"""What a node asks of its engines. `ensure_…` names an end state: repeating it changes nothing."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from stead.node.output import Output
+from stead.protocol import commands
+
+
+class Refusal(Exception):
+    """The node will not do this however often it is asked. Anything else that is raised is tried again."""
+
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__(code, reason)
+        self.code, self.reason = code, reason
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """On whose behalf a driver works, and where it may say what it does."""
+
+    job: str
+    site: str
+    environment: str
+    output: Output
+
+
+class Runtime(Protocol):
+    async def ensure_environment(self, task: Assignment) -> None:
+        """Whatever the environment needs to run is here, with something to show; what it shows stays."""
+
+    async def remove_environment(self, task: Assignment) -> None:
+        """Nothing of the environment is here; fine when nothing was."""
+
+    async def restart_environment(self, task: Assignment) -> None:
+        """The environment's processes are new ones and its content is what it was; refused when not here."""
+
+    async def inventory(self) -> Collection[str]:
+        """The environments that are here."""
+
+
+class Edge(Protocol):
+    async def ensure_route(self, task: Assignment, hosts: Sequence[str]) -> None:
+        """These hosts, and no others, are answered by the environment; one that is another's is refused, and
+        then nothing has changed."""
+
+    async def remove_route(self, task: Assignment) -> None:
+        """No host is answered by the environment; fine when none was."""
+
+    async def probe(self, task: Assignment, host: str, path: str) -> None:
+        """The host answers as a visitor would see it; else refused with what was seen."""
+
+
+@dataclass(frozen=True)
+class Drivers:
+    """One Runtime may serve several kinds; a kind that is missing is one this node cannot carry."""
+
+    runtimes: Mapping[commands.Runtime, Runtime]
+    edge: Edge
+
+    def runtime(self, kind: commands.Runtime) -> Runtime:
+        if kind not in self.runtimes:
+            raise Refusal("runtime.unsupported", f"this node carries no {kind} environments")
+        return self.runtimes[kind]
+
+    def all_runtimes(self) -> list[Runtime]:
+        return list({id(runtime): runtime for runtime in self.runtimes.values()}.values())

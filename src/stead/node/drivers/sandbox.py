@@ -1,0 +1,159 @@
+"""The sandbox: a SIMULATION, the only one in Stead. It serves test keys: nothing runs and no visitor is ever
+answered. It keeps what it was asked for as small JSON files, says so in the job's output, takes as long as it
+is told and fails where it is told to, and otherwise passes the same contract as the drivers that do the work.
+"""
+
+import asyncio
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from stead.node.drivers import layout
+from stead.node.drivers.ports import Assignment, Drivers, Refusal
+from stead.node.processes import Run
+from stead.protocol.commands import (
+    EnsureEnvironment,
+    EnsureRoute,
+    Probe,
+    RemoveEnvironment,
+    RemoveRoute,
+    RestartEnvironment,
+    Work,
+)
+
+
+class Environment(msgspec.Struct, frozen=True):
+    site: str
+
+
+class Host(msgspec.Struct, frozen=True):
+    environment: str
+
+
+@dataclass(frozen=True)
+class Pace:
+    seconds: float = 0.0
+    fail_at: frozenset[str] = frozenset()
+
+
+def wait_argv(seconds: float) -> list[str]:
+    return ["/bin/sleep", f"{seconds:g}"]
+
+
+class Sandbox:
+    """State and temper, shared by the runtime and the edge: `environments/<id>` and `hosts/<host>`."""
+
+    def __init__(self, data: Path, run: Run, pace: Pace) -> None:
+        self._home, self._run, self._pace = data / "sandbox", run, pace
+        self.environments, self.hosts = self._home / "environments", self._home / "hosts"
+        for directory in (self.environments, self.hosts):
+            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    async def pretend(self, kind: type[Work], task: Assignment, hosts: Sequence[str] = ()) -> None:
+        """What every piece of work goes through before its effect is noted."""
+        tag = str(kind.__struct_config__.tag)
+        await task.output.say(f"sandbox: simulated {tag} of {task.environment}")
+        if self._told_to_fail(tag, task, hosts):
+            raise Refusal("sandbox.told_to_fail", f"the sandbox was told to fail at {tag}")
+        if self._pace.seconds > 0:
+            await self._run(wait_argv(self._pace.seconds), task.output.chunk)
+
+    def _told_to_fail(self, tag: str, task: Assignment, hosts: Sequence[str]) -> bool:
+        label = f"fail-at-{tag.replace('_', '-')}"
+        known = {*hosts, *self.hosts_of(task.environment)}
+        return (
+            tag in self._pace.fail_at
+            or any(label in host.split(".") for host in known)
+            or not {tag, f"{tag} {task.job}"}.isdisjoint(self._orders_to_fail())
+        )
+
+    def _orders_to_fail(self) -> set[str]:
+        """Lines of the file `fail-at`: a kind of work, or one and the job it must fail for."""
+        try:
+            return {" ".join(line.split()) for line in (self._home / "fail-at").read_text().splitlines()}
+        except FileNotFoundError:
+            return set()
+
+    def hosts_of(self, environment: str) -> set[str]:
+        return {host for host in layout.listed(self.hosts) if self.owner(host) == environment}
+
+    def owner(self, host: str) -> str | None:
+        path = self.hosts / host
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=Host).environment
+        except FileNotFoundError:
+            return None
+
+    def has(self, environment: str) -> bool:
+        return (self.environments / environment).exists()
+
+
+class SandboxRuntime:
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+
+    async def ensure_environment(self, task: Assignment) -> None:
+        path = self._path(task)
+        await self._sandbox.pretend(EnsureEnvironment, task)
+        if not path.exists():
+            layout.write(path, msgspec.json.encode(Environment(task.site)), mode=0o600)
+
+    async def remove_environment(self, task: Assignment) -> None:
+        path = self._path(task)
+        await self._sandbox.pretend(RemoveEnvironment, task)
+        path.unlink(missing_ok=True)
+
+    async def restart_environment(self, task: Assignment) -> None:
+        path = self._path(task)
+        await self._sandbox.pretend(RestartEnvironment, task)
+        if not path.exists():
+            raise Refusal("environment.not_found", "the environment is not on this node")
+
+    async def inventory(self) -> Collection[str]:
+        return layout.listed(self._sandbox.environments)
+
+    def _path(self, task: Assignment) -> Path:
+        return self._sandbox.environments / layout.identifier(task.environment)
+
+
+class SandboxEdge:
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+        self._changing = asyncio.Lock()
+
+    async def ensure_route(self, task: Assignment, hosts: Sequence[str]) -> None:
+        wanted = {layout.host(host) for host in hosts}
+        environment = layout.identifier(task.environment)
+        await self._sandbox.pretend(EnsureRoute, task, hosts)
+        async with self._changing:
+            for host in sorted(wanted):
+                if self._sandbox.owner(host) not in {None, environment}:
+                    raise Refusal("route.taken", f"{host} is answered by another environment")
+            for host in wanted:
+                layout.write(self._sandbox.hosts / host, msgspec.json.encode(Host(environment)), mode=0o600)
+            self._drop(self._sandbox.hosts_of(environment) - wanted)
+
+    async def remove_route(self, task: Assignment) -> None:
+        environment = layout.identifier(task.environment)
+        await self._sandbox.pretend(RemoveRoute, task)
+        async with self._changing:
+            self._drop(self._sandbox.hosts_of(environment))
+
+    async def probe(self, task: Assignment, host: str, path: str) -> None:
+        layout.host(host)
+        await self._sandbox.pretend(Probe, task, [host])
+        owner = self._sandbox.owner(host)
+        if owner is None or not self._sandbox.has(owner):
+            raise Refusal("deploy.unhealthy", f"GET {path} of {host} was answered 404 (simulated)")
+
+    def _drop(self, hosts: Collection[str]) -> None:
+        for host in hosts:
+            (self._sandbox.hosts / host).unlink(missing_ok=True)
+
+
+def sandbox_drivers(data: Path, run: Run, pace: Pace) -> Drivers:
+    sandbox = Sandbox(data, run, pace)
+    runtime = SandboxRuntime(sandbox)
+    return Drivers({"cms": runtime, "static": runtime, "wasm": runtime}, SandboxEdge(sandbox))

@@ -1,0 +1,101 @@
+"""Static sites: an environment is a directory of releases and a link to the current one.
+
+`environments/<id>/releases/<name>` holds a release, whole or not there; `environments/<id>/current` is what
+the edge serves. There are no processes.
+"""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Collection
+from pathlib import Path
+
+from stead.node.drivers import layout
+from stead.node.drivers.placeholder import PAGE
+from stead.node.drivers.ports import Assignment, Refusal
+from stead.node.uninterrupted import in_thread
+
+PLACEHOLDER = "placeholder"
+
+
+class StaticRuntime:
+    def __init__(self, data: Path) -> None:
+        self._home = layout.environments(data)
+        self._home.mkdir(parents=True, exist_ok=True)
+        # Whatever the umask: the edge's workers are another user.
+        self._home.chmod(0o755)
+
+    async def ensure_environment(self, task: Assignment) -> None:
+        if await in_thread(_ensure, self._directory(task)):
+            await task.output.say("static: a placeholder is in place until the first deployment")
+
+    async def remove_environment(self, task: Assignment) -> None:
+        await in_thread(_remove, self._directory(task))
+
+    async def restart_environment(self, task: Assignment) -> None:
+        if not (self._directory(task) / "current").exists():
+            raise Refusal("environment.not_found", "the environment is not on this node")
+        await task.output.say(
+            "static: a static environment has no processes, so there was nothing to restart"
+        )
+
+    async def inventory(self) -> Collection[str]:
+        return await in_thread(layout.listed, self._home)
+
+    def _directory(self, task: Assignment) -> Path:
+        return self._home / layout.identifier(task.environment)
+
+
+def _ensure(directory: Path) -> bool:
+    """Whether there was nothing to show before."""
+    if (directory / "current").exists():
+        return False
+    releases = directory / "releases"
+    releases.mkdir(parents=True, exist_ok=True)
+    for shared in (directory, releases):
+        shared.chmod(0o755)
+    _write_release(releases / PLACEHOLDER, {"index.html": PAGE.encode()})
+    _point(directory / "current", Path("releases") / PLACEHOLDER)
+    layout.sync(directory.parent)
+    return True
+
+
+def _write_release(path: Path, files: dict[str, bytes]) -> None:
+    if path.exists():
+        return
+    fresh = layout.fresh_name(path)
+    fresh.mkdir()
+    fresh.chmod(0o755)
+    for name, content in files.items():
+        layout.write(fresh / name, content)
+        (fresh / name).chmod(0o444)
+    try:
+        fresh.rename(path)
+    except OSError:
+        # Another one was faster; a release of this name has this content.
+        shutil.rmtree(fresh)
+        if not path.exists():
+            raise
+    layout.sync(path.parent)
+
+
+def _point(link: Path, target: Path) -> None:
+    fresh = layout.fresh_name(link)
+    fresh.symlink_to(target)
+    fresh.replace(link)
+    layout.sync(link.parent)
+
+
+def _remove(directory: Path) -> None:
+    # Out of sight in one step: half a release is never served, and a second remove finds nothing.
+    doomed = layout.fresh_name(directory)
+    with contextlib.suppress(FileNotFoundError):
+        directory.rename(doomed)
+    for left in directory.parent.glob(f".{directory.name}.*"):
+        shutil.rmtree(left, onerror=_gone_is_fine)
+    layout.sync(directory.parent)
+
+
+def _gone_is_fine(_: object, path: str, __: object) -> None:
+    if os.path.lexists(path):
+        raise OSError(f"{Path(path).name} cannot be removed")

@@ -1,0 +1,112 @@
+"""The one NATS connection of a node, made again for ever: also after the server has turned it away."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import nats
+import nats.errors
+import structlog
+from nats.aio.client import Client
+from nats.js import JetStreamContext
+
+from stead.node.settings import Settings
+from stead.protocol.subjects import Node, inbox_prefix
+
+RETRY = 0.5
+LONGEST_RETRY = 5.0
+
+log = structlog.get_logger()
+
+
+class Link:
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._client: Client | None = None
+        self._context: JetStreamContext | None = None
+        self._up, self._closed = asyncio.Event(), asyncio.Event()
+        self._told: type[Exception] | None = None
+
+    async def client(self) -> Client:
+        """Connected at this moment; who asks while there is no connection waits."""
+        while self._client is None or not self._client.is_connected:
+            self._up.clear()
+            await self._up.wait()
+        return self._client
+
+    async def jetstream(self) -> JetStreamContext:
+        """The same one as long as the connection is: each listens to acknowledgements for itself."""
+        client = await self.client()
+        if self._context is None:
+            self._context = client.jetstream()
+        return self._context
+
+    @property
+    def connected(self) -> bool:
+        return self._client is not None and bool(self._client.is_connected)
+
+    @asynccontextmanager
+    async def maintained(self) -> AsyncIterator[None]:
+        keeper = asyncio.create_task(self._maintain())
+        try:
+            yield
+        finally:
+            keeper.cancel()
+            await asyncio.wait({keeper})
+            if self._client is not None:
+                await self._client.close()
+
+    async def _maintain(self) -> None:
+        while True:
+            client = await self._connect()
+            # Attempts that failed have closed themselves too.
+            self._closed.clear()
+            self._client, self._context = client, None
+            self._on_up("nats.connected")
+            if not client.is_closed:
+                await self._closed.wait()
+            log.warning("nats.closed")
+
+    async def _connect(self) -> Client:
+        settings, pause = self._settings, RETRY
+        while True:
+            try:
+                return await nats.connect(
+                    settings.nats_url,
+                    user=settings.nats_user,
+                    password=settings.nats_password,
+                    inbox_prefix=inbox_prefix(Node(settings.node_id)).encode(),
+                    name=f"stead-node {settings.node_id}",
+                    max_reconnect_attempts=-1,
+                    reconnect_time_wait=RETRY,
+                    ping_interval=10,
+                    max_outstanding_pings=2,
+                    error_cb=self._on_error,
+                    disconnected_cb=self._on_disconnected,
+                    reconnected_cb=self._on_reconnected,
+                    closed_cb=self._on_closed,
+                )
+            except (nats.errors.Error, OSError, TimeoutError) as error:
+                await self._on_error(error)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_RETRY)
+
+    async def _on_error(self, error: Exception) -> None:
+        # The same one comes with every attempt.
+        if type(error) is not self._told:
+            self._told = type(error)
+            log.warning("nats.error", error=type(error).__name__)
+
+    async def _on_disconnected(self) -> None:
+        log.warning("nats.disconnected")
+
+    async def _on_reconnected(self) -> None:
+        self._on_up("nats.reconnected")
+
+    async def _on_closed(self) -> None:
+        self._closed.set()
+
+    def _on_up(self, event: str) -> None:
+        self._told = None
+        self._up.set()
+        log.info(event)

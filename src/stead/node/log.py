@@ -1,0 +1,24 @@
+"""Structured logs: one JSON object a line, an event name and fields, never a sentence, never a secret."""
+
+import logging
+import sys
+
+import msgspec
+import structlog
+
+
+def configure() -> None:
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True, key="ts"),
+            structlog.processors.JSONRenderer(serializer=_serialize),
+        ],
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        cache_logger_on_first_use=True,
+    )
+
+
+def _serialize(event: object, **_: object) -> str:
+    return msgspec.json.encode(event, enc_hook=str).decode()

@@ -1,0 +1,99 @@
+"""`steadctl node`: puts the agent together and runs it until it is told to stop."""
+
+import asyncio
+import fcntl
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import structlog
+
+from stead.node import log as logging
+from stead.node.agent import Agent
+from stead.node.commands import DriversOf
+from stead.node.drivers.nginx import NginxEdge
+from stead.node.drivers.ports import Drivers
+from stead.node.drivers.sandbox import Pace, sandbox_drivers
+from stead.node.drivers.static import StaticRuntime
+from stead.node.execution import Execution
+from stead.node.journal import Journal
+from stead.node.leftovers import end_leftovers
+from stead.node.link import Link
+from stead.node.output import JobOutput
+from stead.node.processes import Processes, Run
+from stead.node.settings import Settings, SettingsInvalid, from_environment
+from stead.protocol.subjects import Node
+
+log = structlog.get_logger()
+
+
+def run() -> None:
+    logging.configure()
+    try:
+        settings = from_environment()
+    except SettingsInvalid as error:
+        sys.exit(str(error))
+    # The edge's workers pass through to the hosts and environments; the journal's own mode keeps it private.
+    settings.data.mkdir(parents=True, exist_ok=True)
+    settings.data.chmod(0o711)
+    with _alone(settings.data):
+        asyncio.run(serve(settings))
+
+
+async def serve(settings: Settings) -> None:
+    """Returns when asked to stop. Commands under way stay in the journal and go on at the next start."""
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    journal = Journal(settings.data / "journal.sqlite", settings.node_id)
+    try:
+        if ended := end_leftovers(journal.token):
+            log.warning("leftovers.ended", processes=ended)
+        await _serve(settings, journal, stop)
+    finally:
+        journal.close()
+
+
+async def _serve(settings: Settings, journal: Journal, stop: asyncio.Event) -> None:
+    link, node = Link(settings), Node(settings.node_id)
+    drivers = drivers_of(settings, Processes(journal.token).run)
+    execution = Execution(journal, drivers, lambda command: JobOutput(link, node, command.job))
+    async with link.maintained():
+        agent = asyncio.create_task(Agent(settings, journal, link, execution, drivers).run())
+        stopping = asyncio.create_task(stop.wait())
+        log.info("node.started", node=settings.node_id, region=settings.node_region)
+        try:
+            await asyncio.wait({agent, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if agent.done():
+                agent.result()
+        finally:
+            for task in (agent, stopping):
+                task.cancel()
+            await asyncio.wait({agent, stopping})
+            await execution.stop()
+    log.info("node.stopped", node=settings.node_id)
+
+
+def drivers_of(settings: Settings, run: Run) -> DriversOf:
+    pace = Pace(settings.sandbox_seconds, settings.told_to_fail_at)
+    return {
+        "live": Drivers({"static": StaticRuntime(settings.data)}, NginxEdge(settings.data, settings.edge)),
+        "sandbox": sandbox_drivers(settings.data, run, pace),
+    }
+
+
+@contextmanager
+def _alone(data: Path) -> Iterator[None]:
+    """Two agents with one journal would both carry everything out. The kernel lets go when we end."""
+    descriptor = os.open(data / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        sys.exit(f"another agent runs from {data}")
+    try:
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,57 @@
+"""Everything the operator of a node can set, read once from the environment (`STEAD_…`)."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+Address = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9.-]+:[0-9]{1,5}$")]
+
+
+class SettingsInvalid(Exception):
+    """The environment does not describe a usable node; the message says which variable."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    node_id: Annotated[str, msgspec.Meta(pattern="^[a-z0-9-]{1,63}$")]
+    node_data: str
+    """Directory of the node: journal, environments, hosts. The edge must be able to read the last two."""
+    nats_url: str
+    nats_user: str
+    nats_password: str
+    edge_address: Address
+    """`host:port` of this node's nginx, asked by probes."""
+    node_region: str = "us-east"
+    node_capacity: Annotated[int, msgspec.Meta(ge=0)] = 100
+    """How many environments it is willing to carry; 0 drains it."""
+    sandbox_seconds: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    """How slow each step of the sandbox is."""
+    sandbox_fail_at: str = ""
+    """Comma-separated kinds of work that the sandbox refuses."""
+
+    @property
+    def data(self) -> Path:
+        return Path(self.node_data)
+
+    @property
+    def edge(self) -> tuple[str, int]:
+        host, _, port = self.edge_address.rpartition(":")
+        return host, int(port)
+
+    @property
+    def told_to_fail_at(self) -> frozenset[str]:
+        return frozenset(each.strip() for each in self.sandbox_fail_at.split(",") if each.strip())
+
+
+def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
+    given = {
+        field: environment[variable]
+        for field in Settings.__struct_fields__
+        if (variable := f"STEAD_{field.upper()}") in environment
+    }
+    try:
+        return msgspec.convert(given, Settings, strict=False)
+    except msgspec.ValidationError as error:
+        raise SettingsInvalid(f"STEAD_* settings: {error}") from None

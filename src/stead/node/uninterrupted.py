@@ -1,0 +1,26 @@
+"""Work that must not be left half done: whoever is cancelled meanwhile waits for its end first."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, ParamSpec, TypeVar
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+async def uninterrupted(work: Coroutine[Any, Any, T]) -> T:
+    task = asyncio.ensure_future(work)
+    cancelled = False
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            cancelled = True
+    if cancelled:
+        raise asyncio.CancelledError
+    return task.result()
+
+
+async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """A thread cannot be stopped; a caller that walked away would leave it writing."""
+    return await uninterrupted(asyncio.to_thread(work, *args, **kwargs))

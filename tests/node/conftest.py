@@ -1,0 +1,50 @@
+"""Scratch directories that the user `www-data` can enter, and nodes on a real NATS."""
+
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from stead.dev.nats import Nats
+from stead.dev.running import RunningStack, running
+from stead.protocol.subjects import Program
+from tests.node.stage import Stage, connected, make_streams, stage
+
+
+def _scratch() -> Iterator[Path]:
+    path = Path(tempfile.mkdtemp(prefix="stead-test-"))
+    path.chmod(0o711)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path)
+
+
+scratch = pytest.fixture(_scratch)
+shared_scratch = pytest.fixture(_scratch, scope="module")
+
+
+@pytest.fixture(scope="module")
+async def nats_stack(shared_scratch: Path) -> AsyncIterator[RunningStack]:
+    async with running(shared_scratch, [Nats]) as stack:
+        async with connected(stack, Program.OPERATOR) as operator:
+            await make_streams(operator)
+        yield stack
+
+
+@pytest.fixture
+async def here(nats_stack: RunningStack) -> AsyncIterator[Stage]:
+    """A node nobody else uses, on the NATS of the module."""
+    async with connected(nats_stack, Program.OPERATOR) as operator, stage(nats_stack, operator) as it:
+        yield it
+
+
+@pytest.fixture
+async def alone(scratch: Path) -> AsyncIterator[tuple[RunningStack, Stage]]:
+    """A node on a NATS of its own, which a test may stop."""
+    async with running(scratch, [Nats]) as stack, connected(stack, Program.OPERATOR) as operator:
+        await make_streams(operator)
+        async with stage(stack, operator) as it:
+            yield stack, it

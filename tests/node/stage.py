@@ -1,0 +1,221 @@
+"""A NATS with its streams, nodes that log in as themselves, and the agents that run as real processes."""
+
+import asyncio
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import nats
+import nats.js.errors
+import psutil
+from nats.aio.client import Client
+from nats.js.api import ConsumerConfig, StreamConfig
+
+from stead.dev.engine import surroundings
+from stead.dev.stack import Stack
+from stead.node.settings import Settings, from_environment
+from stead.protocol import subjects
+from stead.protocol.commands import Command, Order, Result, Work, encode, read_line, read_result, result_kind
+from stead.protocol.streams import commands_consumer, streams
+from stead.protocol.subjects import COMMANDS, REPORTS, Node
+from stead.shared.ids import new_id
+
+AGENT = [sys.executable, "-c", "from stead.node.main import run; run()"]
+BOUND = 20.0
+
+T = TypeVar("T")
+
+
+async def until(look: Callable[[], Awaitable[T | None]], bound: float = BOUND) -> T:
+    """What the look finds, as soon as it finds something."""
+    ends = time.monotonic() + bound
+    while (found := await look()) is None:
+        assert time.monotonic() < ends, "nothing was found in time"
+        await asyncio.sleep(0.05)
+    return found
+
+
+@asynccontextmanager
+async def connected(stack: Stack, role: subjects.Role) -> AsyncIterator[Client]:
+    login = stack.nats_login(role)
+    client = await nats.connect(
+        login.url,
+        user=login.user,
+        password=login.password,
+        inbox_prefix=login.inbox_prefix.encode(),
+        max_reconnect_attempts=-1,
+        reconnect_time_wait=0.1,
+    )
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+async def make_streams(client: Client) -> None:
+    for it in streams():
+        await client.jetstream().add_stream(
+            StreamConfig(
+                name=it.name,
+                subjects=[it.subject],
+                max_age=it.max_age.total_seconds(),
+                duplicate_window=it.duplicate_window.total_seconds(),
+                max_msgs_per_subject=it.max_per_subject or -1,
+            )
+        )
+
+
+async def make_consumer(client: Client, node: Node) -> None:
+    it = commands_consumer(node)
+    await client.jetstream().add_consumer(
+        it.stream,
+        ConsumerConfig(
+            durable_name=it.durable,
+            filter_subject=it.filter_subject,
+            ack_policy="explicit",
+            ack_wait=it.ack_wait.total_seconds(),
+            max_ack_pending=it.max_ack_pending,
+        ),
+    )
+
+
+@dataclass
+class Stage:
+    """One node on a stack whose streams are made."""
+
+    stack: Stack
+    operator: Client
+    node: Node
+    data: Path
+    settings: dict[str, str]
+    process: subprocess.Popen[bytes] | None = None
+    started: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def as_settings(self, **changed: str) -> Settings:
+        return from_environment(self.settings | changed)
+
+    def start(self, **changed: str) -> None:
+        self.data.mkdir(exist_ok=True)
+        with (self.data.parent / f"{self.node.id}.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                AGENT, env=surroundings(self.settings | changed), stdout=log, stderr=log
+            )
+        self.started.append(self.process)
+
+    @property
+    def log(self) -> str:
+        return (self.data.parent / f"{self.node.id}.log").read_text()
+
+    async def kill(self) -> None:
+        assert self.process is not None
+        self.process.kill()
+        await asyncio.to_thread(self.process.wait)
+
+    async def stop(self) -> int:
+        assert self.process is not None
+        self.process.terminate()
+        return await asyncio.to_thread(self.process.wait, BOUND)
+
+    def command(
+        self, work: Work, *, step: str = "work", job: str = "", epoch: int = 1, **more: str
+    ) -> Command:
+        given = {"site": "site_1", "environment": "env_1", "driver": "sandbox"} | more
+        return Command(self.node.id, job or new_id("job"), step, epoch, work=work, **given)
+
+    async def send(self, order: Order | bytes) -> None:
+        data = order if isinstance(order, bytes) else encode(order)
+        await self.operator.jetstream().publish(subjects.command(self.node.id, "test"), data)
+
+    async def result(self, order: Order, *, bound: float = BOUND) -> Result:
+        """The node's answer to this asking."""
+        return await until(lambda: self._last(order), bound)
+
+    async def _last(self, order: Order) -> Result | None:
+        subject = subjects.report(self.node.id, result_kind(order.job, order.step))
+        try:
+            message = await self.operator.jetstream().get_last_msg(REPORTS, subject)
+        except nats.js.errors.NotFoundError:
+            return None
+        result = read_result(message.data or b"")
+        return result if result.epoch == order.epoch else None
+
+    async def ask(self, order: Order) -> Result:
+        await self.send(order)
+        return await self.result(order)
+
+    async def results(self, order: Order) -> list[Result]:
+        """Everything the node ever reported about the step."""
+        subject = subjects.report(self.node.id, result_kind(order.job, order.step))
+        return [read_result(data) for data in await self.kept(subject)]
+
+    async def lines(self, job: str) -> list[str]:
+        return [read_line(data).text for data in await self.kept(subjects.output_of(job))]
+
+    async def kept(self, subject: str) -> list[bytes]:
+        reading = await self.operator.jetstream().subscribe(subject, ordered_consumer=True)
+        found: list[bytes] = []
+        waiting = (await reading.consumer_info()).num_pending
+        try:
+            while waiting is not None and len(found) < max(waiting, reading.delivered):
+                found.append((await reading.next_msg(timeout=10)).data)
+        finally:
+            await reading.unsubscribe()
+        return found
+
+    async def unacknowledged(self) -> int:
+        """Orders the node has not read, or read and not acknowledged."""
+        info = await self.operator.jetstream().consumer_info(COMMANDS, self.node.id)
+        return (info.num_pending or 0) + (info.num_ack_pending or 0)
+
+    async def under_way(self, argv0: str = "/bin/sleep") -> psutil.Process:
+        """The process of the agent's that runs this program, as soon as there is one."""
+
+        async def look() -> psutil.Process | None:
+            assert self.process is not None
+            children = psutil.Process(self.process.pid).children(recursive=True)
+            return next((child for child in children if child.cmdline()[:1] == [argv0]), None)
+
+        return await until(look)
+
+    def carried_out(self, order: Order) -> int:
+        with sqlite3.connect(self.data / "journal.sqlite") as journal:
+            row = journal.execute(
+                "select carried_out from steps where job = ? and step = ?", (order.job, order.step)
+            ).fetchone()
+        return int(row[0]) if row else 0
+
+    async def journaled(self, order: Order) -> None:
+        async def look() -> bool | None:
+            return (self.data / "journal.sqlite").exists() and self.carried_out(order) > 0 or None
+
+        await until(look)
+
+
+@asynccontextmanager
+async def stage(stack: Stack, operator: Client) -> AsyncIterator[Stage]:
+    """A new node with a consumer of its own; its agents are ended with the block."""
+    node = Node(new_id("n").replace("_", "-"))
+    login = await stack.add_node(node.id)
+    await make_consumer(operator, node)
+    data = stack.directory.path / node.id
+    settings = {
+        "STEAD_NODE_ID": node.id,
+        "STEAD_NODE_DATA": str(data),
+        "STEAD_NATS_URL": login.url,
+        "STEAD_NATS_USER": login.user,
+        "STEAD_NATS_PASSWORD": login.password,
+        "STEAD_EDGE_ADDRESS": stack.nginx.address,
+    }
+    it = Stage(stack, operator, node, data, settings)
+    try:
+        yield it
+    finally:
+        for process in it.started:
+            process.kill()
+            process.wait()

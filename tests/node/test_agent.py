@@ -1,0 +1,300 @@
+"""An agent process on a real NATS: one answer an asking, whatever is sent twice, late, old or wrong."""
+
+import asyncio
+import time
+
+import msgspec
+import psutil
+import pytest
+
+from stead.dev.running import RunningStack
+from stead.node.agent import HEARTBEAT
+from stead.protocol import subjects
+from stead.protocol.commands import (
+    Cancel,
+    EnsureEnvironment,
+    EnsureRoute,
+    Probe,
+    RemoveEnvironment,
+    RemoveRoute,
+    RestartEnvironment,
+    Result,
+    encode,
+    read_heartbeat,
+)
+from stead.protocol.subjects import COMMANDS, Node, Program
+from tests.node.stage import Stage, connected, until
+
+ENSURE = EnsureEnvironment("static")
+
+
+def newer(order, epoch: int):
+    return msgspec.structs.replace(order, epoch=epoch)
+
+
+def cancel(order, epoch: int | None = None) -> Cancel:
+    return Cancel(order.node, order.job, order.step, epoch or order.epoch)
+
+
+async def test_every_kind_of_work_is_done_and_reported_once(here: Stage) -> None:
+    here.start()
+    for work in (
+        ENSURE,
+        EnsureRoute(("shop.example.com",)),
+        Probe("shop.example.com"),
+        RestartEnvironment("static"),
+        RemoveRoute(),
+        RemoveEnvironment(),
+    ):
+        order = here.command(work)
+        assert await here.ask(order) == Result(here.node.id, order.job, order.step, 1, "done")
+        assert len(await here.results(order)) == 1
+        assert here.carried_out(order) == 1
+        assert (await here.lines(order.job))[0].startswith("sandbox: ")
+    assert await here.unacknowledged() == 0
+
+
+async def test_the_same_asking_again_is_answered_again_and_changes_nothing(here: Stage) -> None:
+    here.start()
+    order = here.command(ENSURE)
+    await here.ask(order)
+    for _ in range(3):
+        await here.send(order)
+    await until_read(here)
+    assert here.carried_out(order) == 1
+    assert len(await here.results(order)) == 1
+
+
+async def until_read(here: Stage) -> None:
+    async def look() -> bool | None:
+        return await here.unacknowledged() == 0 or None
+
+    await until(look)
+
+
+async def test_who_asks_again_hears_the_answer_again(here: Stage) -> None:
+    here.start()
+    order = here.command(ENSURE)
+    await here.ask(order)
+    heard = await here.operator.subscribe(subjects.reports_of(here.node.id))
+    await here.send(order)
+    assert (await heard.next_msg(timeout=5)).subject.endswith(f"{order.job}-{order.step}")
+
+
+async def test_a_newer_asker_gets_the_recorded_result_at_once(here: Stage) -> None:
+    here.start()
+    order = here.command(Probe("nobody.example.com"))
+    assert (await here.ask(order)).code == "deploy.unhealthy"
+    again = await here.ask(newer(order, 7))
+    assert (again.epoch, again.outcome, again.code) == (7, "refused", "deploy.unhealthy")
+    assert here.carried_out(order) == 1
+
+
+async def test_a_newer_asker_attaches_to_what_runs_and_an_older_one_is_stale(here: Stage) -> None:
+    here.start(STEAD_SANDBOX_SECONDS="2")
+    order = here.command(ENSURE, epoch=2)
+    await here.send(order)
+    running = await here.under_way()
+    await here.send(newer(order, 3))
+    await here.send(newer(order, 1))
+    assert (await here.result(newer(order, 1))).outcome == "stale"
+    assert running.is_running()
+    assert (await here.result(newer(order, 3))).outcome == "done"
+    assert [(it.epoch, it.outcome) for it in await here.results(order)] == [(1, "stale"), (3, "done")]
+    assert here.carried_out(order) == 1
+    assert (await here.ask(newer(order, 2))).outcome == "stale"
+
+
+async def test_commands_are_carried_out_side_by_side(here: Stage) -> None:
+    here.start(STEAD_SANDBOX_SECONDS="1")
+    orders = [here.command(ENSURE, environment=f"env_{number}") for number in range(8)]
+    began = time.monotonic()
+    for order in orders:
+        await here.send(order)
+    assert {(await here.result(order)).outcome for order in orders} == {"done"}
+    assert time.monotonic() - began < 6
+
+
+async def test_a_cancelled_command_is_gone_before_the_node_says_so(here: Stage) -> None:
+    here.start(STEAD_SANDBOX_SECONDS="60")
+    order = here.command(ENSURE)
+    await here.send(order)
+    running = await here.under_way()
+    await here.send(cancel(order))
+    result = await here.result(order)
+    assert result.outcome == "cancelled"
+    assert not psutil.pid_exists(running.pid)
+    assert len(await here.results(order)) == 1
+    assert not (here.data / "sandbox" / "environments" / "env_1").exists()
+    assert (await here.ask(cancel(order, 2))).outcome == "cancelled"
+
+
+async def test_cancelling_what_is_done_answers_what_is_recorded(here: Stage) -> None:
+    here.start()
+    order = here.command(ENSURE)
+    await here.ask(order)
+    assert (await here.ask(cancel(order, 2))).outcome == "done"
+
+
+async def test_a_command_that_arrives_after_its_cancel_finds_the_door_closed(here: Stage) -> None:
+    here.start()
+    order = here.command(ENSURE, epoch=3)
+    assert (await here.ask(cancel(order))).outcome == "cancelled"
+    await here.send(order)
+    await here.send(newer(order, 2))
+    assert (await here.result(newer(order, 2))).outcome == "stale"
+    assert here.carried_out(order) == 0
+    assert not (here.data / "sandbox" / "environments" / "env_1").exists()
+    assert (await here.ask(newer(order, 4))).outcome == "done"
+
+
+async def test_an_old_cancel_does_not_stop_what_a_newer_asker_wants(here: Stage) -> None:
+    here.start(STEAD_SANDBOX_SECONDS="1.5")
+    order = here.command(ENSURE, epoch=2)
+    await here.send(order)
+    await here.under_way()
+    assert (await here.ask(cancel(order, 1))).outcome == "stale"
+    assert (await here.result(order)).outcome == "done"
+
+
+async def test_a_command_that_takes_too_long_is_given_up_and_its_processes_are_gone(here: Stage) -> None:
+    here.start(STEAD_SANDBOX_SECONDS="60")
+    order = msgspec.structs.replace(here.command(ENSURE), seconds=1.0)
+    await here.send(order)
+    running = await here.under_way()
+    result = await here.result(order)
+    assert (result.outcome, result.code) == ("refused", "job.timeout")
+    assert not psutil.pid_exists(running.pid)
+
+
+async def test_the_sandbox_fails_where_it_is_told_to(here: Stage) -> None:
+    here.start(STEAD_SANDBOX_FAIL_AT="restart_environment")
+    (here.data / "sandbox").mkdir(exist_ok=True)
+
+    told = here.command(EnsureRoute(("www.example.com", "fail-at-ensure-route.example.com")))
+    assert (await here.ask(told)).code == "sandbox.told_to_fail"
+
+    setting = here.command(RestartEnvironment("static"))
+    assert (await here.ask(setting)).code == "sandbox.told_to_fail"
+
+    probe = here.command(EnsureRoute(("fail-at-remove-environment.example.com",)), environment="env_2")
+    assert (await here.ask(probe)).outcome == "done"
+    recorded = here.command(RemoveEnvironment(), environment="env_2")
+    assert (await here.ask(recorded)).code == "sandbox.told_to_fail"
+
+    one, other = here.command(ENSURE), here.command(ENSURE)
+    (here.data / "sandbox" / "fail-at").write_text(f"ensure_environment  {one.job}\nremove_route\n")
+    assert (await here.ask(one)).code == "sandbox.told_to_fail"
+    assert (await here.ask(other)).outcome == "done"
+    assert (await here.ask(here.command(RemoveRoute()))).code == "sandbox.told_to_fail"
+    (here.data / "sandbox" / "fail-at").unlink()
+    assert (await here.ask(here.command(RemoveRoute()))).outcome == "done"
+
+
+async def test_a_runtime_the_node_does_not_have_is_refused(here: Stage) -> None:
+    here.start()
+    result = await here.ask(here.command(EnsureEnvironment("cms"), driver="live"))
+    assert (result.outcome, result.code) == ("refused", "runtime.unsupported")
+
+
+async def test_garbage_and_orders_for_others_are_refused_and_do_not_come_again(here: Stage) -> None:
+    here.start()
+    foreign = msgspec.structs.replace(here.command(ENSURE), node="somebody-else")
+    unspeakable = here.command(ENSURE, job="job.*.>")
+    for order in (b"", b"{}", b"\xc1garbage", encode(foreign), encode(unspeakable), encode(["command"])):
+        await here.send(order)
+    order = here.command(ENSURE)
+    assert (await here.ask(order)).outcome == "done"
+    await until_read(here)
+    info = await here.operator.jetstream().consumer_info(COMMANDS, here.node.id)
+    assert info.num_redelivered == 0
+    assert here.carried_out(foreign) == 0
+    assert here.log.count("order.refused") == 6
+
+
+async def test_heartbeats_tell_what_the_node_carries_and_does(here: Stage) -> None:
+    heard = await here.operator.subscribe(subjects.heartbeat(here.node.id))
+    await here.operator.flush()
+    here.start(STEAD_NODE_REGION="eu-north", STEAD_NODE_CAPACITY="7", STEAD_SANDBOX_SECONDS="3")
+    first = read_heartbeat((await heard.next_msg(timeout=15)).data)
+    assert (first.node, first.region, first.capacity, first.carrying) == (here.node.id, "eu-north", 7, 0)
+    assert first.version
+
+    order = here.command(ENSURE)
+    await here.send(order)
+    await here.under_way()
+    began = time.monotonic()
+    busy = read_heartbeat((await heard.next_msg(timeout=5)).data)
+    assert time.monotonic() - began < 2 * HEARTBEAT
+    assert busy.running == (f"{order.job}/{order.step}",)
+    await here.result(order)
+
+    async def carrying() -> bool | None:
+        beat = read_heartbeat((await heard.next_msg(timeout=5)).data)
+        return (beat.carrying, beat.running) == (1, ()) or None
+
+    await until(carrying)
+
+
+async def test_a_node_cannot_read_anothers_orders_or_report_in_its_name(
+    here: Stage, nats_stack: RunningStack
+) -> None:
+    """With the agent's own login, which is all that a break-out would find."""
+    told: list[str] = []
+
+    async def on_error(error: Exception) -> None:
+        told.append(str(error).lower())
+
+    await nats_stack.add_node("victim")
+    async with connected(nats_stack, here.node) as client:
+        client._error_cb = on_error
+        for subject in (
+            subjects.report("victim", "job-step"),
+            subjects.heartbeat("victim"),
+            subjects.job_output("job_1", Node("victim")),
+            subjects.command("victim", "command"),
+            f"$JS.API.CONSUMER.MSG.NEXT.{COMMANDS}.victim",
+        ):
+            told.clear()
+            await client.publish(subject, b"{}")
+            await client.flush()
+            await asyncio.sleep(0)
+            assert any("permissions violation" in each for each in told), subject
+        told.clear()
+        await client.subscribe(subjects.commands_of("victim"))
+        await client.flush()
+        await asyncio.sleep(0)
+        assert any("permissions violation" in each for each in told)
+
+
+async def test_a_node_without_its_consumer_waits_for_the_worker_to_make_it(
+    here: Stage, nats_stack: RunningStack
+) -> None:
+    jetstream = here.operator.jetstream()
+    config = (await jetstream.consumer_info(COMMANDS, here.node.id)).config
+    await jetstream.delete_consumer(COMMANDS, here.node.id)
+    here.start()
+    order = here.command(ENSURE)
+    await here.send(order)
+    await asyncio.sleep(2)
+    async with connected(nats_stack, Program.WORKER) as worker:
+        await worker.jetstream().add_consumer(COMMANDS, config)
+    assert (await here.result(order)).outcome == "done"
+
+
+@pytest.mark.parametrize("missing", ["STEAD_NODE_ID", "STEAD_NATS_PASSWORD", "STEAD_EDGE_ADDRESS"])
+async def test_a_node_without_a_needed_setting_says_which(here: Stage, missing: str) -> None:
+    here.settings.pop(missing)
+    here.start()
+    assert here.process is not None
+    assert await asyncio.to_thread(here.process.wait, 20) == 1
+    assert missing.removeprefix("STEAD_").lower() in here.log
+
+
+async def test_two_agents_never_share_one_journal(here: Stage) -> None:
+    here.start()
+    await here.ask(here.command(ENSURE))
+    here.start()
+    assert here.process is not None
+    assert await asyncio.to_thread(here.process.wait, 20) == 1
+    assert "another agent runs" in here.log
