@@ -1,4 +1,4 @@
-"""Time as something a program is given, so that a test can move it."""
+"""Time as something a program is given, so that a test can move it. To the millisecond, as it is stored."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -7,7 +7,8 @@ Clock = Callable[[], datetime]
 
 
 def wall_clock() -> datetime:
-    return datetime.now(UTC)
+    now = datetime.now(UTC)
+    return now.replace(microsecond=now.microsecond // 1000 * 1000)
 
 
 class MovableClock:

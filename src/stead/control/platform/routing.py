@@ -24,8 +24,11 @@ class Router:
             self._add(operation)
 
     def find(self, method: str, path: str) -> tuple[Operation, Mapping[str, str]]:
+        return self.find_segments(method, path.split("/"))
+
+    def find_segments(self, method: str, segments: list[str]) -> tuple[Operation, Mapping[str, str]]:
         node, values = self._root, []
-        for segment in path.split("/"):
+        for segment in segments:
             following = node.literals.get(segment)
             if following is None:
                 following = node.parameter
