@@ -9,6 +9,7 @@ from hypothesis import settings as hypothesis_settings
 from stead.control.app import ControlPlane
 from stead.shared.secrets import digest
 from tests.client import Client
+from tests.conftest import NewPerson
 from tests.people import Person
 
 hypothesis_settings.register_profile("engines", deadline=None)
