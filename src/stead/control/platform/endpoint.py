@@ -78,6 +78,7 @@ class Endpoint:
         self._filters = operation.input(QueryInput)
         self._page = operation.input(PageInput)
         self._history = History(shape_name(operation.shape))
+        self._asked = History(shape_name(body.type)) if body else History(None)
 
     async def answer(self, request: Request, path: Mapping[str, str], version: date) -> Answer:
         operation, machinery = self.operation, self._machinery
@@ -197,9 +198,11 @@ class Endpoint:
         if operation.answer == "none":
             return Answer(operation.status)
         data, headers = (result.items if operation.answer == "list" else result), []
-        if version is not LATEST and (unseen := self._history.since(version)):
-            data = self._history.older_answer(msgspec.to_builtins(data), version)
-            headers = deprecation(unseen, self._machinery.docs_url)
+        if version is not LATEST:
+            unseen = self._history.since(version)
+            if unseen:
+                data = self._history.older_answer(msgspec.to_builtins(data), version)
+            headers = deprecation([*unseen, *self._asked.since(version)], self._machinery.docs_url)
         if operation.answer == "list":
             return Answer(operation.status, wrap_page(data, result, request.id), headers)
         return Answer(operation.status, wrap(data, request.id), headers)
