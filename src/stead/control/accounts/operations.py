@@ -16,7 +16,7 @@ from stead.control.accounts.schema import (
     SignedUpView,
     SignIn,
 )
-from stead.control.accounts.throttle import slow_down_passwords, slow_down_sign_up
+from stead.control.accounts.throttle import place, slow_down_passwords, slow_down_sign_up
 from stead.control.platform.audit import Actor
 from stead.control.platform.operations import Call, Operations, Visit
 from stead.control.platform.requirements import ANY_CREDENTIAL, PUBLIC
@@ -57,7 +57,7 @@ async def sign_in(visit: Visit, body: SignIn) -> SessionView:
     The token is a Bearer credential with every scope. It ends 12 hours after its last use, 30 days after
     sign-in at the latest. Attempts are limited per address and per account.
     """
-    await slow_down_passwords(visit.limiter, body.email, str(visit.address))
+    await slow_down_passwords(visit.limiter, body.email, place(visit.address))
     session = await service.sign_in(visit.tx, body)
     visit.trail.actor = Actor("member", AccountId(session.account_id), normal_email(body.email))
     visit.trail.note(session_id=session.id)

@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 Email = Annotated[
     str,
     Meta(
-        pattern=r"^[^@\x00-\x20\x7f-\xa0]{1,64}@[a-zA-Z0-9.-]{1,189}\.[a-zA-Z0-9-]{1,63}$",
+        pattern=r"^[^@\x00-\x20\x7f-\xa0]{1,64}@[a-zA-Z0-9.-]{1,189}\.[a-zA-Z0-9-]{1,63}$(?!\n)",
         max_length=254,
         examples=["ada@example.com"],
     ),

@@ -20,7 +20,7 @@ from stead.control.accounts.rules import (
 )
 from stead.control.accounts.schema import AccountChange, NewAccount, SessionView, SignIn
 from stead.control.members import service as members
-from stead.control.platform.database import Tx
+from stead.control.platform.database import Tx, UniqueViolation
 from stead.control.platform.freshness import outdate
 from stead.control.platform.principal import Principal, RateLimits
 from stead.shared import scopes, secrets
@@ -153,7 +153,10 @@ async def _change_email(tx: Tx, owner: AccountId, email: str) -> None:
     other = await store.by_email(tx, email)
     if other is not None and other.id != owner:
         raise EmailTaken
-    await store.set_email(tx, owner, email)
+    try:
+        await store.set_email(tx, owner, email)
+    except UniqueViolation:
+        raise EmailTaken from None
     await outdate(tx, owner)
 
 

@@ -1,10 +1,12 @@
 """How often a password may be tried, by whoever tries and for whomever it is tried."""
 
 from hashlib import sha256
+from ipaddress import IPv6Address, IPv6Network
 
 from stead.control.accounts.rules import normal_email
 from stead.control.platform.limits import Limiter
 from stead.control.platform.operations import Visit
+from stead.control.platform.principal import Address
 from stead.shared.errors import RateLimitExceeded
 
 PASSWORDS_A_MINUTE_FOR_ONE_ACCOUNT = 5
@@ -23,10 +25,15 @@ async def slow_down_passwords(limiter: Limiter, account: str, place: str) -> Non
     )
 
 
+def place(address: Address) -> str:
+    """Of an IPv6 address its /64: whoever has one of its addresses has them all."""
+    return str(IPv6Network((address, 64), strict=False) if isinstance(address, IPv6Address) else address)
+
+
 async def slow_down_sign_up(visit: Visit) -> None:
     await _spend(
         visit.limiter,
-        (f"sign-up:from:{visit.address}", SIGN_UPS_A_MINUTE_FROM_ONE_ADDRESS),
+        (f"sign-up:from:{place(visit.address)}", SIGN_UPS_A_MINUTE_FROM_ONE_ADDRESS),
         ("sign-up:all", SIGN_UPS_A_MINUTE),
     )
 

@@ -29,8 +29,8 @@ async def get_job(call: Call, job: VisibleJob) -> Tagged[JobView]:  # noqa: ARG0
 async def stream_job(call: Call, job: VisibleJob) -> Stream:
     """Follow a job: its output as it comes, its state on each change, `event: done` at the end.
 
-    Every frame has an id; a client that reconnects with `Last-Event-ID`, to any API process, misses nothing and
-    sees nothing twice.
+    Every frame has an id; a client that reconnects with `Last-Event-ID`, to any API process, misses nothing
+    and sees nothing twice.
     """
     return follow(call.live, job.id, call.request.header(b"last-event-id"))
 
@@ -51,12 +51,4 @@ async def cancel_job(call: Call, job: VisibleJob) -> JobView:
 
 
 def _view(job: VisibleJob) -> JobView:
-    return JobView.read(
-        job.id,
-        job.type,
-        job.status,
-        job.created_at,
-        job.resource,
-        job.result,
-        job.error,  # type: ignore[arg-type]
-    )
+    return JobView.read(job.id, job.type, job.status, job.created_at, job.resource, job.result, job.error)

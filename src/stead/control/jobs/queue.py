@@ -40,8 +40,8 @@ async def claim(tx: Tx, most: int) -> list[JobRow]:
           order by coalesce(u.n, 0) + h.place, h.id limit $1
         )
         update jobs set dispatched_at = $2 where id in (select id from chosen)
-        """
-        f"returning {_ROW}",
+        returning id, type, status, site_id, env_id, params
+        """,
         most,
         tx.now,
     )

@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from stead.control.platform.visibility import Governance, Governed
 from stead.shared.errors import Conflict, NotFound
 from stead.shared.ids import JobId
 from stead.shared.roles import Role
 
+JobStatus = Literal["queued", "running", "succeeded", "failed"]
 FINAL = frozenset({"succeeded", "failed"})
 
 
@@ -18,7 +19,7 @@ class VisibleJob(Governed):
 
     id: JobId
     type: str
-    status: str
+    status: JobStatus
     created_at: datetime
     resource: dict[str, Any]
     result: dict[str, Any]

@@ -1,11 +1,12 @@
 """The JSON shapes of jobs."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-JobStatus = Literal["queued", "running", "succeeded", "failed"]
+from stead.control.jobs.rules import JobStatus
+
 PROGRESS = {"queued": 0.0, "running": 0.5, "succeeded": 1.0, "failed": 1.0}
 
 

@@ -47,7 +47,7 @@ class Steps:
         row = await self._row(job)
         async with self._database.transaction() as tx:
             error = self._error(failure) if failure else None
-            if not await queue.finish(tx, row, error and msgspec.to_builtins(error)):
+            if not await queue.finish(tx, row, msgspec.to_builtins(error) if error else None):
                 return
             if error is not None:
                 await row.kind.failed(tx, row.kind.read(row), error.message)

@@ -28,8 +28,8 @@ def _viewer(tx: Tx, caller: Principal) -> tuple[object, ...]:
 
 
 def _visible(*row: Any) -> VisibleJob:
-    *fields, role = row
-    return VisibleJob(*fields, role=Role(role) if role else Role.OWNER)
+    values = [*row[:-1], Role(row[-1] or Role.OWNER)]
+    return VisibleJob(*values)
 
 
 async def find(tx: Tx, caller: Principal, job: str) -> VisibleJob | None:
@@ -96,7 +96,7 @@ async def is_busy(tx: Tx, site: str) -> bool:
 
 
 async def ask_to_cancel(tx: Tx, job: VisibleJob, error: dict[str, Any]) -> JobView | None:
-    """A job that nobody has taken up yet fails at once; one that runs is asked to stop. None: it has ended."""
+    """A job that nobody has taken up fails at once; one that runs is asked to stop. None: it has ended."""
     return await tx.one(
         JobView.read,
         "update jobs j set cancel_requested_at = coalesce(cancel_requested_at, $2),"  # noqa: S608

@@ -69,7 +69,7 @@ async def get_key(call: Call, key: VisibleKey) -> KeyView:  # noqa: ARG001 - eve
 )
 async def update_key(call: Call, key: VisibleKey, body: KeyChange) -> KeyView:
     """Rename a key or narrow its scopes; broadening them is refused."""
-    return _view(await service.change(call.tx, key, body))
+    return _view(await service.change(call.tx, call.caller, key, body))
 
 
 @operation("DELETE /v1/api-keys/{key_id}", id="api_keys.revoke", scope="keys:write", errors=[KeyNotFound])

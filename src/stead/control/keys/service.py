@@ -71,7 +71,8 @@ async def mint(tx: Tx, caller: Principal, new: NewKey) -> tuple[VisibleKey, Secr
     return key, secret
 
 
-async def change(tx: Tx, key: VisibleKey, wanted: KeyChange) -> VisibleKey:
+async def change(tx: Tx, caller: Principal, key: VisibleKey, wanted: KeyChange) -> VisibleKey:
+    key = await store.lock(tx, caller, key)
     _require_unrevoked(key)
     changed = replace(
         key,
@@ -89,6 +90,7 @@ async def change(tx: Tx, key: VisibleKey, wanted: KeyChange) -> VisibleKey:
 
 async def roll(tx: Tx, caller: Principal, key: VisibleKey) -> tuple[VisibleKey, Secret]:
     """Whoever rolls a key comes to hold it, so it may not exceed them either."""
+    key = await store.lock(tx, caller, key)
     _require_unrevoked(key)
     _require_scopes(caller, key.scopes)
     _require_reach(caller, key)

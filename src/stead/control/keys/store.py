@@ -64,6 +64,12 @@ async def insert(tx: Tx, key: VisibleKey, secret_hash: bytes) -> None:
     await _insert_secret(tx, key.id, secret_hash)
 
 
+async def lock(tx: Tx, caller: Principal, key: VisibleKey) -> VisibleKey:
+    """The key as it is now, held until the transaction ends."""
+    await tx.value("select id from api_keys where id = $1 for update", key.id)
+    return await find(tx, caller, key.id) or key
+
+
 async def change(tx: Tx, key: VisibleKey, *, name: str | None, scopes: list[str]) -> None:
     await tx.run("update api_keys set name = $2, scopes = $3 where id = $1", key.id, name, scopes)
 
@@ -74,7 +80,6 @@ async def revoke(tx: Tx, key: VisibleKey) -> None:
 
 async def replace_secret(tx: Tx, key: VisibleKey, secret_hash: bytes, last4: str, until: datetime) -> None:
     """The newest secret lives on until then; an older one, from an earlier roll, ends now."""
-    await tx.value("select id from api_keys where id = $1 for update", key.id)
     await tx.run("delete from api_key_secrets where key_id = $1 and valid_until is not null", key.id)
     await tx.run("update api_key_secrets set valid_until = $2 where key_id = $1", key.id, until)
     await _insert_secret(tx, key.id, secret_hash)

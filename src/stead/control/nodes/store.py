@@ -36,7 +36,7 @@ async def set_draining(tx: Tx, node: str, *, draining: bool) -> None:
 
 
 async def emptiest(tx: Tx, region: str) -> str | None:
-    """The live node of the region with the most room. Two who place at once take turns, so none is overfull."""
+    """The live node of the region with the most room. Two who place at once take turns."""
     await tx.value("select pg_advisory_xact_lock(hashtext('placement'), hashtext($1))", region)
     node: str | None = await tx.value(
         "select n.id from nodes n where n.region = $1 and not n.draining and n.last_seen_at > $2"

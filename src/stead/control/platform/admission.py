@@ -65,15 +65,20 @@ class Admission:
         text = _bearer(request)
         hashed = secrets.digest(text)
         copy = self._copies.get(hashed) if rate is not None else None
+        if copy is not None and copy.principal.expires_at <= self._clock():
+            copy = None  # a session may have slid on since it was copied
         principal = copy.principal if copy is not None else await self._load(text, hashed)
+        self._check(principal, request)
         if rate is not None:
             spent = await self._limiter.spend(principal, rate)
             request.spent = spent or self._unenforced(principal, rate)
             if copy is None or spent is None or copy.is_outdated(spent.marks):
                 principal = await self._load(text, hashed)
                 self._keep(hashed, principal, spent and spent.marks)
-        self._check(principal, request)
-        self.used[principal.kind, principal.id] = time.time()
+                self._check(principal, request)
+        else:
+            request.spent = await self._limiter.look(principal, "read")
+        self.used[principal.kind, principal.id] = self._clock().timestamp()
         return principal
 
     def address_of(self, request: Request) -> Address:

@@ -38,7 +38,7 @@ class Api:
         request = Request(scope, receive)
         operation, version = UNROUTED, LATEST
         try:
-            found, path = self._router.find(request.method, request.path)
+            found, path = self._router.find_segments(request.method, request.segments)
             operation = found.id
             version = _pinned(request)
             answer = await self._endpoints[operation].answer(request, path, version)

@@ -15,7 +15,7 @@ import msgspec
 
 from stead.control.platform import audit, idempotency
 from stead.control.platform.admission import Admission
-from stead.control.platform.answers import Answer, Header, deprecation, wrap, wrap_page
+from stead.control.platform.answers import Answer, deprecation, wrap, wrap_page
 from stead.control.platform.audit import Actor, Trail
 from stead.control.platform.database import Database, Tx
 from stead.control.platform.freshness import Freshness
@@ -30,7 +30,6 @@ from stead.control.platform.operations import (
     PathInput,
     QueryInput,
     ResourceInput,
-    Tagged,
     Visit,
 )
 from stead.control.platform.requests import Request
@@ -80,6 +79,7 @@ class Endpoint:
         self._filters = operation.input(QueryInput)
         self._page = operation.input(PageInput)
         self._history = History(shape_name(operation.shape))
+        self._asked = History(shape_name(body.type)) if body else History(None)
 
     async def answer(self, request: Request, path: Mapping[str, str], version: date) -> Answer:
         operation, machinery = self.operation, self._machinery
@@ -198,20 +198,12 @@ class Endpoint:
         operation = self.operation
         if operation.answer == "none":
             return Answer(operation.status)
-        if operation.answer == "stream":
-            return Answer(operation.status, stream=result.frames)
-        headers: list[Header] = []
-        if isinstance(result, Tagged):
-            headers = [(b"etag", f'"{result.etag}"'.encode())]
-            if request.header(b"if-none-match").removeprefix("W/") == f'"{result.etag}"':
-                return Answer(304, headers=headers)
-            result = result.data
-        if operation.answer == "job":
-            headers = [(b"location", result.links.self.encode())]
         data = result.items if operation.answer == "list" else result
-        if version is not LATEST and (unseen := self._history.since(version)):
-            data = self._history.older_answer(msgspec.to_builtins(data), version)
-            headers += deprecation(unseen, self._machinery.live.docs_url)
+        if version is not LATEST:
+            unseen = self._history.since(version)
+            if unseen:
+                data = self._history.older_answer(msgspec.to_builtins(data), version)
+            headers += deprecation([*unseen, *self._asked.since(version)], self._machinery.live.docs_url)
         if operation.answer == "list":
             return Answer(operation.status, wrap_page(data, result, request.id), headers)
         return Answer(operation.status, wrap(data, request.id), headers)

@@ -7,6 +7,8 @@ commit and the move, and is repeated until Redis has it.
 
 import secrets
 
+import hiredis
+
 from stead.control.platform.database import Database, Tx
 from stead.control.platform.limits import MARK_SECONDS, mark_key
 from stead.control.platform.redis import Redis, RedisDown
@@ -26,7 +28,7 @@ class Freshness:
         """Move the marks of what a transaction has just outdated. A failure is left to `sweep`."""
         try:
             await self._move(subjects)
-        except RedisDown:
+        except (RedisDown, hiredis.ReplyError):
             return
         async with self._database.reading() as tx:
             await tx.run("delete from outdated_subjects where subject = any($1)", subjects)

@@ -62,7 +62,7 @@ class Gateway:
                 return answer.result()
 
     async def _stop(self, wanted: Command, answer: asyncio.Future[Result]) -> None:
-        """Until the node says that nothing of it runs any more, or for as long as there is hope that it will."""
+        """Until the node says that nothing of it runs any more, or for as long as there is hope."""
         order = Cancel(wanted.node, wanted.job, wanted.step, wanted.epoch)
         try:
             async with asyncio.timeout(CANCEL_SECONDS):

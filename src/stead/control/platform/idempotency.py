@@ -39,8 +39,19 @@ def slot(principal: Principal, method: str, path: str, key: str, query: bytes, b
     if not 0 < len(key) <= LONGEST_KEY:
         raise FieldInvalid(param=HEADER, reason=f"{HEADER} has 1 to {LONGEST_KEY} characters.")
     name = _hash(principal.account_id.encode(), method.encode(), path.encode(), key.encode())
-    pin = msgspec.json.encode(principal.pin)
-    return Slot(name, _hash(query, body, pin, principal.mode.encode()))
+    return Slot(name, _hash(query, body, _power(principal)))
+
+
+def _power(principal: Principal) -> bytes:
+    """An answer is replayed only to a credential that may do exactly what the first one might."""
+    return msgspec.json.encode(
+        [
+            principal.pin,
+            principal.mode,
+            sorted(principal.allowed),
+            sorted(str(network) for network in principal.networks),
+        ]
+    )
 
 
 async def claim(tx: Tx, sealer: Sealer, place: Slot) -> Recorded | None:

@@ -8,8 +8,8 @@
         ], failed=mark_failed)
 
 The row is the truth that the API shows; a workflow runs it. Steps are control steps, a transaction each, or
-commands to the node that carries the environment. What was begun is undone in reverse when a step refuses, the
-job is cancelled, or its time is up.
+commands to the node that carries the environment. What was begun is undone in reverse when a step refuses,
+the job is cancelled, or its time is up.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Sequence

@@ -96,7 +96,7 @@ class Spent(NamedTuple):
         return [
             (b"x-ratelimit-limit", b"%d" % own.limit),
             (b"x-ratelimit-remaining", b"%d" % remaining),
-            (b"x-ratelimit-reset", b"%d" % own.reset),
+            (b"x-ratelimit-reset", b"%d" % (own.reset if self.allowed else max(own.reset, ceiling.reset))),
             (b"ratelimit-policy", _policy(self.rate, own.limit, ceiling.limit)),
             (b"ratelimit", left),
         ]
@@ -150,6 +150,14 @@ class Limiter:
             (credential_mark, account_mark),
         )
 
+    async def look(self, principal: Principal, rate: RateClass) -> Spent:
+        """The buckets as a request of this class would find them, spending nothing."""
+        limits = [limit_of(principal.limits, rate), principal.limits.ceiling]
+        own, ceiling = await self.peek(
+            [own_key(principal.id, rate), ceiling_key(principal.ceiling_of)], limits
+        )
+        return Spent(True, rate, own, ceiling, None)
+
     async def spend_unnamed(self, first: str, first_limit: int, second: str, second_limit: int) -> int:
         """Spend from two buckets that belong to no credential; the seconds to wait, 0 when it was allowed."""
         answer = await self._run((f"rate:{first}", f"rate:{second}"), (first_limit, second_limit, b""))
@@ -169,7 +177,7 @@ class Limiter:
                 Bucket(limit, now, max(int(value or 0), now))
                 for limit, value in zip(limits, await values, strict=True)
             ]
-        except RedisDown:
+        except (RedisDown, hiredis.ReplyError):
             now = int(time.time() * 1_000_000)
             return [Bucket(limit, now, now) for limit in limits]
 
@@ -181,7 +189,7 @@ class Limiter:
                 if "NOSCRIPT" not in str(error):
                     raise
                 return await self._redis.execute("EVAL", _SPEND, len(keys), *keys, *arguments)
-        except RedisDown:
+        except (RedisDown, hiredis.ReplyError):
             return None
 
 

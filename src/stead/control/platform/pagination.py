@@ -53,20 +53,21 @@ class PageRequest:
         return Page(items, _seal(getattr(items[-1], by), self.walk))
 
 
-def _binding(walk: bytes) -> bytes:
-    return blake2b(walk, digest_size=_BINDING_BYTES).digest()
+def _binding(walk: bytes, last: bytes) -> bytes:
+    return blake2b(last, key=blake2b(walk, digest_size=32).digest(), digest_size=_BINDING_BYTES).digest()
 
 
 def _seal(last: str, walk: bytes) -> str:
-    return urlsafe_b64encode(_binding(walk) + last.encode()).decode().rstrip("=")
+    text = last.encode()
+    return urlsafe_b64encode(_binding(walk, text) + text).decode().rstrip("=")
 
 
 def _open(cursor: str, walk: bytes) -> str:
     try:
         raw = urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
-        bound, last = raw[:_BINDING_BYTES], raw[_BINDING_BYTES:].decode("ascii")
+        last = raw[_BINDING_BYTES:].decode("ascii")
     except ValueError:
         raise CursorInvalid from None
-    if bound != _binding(walk) or "\0" in last:
+    if "\0" in last or cursor != _seal(last, walk):
         raise CursorInvalid
     return last

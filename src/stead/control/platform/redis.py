@@ -63,15 +63,15 @@ class Redis:
 
     async def _connect(self) -> None:
         loop = asyncio.get_running_loop()
+        connection = _Connection(loop, self._timeout)
         try:
             async with asyncio.timeout(self._timeout):
-                _, connection = await loop.create_connection(
-                    lambda: _Connection(loop, self._timeout), self._host, self._port
-                )
+                await loop.create_connection(lambda: connection, self._host, self._port)
                 if self._login:
                     await connection.send(("AUTH", *self._login))
                 await connection.send(("SELECT", self._database))
         except (OSError, TimeoutError, hiredis.ReplyError) as error:
+            connection.abort()
             raise RedisDown from error
         self._on_connect()
         self._connection = connection

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
+from urllib.parse import unquote
 
 from stead.control.platform.limits import Spent
 from stead.shared.errors import RequestMalformed, RequestTooLarge
@@ -33,6 +34,14 @@ class Request:
     @property
     def path(self) -> str:
         return str(self._scope["path"])
+
+    @property
+    def segments(self) -> list[str]:
+        """The path, split before it was decoded: an encoded slash separates nothing."""
+        raw = self._scope.get("raw_path")
+        if raw is None or b"%" not in raw:
+            return self.path.split("/")
+        return [unquote(segment) for segment in raw.decode("latin-1").partition("?")[0].split("/")]
 
     @property
     def query(self) -> bytes:

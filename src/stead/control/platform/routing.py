@@ -24,15 +24,16 @@ class Router:
             self._add(operation)
 
     def find(self, method: str, path: str) -> tuple[Operation, Mapping[str, str]]:
-        if "\0" in path:
-            raise RouteNotFound
+        return self.find_segments(method, path.split("/"))
+
+    def find_segments(self, method: str, segments: list[str]) -> tuple[Operation, Mapping[str, str]]:
         node, values = self._root, []
-        for segment in path.split("/"):
+        for segment in segments:
             following = node.literals.get(segment)
             if following is None:
                 following = node.parameter
                 values.append(segment)
-                if following is None or not segment:
+                if following is None or not segment or "\0" in segment:
                     raise RouteNotFound
             node = following
         operation = node.methods.get(method)

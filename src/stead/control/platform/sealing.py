@@ -34,7 +34,7 @@ class Sealer:
     def open(self, sealed: bytes, *, context: bytes) -> bytes:
         try:
             return self._cipher(context).decrypt(sealed[:_NONCE], sealed[_NONCE:], context)
-        except InvalidTag:
+        except (InvalidTag, ValueError):
             raise SealBroken from None
 
     def _cipher(self, context: bytes) -> ChaCha20Poly1305:

@@ -31,8 +31,8 @@ def _viewer(tx: Tx, caller: Principal) -> tuple[object, ...]:
 
 
 def _visible(*row: Any) -> VisibleSite:
-    *facts, role = row
-    return VisibleSite(*facts, role=Role(role) if role else Role.OWNER)
+    values = [*row[:-1], Role(row[-1] or Role.OWNER)]
+    return VisibleSite(*values)
 
 
 async def find(tx: Tx, caller: Principal, site: str) -> VisibleSite | None:
@@ -81,10 +81,10 @@ async def set_project(tx: Tx, site: VisibleSite, project: ProjectId | None) -> N
 
 
 async def insert(tx: Tx, site: SiteView, *, account: AccountId | None, mode: Mode) -> bool:
-    """False when the domain is another site's. Of two who want it at once, the second waits and is refused."""
+    """False when the domain is another site's. Of two who want it at once, the second is refused."""
     inserted = await tx.run(
-        "insert into sites (id, account_id, team_id, mode, slug, domain, profile, runtime, php_version, region,"
-        " git_repo, git_branch, status, created_at)"
+        "insert into sites (id, account_id, team_id, mode, slug, domain, profile, runtime, php_version,"
+        " region, git_repo, git_branch, status, created_at)"
         " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
         " on conflict (domain) where status <> 'deleted' do nothing",
         *(site.id, account, site.team_id, mode, site.slug, site.domain, site.profile, site.runtime),

@@ -1,0 +1,167 @@
+"""Signing up and signing in: what a stranger learns from it is nothing."""
+
+import asyncio
+import secrets
+
+import pytest
+
+from stead.control.accounts import passwords
+from stead.control.accounts.throttle import slow_down_passwords
+from stead.control.app import ControlPlane
+from stead.shared.ids import new_id
+from tests.client import Client, code_of
+from tests.control.accounts.conftest import PASSWORD
+from tests.people import PASSWORD as THEIR_PASSWORD
+from tests.people import Person
+
+
+async def sign_up(visitor: Client, email: str, changed: dict | None = None):
+    body = {"email": email, "password": PASSWORD, "name": "Ada"} | (changed or {})
+    return await visitor.post("/v1/accounts", json=body)
+
+
+async def sign_in(visitor: Client, email: str, password: str = PASSWORD):
+    return await visitor.post("/v1/sessions", json={"email": email, "password": password})
+
+
+async def test_a_new_account_can_sign_in(visitor: Client, email: str, row_of):
+    created = await sign_up(visitor, email)
+    assert created.status_code == 201
+    account = created.json()["data"]
+    assert account == {"id": account["id"], "email": email, "name": "Ada"}
+    session = (await sign_in(visitor, email)).json()["data"]
+    assert session["account_id"] == account["id"]
+    assert session["token"].startswith("stead_session_")
+    mine = (await visitor.as_(session["token"]).get("/v1/account")).json()["data"]
+    assert (mine["id"], mine["plan"], mine["scopes"]) == (account["id"], "free", ["*"])
+    assert str(await row_of(account["id"], "password_hash")).startswith("$argon2id$")
+
+
+async def test_an_email_address_is_one_address_however_it_is_written(visitor: Client, email: str):
+    created = await sign_up(visitor, email.upper())
+    assert created.json()["data"]["email"] == email
+    assert (await sign_in(visitor, f" {email.title()} ")).status_code == 201
+    for same in (email, email.upper(), email.title()):
+        taken = await sign_up(visitor, same)
+        assert (taken.status_code, code_of(taken)) == (409, "account.email_taken")
+
+
+async def test_many_who_want_one_address_at_once_get_one_account(visitor: Client, email: str):
+    answers = await asyncio.gather(*[sign_up(visitor, email) for _ in range(4)])
+    assert sorted(code_of(answer) for answer in answers) == ["201"] + ["account.email_taken"] * 3
+
+
+@pytest.mark.parametrize(
+    ("changed", "param"),
+    [
+        ({"password": "short"}, "password"),
+        ({"password": "elevenchars"}, "password"),
+        ({"password": "x" * 257}, "password"),
+        ({"password": None}, "password"),
+        ({"password": 123456789012}, "password"),
+        ({"email": "nobody"}, "email"),
+        ({"email": "a b@example.com"}, "email"),
+        ({"email": "a@example"}, "email"),
+        ({"email": "x" * 65 + "@example.com"}, "email"),
+        ({"name": ""}, "name"),
+        ({"plan": "business"}, "plan"),
+        ({"role": "admin"}, "role"),
+    ],
+)
+async def test_a_bad_field_is_refused_by_its_name(visitor: Client, email: str, changed: dict, param: str):
+    refused = await sign_up(visitor, email, changed)
+    assert (refused.status_code, code_of(refused)) == (400, "request.field_invalid")
+    assert refused.json()["error"]["param"] == param
+
+
+async def test_a_wrong_password_and_an_unknown_account_look_the_same(
+    visitor: Client, person: Person, monkeypatch: pytest.MonkeyPatch
+):
+    """Byte for byte but for the request's id, and after the same work."""
+    work: list[str] = []
+    verify = passwords._hasher.verify
+
+    class Watched:
+        def verify(self, hashed: str, password: str) -> bool:
+            work.append(hashed.rsplit("$", 2)[0])
+            return verify(hashed, password)
+
+        hash = passwords._hasher.hash
+
+    monkeypatch.setattr(passwords, "_hasher", Watched())
+    answers = [
+        await sign_in(visitor, person.account.email, "a wrong password"),
+        await sign_in(visitor, f"{new_id('nobody')}@example.com", "a wrong password"),
+        await sign_in(visitor, "no address at all", "a wrong password"),
+    ]
+    looks = set()
+    for answer in answers:
+        assert (answer.status_code, code_of(answer)) == (401, "auth.sign_in_refused")
+        id_ = answer.json()["request_id"]
+        headers = sorted((name, value) for name, value in answer.headers.items() if name != "x-request-id")
+        looks.add((answer.text.replace(id_, "-"), str(headers)))
+    assert len(looks) == 1
+    assert len(work) == 3
+    assert len(set(work)) == 1
+
+
+async def test_attempts_for_one_account_are_slowed_down_wherever_they_come_from(
+    from_address, network: str, person: Person
+):
+    codes = [
+        code_of(await sign_in(from_address(f"{network}:{n}::1"), person.account.email, "a guess"))
+        for n in range(1, 7)
+    ]
+    assert codes == ["auth.sign_in_refused"] * 5 + ["rate_limit.exceeded"]
+    right = await sign_in(from_address(f"{network}:9::1"), person.account.email.upper(), THEIR_PASSWORD)
+    assert (right.status_code, code_of(right)) == (429, "rate_limit.exceeded")
+    assert 1 <= int(right.headers["retry-after"]) <= 12
+    assert right.headers["retry-after"] in right.json()["error"]["message"]
+
+
+async def test_an_unknown_account_is_slowed_down_just_the_same(visitor: Client):
+    nobody = f"{new_id('nobody')}@example.com"
+    codes = [code_of(await sign_in(visitor, nobody, "a guess")) for _ in range(6)]
+    assert codes == ["auth.sign_in_refused"] * 5 + ["rate_limit.exceeded"]
+
+
+async def test_attempts_from_one_address_are_slowed_down_whatever_account_they_are_for(
+    plane: ControlPlane, from_address, person: Person
+):
+    address = f"198.18.{secrets.randbelow(256)}.{secrets.randbelow(256)}"
+    for _ in range(30):
+        await slow_down_passwords(plane.admission._limiter, f"{new_id('x')}@example.com", address)
+    refused = await sign_in(from_address(address), person.account.email, THEIR_PASSWORD)
+    assert (refused.status_code, code_of(refused)) == (429, "rate_limit.exceeded")
+    assert int(refused.headers["retry-after"]) >= 1
+    elsewhere = from_address("198.19.0.1")
+    assert (await sign_in(elsewhere, person.account.email, THEIR_PASSWORD)).status_code == 201
+
+
+async def test_signing_up_is_slowed_down(visitor: Client):
+    """Ten a minute, and one more every six seconds while the test takes its time."""
+    answers = await asyncio.gather(*[sign_up(visitor, f"{new_id('p')}@example.com") for _ in range(14)])
+    codes = [code_of(answer) for answer in answers]
+    assert codes.count("201") >= 10
+    assert "rate_limit.exceeded" in codes
+    refused = next(answer for answer in answers if answer.status_code == 429)
+    assert 1 <= int(refused.headers["retry-after"]) <= 6
+
+
+async def test_who_owns_a_whole_ipv6_network_is_still_one_visitor(from_address, network: str):
+    """A /64 is what one household gets: its addresses are free to change for every request."""
+    visitors = [from_address(f"{network}::{n:x}") for n in range(1, 15)]
+    answers = await asyncio.gather(*[sign_up(each, f"{new_id('p')}@example.com") for each in visitors])
+    assert "rate_limit.exceeded" in {code_of(answer) for answer in answers}
+
+
+@pytest.mark.parametrize("raw", [b"", b"{", b"[]", b'{"email":"a","password":"\\u0000"}', b'{"email":"a"}'])
+async def test_a_body_that_is_no_sign_in_is_refused(visitor: Client, raw: bytes):
+    assert (await visitor.post("/v1/sessions", content=raw)).status_code == 400
+
+
+async def test_a_credential_changes_nothing_about_signing_in(person: Person, visitor: Client, email: str):
+    """A public operation does not look at who is asking."""
+    wrong = visitor.as_("stead_live_nonsense")
+    assert (await sign_up(wrong, email)).status_code == 201
+    assert (await sign_in(wrong, email)).status_code == 201

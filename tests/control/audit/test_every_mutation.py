@@ -1,0 +1,186 @@
+"""Every mutation leaves one row that says who did what where; refusals are told, misses and mistakes are not."""
+
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from stead.control.app import ControlPlane, all_operations
+from stead.control.audit.schema import AuditEventView
+from stead.control.platform.operations import BodyInput, Operation
+from stead.control.platform.visibility import Governed
+from stead.control.sites.rules import VisibleSite
+from stead.shared.ids import new_id
+from stead.shared.roles import Role
+from tests.client import Client, code_of
+from tests.control.audit.conftest import Written
+from tests.matrix.asking import Asking, ask, body
+from tests.matrix.rules import expected, flavours, resources
+from tests.matrix.world import Caller, World
+from tests.matrix.worlds import Worlds
+from tests.people import EVERY_SCOPE
+
+MUTATIONS = [each for each in all_operations() if each.method != "GET"]
+WITH_CREDENTIAL = [each for each in MUTATIONS if not each.requires.public]
+
+pytestmark = pytest.mark.usefixtures("cheap_passwords")
+
+
+def each(operations: list[Operation]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("operation", operations, ids=lambda operation: operation.id)
+
+
+def _session(world: World) -> Caller:
+    return Caller("session", world.subject.id, "session")
+
+
+def _key(world: World) -> Caller:
+    return Caller("full key", world.subject.id, "api_key", tuple(EVERY_SCOPE))
+
+
+def _actor(asking: Asking, answer: httpx.Response) -> str | None:
+    """Who acted. Whoever signs up or in is only known by then."""
+    if not asking.operation.requires.public:
+        return asking.caller.account
+    told = answer.json()["data"]
+    return str(told.get("account_id", told["id"]))
+
+
+OWN_PLACE: dict[str, Callable[[Asking, httpx.Response], tuple[str | None, str | None]]] = {
+    "teams.create": lambda asking, answer: (answer.json()["data"]["team_id"], None),
+    "invites.accept": lambda asking, answer: (asking.world.entry_team, None),
+    "projects.assign_site": lambda asking, answer: (None, asking.world.loose_sites["personal"].id),
+    "team_projects.assign_site": lambda asking, answer: (
+        asking.world.team,
+        asking.world.loose_sites["team"].id,
+    ),
+}
+"""Where it happened, when the path does not tell."""
+
+
+def _place(asking: Asking, answer: httpx.Response) -> tuple[str | None, str | None]:
+    known = OWN_PLACE.get(asking.operation.id)
+    if known is not None:
+        return known(asking, answer)
+    things = resources(asking.operation, asking.world, asking.flavour)
+    governed = [thing for thing in things if issubclass(thing.kind, Governed)]
+    if not governed:
+        return None, None
+    last = governed[-1]
+    return last.team, last.id if last.kind is VisibleSite else None
+
+
+def _who(event: AuditEventView) -> tuple[Any, ...]:
+    return event.actor_kind, event.actor_user_id, event.actor_key_id
+
+
+@each(MUTATIONS)
+@pytest.mark.parametrize("credential", [_session, _key], ids=["member", "api_key"])
+async def test_a_mutation_writes_exactly_one_row(
+    operation: Operation,
+    credential: Callable[[World], Caller],
+    plane: ControlPlane,
+    anonymous: Client,
+    worlds: Worlds,
+    written: Written,
+):
+    for flavour in flavours(operation):
+        world = await worlds.fresh(Role.OWNER, operation)
+        asking = Asking(operation, world, credential(world), flavour)
+        key_id, _ = await world.credential(asking.caller)
+        await written()
+        answer = await ask(plane, anonymous, asking)
+        assert answer.status_code == operation.status, answer.text
+        [event] = await written()
+        assert (event.event, event.outcome) == (operation.audit, "success")
+        if operation.requires.public:
+            assert _who(event) == ("member", _actor(asking, answer), None)
+        elif key_id:
+            assert _who(event) == ("api_key", world.subject.id, key_id)
+            assert event.actor_email == world.subject.email
+        else:
+            assert _who(event) == ("member", world.subject.id, None)
+            assert event.actor_email == world.subject.email
+        assert (event.team_id, event.site_id) == _place(asking, answer)
+
+
+@each(WITH_CREDENTIAL)
+async def test_a_refused_permission_is_written_down_as_denied(
+    operation: Operation, plane: ControlPlane, anonymous: Client, worlds: Worlds, written: Written
+):
+    """Whether the key lacks the scope or the member the role; with the place, where it is known."""
+    tried = 0
+    for role in Role:
+        world = await worlds.shared(role)
+        for flavour in flavours(operation):
+            for caller in world.callers(operation):
+                told = expected(operation, world, caller, flavour, oneself=False)
+                if told.status != 403:
+                    continue
+                await world.credential(caller)
+                await written()
+                answer = await ask(plane, anonymous, Asking(operation, world, caller, flavour))
+                assert code_of(answer) == told.code
+                [event] = await written()
+                assert (event.event, event.outcome) == (operation.audit, "denied")
+                assert event.actor_user_id == caller.account
+                assert event.actor_kind == ("member" if caller.kind == "session" else "api_key")
+                things = resources(operation, world, flavour)
+                assert event.team_id == (things[-1].team if things else None)
+                tried += 1
+    assert tried or not operation.requires.scopes
+
+
+@each(WITH_CREDENTIAL)
+async def test_what_is_not_found_is_not_written_down(
+    operation: Operation, plane: ControlPlane, anonymous: Client, worlds: Worlds, written: Written
+):
+    world = await worlds.shared(Role.OWNER)
+    for flavour in flavours(operation):
+        for caller in world.callers(operation):
+            told = expected(operation, world, caller, flavour, oneself=False)
+            if told.status in (401, 404):
+                answer = await ask(plane, anonymous, Asking(operation, world, caller, flavour))
+                assert code_of(answer) == told.code
+                assert await written() == []
+
+
+@each([each for each in MUTATIONS if each.input(BodyInput)])
+async def test_what_cannot_be_read_is_not_written_down(
+    operation: Operation, plane: ControlPlane, anonymous: Client, worlds: Worlds, written: Written
+):
+    world = await worlds.shared(Role.OWNER)
+    asking = Asking(operation, world, _session(world), flavours(operation)[0])
+    answer = await ask(plane, anonymous, asking, body={"no such field": "x"})
+    assert code_of(answer) == "request.field_invalid"
+    assert await written() == []
+
+
+@each([each for each in MUTATIONS if each.takes_idempotency_key])
+async def test_a_replay_writes_no_second_row(
+    operation: Operation, plane: ControlPlane, anonymous: Client, worlds: Worlds, written: Written
+):
+    world = await worlds.fresh(Role.OWNER, operation)
+    asking = Asking(operation, world, _session(world), flavours(operation)[0])
+    headers = {"idempotency-key": new_id("req")}
+    sent = body(asking)
+    first = await ask(plane, anonymous, asking, headers=headers, body=sent)
+    again = await ask(plane, anonymous, asking, headers=headers, body=sent)
+    assert (first.status_code, first.content) == (operation.status, again.content)
+    assert again.headers["idempotent-replayed"] == "true"
+    assert [event.event for event in await written()] == [operation.audit]
+
+
+async def test_a_mutation_that_is_rolled_back_leaves_no_row(
+    plane: ControlPlane, anonymous: Client, worlds: Worlds, written: Written
+):
+    world = await worlds.shared(Role.OWNER)
+    _, secret = await world.credential(Caller("founder", world.founder.id, "session"))
+    founder, team = anonymous.as_(secret), world.entry_team
+    await written()
+    assert code_of(await founder.delete(f"/v1/teams/{team}/members/{world.founder.id}")) == "team.last_owner"
+    assert code_of(await founder.delete(f"/v1/teams/{world.team}")) == "team.has_sites"
+    twice = {"client_id": world.victim.id, "role": "observer"}
+    assert code_of(await founder.post(f"/v1/teams/{world.team}/members", json=twice)) == "member.exists"
+    assert await written() == []

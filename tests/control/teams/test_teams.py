@@ -1,0 +1,178 @@
+"""Founding, renaming and ending teams, and whose ceiling a team lends."""
+
+import asyncio
+
+import pytest
+
+from stead.control.app import ControlPlane
+from tests import teams
+from tests.client import Client, code_of
+from tests.conftest import NewPerson
+from tests.people import Person
+from tests.teams import add_member, found_team
+
+
+@pytest.fixture
+async def other(new_person: NewPerson) -> Person:
+    return await new_person()
+
+
+async def test_whoever_founds_a_team_owns_it(person: Person):
+    team = await found_team(person, "Engines")
+    found = (await person.session.get(f"/v1/teams/{team}")).json()["data"]
+    assert (found["team_id"], found["name"], found["my_role"]) == (team, "Engines", "owner")
+    assert found["plan"] == "unlimited"
+    [member] = (await person.session.get(f"/v1/teams/{team}/members")).json()["data"]
+    assert (member["client_id"], member["role"], member["expires_at"]) == (person.id, "owner", None)
+
+
+async def test_the_list_says_ones_own_role_in_each_team(person: Person, other: Person):
+    mine, theirs = await found_team(person), await found_team(other)
+    await found_team(other, "not joined")
+    await add_member(other.session, theirs, person.id, "billing")
+    listed = (await person.session.get("/v1/teams")).json()["data"]
+    assert [(each["team_id"], each["my_role"]) for each in listed] == [(theirs, "billing"), (mine, "owner")]
+
+
+async def test_the_list_is_walked_once_through(person: Person):
+    founded = [await found_team(person) for _ in range(5)]
+    walked, query = [], {"limit": "2"}
+    while True:
+        page = (await person.session.get("/v1/teams", params=query)).json()
+        walked += [each["team_id"] for each in page["data"]]
+        if not page["pagination"]["has_more"]:
+            break
+        query["cursor"] = page["pagination"]["next_cursor"]
+    assert walked == founded[::-1]
+
+
+async def test_a_team_is_renamed(person: Person):
+    team = await found_team(person, "Before")
+    renamed = await person.session.patch(f"/v1/teams/{team}", json={"name": "After"})
+    assert renamed.json()["data"]["name"] == "After"
+    assert (await person.session.patch(f"/v1/teams/{team}", json={})).json()["data"]["name"] == "After"
+    assert code_of(await person.session.patch(f"/v1/teams/{team}", json={"name": ""})) == (
+        "request.field_invalid"
+    )
+
+
+@pytest.mark.parametrize("status", ["running", "deleted"])
+async def test_a_team_with_sites_cannot_be_deleted(person: Person, plane: ControlPlane, status: str):
+    team = await found_team(person)
+    async with plane.database.transaction() as tx:
+        site = await teams.insert_site(tx, team=team, status=status)
+    assert code_of(await person.session.delete(f"/v1/teams/{team}")) == "team.has_sites"
+    async with plane.database.transaction() as tx:
+        await tx.run("delete from sites where id = $1", site)
+    assert (await person.session.delete(f"/v1/teams/{team}")).status_code == 204
+    assert code_of(await person.session.get(f"/v1/teams/{team}")) == "team.not_found"
+
+
+async def test_only_an_owner_deletes_a_team(person: Person, other: Person):
+    team = await found_team(person)
+    await add_member(person.session, team, other.id, "admin")
+    assert code_of(await other.session.delete(f"/v1/teams/{team}")) == "role.insufficient"
+
+
+async def test_an_unknown_team_and_an_invisible_one_answer_alike(person: Person, other: Person):
+    hidden = await found_team(other)
+    answers = [
+        await person.session.get(f"/v1/teams/{team}") for team in (hidden, hidden[:-1] + "0", "team_x", "x")
+    ]
+    bodies = {answer.text.replace(answer.json()["request_id"], "") for answer in answers}
+    assert len(bodies) == 1
+
+
+async def _ceiling(client: Client) -> int:
+    found = (await client.get("/v1/rate-limits")).json()["data"]
+    return int(found["team_ceiling"]["limit"])
+
+
+async def _header_ceiling(client: Client) -> str:
+    """As a counted request is told, which may go by a cached copy of the caller."""
+    return (await client.get("/v1/teams")).headers["ratelimit-policy"].partition('"team";q=')[2]
+
+
+async def _team_on_plan(plane: ControlPlane, person: Person, plan: str) -> str:
+    team = await found_team(person)
+    async with plane.database.transaction() as tx:
+        await tx.run("update teams set plan = $2 where id = $1", team, plan)
+    return team
+
+
+async def test_the_ceiling_is_that_of_the_default_teams_plan(new_person: NewPerson, plane: ControlPlane):
+    person = await new_person(plan="pro")
+    team = await _team_on_plan(plane, person, "business")
+    key = await person.key()
+    assert await _ceiling(key) == 20_000
+    assert await _header_ceiling(key) == "20000;w=60"
+    chosen = await person.session.patch("/v1/account", json={"default_team_id": team})
+    assert chosen.status_code == 204
+    for client in (key, person.session):
+        assert await _ceiling(client) == 100_000
+        assert await _header_ceiling(client) == "100000;w=60"
+
+
+async def test_members_of_one_default_team_share_its_ceiling(new_person: NewPerson, plane: ControlPlane):
+    people = [await new_person(plan="pro") for _ in range(2)]
+    team = await _team_on_plan(plane, people[0], "business")
+    await add_member(people[0].session, team, people[1].id, "observer")
+    for each in people:
+        assert (
+            await each.session.patch("/v1/account", json={"default_team_id": team})
+        ).status_code == 204
+    before = (await people[1].session.get("/v1/rate-limits")).json()["data"]["team_ceiling"]
+    for _ in range(5):
+        await people[0].session.get("/v1/teams")
+    after = (await people[1].session.get("/v1/rate-limits")).json()["data"]["team_ceiling"]
+    assert (before["limit"], after["limit"]) == (100_000, 100_000)
+    assert after["remaining"] < before["remaining"] or after["reset"] >= before["reset"]
+
+
+@pytest.mark.parametrize("ending", ["deletion", "removal", "leaving"])
+async def test_the_end_of_a_default_team_resets_it_and_the_ceiling(
+    new_person: NewPerson, plane: ControlPlane, ending: str
+):
+    owner, member = await new_person(plan="pro"), await new_person(plan="pro")
+    team = await _team_on_plan(plane, owner, "business")
+    await add_member(owner.session, team, member.id, "observer")
+    key = await member.key()
+    assert (await member.session.patch("/v1/account", json={"default_team_id": team})).status_code == 204
+    assert await _header_ceiling(key) == "100000;w=60"
+    ended = {
+        "deletion": lambda: owner.session.delete(f"/v1/teams/{team}"),
+        "removal": lambda: owner.session.delete(f"/v1/teams/{team}/members/{member.id}"),
+        "leaving": lambda: member.session.delete(f"/v1/teams/{team}/members/{member.id}"),
+    }[ending]
+    assert (await ended()).status_code == 204
+    assert (await member.session.get("/v1/account")).json()["data"]["default_team_id"] is None
+    for client in (key, member.session):
+        assert await _header_ceiling(client) == "20000;w=60"
+
+
+async def test_only_a_team_that_one_belongs_to_can_be_the_default(person: Person, other: Person):
+    team = await found_team(other)
+    for wanted in (team, "team_x", "nothing"):
+        refused = await person.session.patch("/v1/account", json={"default_team_id": wanted})
+        assert (refused.status_code, code_of(refused)) == (422, "account.team_not_joined")
+
+
+@pytest.mark.parametrize("act", ["default", "project", "rename", "member", "invite"])
+async def test_what_happens_to_a_team_while_it_is_deleted_is_no_fault(
+    person: Person, other: Person, act: str
+):
+    """Either it came first, or the team is not there any more."""
+    for _ in range(10):
+        team = await found_team(person)
+        acts = {
+            "default": lambda: person.session.patch("/v1/account", json={"default_team_id": team}),
+            "project": lambda: person.session.post(f"/v1/teams/{team}/projects", json={"name": "x"}),
+            "rename": lambda: person.session.patch(f"/v1/teams/{team}", json={"name": "x"}),
+            "member": lambda: person.session.post(
+                f"/v1/teams/{team}/members", json={"client_id": other.id, "role": "observer"}
+            ),
+            "invite": lambda: person.session.post(f"/v1/teams/{team}/invites", json={"role": "observer"}),
+        }
+        answer, deleted = await asyncio.gather(acts[act](), person.session.delete(f"/v1/teams/{team}"))
+        assert answer.status_code < 500, answer.text
+        assert deleted.status_code == 204

@@ -1,0 +1,155 @@
+"""Two tenants with the same data: the identifiers of one lead the other nowhere, and leave nothing behind."""
+
+from collections.abc import AsyncIterator
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from stead.control.app import ControlPlane, all_operations
+from stead.control.keys.rules import KeyNotFound, PinnedResourceNotFound
+from stead.control.invites.rules import InviteNotFound
+from stead.control.platform.examples import example
+from stead.control.platform.operations import BodyInput, Operation, ResourceInput
+from stead.control.projects.rules import ProjectNotFound, VisibleTeamProject
+from stead.control.sites.rules import SiteNotFound, VisibleSite
+from stead.control.teams.rules import TeamNotFound, VisibleTeam
+from stead.shared.ids import PREFIX_OF
+from stead.shared.roles import Role
+from tests import teams
+from tests.client import Client, code_of
+from tests.matrix.asking import Asking, ask, body, path
+from tests.matrix.dump import belongings, ids_of
+from tests.matrix.rules import flavours
+from tests.matrix.world import Caller, Flavour, World, make_world
+from tests.people import EVERY_SCOPE
+
+OPERATIONS = all_operations()
+WITH_PATH = [each for each in OPERATIONS if each.path_parameters]
+NOT_FOUND = {
+    *("team.not_found", "member.not_found", "invite.not_found"),
+    *(error.code for error in (ProjectNotFound, SiteNotFound, TeamNotFound, KeyNotFound)),
+}
+ELSEWHERE_IN_BODY = {
+    "client_id": "204",
+    "site_id": SiteNotFound.code,
+    "default_team_id": "account.team_not_joined",
+    "token": InviteNotFound.code,
+}
+"""What another tenant's identifier in this field is answered with. An account can be added by whoever knows it."""
+
+PINNABLE = {"team": VisibleTeam, "project": VisibleTeamProject, "site": VisibleSite}
+
+
+@pytest.fixture
+async def ours(plane: ControlPlane) -> World:
+    return await make_world(plane.database, Role.OWNER)
+
+
+@pytest.fixture
+async def theirs(plane: ControlPlane) -> World:
+    return await make_world(plane.database, Role.OWNER)
+
+
+@pytest.fixture(autouse=True)
+async def nothing_of_theirs_changes(plane: ControlPlane, ours: World, theirs: World) -> AsyncIterator[None]:
+    """Rows that speak of both may only say that we took one of their people in."""
+    mine, before = ids_of(ours), await belongings(plane.database, theirs)
+    yield
+    after = await belongings(plane.database, theirs)
+    new = {(table, row) for table, row in after - before if not any(id_ in row for id_ in mine)}
+    assert not before - after
+    assert not new
+
+
+def _callers(world: World) -> list[Caller]:
+    return [
+        Caller("session", world.subject.id, "session"),
+        Caller("full key", world.subject.id, "api_key", tuple(EVERY_SCOPE)),
+    ]
+
+
+@pytest.mark.parametrize("operation", WITH_PATH, ids=lambda operation: operation.id)
+async def test_an_identifier_of_another_tenant_in_the_path_is_not_found(
+    operation: Operation, plane: ControlPlane, anonymous: Client, ours: World, theirs: World
+):
+    names = operation.path_parameters
+    swaps = [swap for size in range(1, len(names) + 1) for swap in combinations(names, size)]
+    for flavour in flavours(operation):
+        for caller in _callers(ours):
+            asking = Asking(operation, ours, caller, flavour)
+            foreign = path(Asking(operation, theirs, _callers(theirs)[0], flavour))
+            for swap in swaps:
+                answer = await ask(plane, anonymous, asking, path={name: foreign[name] for name in swap})
+                assert code_of(answer) in NOT_FOUND, (swap, caller.name, flavour)
+    async with plane.database.reading() as tx:
+        told = "select count(*) from audit_events where actor_user_id = $1 or team_id = any($2)"
+        assert await tx.value(told, ours.subject.id, [ours.team, theirs.team]) == 0
+
+
+def _named_in(operation: Operation) -> list[str]:
+    wanted = operation.input(BodyInput)
+    return [name for name in example(wanted.type) if name in ELSEWHERE_IN_BODY] if wanted else []
+
+
+def _foreign(theirs: World, name: str, flavour: Flavour) -> Any:
+    return {
+        "client_id": theirs.newcomer.id,
+        "site_id": theirs.loose_sites[flavour].id,
+        "default_team_id": theirs.team,
+    }[name]
+
+
+@pytest.mark.parametrize(
+    ("operation", "name"),
+    [(each, name) for each in OPERATIONS for name in _named_in(each) if name != "token"],
+    ids=lambda value: value if isinstance(value, str) else value.id,
+)
+async def test_an_identifier_of_another_tenant_in_the_body_is_refused(
+    operation: Operation, name: str, plane: ControlPlane, anonymous: Client, ours: World, theirs: World
+):
+    flavour = flavours(operation)[0]
+    asking = Asking(operation, ours, _callers(ours)[0], flavour)
+    sent = {**(body(asking) or {}), name: _foreign(theirs, name, flavour)}
+    assert code_of(await ask(plane, anonymous, asking, body=sent)) == ELSEWHERE_IN_BODY[name]
+
+
+async def test_an_invite_to_somebody_of_another_tenant_is_not_found(
+    plane: ControlPlane, anonymous: Client, ours: World, theirs: World
+):
+    async with plane.database.transaction() as tx:
+        invited = theirs.newcomer.email
+        _, token = await teams.insert_invite(tx, ours.team, ours.founder.id, email=invited)
+        secret = await teams.insert_session(tx, ours.newcomer.id)
+    answer = await anonymous.as_(secret).post("/v1/invites/accept", json={"token": token})
+    assert code_of(answer) == ELSEWHERE_IN_BODY["token"]
+
+
+@pytest.mark.parametrize("type_", PINNABLE)
+async def test_a_key_cannot_be_pinned_to_what_another_tenant_has(
+    type_: str, plane: ControlPlane, anonymous: Client, ours: World, theirs: World
+):
+    operation = next(each for each in OPERATIONS if each.id == "api_keys.create")
+    thing = theirs.thing(PINNABLE[type_], "team")
+    for caller in _callers(ours):
+        asking = Asking(operation, ours, caller, "personal")
+        sent = {**(body(asking) or {}), "resource": {"type": type_, "id": thing.id}}
+        assert code_of(await ask(plane, anonymous, asking, body=sent)) == f"{type_}.not_found"
+    pinned = Caller("pinned", ours.subject.id, "api_key", tuple(EVERY_SCOPE), pin=_pin(ours))
+    asking = Asking(operation, ours, pinned, "personal")
+    sent = {**(body(asking) or {}), "resource": {"type": type_, "id": thing.id}}
+    assert code_of(await ask(plane, anonymous, asking, body=sent)) == PinnedResourceNotFound.code
+
+
+def _pin(world: World) -> Any:
+    return next(caller.pin for caller in world.callers(OPERATIONS[0]) if caller.pin)
+
+
+def test_every_identifier_that_a_body_can_hold_is_covered():
+    bodies = [wanted.type for each in OPERATIONS if (wanted := each.input(BodyInput))]
+    named = {name for kind in bodies for name in kind.__struct_fields__}
+    identifiers = {name for name in named if name.endswith("_id")} | (named & {"token", "resource"})
+    assert identifiers <= ELSEWHERE_IN_BODY.keys() | {"resource"}
+    kinds = {each.type for operation in OPERATIONS for each in operation.every(ResourceInput)}
+    assert kinds
+    assert {name for each in OPERATIONS for name in each.path_parameters} <= PREFIX_OF.keys()
