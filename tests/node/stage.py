@@ -192,7 +192,7 @@ class Stage:
 
     async def journaled(self, order: Order) -> None:
         async def look() -> bool | None:
-            return (self.data / "journal.sqlite").exists() and self.carried_out(order) > 0 or None
+            return ((self.data / "journal.sqlite").exists() and self.carried_out(order) > 0) or None
 
         await until(look)
 

@@ -1,4 +1,4 @@
-"""What every Runtime and every Edge must do, whatever stands behind it. A new driver joins `RUNTIMES` or `EDGES`."""
+"""What every Runtime and every Edge must do, whatever stands behind it. A new driver joins them below."""
 
 import asyncio
 import os
@@ -27,7 +27,7 @@ class Said:
         self.lines.append(text)
 
     async def chunk(self, stream: Stream, data: bytes) -> None:
-        self.lines.append(data.decode())
+        self.lines.append(f"{stream}: {data.decode()}")
 
 
 def task(environment: str = "", said: Said | None = None) -> Assignment:
@@ -54,14 +54,10 @@ class Node:
         shown = {str(path.relative_to(self.data)): _content(path) for path in paths}
         return {path: content for path, content in shown.items() if of in path or of in content}
 
-    async def refuses(self, it: Assignment, host: str) -> bool:
-        try:
+    async def unhealthy(self, it: Assignment, host: str) -> bool:
+        with pytest.raises(Refusal) as refused:
             await self.edge.probe(it, host, "/")
-        except Refusal as refusal:
-            assert refusal.code == "deploy.unhealthy"
-            assert host in refusal.reason
-            return True
-        return False
+        return refused.value.code == "deploy.unhealthy" and host in refused.value.reason
 
 
 def _content(path: Path) -> str:
@@ -187,13 +183,13 @@ async def test_an_environment_id_is_never_a_path(by_runtime: Node, environment: 
 
 async def test_a_probe_tells_the_truth(by_edge: Node) -> None:
     it, name = task(), host()
-    assert await by_edge.refuses(it, name)
+    assert await by_edge.unhealthy(it, name)
     await by_edge.runtime.ensure_environment(it)
-    assert await by_edge.refuses(it, name)
+    assert await by_edge.unhealthy(it, name)
     await by_edge.edge.ensure_route(it, [name])
     await by_edge.edge.probe(it, name, "/")
     await by_edge.edge.remove_route(it)
-    assert await by_edge.refuses(it, name)
+    assert await by_edge.unhealthy(it, name)
 
 
 async def test_a_host_whose_environment_is_gone_is_unhealthy(by_edge: Node) -> None:
@@ -201,7 +197,7 @@ async def test_a_host_whose_environment_is_gone_is_unhealthy(by_edge: Node) -> N
     await by_edge.runtime.ensure_environment(it)
     await by_edge.edge.ensure_route(it, [name])
     await by_edge.runtime.remove_environment(it)
-    assert await by_edge.refuses(it, name)
+    assert await by_edge.unhealthy(it, name)
 
 
 async def test_a_restarted_environment_still_answers(by_edge: Node) -> None:
@@ -217,7 +213,7 @@ async def test_routes_are_exactly_those_asked_for(by_edge: Node) -> None:
     await by_edge.runtime.ensure_environment(it)
     await by_edge.edge.ensure_route(it, [one, two])
     await by_edge.edge.ensure_route(it, [two, three])
-    assert await by_edge.refuses(it, one)
+    assert await by_edge.unhealthy(it, one)
     for answered in (two, three):
         await by_edge.edge.probe(it, answered, "/")
 
@@ -274,8 +270,10 @@ async def test_of_two_environments_that_want_one_host_at_the_same_time_one_gets_
 
 @pytest.mark.parametrize(
     "name",
-    ["", ".", "..", "../x", "a/b", "/etc", "UPPER.example", "a..b", "-a.example", "a_b", "a\0", "é.example"]
-    + ["a.example\r\nX: y", "a b", ".hidden", "a.", "x" * 64, ".".join(["x" * 60] * 5)],
+    [
+        *("", ".", "..", "../x", "a/b", "/etc", ".hidden", "a\0", "a..b", "a.", "-a.example", "a_b"),
+        *("UPPER.example", "é.example", "a b", "a.example\r\nX: y", "x" * 64, ".".join(["x" * 60] * 5)),
+    ],
 )
 async def test_a_host_is_never_a_path_or_a_header(by_edge: Node, name: str) -> None:
     it = task()

@@ -15,7 +15,7 @@ import msgspec
 
 from stead.control.platform import audit, idempotency
 from stead.control.platform.admission import Admission
-from stead.control.platform.answers import Answer, deprecation, wrap, wrap_page
+from stead.control.platform.answers import Answer, Header, deprecation, wrap, wrap_page
 from stead.control.platform.audit import Actor, Trail
 from stead.control.platform.database import Database, Tx
 from stead.control.platform.freshness import Freshness
@@ -198,6 +198,16 @@ class Endpoint:
         operation = self.operation
         if operation.answer == "none":
             return Answer(operation.status)
+        if operation.answer == "stream":
+            return Answer(operation.status, stream=result.frames)
+        headers: list[Header] = []
+        if operation.answer == "job":
+            headers.append((b"location", result.links.self.encode()))
+        if operation.tagged:
+            headers.append((b"etag", f'"{result.etag}"'.encode()))
+            if request.header(b"if-none-match").removeprefix("W/") == f'"{result.etag}"':
+                return Answer(304, headers=headers)
+            result = result.data
         data = result.items if operation.answer == "list" else result
         if version is not LATEST:
             unseen = self._history.since(version)

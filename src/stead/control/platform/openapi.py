@@ -198,6 +198,8 @@ def _filters(kind: Any) -> list[Json]:
 
 def _responses(operation: Operation, shapes: _Shapes) -> Json:
     responses: Json = {str(operation.status): _success(operation, shapes)}
+    if operation.tagged:
+        responses["304"] = {"description": "Not changed since.", "headers": _header_refs(operation)}
     for error in errors_of(operation):
         told = responses.setdefault(
             str(error.status),

@@ -139,6 +139,8 @@ class Operation:
     handler: Handler
     inputs: tuple[Input, ...]
     answer: AnswerKind
+    tagged: bool
+    """Whether the answer has an `ETag`."""
     shape: Any
     """The type of `data`, or of each of its items in a list."""
     path_parameters: tuple[str, ...]
@@ -197,7 +199,8 @@ class Operations:
             if not summary.endswith("."):
                 raise TypeError(f"{id}: its docstring must begin with one sentence")
             hints = get_type_hints(handler)
-            answer, shape = _answer(hints.pop("return"))
+            returned = hints.pop("return")
+            answer, shape = _answer(returned)
             answer = "job" if job is not None else answer
             self._all.append(
                 Operation(
@@ -221,6 +224,7 @@ class Operations:
                     handler=handler,
                     inputs=() if answer == "document" else _inputs(id, path, hints, requires),
                     answer=answer,
+                    tagged=get_origin(returned) is Tagged,
                     shape=shape,
                     path_parameters=tuple(_PARAMETER.findall(path)),
                 )

@@ -13,6 +13,10 @@ TeamIdText = Annotated[str, Meta(examples=["team_01k9zy3v7d00r3m8w5x2t6b4qa"])]
 Domain = Annotated[str, Meta(min_length=1, max_length=253, examples=["example.com"])]
 
 
+GitUrl = Annotated[str, Meta(pattern=r"^(https://|ssh://|git@)[A-Za-z0-9][!-~]*$(?!\n)", max_length=1000)]
+GitBranch = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_./-]*$(?!\n)", max_length=200)]
+
+
 class SiteView(Struct):
     id: SiteIdText
     slug: Annotated[str, Meta(description="Made by the platform; URL-safe.", examples=["example-com-x7k2"])]
@@ -40,18 +44,10 @@ class NewSite(Struct, forbid_unknown_fields=True):
     ] = None
     region: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9-]{1,40}$", examples=["us-east"])] = "us-east"
     git_repo: Annotated[
-        str | None,
-        Meta(
-            pattern=r"^(https://|ssh://|git@)[A-Za-z0-9][^\s\x00-\x1f]*$",
-            max_length=1000,
-            description="An https or ssh git URL; required for `git_managed`.",
-            examples=[None],
-        ),
+        GitUrl | None,
+        Meta(description="An https or ssh git URL; required for `git_managed`.", examples=[None]),
     ] = None
-    git_branch: Annotated[
-        str | None,
-        Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_./-]*$", max_length=200, examples=[None]),
-    ] = None
+    git_branch: Annotated[GitBranch | None, Meta(examples=[None])] = None
     team_id: Annotated[str | None, Meta(description="A team you own or administer.", examples=[None])] = None
 
 

@@ -1,0 +1,155 @@
+"""An agent that is killed, a NATS that goes away: nothing is lost, nothing is done twice at the same time."""
+
+import asyncio
+import signal
+
+import psutil
+
+from stead.dev.running import RunningStack
+from stead.dev.stack import Nats
+from stead.protocol.commands import Cancel, EnsureEnvironment
+from tests.node.stage import Stage, until
+
+ENSURE = EnsureEnvironment("static")
+SLOW = {"STEAD_SANDBOX_SECONDS": "2"}
+
+
+def ended(process: psutil.Process) -> bool:
+    """An orphan may wait to be reaped by whoever adopted it; it does nothing any more."""
+    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+
+
+async def test_an_agent_killed_mid_command_finishes_it_by_itself_and_reports_once(here: Stage) -> None:
+    here.start(STEAD_SANDBOX_SECONDS="30")
+    order = here.command(ENSURE)
+    await here.send(order)
+    orphan = await here.under_way()
+    assert await here.unacknowledged() == 0
+    await here.kill()
+    assert orphan.is_running()
+
+    here.start(**SLOW)
+    resumed = await here.under_way()
+    assert ended(orphan)
+    assert resumed.pid != orphan.pid
+    assert (await here.result(order)).outcome == "done"
+    assert len(await here.results(order)) == 1
+    assert here.carried_out(order) == 2
+    assert (here.data / "sandbox" / "environments" / "env_1").exists()
+
+
+async def test_an_agent_killed_again_and_again_still_gets_there(here: Stage) -> None:
+    orders = [here.command(ENSURE, environment=f"env_{number}") for number in range(5)]
+    for order in orders:
+        await here.send(order)
+    for _ in range(4):
+        here.start(STEAD_SANDBOX_SECONDS="30")
+        await here.under_way()
+        await here.kill()
+    here.start()
+    for order in orders:
+        assert (await here.result(order)).outcome == "done"
+        assert len(await here.results(order)) == 1
+
+
+async def test_an_agent_told_to_stop_stops_at_once_and_goes_on_at_the_next_start(here: Stage) -> None:
+    here.start(STEAD_SANDBOX_SECONDS="60")
+    order = here.command(ENSURE)
+    await here.send(order)
+    running = await here.under_way()
+    assert await here.stop() == 0
+    assert ended(running)
+    assert await here.results(order) == []
+    here.start()
+    assert (await here.result(order)).outcome == "done"
+    assert len(await here.results(order)) == 1
+
+
+async def test_a_cancel_that_the_agents_death_interrupted_is_answered_after_it(here: Stage) -> None:
+    """The process heeds no SIGTERM, so the agent is still waiting when it is killed."""
+    here.start(STEAD_SANDBOX_SECONDS="60")
+    order = here.command(ENSURE)
+    await here.send(order)
+    running = await here.under_way()
+    running.send_signal(signal.SIGSTOP)
+    await here.send(Cancel(order.node, order.job, order.step, order.epoch))
+
+    async def read() -> bool | None:
+        return await here.unacknowledged() == 0 or None
+
+    await until(read)
+    await here.kill()
+    here.start()
+    assert (await here.result(order)).outcome == "cancelled"
+    assert ended(running)
+    assert here.carried_out(order) == 1
+    assert not (here.data / "sandbox" / "environments" / "env_1").exists()
+
+
+async def test_a_nats_restarted_mid_command_loses_nothing(alone: tuple[RunningStack, Stage]) -> None:
+    stack, here = alone
+    here.start(**SLOW)
+    order = here.command(ENSURE)
+    await here.send(order)
+    await here.under_way()
+    await stack.kill(Nats)
+    await stack.start(Nats)
+    assert (await here.result(order)).outcome == "done"
+    following = here.command(ENSURE)
+    assert (await here.ask(following)).outcome == "done"
+    for each in (order, following):
+        assert len(await here.results(each)) == 1
+        assert here.carried_out(each) == 1
+        assert len(await here.lines(each.job)) == 1
+
+
+async def test_a_result_made_while_nats_was_down_is_reported_by_the_next_life(
+    alone: tuple[RunningStack, Stage],
+) -> None:
+    stack, here = alone
+    here.start(STEAD_SANDBOX_SECONDS="1")
+    order = here.command(ENSURE)
+    await here.send(order)
+    await here.under_way()
+    await stack.stop(Nats)
+
+    async def noted() -> bool | None:
+        return (here.data / "sandbox" / "environments" / "env_1").exists() or None
+
+    await until(noted)
+    await asyncio.sleep(1)
+    await here.kill()
+    here.start()
+    await stack.start(Nats)
+    assert (await here.result(order)).outcome == "done"
+    assert len(await here.results(order)) == 1
+    assert here.carried_out(order) == 1
+
+
+async def test_an_agent_that_starts_before_nats_waits_for_it(alone: tuple[RunningStack, Stage]) -> None:
+    stack, here = alone
+    order = here.command(ENSURE)
+    await here.send(order)
+    await stack.stop(Nats)
+    here.start()
+    await asyncio.sleep(2)
+    await stack.start(Nats)
+    assert (await here.result(order)).outcome == "done"
+
+
+async def test_an_agent_that_was_turned_away_comes_back_when_it_is_admitted(
+    alone: tuple[RunningStack, Stage],
+) -> None:
+    """A changed password closes the connection for good as far as the library is concerned."""
+    stack, here = alone
+    here.start()
+    await here.ask(here.command(ENSURE))
+    name = here.settings["STEAD_NATS_USER"]
+    right = stack.secrets.nats[name]
+    for password in ("another", right):
+        await stack.stop(Nats)
+        stack.secrets.nats[name] = password
+        stack.nats.write_config()
+        await stack.start(Nats)
+        await asyncio.sleep(1.5)
+    assert (await here.ask(here.command(ENSURE))).outcome == "done"
