@@ -56,6 +56,9 @@ async def settings(worker_id: str) -> Settings:
     return Settings(
         database_url=engines.database(name),
         redis_url=f"{engines.redis}/{number}",
+        nats_url=engines.nats,
+        nats_user=engines.nats_user,
+        nats_password=engines.nats_password,
         sealing_key=base64.b64encode(os.urandom(32)).decode(),
         base_url="http://stead.test",
     )

@@ -10,9 +10,11 @@ from pathlib import Path
 import msgspec
 
 from stead.control.platform.migrations import migrate
+from stead.dev.nats import Nats
 from stead.dev.postgres import Postgres
 from stead.dev.redis import Redis
 from stead.dev.running import running
+from stead.protocol.subjects import Program
 
 TEMPLATE = "stead_template"
 VARIABLE = "STEAD_TEST_ENGINES"
@@ -23,6 +25,9 @@ class Addresses(msgspec.Struct, frozen=True):
 
     postgres: str
     redis: str
+    nats: str
+    nats_user: str
+    nats_password: str
 
     def database(self, name: str) -> str:
         return self.postgres.format(name=name)
@@ -70,11 +75,18 @@ class TestEngines:
 
     async def _serve(self) -> None:
         self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
-        async with running(self._data, [Postgres, Redis]) as stack:
+        async with running(self._data, [Postgres, Redis, Nats]) as stack:
             await stack.postgres.create_database(TEMPLATE)
             url = stack.postgres.database_url(TEMPLATE)
             await asyncio.to_thread(migrate, url)
-            found = Addresses(url.replace(TEMPLATE, "{name}"), stack.redis.url.rpartition("/")[0])
+            login = stack.nats_login(Program.API)
+            found = Addresses(
+                postgres=url.replace(TEMPLATE, "{name}"),
+                redis=stack.redis.url.rpartition("/")[0],
+                nats=login.url,
+                nats_user=login.user,
+                nats_password=login.password,
+            )
             os.environ[VARIABLE] = msgspec.json.encode(found).decode()
             self._ready.set()
             await self._end.wait()

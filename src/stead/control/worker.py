@@ -55,9 +55,11 @@ class WorkerProgram:
         )
 
     async def run(self, end: asyncio.Event) -> None:
+        orchestrator = await Orchestrator.connect(self.settings.temporal_address, end)
+        if orchestrator is None:
+            return
         self.nats.start()
         self.notices.start()
-        orchestrator = await Orchestrator.connect(self.settings.temporal_address)
         steps = Steps(self.database, self.gateway, self.settings.docs)
         dispatcher = Dispatcher(self.database, orchestrator, self.notices, self.settings.docs)
         with contextlib.suppress(*UNREACHABLE):

@@ -38,6 +38,7 @@ def follow(live: Live, job: str, last_event_id: str) -> Stream:
 
 async def _frames(live: Live, job: str, at: Position) -> AsyncIterator[bytes]:
     yield b"retry: 2000\n\n"
+    told = None
     with live.notices.watching(job) as changed:
         async with live.output.reader(job, at.line) as reader:
             reading = asyncio.create_task(reader.next())
@@ -47,13 +48,15 @@ async def _frames(live: Live, job: str, at: Position) -> AsyncIterator[bytes]:
                     state = await _state(live, job, at)
                     if state is not None and state.status in FINAL:
                         break
-                    if state is not None:
+                    if state is not None and state.status != told:
+                        told = state.status
                         yield _frame(at, _encode(state), event=b"job")
-                    await _wait(reading, changed)
+                    if not await _happens(reading, changed):
+                        yield b": still here\n\n"
                     if reading.done():
                         lines = reading.result()
                         reading = asyncio.create_task(reader.next())
-                        yield _output(at, lines) or b": waiting\n\n"
+                        yield _output(at, lines)
             finally:
                 reading.cancel()
             async for frame in _ending(reader, reading, at, state):
@@ -84,14 +87,16 @@ async def _state(live: Live, job: str, at: Position) -> JobView | None:
     return state
 
 
-async def _wait(reading: asyncio.Task[Lines], changed: asyncio.Event) -> None:
+async def _happens(reading: asyncio.Task[Lines], changed: asyncio.Event) -> bool:
+    """Whether there was output or a change before a client would think the line dead."""
     waiting = asyncio.create_task(changed.wait())
     try:
-        await asyncio.wait(
+        done, _ = await asyncio.wait(
             {reading, waiting}, timeout=KEEP_ALIVE_SECONDS, return_when=asyncio.FIRST_COMPLETED
         )
     finally:
         waiting.cancel()
+    return bool(done)
 
 
 def _output(at: Position, lines: Lines) -> bytes:

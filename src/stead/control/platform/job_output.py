@@ -14,7 +14,7 @@ from stead.protocol.commands import read_line
 from stead.protocol.subjects import OUTPUT, output_of
 
 BATCH = 256
-PATIENCE = 15.0
+PATIENCE = 30.0
 RETRY_SECONDS = 0.5
 
 Lines = list[tuple[int, str]]

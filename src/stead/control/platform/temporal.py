@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
+import structlog
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
@@ -13,7 +14,10 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from stead.control.platform.job_workflow import QUEUE, JobWorkflow, Plan
 
+log = structlog.get_logger()
+
 TASK_SECONDS = 5
+RETRY_SECONDS = 0.5
 RPC = timedelta(seconds=5)
 
 Unreachable = RPCError
@@ -24,9 +28,15 @@ class Orchestrator:
         self._client = client
 
     @classmethod
-    async def connect(cls, address: str) -> "Orchestrator":
-        """Lazily: the server may be away when a worker starts."""
-        return cls(await Client.connect(address, lazy=True))
+    async def connect(cls, address: str, end: asyncio.Event) -> "Orchestrator | None":
+        """The server may be away when a worker starts: try until it is there, or until `end`."""
+        while not end.is_set():
+            try:
+                return cls(await Client.connect(address))
+            except RuntimeError:
+                log.warning("temporal.unreachable")
+                await asyncio.sleep(RETRY_SECONDS)
+        return None
 
     async def start(self, plan: Plan) -> None:
         """Starting what was started before is harmless."""

@@ -1,0 +1,140 @@
+"""A job's lines: in order, masked, all of them, and never more in memory than a few."""
+
+import asyncio
+import time
+import tracemalloc
+
+import pytest
+
+from stead.dev.running import RunningStack
+from stead.dev.stack import Nats
+from stead.node.link import Link
+from stead.node.output import JobOutput, Rate
+from stead.protocol import subjects
+from stead.protocol.commands import read_line
+from stead.shared.ids import new_id
+from tests.node.stage import Stage
+
+FREE = 1_000_000
+
+
+def unbounded() -> Rate:
+    return Rate(FREE, FREE)
+
+
+@pytest.fixture
+async def link(here: Stage):
+    link = Link(here.as_settings())
+    async with link.maintained():
+        yield link
+
+
+async def test_lines_are_kept_in_order_and_masked_with_their_stream(here: Stage, link: Link) -> None:
+    job = new_id("job")
+    async with JobOutput(link, here.node, job, secrets=["hunter22"]) as output:
+        await output.say("the key is hunter22")
+        await output.chunk("stdout", b"one\ntwo hun")
+        await output.chunk("stderr", b"oops\n")
+        await output.chunk("stdout", b"ter22\nthr")
+        await output.chunk("stdout", b"")
+        await output.chunk("stderr", b"")
+    kept = [read_line(data) for data in await here.kept(subjects.output_of(job))]
+    assert [(line.stream, line.text) for line in kept] == [
+        ("stdout", "the key is •••"),
+        ("stdout", "one"),
+        ("stderr", "oops"),
+        ("stdout", "two •••"),
+        ("stdout", "thr"),
+    ]
+
+
+async def test_a_line_can_be_read_before_the_job_ends(here: Stage, link: Link) -> None:
+    job = new_id("job")
+    reading = await here.operator.jetstream().subscribe(subjects.output_of(job), ordered_consumer=True)
+    async with JobOutput(link, here.node, job) as output:
+        await output.say("first")
+        assert read_line((await reading.next_msg(timeout=5)).data).text == "first"
+
+
+async def test_a_hundred_thousand_lines_arrive_in_order_with_bounded_memory(here: Stage, link: Link) -> None:
+    job, count = new_id("job"), 100_000
+    await link.client()
+    tracemalloc.start()
+    async with JobOutput(link, here.node, job, rate=unbounded()) as output:
+        for start in range(0, count, 1000):
+            lines = "".join(f"line {number} of the build\n" for number in range(start, start + 1000))
+            await output.chunk("stdout", lines.encode())
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 16 * 1024 * 1024
+    assert await here.lines(job) == [f"line {number} of the build" for number in range(count)]
+
+
+async def test_a_nats_that_restarts_under_the_output_loses_and_reorders_nothing(
+    alone: tuple[RunningStack, Stage],
+) -> None:
+    stack, here = alone
+    job, count, link = new_id("job"), 20_000, Link(here.as_settings())
+
+    async def write() -> None:
+        async with JobOutput(link, here.node, job, rate=Rate(4000, 100)) as output:
+            for number in range(count):
+                await output.chunk("stdout", f"{number}\n".encode())
+
+    async with link.maintained():
+        writing = asyncio.create_task(write())
+        for end in (stack.kill, stack.stop):
+            await asyncio.sleep(1)
+            await end(Nats)
+            assert not writing.done()
+            await asyncio.sleep(0.5)
+            await stack.start(Nats)
+        await writing
+    assert [int(line) for line in await here.lines(job)] == list(range(count))
+
+
+async def test_a_nats_that_is_down_holds_the_writer_back(alone: tuple[RunningStack, Stage]) -> None:
+    stack, here = alone
+    link, written = Link(here.as_settings()), 0
+
+    async def write() -> None:
+        nonlocal written
+        async with JobOutput(link, here.node, "job_1", rate=unbounded()) as output:
+            for number in range(5000):
+                await output.say(str(number))
+                written += 1
+
+    async with link.maintained():
+        await link.client()
+        await stack.stop(Nats)
+        writing = asyncio.create_task(write())
+        await asyncio.sleep(2)
+        assert written < 1000
+        await stack.start(Nats)
+        await writing
+    assert len(await here.lines("job_1")) == 5000
+
+
+async def test_one_job_cannot_write_faster_than_its_rate(here: Stage, link: Link) -> None:
+    job, began = new_id("job"), time.monotonic()
+    async with JobOutput(link, here.node, job, rate=Rate(1000, 100)) as output:
+        for number in range(1100):
+            await output.say(str(number))
+        assert time.monotonic() - began > 0.9
+        before = time.monotonic()
+        await output.say("x" * 8192)
+        await output.say("after")
+        assert time.monotonic() - before > 0.02
+
+
+async def test_leaving_does_not_wait_for_ever_for_a_nats_that_is_away(
+    alone: tuple[RunningStack, Stage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack, here = alone
+    monkeypatch.setattr("stead.node.output.DRAIN_BOUND", 1.0)
+    link = Link(here.as_settings())
+    async with link.maintained():
+        await link.client()
+        await stack.stop(Nats)
+        async with asyncio.timeout(5), JobOutput(link, here.node, "job_1") as output:
+            await output.say("lost")
