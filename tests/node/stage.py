@@ -158,12 +158,17 @@ class Stage:
         return [read_line(data).text for data in await self.kept(subjects.output_of(job))]
 
     async def kept(self, subject: str) -> list[bytes]:
-        reading = await self.operator.jetstream().subscribe(subject, ordered_consumer=True)
+        jetstream = self.operator.jetstream()
+        stream = await jetstream.find_stream_name_by_subject(subject)
+        counts = (await jetstream.stream_info(stream, subjects_filter=subject)).state.subjects or {}
+        reading = await jetstream.pull_subscribe(subject, stream=stream)
         found: list[bytes] = []
-        waiting = (await reading.consumer_info()).num_pending
         try:
-            while waiting is not None and len(found) < max(waiting, reading.delivered):
-                found.append((await reading.next_msg(timeout=10)).data)
+            while len(found) < sum(counts.values()):
+                batch = await reading.fetch(500, timeout=5)
+                found += [message.data for message in batch]
+                for message in batch:
+                    await message.ack()
         finally:
             await reading.unsubscribe()
         return found

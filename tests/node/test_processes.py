@@ -1,7 +1,6 @@
 """A program runs without a shell, waits for its reader, and leaves nothing behind."""
 
 import asyncio
-import os
 import signal
 import sys
 import time
@@ -99,7 +98,7 @@ async def test_cancelling_twice_does_not_cut_the_ending_short() -> None:
     heard = Heard()
     running = asyncio.create_task(RUN(python(STUBBORN), heard))
     await heard.something.wait()
-    (child,) = psutil.Process(os.getpid()).children()
+    (child,) = [it for it in psutil.Process().children() if it.cmdline()[-1:] == [STUBBORN]]
     for _ in range(3):
         running.cancel()
         await asyncio.sleep(0.1)

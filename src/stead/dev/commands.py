@@ -1,4 +1,4 @@
-"""`steadctl dev`: the engines and the API on this machine, from nothing to a working curl line."""
+"""`steadctl dev`: the engines and our programs on this machine, from nothing to a working curl line."""
 
 import asyncio
 import signal
@@ -19,12 +19,12 @@ from stead.dev.engine import LOOPBACK, DevError
 from stead.dev.leftovers import gone, sweep
 from stead.dev.programs import Api
 from stead.dev.running import AlreadyRunning, RunningStack, supervised
-from stead.dev.stack import ENGINES
+from stead.dev.stack import EVERY, PROGRAMS
 
 NOT_UP = 3
 STOP_BOUND = 60.0
 
-app = typer.Typer(no_args_is_help=True, help="Run the engines and the API on this machine.")
+app = typer.Typer(no_args_is_help=True, help="Run the engines, the API, a worker and a node on this machine.")
 
 
 class Name(StrEnum):
@@ -33,7 +33,10 @@ class Name(StrEnum):
     NATS = "nats"
     TEMPORAL = "temporal"
     SEAWEEDFS = "seaweedfs"
+    NGINX = "nginx"
     API = "api"
+    WORKER = "worker"
+    NODE = "node"
 
 
 Data = Annotated[
@@ -104,13 +107,12 @@ async def _up(directory: DataDirectory, names: set[str]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, asked.set)
     console = Console(file=sys.stdout)
-    kinds = [kind for kind in ENGINES if kind.name in names]
-    api = Api.name in names
+    kinds = [kind for kind in (*EVERY, *PROGRAMS) if kind.name in names]
     with Screen(console) as screen:
-        async with supervised(directory.path, kinds, durable=True, api=api, changed=screen.changed) as stack:
+        async with supervised(directory.path, kinds, durable=True, changed=screen.changed) as stack:
             screen.follow(lambda: stack.supervisor.conditions)
             if await _started(stack, asked):
-                if api and stack.secrets.account is not None:
+                if Api in kinds and stack.secrets.account is not None:
                     greet(console, stack.api.url, stack.secrets.account, "Ctrl-C, or steadctl dev down")
                 await asked.wait()
 

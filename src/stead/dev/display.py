@@ -24,7 +24,8 @@ def table(conditions: Iterable[Condition]) -> Table:
     shown.add_column("state")
     for it in conditions:
         ready_in = "" if it.ready_in is None else f"{it.ready_in:.2f} s"
-        shown.add_row(it.name, it.version, str(it.port), ready_in, Text(_state(it), STYLES.get(it.state, "")))
+        state = Text(_state(it), STYLES.get(it.state, ""))
+        shown.add_row(it.name, it.version, str(it.port or ""), ready_in, state)
     return shown
 
 
@@ -80,5 +81,6 @@ class Screen:
 
 def _line(it: Condition) -> str:
     if it.state is State.READY and it.ready_in is not None:
-        return f"{it.name} {it.version} is ready on port {it.port} in {it.ready_in:.2f} s".replace("  ", " ")
+        where = f" on port {it.port}" if it.port else ""
+        return f"{it.name} {it.version} is ready{where} in {it.ready_in:.2f} s".replace("  ", " ")
     return f"{it.name} {_state(it)}"

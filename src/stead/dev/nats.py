@@ -10,10 +10,11 @@ from typing import ClassVar
 from stead.dev import probe
 from stead.dev.engine import LOOPBACK, DevError, Engine, Place, Ports, find_program, output_of
 from stead.dev.files import write_private
-from stead.protocol.subjects import Node, Permissions, Program, Role, permissions, user
+from stead.protocol.subjects import Node, Permissions, Program, Role, heartbeat, permissions, user
 
 NODE_USER = re.compile(r"node-(?P<id>.+)")
 RELOAD_TRIES, RELOAD_PAUSE = 100, 0.05
+INBOX = "_INBOX.dev"
 
 
 class Nats(Engine):
@@ -57,15 +58,28 @@ class Nats(Engine):
 
     async def admits(self, role: Role) -> bool:
         """Whether the role can log in with its password now."""
+        return await self._told(role, "PING\r\n") == b"PONG\r\n"
+
+    async def beats(self, node: Node) -> bool:
+        """Whether the node sends a heartbeat while we listen."""
+        return (await self._told(Program.OPERATOR, f"SUB {heartbeat(node.id)} 1\r\n")).startswith(b"MSG ")
+
+    async def has_stream(self, name: str) -> bool:
+        asked = f"SUB {INBOX} 1\r\nPUB $JS.API.STREAM.INFO.{name} {INBOX} 0\r\n\r\n"
+        return b'"config"' in await self._told(Program.OPERATOR, asked, lines=2)
+
+    async def _told(self, role: Role, said: str, lines: int = 1) -> bytes:
+        """The last of so many lines that the server answers after a login; empty when none come."""
         name = user(role)
         login = {"user": name, "pass": self.place.secrets.nats.get(name), "verbose": False, "protocol": 1}
 
         async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
             await reader.readline()
-            writer.write(b"CONNECT " + json.dumps(login).encode() + b"\r\nPING\r\n")
-            return await reader.readline()
+            writer.write(f"CONNECT {json.dumps(login)}\r\n{said}".encode())
+            answers = [await reader.readline() for _ in range(lines)]
+            return answers[-1]
 
-        return await probe.converse(self.port, talk) == b"PONG\r\n"
+        return await probe.converse(self.port, talk)
 
     async def wait_for(self, role: Role) -> None:
         for _ in range(RELOAD_TRIES):

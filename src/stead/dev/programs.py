@@ -2,7 +2,7 @@
 
 import importlib.metadata
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import ClassVar
 
@@ -20,26 +20,80 @@ FIRST_ACCOUNT = (
 )
 
 Keep = Callable[[FirstAccount], None]
+Question = Callable[[], Awaitable[bool]]
 
 
-class Api(Engine):
-    name: ClassVar[str] = "api"
-    ports: ClassVar[Ports] = Ports(("api", "api_metrics"))
-    needs: ClassVar[tuple[str, ...]] = ("postgres", "redis", "nats")
+class OurProgram(Engine):
+    """Its settings are all it needs; what is in them is known to the stack."""
 
-    def __init__(self, place: Place, environment: Mapping[str, str], keep: Keep) -> None:
+    def __init__(self, place: Place, environment: Mapping[str, str]) -> None:
         super().__init__(place)
-        self._environment, self._keep = environment, keep
+        self._environment = environment
 
     @property
-    def url(self) -> str:
-        return f"http://{LOOPBACK}:{self.port}"
+    def port(self) -> int:
+        """0 for one that nobody connects to."""
+        return super().port if self.ports.names else 0
 
     def program(self) -> Path:
         return Path(sys.executable)
 
     async def version(self) -> str:
         return importlib.metadata.version("stead")
+
+    def argv(self) -> list[str]:
+        return [*STEADCTL, self.name]
+
+    def env(self) -> dict[str, str]:
+        return dict(self._environment)
+
+
+class Worker(OurProgram):
+    name: ClassVar[str] = "worker"
+    ports: ClassVar[Ports] = Ports(())
+    # The API brings the schema.
+    needs: ClassVar[tuple[str, ...]] = ("postgres", "redis", "nats", "temporal", "api")
+
+    def __init__(self, place: Place, environment: Mapping[str, str], has_streams: Question) -> None:
+        super().__init__(place, environment)
+        self._has_streams = has_streams
+
+    async def ready(self) -> bool:
+        """It has made the streams through which nodes are asked."""
+        return await self._has_streams()
+
+
+class NodeAgent(OurProgram):
+    name: ClassVar[str] = "node"
+    ports: ClassVar[Ports] = Ports(())
+    needs: ClassVar[tuple[str, ...]] = ("nats", "nginx")
+
+    def __init__(
+        self, place: Place, admit: Callable[[], Awaitable[Mapping[str, str]]], beats: Question
+    ) -> None:
+        super().__init__(place, {})
+        self._admit, self._beats = admit, beats
+
+    async def prepare(self) -> None:
+        await super().prepare()
+        self._environment = await self._admit()
+
+    async def ready(self) -> bool:
+        return await self._beats()
+
+
+class Api(OurProgram):
+    name: ClassVar[str] = "api"
+    ports: ClassVar[Ports] = Ports(("api", "api_metrics"))
+    needs: ClassVar[tuple[str, ...]] = ("postgres", "redis", "nats")
+
+    def __init__(self, place: Place, environment: Mapping[str, str], keep: Keep) -> None:
+        super().__init__(place, environment)
+        self._keep = keep
+
+    @property
+    def url(self) -> str:
+        return f"http://{LOOPBACK}:{self.port}"
 
     async def prepare(self) -> None:
         """The schema and the first account must be there before the first request can be."""
@@ -54,12 +108,6 @@ class Api(Engine):
         if done.code != 0:
             raise DevError(f"steadctl {' '.join(words)} failed: {done.errors.strip() or done.output.strip()}")
         return done.output
-
-    def argv(self) -> list[str]:
-        return [*STEADCTL, "api"]
-
-    def env(self) -> dict[str, str]:
-        return dict(self._environment)
 
     async def ready(self) -> bool:
         return await probe.http_ok(self.port, "/readyz")

@@ -14,7 +14,7 @@ from stead.dev.identity import ProcessId
 from stead.dev.leftovers import sweep
 from stead.dev.ports import Claims
 from stead.dev.secrets import Secrets
-from stead.dev.stack import ENGINES, EVERY, PORTS, Stack
+from stead.dev.stack import ENGINES, EVERY, PORTS, PROGRAMS, Stack
 from stead.dev.supervisor import Supervisor
 from stead.protocol.subjects import Program, user
 
@@ -39,13 +39,12 @@ class RunningStack(Stack):
         *,
         kinds: Sequence[type[Engine]],
         durable: bool,
-        api: bool,
         changed: Changed,
     ) -> None:
         super().__init__(directory, record.ports, secrets, durable=durable)
         self._record, self._changed = record, changed
-        chosen: list[Engine] = [self[kind] for kind in EVERY if kind in kinds]
-        self.supervisor = Supervisor([*chosen, *([self.api] if api else [])], directory.logs, self._note)
+        chosen: list[Engine] = [self[kind] for kind in (*EVERY, *PROGRAMS) if kind in kinds]
+        self.supervisor = Supervisor(chosen, directory.logs, self._note)
 
     def _note(self, condition: Condition) -> None:
         self._record.children = self.supervisor.conditions
@@ -74,7 +73,6 @@ async def supervised(
     kinds: Sequence[type[Engine]] = ENGINES,
     *,
     durable: bool,
-    api: bool,
     changed: Changed = _unnoticed,
 ) -> AsyncIterator[RunningStack]:
     """A stack that is not started yet; leaving the block stops whatever was."""
@@ -88,9 +86,7 @@ async def supervised(
             with secrets_file.edited(directory.secrets) as secrets:
                 for program in Program:
                     secrets.nats_password(user(program))
-            stack = RunningStack(
-                directory, record, secrets, kinds=kinds, durable=durable, api=api, changed=changed
-            )
+            stack = RunningStack(directory, record, secrets, kinds=kinds, durable=durable, changed=changed)
             directory.keep(record)
             try:
                 yield stack
@@ -112,7 +108,7 @@ async def running(
     durable: bool = False,
     changed: Changed = _unnoticed,
 ) -> AsyncIterator[RunningStack]:
-    """Engines without our programs, serving; fast and forgetful unless `durable`."""
-    async with supervised(data, kinds, durable=durable, api=False, changed=changed) as stack:
+    """The five engines, or those and the programs asked for, serving; forgetful unless `durable`."""
+    async with supervised(data, kinds, durable=durable, changed=changed) as stack:
         await stack.supervisor.start()
         yield stack

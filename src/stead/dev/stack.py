@@ -12,17 +12,20 @@ from stead.dev.engine import LOOPBACK, DevError, Engine, Place, Ports
 from stead.dev.nats import Nats
 from stead.dev.nginx import Nginx
 from stead.dev.postgres import Postgres
-from stead.dev.programs import Api
+from stead.dev.programs import Api, NodeAgent, Worker
 from stead.dev.redis import Redis
 from stead.dev.seaweedfs import SeaweedFS
 from stead.dev.secrets import FirstAccount, Secrets
 from stead.dev.temporal import Temporal
-from stead.protocol.subjects import Node, Program, inbox_prefix, user
+from stead.protocol.subjects import COMMANDS, Node, Program, inbox_prefix, user
 
 ENGINES: tuple[type[Engine], ...] = (Postgres, Redis, Nats, Temporal, SeaweedFS)
 EVERY: tuple[type[Engine], ...] = (*ENGINES, Nginx)
 """With the edge, which only a node needs."""
-PORTS: tuple[Ports, ...] = (*(kind.ports for kind in EVERY), Api.ports)
+PROGRAMS: tuple[type[Engine], ...] = (Api, Worker, NodeAgent)
+PORTS: tuple[Ports, ...] = (*(kind.ports for kind in EVERY), *(kind.ports for kind in PROGRAMS))
+
+NODE = "node-dev"
 
 E = TypeVar("E", bound=Engine)
 
@@ -46,6 +49,13 @@ class Stack:
         self._engines: dict[type[Engine], Engine] = {kind: kind(self._place(kind)) for kind in ENGINES}
         self._engines[Nginx] = Nginx(self._place(Nginx), self.node_data / "hosts")
         self.api = Api(self._place(Api), self.environment(Program.API), self._keep_account)
+        self._engines[Api] = self.api
+        self._engines[Worker] = Worker(
+            self._place(Worker), self.environment(Program.WORKER), lambda: self.nats.has_stream(COMMANDS)
+        )
+        self._engines[NodeAgent] = NodeAgent(
+            self._place(NodeAgent), self._admit_node, lambda: self.nats.beats(Node(NODE))
+        )
 
     @classmethod
     def attach(cls, data: Path) -> "Stack":
@@ -88,7 +98,7 @@ class Stack:
     @property
     def node_data(self) -> Path:
         """Of the node on this machine, whose hosts nginx serves."""
-        return self.directory.home("node")
+        return self.directory.home(NodeAgent.name)
 
     def environment(self, program: Program = Program.API) -> dict[str, str]:
         """The settings of one of our programs; each has its own NATS user."""
@@ -109,6 +119,22 @@ class Stack:
             "STEAD_METRICS_PORT": str(self.ports["api_metrics"]),
             "STEAD_BASE_URL": f"http://{LOOPBACK}:{self.ports['api']}",
         }
+
+    def node_environment(self, node: str, data: Path) -> dict[str, str]:
+        """The settings of a node that has been added: its own login, and nothing of the control plane's."""
+        login = self.nats_login(Node(node))
+        return {
+            "STEAD_NODE_ID": node,
+            "STEAD_NODE_DATA": str(data),
+            "STEAD_NATS_URL": login.url,
+            "STEAD_NATS_USER": login.user,
+            "STEAD_NATS_PASSWORD": login.password,
+            "STEAD_EDGE_ADDRESS": self.nginx.address,
+        }
+
+    async def _admit_node(self) -> dict[str, str]:
+        await self.add_node(NODE)
+        return self.node_environment(NODE, self.node_data)
 
     def nats_login(self, role: Program | Node) -> NatsLogin:
         name = user(role)
