@@ -1,5 +1,6 @@
 """Accounts and credentials made straight in the database: fast, and independent of what is being tested."""
 
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -12,6 +13,7 @@ from stead.control.accounts.rules import Account
 from stead.control.app import ControlPlane
 from stead.control.keys import service as keys
 from stead.control.keys.schema import NewKey
+from stead.control.platform.database import Tx
 from stead.shared import scopes
 from stead.shared.ids import AccountId, SessionId, new_id
 from stead.shared.secrets import mint
@@ -38,6 +40,9 @@ class Person:
     @property
     def id(self) -> AccountId:
         return self.account.id
+
+    def transaction(self) -> AbstractAsyncContextManager[Tx]:
+        return self._plane.database.transaction()
 
     async def secret(self, *granted: str, **wanted: Any) -> str:
         """The secret of a new key, with every scope unless some are named."""

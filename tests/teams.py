@@ -1,4 +1,4 @@
-"""Teams and what belongs to them, made straight in the database: fast, and independent of what is being tested."""
+"""Teams and what belongs to them, made straight in the database: fast, and independent of what is tested."""
 
 import secrets as random
 from collections.abc import AsyncIterator, Sequence
@@ -111,8 +111,9 @@ async def insert_site(
     id_ = new_id("site")
     slug = id_.replace("_", "-")
     await tx.run(
-        "insert into sites (id, account_id, team_id, project_id, mode, slug, domain, profile, runtime, region,"
-        " status, created_at) values ($1, $2, $3, $4, $5, $6, $7, 'static', 'static', 'us-east', $8, $9)",
+        "insert into sites (id, account_id, team_id, project_id, mode, slug, domain, profile, runtime,"
+        " region, status, created_at)"
+        " values ($1, $2, $3, $4, $5, $6, $7, 'static', 'static', 'us-east', $8, $9)",
         *(id_, account, team, project, mode, slug, f"{slug}.example.com", status, tx.now),
     )
     return id_

@@ -23,6 +23,7 @@ from tests.contract.walk import (
     each,
     is_private,
     path_values,
+    request_of,
     takes_body,
 )
 from tests.people import Person
@@ -97,7 +98,7 @@ async def test_a_field_that_does_not_exist_is_refused_by_name(
     operation: Operation, owner: Person, visitor: Client
 ):
     client, values = client_of(operation, owner, visitor), await path_values(operation, owner)
-    body = body_for(operation, owner)["json"] | {"no_such_field": 1}
+    body = (await body_for(operation, owner, values))["json"] | {"no_such_field": 1}
     refusal = await ask(client, operation, values, json=body)
     told = assert_refused(refusal, 400, "request.field_invalid", counted=counted(operation))
     assert told["param"] == "no_such_field"
@@ -119,7 +120,7 @@ async def test_a_body_that_cannot_be_read_is_malformed(
     operation: Operation, how: str, owner: Person, visitor: Client
 ):
     client, values = client_of(operation, owner, visitor), await path_values(operation, owner)
-    good = msgspec.json.encode(body_for(operation, owner)["json"])
+    good = msgspec.json.encode((await body_for(operation, owner, values))["json"])
     spoiled = SPOIL[how](good)
     assert spoiled != good
     refusal = await ask(client, operation, values, content=spoiled)
@@ -165,7 +166,7 @@ async def test_a_body_that_nobody_asked_for_is_ignored_or_refused_as_documented(
 async def test_a_request_repeated_with_its_key_is_answered_as_the_first_time(
     operation: Operation, person: Person
 ):
-    values, body = await path_values(operation, person), body_for(operation, person)
+    values, body = await request_of(operation, person)
     headers = {"idempotency-key": new_id("walk")}
     first = await ask(person.session, operation, values, headers=headers, **body)
     again = await ask(person.session, operation, values, headers=headers, **body)
@@ -178,7 +179,7 @@ async def test_a_request_repeated_with_its_key_is_answered_as_the_first_time(
 
 @each(lambda operation: operation.takes_idempotency_key)
 async def test_a_key_used_for_one_request_is_refused_for_another(operation: Operation, person: Person):
-    values, body = await path_values(operation, person), body_for(operation, person)
+    values, body = await request_of(operation, person)
     headers = {"idempotency-key": new_id("walk")}
     first = await ask(person.session, operation, values, headers=headers, **body)
     assert first.status_code == operation.status, first.text
@@ -190,7 +191,7 @@ async def test_a_key_used_for_one_request_is_refused_for_another(operation: Oper
 @each(lambda operation: operation.takes_idempotency_key)
 @pytest.mark.parametrize("key", ["", "x" * (LONGEST_KEY + 1)], ids=["empty", "too long"])
 async def test_a_key_of_the_wrong_length_is_refused(operation: Operation, key: str, owner: Person):
-    values, body = await path_values(operation, owner), body_for(operation, owner)
+    values, body = await request_of(operation, owner)
     refusal = await ask(owner.session, operation, values, headers={"idempotency-key": key}, **body)
     told = assert_refused(refusal, 400, "request.field_invalid", counted=operation)
     assert told["param"] == "Idempotency-Key"
@@ -202,7 +203,7 @@ async def test_a_key_of_one_account_says_nothing_to_another(
 ):
     headers = {"idempotency-key": new_id("walk")}
     for each_one in (person, stranger):
-        values, body = await path_values(operation, each_one), body_for(operation, each_one)
+        values, body = await request_of(operation, each_one)
         answer = await ask(each_one.session, operation, values, headers=headers, **body)
         assert answer.status_code == operation.status, answer.text
         assert "idempotent-replayed" not in answer.headers

@@ -85,7 +85,7 @@ async def test_a_refused_credential_learns_nothing_about_what_exists(operation: 
 async def test_a_public_operation_answers_without_a_credential(
     operation: Operation, visitor: Client, person: Person
 ):
-    answer = await ask(visitor, operation, {}, **body_for(operation, person))
+    answer = await ask(visitor, operation, {}, **await body_for(operation, person, {}))
     assert answer.status_code == operation.status, answer.text
     assert_headers(answer, counted=None)
 
@@ -93,7 +93,7 @@ async def test_a_public_operation_answers_without_a_credential(
 @each(is_private)
 async def test_a_session_succeeds_with_the_documented_request(operation: Operation, person: Person):
     values = await path_values(operation, person)
-    answer = await ask(person.session, operation, values, **body_for(operation, person))
+    answer = await ask(person.session, operation, values, **await body_for(operation, person, values))
     assert answer.status_code == operation.status, answer.text
     assert_headers(answer, counted=operation)
     if answer.status_code != 204:
@@ -108,7 +108,7 @@ async def test_a_key_without_the_scope_is_told_which_one_is_missing(operation: O
         lacking = [scope for scope in needed if scope not in scopes.expand(granted)]
         client = await owner.key(*granted)
         values = await path_values(operation, owner)
-        refusal = await ask(client, operation, values, **body_for(operation, owner))
+        refusal = await ask(client, operation, values, **await body_for(operation, owner, values))
         told = assert_refused(refusal, 403, "scope.insufficient", counted=operation)
         assert (" or ".join(lacking) if operation.requires.any_one else lacking[0]) in told["message"]
 

@@ -14,9 +14,18 @@ from stead.control.platform.examples import example
 from stead.control.platform.operations import BodyInput, Operation, ResourceInput
 from stead.control.platform.visibility import RESOLVERS
 from stead.shared.ids import new_id
+from stead.shared.roles import Role
 from stead.shared.versions import LATEST
 from tests.client import Client
 from tests.people import PASSWORD, Person
+from tests.teams import (
+    insert_account,
+    insert_invite,
+    insert_member,
+    insert_project,
+    insert_site,
+    insert_team,
+)
 
 OPERATIONS = all_operations()
 
@@ -29,13 +38,87 @@ async def _key(person: Person, _made: Values) -> str:
     return str(minted.json()["data"]["id"])
 
 
-MAKERS: dict[str, Maker] = {"key_id": _key}
+async def _team(person: Person, _made: Values) -> str:
+    async with person.transaction() as tx:
+        return await insert_team(tx, person.id)
+
+
+async def _member(person: Person, made: Values) -> str:
+    async with person.transaction() as tx:
+        account = await insert_account(tx)
+        await insert_member(tx, made["team_id"], account.id, Role.OBSERVER)
+    return account.id
+
+
+async def _invite(person: Person, made: Values) -> str:
+    async with person.transaction() as tx:
+        invite, _ = await insert_invite(tx, made["team_id"], person.id)
+    return invite
+
+
+def _owner(person: Person, made: Values) -> dict[str, str]:
+    return {"team": made["team_id"]} if "team_id" in made else {"account": person.id}
+
+
+async def _project(person: Person, made: Values) -> str:
+    async with person.transaction() as tx:
+        return await insert_project(tx, **_owner(person, made))
+
+
+async def _site(person: Person, made: Values) -> str:
+    async with person.transaction() as tx:
+        return await insert_site(tx, project=made.get("project_id"), **_owner(person, made))
+
+
+MAKERS: dict[str, Maker] = {
+    "key_id": _key,
+    "team_id": _team,
+    "client_id": _member,
+    "invite_id": _invite,
+    "project_id": _project,
+    "site_id": _site,
+}
 """Makes what a path parameter names, for a person. It is given the values to the left of its own."""
 
-BODIES: dict[str, Callable[[Person], dict[str, Any]]] = {
-    "accounts.sign_up": lambda _: {"email": new_email()},
-    "sessions.create": lambda person: {"email": person.account.email, "password": PASSWORD},
-    "account.update": lambda _: {"new_email": new_email(), "current_password": PASSWORD},
+
+async def _new_address(_person: Person, _made: Values) -> dict[str, Any]:
+    return {"email": new_email()}
+
+
+async def _own_password(person: Person, _made: Values) -> dict[str, Any]:
+    return {"email": person.account.email, "password": PASSWORD}
+
+
+async def _new_account_facts(_person: Person, _made: Values) -> dict[str, Any]:
+    return {"new_email": new_email(), "current_password": PASSWORD}
+
+
+async def _another_account(person: Person, _made: Values) -> dict[str, Any]:
+    async with person.transaction() as tx:
+        return {"client_id": (await insert_account(tx)).id}
+
+
+async def _own_site(person: Person, made: Values) -> dict[str, Any]:
+    async with person.transaction() as tx:
+        return {"site_id": await insert_site(tx, **_owner(person, made))}
+
+
+async def _invitation(person: Person, _made: Values) -> dict[str, Any]:
+    async with person.transaction() as tx:
+        host = await insert_account(tx)
+        team = await insert_team(tx, host.id)
+        _, token = await insert_invite(tx, team, host.id)
+    return {"token": token}
+
+
+BODIES: dict[str, Callable[[Person, Values], Awaitable[dict[str, Any]]]] = {
+    "accounts.sign_up": _new_address,
+    "sessions.create": _own_password,
+    "account.update": _new_account_facts,
+    "members.add": _another_account,
+    "projects.assign_site": _own_site,
+    "team_projects.assign_site": _own_site,
+    "invites.accept": _invitation,
 }
 """What must differ from the documented example for the operation to succeed for a fresh person."""
 
@@ -86,12 +169,18 @@ def documented_body(operation: Operation) -> Any:
     return example(operation.input(BodyInput).type)
 
 
-def body_for(operation: Operation, person: Person) -> dict[str, Any]:
+async def body_for(operation: Operation, person: Person, values: Values) -> dict[str, Any]:
     """Options of a request: the documented example as its body, made true of this person."""
     if not takes_body(operation):
         return {}
     body, changed = documented_body(operation), BODIES.get(operation.id)
-    return {"json": body | changed(person) if changed else body}
+    return {"json": body | await changed(person, values) if changed else body}
+
+
+async def request_of(operation: Operation, person: Person) -> tuple[dict[str, str], dict[str, Any]]:
+    """Path values and options with which the operation succeeds for this person."""
+    values = await path_values(operation, person)
+    return values, await body_for(operation, person, values)
 
 
 def new_email() -> str:
@@ -122,13 +211,15 @@ def assert_headers(
     assert headers["x-request-id"].startswith("req_")
     if response.status_code != 204:
         assert headers["content-type"] == "application/json"
-    if counted is None or counted.rate is None:
+    if counted is None or counted.requires.public:
         assert not [name for name in headers if "ratelimit" in name]
         return
+    rate = counted.rate or "read"
     limit, remaining, reset = (
         int(headers[f"x-ratelimit-{name}"]) for name in ("limit", "remaining", "reset")
     )
-    assert 0 <= remaining < limit
+    assert 0 <= remaining <= limit
+    assert counted.rate is None or remaining < limit
     assert abs(reset - time.time()) < 61
-    assert re.fullmatch(rf'"{counted.rate}";q={limit};w=60, "team";q=\d+;w=60', headers["ratelimit-policy"])
-    assert re.fullmatch(rf'"{counted.rate}";r={remaining};t=\d+, "team";r=\d+;t=\d+', headers["ratelimit"])
+    assert re.fullmatch(rf'"{rate}";q={limit};w=60, "team";q=\d+;w=60', headers["ratelimit-policy"])
+    assert re.fullmatch(rf'"{rate}";r={remaining};t=\d+, "team";r=\d+;t=\d+', headers["ratelimit"])

@@ -53,18 +53,16 @@ IN_BODY: dict[str, Callable[[Asking], Any]] = {
     "token": lambda asking: asking.world.token,
     "expires_at": lambda asking: (asking.world.database._clock() + 30 * DAY).isoformat(),
     "mode": lambda asking: asking.caller.mode,
-    "NewAccount.email": lambda asking: f"{new_id('client')}@example.com",
+    "NewAccount.email": lambda _: f"{new_id('client')}@example.com",
     "SignIn.email": lambda asking: asking.world.newcomer.email,
-    "SignIn.password": lambda asking: PASSWORD,
+    "SignIn.password": lambda _: PASSWORD,
 }
 """Fields whose documented example cannot hold in a world of its own: by name, or by shape and name."""
 
 LEFT_OUT = {"AccountChange": {"new_email", "new_password", "current_password"}}
 """A password is asked for at most five times a minute, and a new one ends the caller's other sessions."""
 
-_THROTTLES = [
-    f"rate:{name}" for name in ("sign-up:all", "sign-up:from:127.0.0.1", "password:from:127.0.0.1")
-]
+_THROTTLES = [f"rate:{name}" for name in ("sign-up:all", "sign-up:from:127.0.0.1", "password:from:127.0.0.1")]
 
 
 def path(asking: Asking) -> dict[str, str]:

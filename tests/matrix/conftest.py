@@ -1,13 +1,10 @@
 """The worlds that the matrix is run in."""
 
-from collections.abc import AsyncIterator
-
 import pytest
 from argon2 import PasswordHasher
 
 from stead.control.accounts import passwords
 from stead.control.app import ControlPlane
-from tests.matrix.summary import pytest_terminal_summary  # noqa: F401 - a hook
 from tests.matrix.worlds import Worlds
 
 
@@ -17,6 +14,5 @@ def worlds(plane: ControlPlane) -> Worlds:
 
 
 @pytest.fixture
-async def cheap_passwords(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
+def cheap_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(passwords, "_hasher", PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
-    yield

@@ -11,9 +11,9 @@ from stead.control.app import ControlPlane, all_operations
 from stead.control.platform.operations import BodyInput, Operation, ResourceInput
 from stead.shared.roles import Role
 from tests.client import Client
+from tests.conftest import FIGURE
 from tests.matrix.asking import IN_PATH, Asking, ask, body
 from tests.matrix.rules import VISIBLE, Expected, expected, flavours
-from tests.matrix.summary import COMBINATIONS
 from tests.matrix.world import Flavour, World
 from tests.matrix.worlds import Worlds
 
@@ -44,7 +44,6 @@ async def test_each_credential_may_do_exactly_what_the_declaration_says(
     plane: ControlPlane,
     anonymous: Client,
     worlds: Worlds,
-    record_property: Callable[[str, object], None],
 ):
     shared = {role: await worlds.shared(role) for role in Role}
     wrong, outcomes = [], []
@@ -60,7 +59,7 @@ async def test_each_credential_may_do_exactly_what_the_declaration_says(
         outcomes.append(told)
         if not _is_as_told(answer, told):
             wrong.append(f"{caller.name}, {each}: {told}, got {answer.status_code} {answer.text[:200]}")
-    record_property(COMBINATIONS, len(outcomes))
+    assert len(outcomes) == len(list(_combinations(operation, shared)))
     assert not wrong, f"{len(wrong)} of {len(outcomes)}:\n" + "\n".join(wrong)
     assert any(told.succeeds for told in outcomes), "nobody may do this: then nothing was tested"
     assert operation.requires.public or any(not told.succeeds for told in outcomes)
@@ -86,6 +85,15 @@ async def test_every_documented_body_can_be_filled_in(operation: Operation, worl
     world = await worlds.shared(Role.OWNER)
     caller = next(world.callers(operation))
     assert body(Asking(operation, world, caller, flavours(operation)[0])) is not None
+
+
+async def test_the_matrix_is_told_with_its_size(
+    worlds: Worlds, record_property: Callable[[str, object], None]
+):
+    shared = {role: await worlds.shared(role) for role in Role}
+    sizes = [len(list(_combinations(operation, shared))) for operation in OPERATIONS]
+    assert min(sizes) >= len(Role) * 10, "an operation was left out"
+    record_property(FIGURE, f"matrix: {sum(sizes)} combinations of {len(sizes)} operations")
 
 
 def test_there_are_no_two_operations_with_one_name():

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from stead.control.app import ControlPlane, all_operations
-from stead.control.keys.rules import KeyNotFound, PinnedResourceNotFound
 from stead.control.invites.rules import InviteNotFound
+from stead.control.keys.rules import KeyNotFound, PinnedResourceNotFound
 from stead.control.platform.examples import example
 from stead.control.platform.operations import BodyInput, Operation, ResourceInput
 from stead.control.projects.rules import ProjectNotFound, VisibleTeamProject
@@ -36,7 +36,7 @@ ELSEWHERE_IN_BODY = {
     "default_team_id": "account.team_not_joined",
     "token": InviteNotFound.code,
 }
-"""What another tenant's identifier in this field is answered with. An account can be added by whoever knows it."""
+"""What another tenant's identifier in this field is answered with. Any known account can be added."""
 
 PINNABLE = {"team": VisibleTeam, "project": VisibleTeamProject, "site": VisibleSite}
 

@@ -136,7 +136,7 @@ def _narrowings(operation: Operation) -> list[frozenset[str]]:
 async def make_world(database: Database, role: Role) -> World:
     async with database.transaction() as tx:
         people = [await teams.insert_account(tx) for _ in range(6)]
-        founder, subject, expired, stranger, victim, newcomer = people
+        founder, subject, expired, stranger, victim, _ = people
         team, other, entry = [await teams.insert_team(tx, founder.id) for _ in range(3)]
         await teams.insert_team(tx, stranger.id)
         for each in (team, other):

@@ -1,4 +1,4 @@
-"""Every mutation leaves one row that says who did what where; refusals are told, misses and mistakes are not."""
+"""Every mutation leaves one row: who did what where. Refusals are told; misses and mistakes are not."""
 
 from collections.abc import Callable
 from typing import Any
@@ -48,10 +48,10 @@ def _actor(asking: Asking, answer: httpx.Response) -> str | None:
 
 
 OWN_PLACE: dict[str, Callable[[Asking, httpx.Response], tuple[str | None, str | None]]] = {
-    "teams.create": lambda asking, answer: (answer.json()["data"]["team_id"], None),
-    "invites.accept": lambda asking, answer: (asking.world.entry_team, None),
-    "projects.assign_site": lambda asking, answer: (None, asking.world.loose_sites["personal"].id),
-    "team_projects.assign_site": lambda asking, answer: (
+    "teams.create": lambda _, answer: (answer.json()["data"]["team_id"], None),
+    "invites.accept": lambda asking, _: (asking.world.entry_team, None),
+    "projects.assign_site": lambda asking, _: (None, asking.world.loose_sites["personal"].id),
+    "team_projects.assign_site": lambda asking, _: (
         asking.world.team,
         asking.world.loose_sites["team"].id,
     ),

@@ -132,9 +132,7 @@ async def test_a_walk_by_before_meets_everything_once(person: Person, team: str)
     path = f"/v1/teams/{team}/audit"
     whole = [event["id"] for event in await _events(person.session, path)]
     walked: list[str] = []
-    while page := await _events(
-        person.session, path, limit=2, **({"before": walked[-1]} if walked else {})
-    ):
+    while page := await _events(person.session, path, limit=2, **({"before": walked[-1]} if walked else {})):
         walked += [event["id"] for event in page]
     assert walked == whole
 

@@ -34,7 +34,7 @@ class Sink:
     def url(self) -> str:
         return f"smtp://127.0.0.1:{self.port}"
 
-    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
+    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: ARG002, N802
         self.tried += 1
         if self.refusals:
             return self.refusals.pop(0)

@@ -77,7 +77,9 @@ async def test_of_many_who_accept_at_once_one_joins(person: Person, team: str, n
     assert answers == ["200", *["invite.not_found"] * 3]
 
 
-async def test_an_invite_lasts_seven_days(person: Person, team: str, new_person: NewPerson, clock: MovableClock):
+async def test_an_invite_lasts_seven_days(
+    person: Person, team: str, new_person: NewPerson, clock: MovableClock
+):
     early, late = await _invite(person.session, team), await _invite(person.session, team)
     clock.move(timedelta(days=7) - timedelta(minutes=1))
     assert await _accept(await new_person(), early) == "200"
@@ -85,7 +87,9 @@ async def test_an_invite_lasts_seven_days(person: Person, team: str, new_person:
     assert await _accept(await new_person(), late) == "invite.not_found"
 
 
-async def test_an_invite_ends_when_it_says(person: Person, team: str, new_person: NewPerson, clock: MovableClock):
+async def test_an_invite_ends_when_it_says(
+    person: Person, team: str, new_person: NewPerson, clock: MovableClock
+):
     ends = (clock() + timedelta(hours=1)).isoformat()
     invite = await _invite(person.session, team, expires_at=ends)
     clock.move(timedelta(hours=1))

@@ -25,6 +25,9 @@ from tests.people import make_person
 from tests.teams import found_team
 
 
+class ChangedOnesMind(Exception): ...
+
+
 async def test_the_mail_arrives_once_and_holds_the_token(mailing: Mailing, sink: Sink):
     ada, grace = await mailing.person(), await mailing.person()
     team = await found_team(ada, "Analytical Engines")
@@ -60,7 +63,7 @@ async def test_a_running_plane_delivers_by_itself(post_office: Settings, sink: S
         body = {"role": "observer", "email": "grace@example.com"}
         assert (await ada.session.post(f"/v1/teams/{team}/invites", json=body)).status_code == 201
         async with asyncio.timeout(10):
-            while not sink.letters:
+            while not sink.letters:  # noqa: ASYNC110 - it comes from another thread
                 await asyncio.sleep(0.05)
 
 
@@ -70,23 +73,21 @@ async def test_nothing_is_mailed_before_the_commit_nor_after_a_rollback(mailing:
     principal, plane = owner_principal(ada.account), mailing.plane
     sealer = plane.postman._sealer
 
-    class ChangedOnesMind(Exception): ...
+    async def invite(email: str) -> None:
+        async with plane.database.transaction() as tx:
+            visible = await teams_service.find(tx, principal, team)
+            await service.invite(tx, sealer, visible, principal, NewInvite(Role.OBSERVER, email))
+            await plane.postman.deliver()
+            assert sink.letters == []
+            if "regretted" in email:
+                raise ChangedOnesMind
 
-    for kept in (False, True):
-        new = NewInvite(Role.OBSERVER, f"kept-{kept}@example.com".lower())
-        try:
-            async with plane.database.transaction() as tx:
-                visible = await teams_service.find(tx, principal, team)
-                await service.invite(tx, sealer, visible, principal, new)
-                await plane.postman.deliver()
-                assert sink.letters == []
-                if not kept:
-                    raise ChangedOnesMind
-        except ChangedOnesMind:
-            pass
-        await plane.postman.deliver()
+    with pytest.raises(ChangedOnesMind):
+        await invite("regretted@example.com")
+    await invite("kept@example.com")
+    await plane.postman.deliver()
     [letter] = sink.letters
-    assert letter.recipients == ["kept-true@example.com"]
+    assert letter.recipients == ["kept@example.com"]
 
 
 async def test_a_refused_invite_is_not_mailed(mailing: Mailing):
@@ -162,7 +163,7 @@ async def test_a_letter_that_fails_does_not_hold_up_the_others(mailing: Mailing,
     assert [letter.recipients for letter in sink.letters] == [["second@example.com"]]
 
 
-@pytest.mark.parametrize("strange", ['!:"@<.com', '"]a>@x<.com', "group:;x@example.com"])
+@pytest.mark.parametrize("strange", ['!:"@<.com', '"]a>@x<.com', "group:;x@example.com", "eve@example.com\n"])
 async def test_an_address_that_no_mail_can_have_does_not_hold_up_the_others(
     strange: str, mailing: Mailing, sink: Sink
 ):

@@ -1,4 +1,4 @@
-"""Whatever people do to a team, in any order and at once: it keeps an owner, and nobody is raised above the raiser."""
+"""Whatever people do to a team, in any order and at once: it keeps an owner, and ranks are kept."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -56,7 +56,7 @@ class Memberships(RuleBasedStateMachine):
         return self.crowd.do(self.crowd.members())
 
     def _was_allowed(self, before: dict[str, Member], actor: str, whom: str, role: Role | None) -> None:
-        """A change went through: it was oneself's going, or an administrator's, and above nobody's own rank."""
+        """A change went through: one's own going, or an administrator's, and nothing above the actor."""
         assert actor in before, "somebody outside the team changed it"
         mine, theirs = before[actor].role, before.get(whom)
         if actor != whom or role is not None:
@@ -155,11 +155,11 @@ async def _two_owners(crowd: Crowd) -> tuple[str, str]:
 @pytest.mark.parametrize(
     "act",
     [
-        lambda crowd, me, other: crowd.remove(me, me),
+        lambda crowd, me, _: crowd.remove(me, me),
         lambda crowd, me, other: crowd.remove(me, other),
-        lambda crowd, me, other: crowd.update(me, me, Role.OBSERVER, None),
+        lambda crowd, me, _: crowd.update(me, me, Role.OBSERVER, None),
         lambda crowd, me, other: crowd.update(me, other, Role.ADMIN, None),
-        lambda crowd, me, other: crowd.update(me, me, Role.OWNER, 1),
+        lambda crowd, me, _: crowd.update(me, me, Role.OWNER, 1),
         lambda crowd, me, other: crowd.update(me, other, Role.OWNER, 1),
     ],
     ids=["leave", "remove the other", "step down", "demote the other", "expire", "expire the other"],

@@ -33,7 +33,7 @@ class Router:
             if following is None:
                 following = node.parameter
                 values.append(segment)
-                if following is None or not segment or "\0" in segment:
+                if following is None or not segment:
                     raise RouteNotFound
             node = following
         operation = node.methods.get(method)

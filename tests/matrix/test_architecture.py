@@ -1,0 +1,86 @@
+"""Rules about the code that keep permissions where they can be reviewed, checked on the code itself."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from stead.control import app, documents
+
+CONTROL = Path(app.__file__).parent
+ROOT = Path(__file__).parents[2]
+FEATURES = sorted(each.parent.name for each in CONTROL.glob("*/store.py"))
+MODULES = sorted(CONTROL.rglob("*.py"))
+
+
+def _tree(module: Path) -> ast.Module:
+    return ast.parse(module.read_text())
+
+
+def _imports(module: Path) -> Iterator[str]:
+    """Every module or name that is imported, written in full."""
+    for node in ast.walk(_tree(module)):
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module}: relative imports hide whose store it is"
+            yield str(node.module)
+            yield from (f"{node.module}.{each.name}" for each in node.names)
+
+
+def _called(module: Path) -> Iterator[str]:
+    for node in ast.walk(_tree(module)):
+        if isinstance(node, ast.Call):
+            function = node.func
+            yield function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
+
+
+def test_there_is_something_to_check():
+    assert {"teams", "members", "invites", "projects", "sites", "keys", "audit", "plans"} <= set(FEATURES)
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+def test_a_store_is_imported_only_inside_its_feature(feature: str):
+    store = f"stead.control.{feature}.store"
+    outside = [
+        str(module.relative_to(CONTROL))
+        for module in MODULES
+        if module.parent.name != feature
+        and any(name == store or name.startswith(f"{store}.") for name in _imports(module))
+    ]
+    assert outside == []
+
+
+def test_what_is_visible_is_made_only_by_a_query():
+    """A `Visible…` in hand means that the visibility query found it; keys are also made by minting."""
+    made = {
+        str(module.relative_to(CONTROL))
+        for module in MODULES
+        if any(name.startswith("Visible") for name in _called(module))
+    }
+    assert {place for place in made if not place.endswith("store.py")} <= {"keys/service.py"}
+    minting = [name for name in _called(CONTROL / "keys" / "service.py") if name.startswith("Visible")]
+    assert minting in ([], ["VisibleKey"])
+
+
+def test_only_the_store_of_a_feature_speaks_sql():
+    words = ("select ", "insert into ", "update ", "delete from ")
+    writing = {
+        str(module.relative_to(CONTROL))
+        for module in MODULES
+        if module.name != "store.py" and module.parent.name in FEATURES
+        for node in ast.walk(_tree(module))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if node.value.startswith(words)
+    }
+    assert writing == set()
+
+
+def test_the_generated_pages_say_what_the_declarations_do():
+    assert documents.stale(ROOT) == []
+
+
+def test_the_security_page_lists_every_operation_and_role():
+    page = (ROOT / "docs" / "security.md").read_text()
+    assert [each.id for each in app.all_operations() if f"| `{each.id}` |" not in page] == []
