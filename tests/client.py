@@ -47,8 +47,11 @@ def check(response: httpx.Response) -> None:
     status = str(response.status_code)
     told = description()["paths"][operation.path][operation.method.lower()]["responses"]
     assert status in told, f"{operation.id} answered an undocumented {status}: {response.text}"
-    if response.status_code == 204:
+    if response.status_code in (204, 304):
         assert not response.content
+        return
+    if operation.answer == "stream" and response.is_success:
+        assert response.headers["content-type"] == "text/event-stream"
         return
     body = response.json()
     problems = [

@@ -112,9 +112,26 @@ async def insert_site(
     slug = id_.replace("_", "-")
     await tx.run(
         "insert into sites (id, account_id, team_id, project_id, mode, slug, domain, profile, runtime,"
-        " region, status, created_at)"
-        " values ($1, $2, $3, $4, $5, $6, $7, 'static', 'static', 'us-east', $8, $9)",
-        *(id_, account, team, project, mode, slug, f"{slug}.example.com", status, tx.now),
+        " region, status, recoverable_until, created_at)"
+        " values ($1, $2, $3, $4, $5, $6, $7, 'static', 'static', 'us-east', $8, $9, $10)",
+        *(id_, account, team, project, mode, slug, f"{slug}.example.com", status),
+        *(tx.now + 30 * DAY if status == "deleted" else None, tx.now),
+    )
+    await tx.run(
+        "insert into environments (id, site_id, type, subdomain, status, created_at)"
+        " values ($1, $2, 'production', $3, 'running', $4)",
+        *(new_id("env"), id_, f"{slug}.preview.example", tx.now),
+    )
+    return id_
+
+
+async def insert_job(tx: Tx, site: str, owner: str, *, status: str = "queued") -> str:
+    id_ = new_id("job")
+    await tx.run(
+        "insert into jobs (id, type, status, site_id, owner, scope, resource, params, created_at)"
+        " values ($1, 'site.restart', $2, $3, $4, 'sites:write', $5, $6, $7)",
+        *(id_, status, site, owner, {"type": "site", "id": site, "site_id": site}),
+        *({"kind": "site.restart", "with": {}}, tx.now),
     )
     return id_
 

@@ -21,6 +21,7 @@ from tests.people import PASSWORD, Person
 from tests.teams import (
     insert_account,
     insert_invite,
+    insert_job,
     insert_member,
     insert_project,
     insert_site,
@@ -70,7 +71,23 @@ async def _site(person: Person, made: Values) -> str:
         return await insert_site(tx, project=made.get("project_id"), **_owner(person, made))
 
 
+async def _ended_job(person: Person, made: Values) -> str:
+    async with person.transaction() as tx:
+        return await insert_job(tx, await insert_site(tx, account=person.id), person.id, status="succeeded")
+
+
+async def _queued_job(person: Person, made: Values) -> str:
+    async with person.transaction() as tx:
+        return await insert_job(tx, await insert_site(tx, account=person.id), person.id)
+
+
+async def _deleted_site(person: Person, made: Values) -> str:
+    async with person.transaction() as tx:
+        return await insert_site(tx, account=person.id, status="deleted")
+
+
 MAKERS: dict[str, Maker] = {
+    "job_id": _ended_job,
     "key_id": _key,
     "team_id": _team,
     "client_id": _member,
@@ -79,6 +96,13 @@ MAKERS: dict[str, Maker] = {
     "site_id": _site,
 }
 """Makes what a path parameter names, for a person. It is given the values to the left of its own."""
+
+
+PARTICULAR: dict[str, dict[str, Maker]] = {
+    "jobs.cancel": {"job_id": _queued_job},
+    "sites.recover": {"site_id": _deleted_site},
+}
+"""Operations that need what they are about in a particular state."""
 
 
 async def _new_address(_person: Person, _made: Values) -> dict[str, Any]:
@@ -96,6 +120,20 @@ async def _new_account_facts(_person: Person, _made: Values) -> dict[str, Any]:
 async def _another_account(person: Person, _made: Values) -> dict[str, Any]:
     async with person.transaction() as tx:
         return {"client_id": (await insert_account(tx)).id}
+
+
+async def _new_domain(_person: Person, _made: Values) -> dict[str, Any]:
+    return {"domain": f"{new_id('walk').replace('_', '-')}.example.com"}
+
+
+async def _its_domain(person: Person, made: Values) -> dict[str, Any]:
+    async with person.transaction() as tx:
+        return {"confirm_domain": await tx.value("select domain from sites where id = $1", made["site_id"])}
+
+
+async def _own_team(person: Person, _made: Values) -> dict[str, Any]:
+    async with person.transaction() as tx:
+        return {"to_team_id": await insert_team(tx, person.id)}
 
 
 async def _own_site(person: Person, made: Values) -> dict[str, Any]:
@@ -116,6 +154,9 @@ BODIES: dict[str, Callable[[Person, Values], Awaitable[dict[str, Any]]]] = {
     "sessions.create": _own_password,
     "account.update": _new_account_facts,
     "members.add": _another_account,
+    "sites.create": _new_domain,
+    "sites.delete": _its_domain,
+    "sites.transfer": _own_team,
     "projects.assign_site": _own_site,
     "team_projects.assign_site": _own_site,
     "invites.accept": _invitation,
@@ -157,7 +198,8 @@ async def path_values(operation: Operation, person: Person) -> dict[str, str]:
                 f"{operation.id}: nothing makes a {{{name}}}. Add `async def make(person, made) -> str` under"
                 f" {name!r} to MAKERS in tests/contract/walk.py: it makes one that the person owns."
             )
-        made[name] = await MAKERS[name](person, made)
+        make = PARTICULAR.get(operation.id, {}).get(name, MAKERS[name])
+        made[name] = await make(person, made)
     return made
 
 
@@ -209,8 +251,9 @@ def assert_headers(
     assert headers["api-version"] == version
     assert headers["x-api-stability"] == "preview"
     assert headers["x-request-id"].startswith("req_")
-    if response.status_code != 204:
-        assert headers["content-type"] == "application/json"
+    if response.status_code not in (204, 304):
+        streams = counted is not None and counted.answer == "stream" and response.is_success
+        assert headers["content-type"] == ("text/event-stream" if streams else "application/json")
     if counted is None or counted.requires.public:
         assert not [name for name in headers if "ratelimit" in name]
         return

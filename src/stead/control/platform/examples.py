@@ -37,13 +37,16 @@ def example(kind: Any) -> Any:
 
 
 def _of_struct(kind: type[Struct]) -> dict[str, Any]:
+    """Every field that must be there, and the others where their example says more than their default."""
     shown = {}
     for field in msgspec.structs.fields(kind):
+        required = field.default is NODEFAULT and field.default_factory is NODEFAULT
         try:
-            shown[field.encode_name] = example(field.type)
+            value = example(field.type)
         except NoExample as error:
-            if field.default is NODEFAULT and field.default_factory is NODEFAULT:
+            if required:
                 raise NoExample(f"{kind.__name__}.{field.name}: {error}") from None
-            if field.default is not msgspec.UNSET:
-                shown[field.encode_name] = msgspec.to_builtins(field.default)
+            continue
+        if required or value != field.default:
+            shown[field.encode_name] = value
     return shown

@@ -37,7 +37,7 @@ class SiteView(Struct):
 
 class NewSite(Struct, forbid_unknown_fields=True):
     domain: Annotated[Domain, Meta(description="Unique on the platform; may be international.")]
-    profile: Profile
+    profile: Annotated[Profile, Meta(description="Cannot be changed later.", examples=["static"])]
     php_version: Annotated[
         PhpVersion | None,
         Meta(description="`8.3` unless said; none on static and wasm sites.", examples=[None]),

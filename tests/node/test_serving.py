@@ -1,0 +1,89 @@
+"""The node of the development stack with its nginx: when it says done, a visitor is answered."""
+
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from stead.dev.nginx import Nginx
+from stead.dev.programs import NodeAgent
+from stead.dev.running import RunningStack, running
+from stead.dev.stack import NODE, Nats
+from stead.protocol.commands import (
+    EnsureEnvironment,
+    EnsureRoute,
+    Probe,
+    RemoveEnvironment,
+    RemoveRoute,
+    RestartEnvironment,
+    Work,
+)
+from stead.protocol.subjects import Node, Program
+from stead.shared.ids import new_id
+from tests.node.stage import Stage, connected, make_consumer, make_streams, until
+
+
+@pytest.fixture(scope="module")
+async def dev(shared_scratch: Path) -> AsyncIterator[RunningStack]:
+    async with running(shared_scratch, [Nats, Nginx, NodeAgent]) as stack:
+        async with connected(stack, Program.OPERATOR) as operator:
+            await make_streams(operator)
+            await make_consumer(operator, Node(NODE))
+        yield stack
+
+
+@pytest.fixture
+async def node(dev: RunningStack) -> AsyncIterator[Stage]:
+    async with connected(dev, Program.OPERATOR) as operator:
+        yield Stage(dev, operator, Node(NODE), dev.node_data, {})
+
+
+async def status(dev: RunningStack, host: str) -> int:
+    async with httpx.AsyncClient() as client:
+        return (await client.get(f"http://{dev.nginx.address}/", headers={"host": host})).status_code
+
+
+async def test_done_means_that_a_visitor_is_answered(dev: RunningStack, node: Stage) -> None:
+    environment, host, other = new_id("env"), "shop.example.com", "www.shop.example.com"
+
+    async def outcome(work: Work) -> str:
+        return (await node.ask(node.command(work, environment=environment, driver="live"))).outcome
+
+    assert await status(dev, host) == 404
+    assert await outcome(EnsureEnvironment("static")) == "done"
+    assert await outcome(EnsureRoute((host, other))) == "done"
+    assert await outcome(Probe(host)) == "done"
+    assert [await status(dev, each) for each in (host, other)] == [200, 200]
+    assert await outcome(RestartEnvironment("static")) == "done"
+    assert await outcome(EnsureRoute((host,))) == "done"
+    assert [await status(dev, each) for each in (host, other)] == [200, 404]
+    assert await outcome(RemoveRoute()) == "done"
+    assert await status(dev, host) == 404
+    assert await outcome(Probe(host)) == "refused"
+    assert await outcome(RemoveEnvironment()) == "done"
+    assert list((dev.node_data / "environments").iterdir()) == []
+
+
+async def test_sites_answer_while_the_agent_is_dead(dev: RunningStack, node: Stage) -> None:
+    environment, host = new_id("env"), "stays.example.com"
+    for work in (EnsureEnvironment("static"), EnsureRoute((host,))):
+        await node.ask(node.command(work, environment=environment, driver="live"))
+    await dev.stop(NodeAgent)
+    assert await status(dev, host) == 200
+    await dev.start(NodeAgent)
+    assert await status(dev, host) == 200
+
+
+async def test_the_supervised_node_is_started_again_and_goes_on(dev: RunningStack, node: Stage) -> None:
+    process = dev.child(NodeAgent).condition.process
+    assert process is not None
+    assert process.send(signal.SIGKILL)
+
+    async def again() -> bool | None:
+        now = dev.child(NodeAgent).condition.process
+        return (now is not None and now != process) or None
+
+    await until(again)
+    assert (await node.ask(node.command(EnsureEnvironment("wasm")))).outcome == "done"
