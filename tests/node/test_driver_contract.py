@@ -1,84 +1,15 @@
 """What every Runtime and every Edge must do, whatever stands behind it. A new driver joins them below."""
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
-import httpx
 import pytest
 
 from stead.dev.nginx import Nginx
 from stead.dev.running import RunningStack, running
-from stead.node.drivers.nginx import NginxEdge
-from stead.node.drivers.ports import Assignment, Edge, Refusal, Runtime
-from stead.node.drivers.sandbox import Pace, Sandbox, SandboxEdge, SandboxRuntime
-from stead.node.drivers.static import StaticRuntime
-from stead.node.processes import Processes, Stream
-from stead.shared.ids import new_id
-
-
-@dataclass
-class Said:
-    lines: list[str] = field(default_factory=list)
-
-    async def say(self, text: str) -> None:
-        self.lines.append(text)
-
-    async def chunk(self, stream: Stream, data: bytes) -> None:
-        self.lines.append(f"{stream}: {data.decode()}")
-
-
-def task(environment: str = "", said: Said | None = None) -> Assignment:
-    return Assignment(new_id("job"), new_id("site"), environment or new_id("env"), said or Said())
-
-
-def host() -> str:
-    return f"{new_id('h').replace('_', '-')}.example.com"
-
-
-@dataclass(frozen=True)
-class Node:
-    """A runtime and the edge that shows its environments, in one data directory."""
-
-    data: Path
-    runtime: Runtime
-    edge: Edge
-
-    def tree(self, *, of: str = "") -> dict[str, str]:
-        """Every file and link below the data directory whose path or content names `of`."""
-        paths = (
-            Path(folder) / name for folder, dirs, files in os.walk(self.data) for name in (*dirs, *files)
-        )
-        shown = {str(path.relative_to(self.data)): _content(path) for path in paths}
-        return {path: content for path, content in shown.items() if of in path or of in content}
-
-    async def unhealthy(self, it: Assignment, host: str) -> bool:
-        with pytest.raises(Refusal) as refused:
-            await self.edge.probe(it, host, "/")
-        return refused.value.code == "deploy.unhealthy" and host in refused.value.reason
-
-
-def _content(path: Path) -> str:
-    if path.is_symlink():
-        return f"-> {path.readlink()}"
-    return path.read_text(errors="replace") if path.is_file() else ""
-
-
-def static(stack: RunningStack) -> Node:
-    host, port = "127.0.0.1", stack.nginx.port
-    data = stack.node_data
-    data.mkdir(exist_ok=True, mode=0o711)
-    data.chmod(0o711)
-    return Node(data, StaticRuntime(data), NginxEdge(data, (host, port)))
-
-
-def sandbox(stack: RunningStack) -> Node:
-    data = stack.directory.path / "sandboxed"
-    state = Sandbox(data, Processes("contract").run, Pace())
-    return Node(data, SandboxRuntime(state), SandboxEdge(state))
-
+from stead.node.drivers.ports import Assignment, Refusal
+from tests.node.carrying import Node, Said, host, sandbox, static, task
 
 RUNTIMES: dict[str, Callable[[RunningStack], Node]] = {"static": static, "sandbox": sandbox}
 EDGES: dict[str, Callable[[RunningStack], Node]] = {"nginx": static, "sandbox": sandbox}
@@ -295,67 +226,3 @@ async def test_what_a_driver_did_not_really_do_it_says(stack: RunningStack) -> N
     await static(stack).runtime.ensure_environment(it)
     await static(stack).runtime.restart_environment(task(it.environment, nothing))
     assert "nothing to restart" in nothing.lines[0]
-
-
-async def test_the_placeholder_is_a_page_that_needs_nothing_else(stack: RunningStack) -> None:
-    node, it, name = static(stack), task(), host()
-    await node.runtime.ensure_environment(it)
-    await node.edge.ensure_route(it, [name])
-    async with httpx.AsyncClient() as client:
-        page = await client.get(f"http://{stack.nginx.address}/", headers={"host": name})
-        assert page.status_code == 200
-        assert page.headers["content-type"] == "text/html; charset=utf-8"
-        assert "is ready for its first deployment" in page.text
-        assert "http://" not in page.text.replace("https", "http")
-        assert (
-            await client.get(f"http://{stack.nginx.address}/no", headers={"host": name})
-        ).status_code == 404
-
-
-async def test_what_was_deployed_is_kept_when_the_environment_is_ensured_again(stack: RunningStack) -> None:
-    node, it = static(stack), task()
-    await node.runtime.ensure_environment(it)
-    index = node.data / "environments" / it.environment / "current" / "index.html"
-    index.chmod(0o644)
-    index.write_text("deployed")
-    await node.runtime.ensure_environment(it)
-    await node.runtime.restart_environment(it)
-    assert index.read_text() == "deployed"
-
-
-@pytest.mark.parametrize("asked", ["../environments", "..", "hosts/..", "."])
-async def test_nginx_serves_no_path_that_a_host_header_smuggles_in(stack: RunningStack, asked: str) -> None:
-    node, it = static(stack), task()
-    await node.runtime.ensure_environment(it)
-    async with httpx.AsyncClient() as client:
-        answer = await client.get(f"http://{stack.nginx.address}/", headers={"host": asked})
-    assert answer.status_code in {400, 403, 404}
-
-
-async def test_a_link_out_of_a_release_is_not_served(stack: RunningStack) -> None:
-    node, it, name = static(stack), task(), host()
-    await node.runtime.ensure_environment(it)
-    await node.edge.ensure_route(it, [name])
-    (node.data / "environments" / it.environment / "current" / "leak").symlink_to("/etc/hostname")
-    async with httpx.AsyncClient() as client:
-        answer = await client.get(f"http://{stack.nginx.address}/leak", headers={"host": name})
-    assert answer.status_code == 403
-    with pytest.raises(Refusal, match="403"):
-        await node.edge.probe(it, name, "/leak")
-
-
-async def test_an_edge_that_is_down_makes_a_probe_fail_and_one_that_comes_back_does_not(
-    scratch: Path,
-) -> None:
-    async with running(scratch, [Nginx]) as stack:
-        node, it, name = static(stack), task(), host()
-        await node.runtime.ensure_environment(it)
-        await node.edge.ensure_route(it, [name])
-        await stack.stop(Nginx)
-        probing = asyncio.create_task(node.edge.probe(it, name, "/"))
-        await asyncio.sleep(0.5)
-        await stack.start(Nginx)
-        await probing
-        await stack.stop(Nginx)
-        with pytest.raises(Refusal, match="cannot be reached"):
-            await node.edge.probe(it, name, "/")

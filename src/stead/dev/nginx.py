@@ -11,6 +11,7 @@ from stead.dev.engine import LOOPBACK, Engine, Place, Ports, find_program
 from stead.dev.process import run
 
 SYSTEM_USER = "www-data"
+INSTALLED = Path("/usr/sbin/nginx")
 TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 
 
@@ -32,7 +33,8 @@ class Nginx(Engine):
         return SYSTEM_USER if os.geteuid() == 0 else None
 
     def program(self) -> Path:
-        return find_program("nginx", "apt-get install nginx-light")
+        # Debian puts it where only root's PATH leads.
+        return INSTALLED if INSTALLED.exists() else find_program("nginx", "apt-get install nginx")
 
     async def version(self) -> str:
         said = await run([str(self.program()), "-v"])

@@ -56,7 +56,7 @@ class Agent:
             jetstream = await self._link.jetstream()
             try:
                 await self._pull(jetstream)
-            except (nats.errors.Error, TimeoutError) as error:
+            except (nats.errors.Error, OSError) as error:
                 # Without a consumer there is nobody to answer: the worker makes it when it knows of us.
                 if told != type(error).__name__:
                     told = type(error).__name__
@@ -112,7 +112,7 @@ class Agent:
                 beat = encode(await self._heartbeat())
                 try:
                     await client.publish(subjects.heartbeat(self._settings.node_id), beat)
-                except nats.errors.Error as error:
+                except (nats.errors.Error, OSError) as error:
                     log.info("heartbeat.skipped", error=type(error).__name__)
             await asyncio.sleep(HEARTBEAT)
 

@@ -2,14 +2,14 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 
 import structlog
 
 from stead.node.commands import carry_out
-from stead.node.drivers.ports import Assignment, Drivers, Refusal
+from stead.node.drivers.ports import Assignment, Drivers, Output, Refusal
 from stead.node.journal import Ending, Journal
-from stead.node.output import Output, Outputs
 from stead.protocol.commands import Command, Driver
 
 AT_ONCE = 16
@@ -17,6 +17,8 @@ TRIES = 4
 FIRST_PAUSE = 0.5
 
 log = structlog.get_logger()
+
+Outputs = Callable[[Command], AbstractAsyncContextManager[Output]]
 
 _Key = tuple[str, str]
 

@@ -143,9 +143,10 @@ class Journal:
 
     def _ask_again(self, order: Order, found: Entry) -> Answer:
         """The newer asker gets the result: now if there is one, else when there is."""
-        self._database.execute(
-            "update steps set epoch = ? where job = ? and step = ?", (order.epoch, order.job, order.step)
-        )
+        if order.epoch > found.epoch:
+            self._database.execute(
+                "update steps set epoch = ? where job = ? and step = ?", (order.epoch, order.job, order.step)
+            )
         if found.state != "running" and found.state != "cancelling":
             ending = Ending(found.state, found.code, found.reason)
             self._report(order.job, order.step, order.epoch, ending)

@@ -86,7 +86,7 @@ class Link:
                     reconnected_cb=self._on_reconnected,
                     closed_cb=self._on_closed,
                 )
-            except (nats.errors.Error, OSError, TimeoutError) as error:
+            except (nats.errors.Error, OSError) as error:
                 await self._on_error(error)
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_RETRY)

@@ -3,10 +3,9 @@
 import asyncio
 import itertools
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from secrets import token_hex
 from types import TracebackType
-from typing import Protocol
 
 import nats.errors
 import structlog
@@ -15,7 +14,7 @@ from nats.js.api import Header, PubAck
 from stead.node.lines import Lines
 from stead.node.link import Link
 from stead.node.processes import Stream
-from stead.protocol.commands import Command, Line, encode
+from stead.protocol.commands import Line, encode
 from stead.protocol.subjects import Node, job_output
 
 WINDOW = 128
@@ -49,17 +48,6 @@ class Rate:
         self._at = now
         if self._left < 0:
             await asyncio.sleep(-self._left / self._a_second)
-
-
-class Output(Protocol):
-    async def say(self, text: str) -> None:
-        """One line of the node's own."""
-
-    async def chunk(self, stream: Stream, data: bytes) -> None:
-        """The next bytes a program wrote; empty when it has ended."""
-
-
-Outputs = Callable[[Command], "JobOutput"]
 
 
 class JobOutput:
@@ -140,7 +128,7 @@ class JobOutput:
                 headers = {Header.MSG_ID: id_}
                 acks.append(await jetstream.publish_async(self._subject, data, headers=headers))
             await asyncio.wait(acks, timeout=ACK_BOUND)
-        except nats.errors.Error as error:
+        except (nats.errors.Error, OSError) as error:
             log.warning("output.delayed", subject=self._subject, error=type(error).__name__)
         finally:
             for ack in acks:

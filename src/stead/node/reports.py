@@ -46,7 +46,7 @@ class Reporter:
             await jetstream.publish(
                 subject, encode(result), timeout=ACK_BOUND, headers={Header.MSG_ID: it.id}
             )
-        except (nats.errors.Error, TimeoutError) as error:
+        except (nats.errors.Error, OSError) as error:
             log.warning("report.delayed", job=result.job, step=result.step, error=type(error).__name__)
             return False
         self._journal.sent(it)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from stead.node.output import Output
+from stead.node.processes import Stream
 from stead.protocol import commands
 
 
@@ -14,6 +14,16 @@ class Refusal(Exception):
     def __init__(self, code: str, reason: str) -> None:
         super().__init__(code, reason)
         self.code, self.reason = code, reason
+
+
+class Output(Protocol):
+    """Where a driver says what it does; the customer reads it as the job's output."""
+
+    async def say(self, text: str) -> None:
+        """One line of the node's own."""
+
+    async def chunk(self, stream: Stream, data: bytes) -> None:
+        """The next bytes a program wrote; empty when it has ended."""
 
 
 @dataclass(frozen=True)
