@@ -155,14 +155,18 @@ class ControlPlane:
         used, self.admission.used = self.admission.used, {}
         if not used:
             return
-        async with self.database.transaction() as tx:
-            for kind, record in (
-                ("api_key", key_service.record_use),
-                ("session", account_service.record_use),
-            ):
-                mine = {id_: at for (its_kind, id_), at in used.items() if its_kind == kind}
-                if mine:
-                    await record(tx, dict(sorted(mine.items())))
+        try:
+            async with self.database.transaction() as tx:
+                for kind, record in (
+                    ("api_key", key_service.record_use),
+                    ("session", account_service.record_use),
+                ):
+                    mine = {id_: at for (its_kind, id_), at in used.items() if its_kind == kind}
+                    if mine:
+                        await record(tx, dict(sorted(mine.items())))
+        except UNREACHABLE:
+            self.admission.used = used | self.admission.used
+            raise
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         await receive()

@@ -15,9 +15,13 @@ import msgspec
 _SESSION = {
     "application_name": "stead",
     "jit": "off",
-    "statement_timeout": "15s",
+    "statement_timeout": "7s",
     "idle_in_transaction_session_timeout": "30s",
 }
+
+LONGEST_SECONDS = 8.0
+"""How long one request may hold a connection; a little more than a statement may take."""
+WATCH_SECONDS = 1.0
 
 
 class Pool:
@@ -26,25 +30,47 @@ class Pool:
         self._idle: list[Any] = []
         self._open = 0
         self._waiting: deque[asyncio.Future[Any]] = deque()
+        self._taken: dict[Any, float] = {}
+        self._watch: asyncio.TimerHandle | None = None
 
     async def take(self) -> Any:
+        connection = await self._take()
+        loop = asyncio.get_running_loop()
+        self._taken[connection] = loop.time()
+        if self._watch is None:
+            self._watch = loop.call_later(WATCH_SECONDS, self._end_the_overdue, loop)
+        return connection
+
+    async def _take(self) -> Any:
         while self._idle:
             connection = self._idle.pop()
             if not connection.is_closed():
                 return connection
             self._open -= 1
-        if self._open < self._size:
+        async with asyncio.timeout(self._patience):
+            while self._open >= self._size:
+                if (connection := await self._wait()) is not None:
+                    return connection
             return await self._connect()
-        return await self._wait()
 
     def give(self, connection: Any, *, broken: bool = False) -> None:
         """Take a connection back. A broken one, which may still be mid-statement, is thrown away."""
+        self._taken.pop(connection, None)
         if broken or connection.is_closed() or connection.is_in_transaction():
             connection.terminate()
             self._open -= 1
             self._pass_on(None)
         else:
             self._pass_on(connection)
+
+    def _end_the_overdue(self, loop: asyncio.AbstractEventLoop) -> None:
+        """A server that hangs keeps its connections open; whoever waits on one must not wait for ever."""
+        self._watch = None
+        for connection, since in list(self._taken.items()):
+            if loop.time() - since > LONGEST_SECONDS:
+                connection.terminate()
+        if self._taken:
+            self._watch = loop.call_later(WATCH_SECONDS, self._end_the_overdue, loop)
 
     async def close(self) -> None:
         for connection in self._idle:
@@ -53,10 +79,9 @@ class Pool:
 
     async def _connect(self) -> Any:
         self._open += 1
+        connection: Any = None
         try:
-            connection: Any = await asyncpg.connect(
-                self._url, timeout=self._patience, server_settings=_SESSION
-            )
+            connection = await asyncpg.connect(self._url, timeout=self._patience, server_settings=_SESSION)
             await connection.set_type_codec(
                 "jsonb",
                 schema="pg_catalog",
@@ -65,6 +90,8 @@ class Pool:
                 format="text",
             )
         except BaseException:
+            if connection is not None:
+                connection.terminate()
             self._open -= 1
             self._pass_on(None)
             raise
@@ -74,13 +101,11 @@ class Pool:
         turn: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
         try:
-            async with asyncio.timeout(self._patience):
-                connection = await turn
+            return await turn
         except BaseException:
-            if turn.done() and not turn.cancelled() and (late := turn.result()) is not None:
-                self._pass_on(late)
+            if turn.done() and not turn.cancelled():
+                self._pass_on(turn.result())
             raise
-        return connection if connection is not None else await self.take()
 
     def _pass_on(self, connection: Any | None) -> None:
         """Hand a connection, or the room for a new one, to whoever has waited longest."""

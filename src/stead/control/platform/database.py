@@ -6,7 +6,7 @@ A read opens no transaction: each of its statements is one.
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import asyncpg
 
@@ -19,11 +19,19 @@ UNREACHABLE = (
     OSError,
     TimeoutError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
     asyncpg.PostgresConnectionError,
     asyncpg.OperatorInterventionError,
     asyncpg.TooManyConnectionsError,
 )
 UniqueViolation = asyncpg.UniqueViolationError
+
+
+class Outdated(NamedTuple):
+    """A credential or account whose cached copies must go, as it was noted."""
+
+    id: int
+    subject: str
 
 
 class Tx:
@@ -37,7 +45,7 @@ class Tx:
     def __init__(self, connection: Any, now: datetime) -> None:
         self._connection = connection
         self.now = now
-        self.outdated: list[str] = []
+        self.outdated: list[Outdated] = []
 
     async def one(self, row: Callable[..., T], sql: str, *args: object) -> T | None:
         record = await self._connection.fetchrow(sql, *args)

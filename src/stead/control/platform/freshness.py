@@ -9,29 +9,33 @@ import secrets
 
 import hiredis
 
-from stead.control.platform.database import Database, Tx
+from stead.control.platform.database import Database, Outdated, Tx
 from stead.control.platform.limits import MARK_SECONDS, mark_key
 from stead.control.platform.redis import Redis, RedisDown
 
 
 async def outdate(tx: Tx, *subjects: str) -> None:
     """Make every cached copy of these credentials or accounts stale once the transaction commits."""
-    await tx.run("insert into outdated_subjects (subject) select unnest($1::text[])", list(subjects))
-    tx.outdated.extend(subjects)
+    noted = await tx.all(
+        Outdated,
+        "insert into outdated_subjects (subject) select unnest($1::text[]) returning id, subject",
+        list(subjects),
+    )
+    tx.outdated.extend(noted)
 
 
 class Freshness:
     def __init__(self, database: Database, redis: Redis) -> None:
         self._database, self._redis = database, redis
 
-    async def spread(self, subjects: list[str]) -> None:
+    async def spread(self, noted: list[Outdated]) -> None:
         """Move the marks of what a transaction has just outdated. A failure is left to `sweep`."""
         try:
-            await self._move(subjects)
+            await self._move([each.subject for each in noted])
         except (RedisDown, hiredis.ReplyError):
             return
         async with self._database.reading() as tx:
-            await tx.run("delete from outdated_subjects where subject = any($1)", subjects)
+            await tx.run("delete from outdated_subjects where id = any($1)", [each.id for each in noted])
 
     async def sweep(self) -> int:
         """Move the marks that a crash or an absent Redis left behind."""

@@ -1,0 +1,50 @@
+"""`python -m bench [NAME …]`: every benchmark, or the named ones; `--list` names them."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+
+from bench import api_reads, list_depth
+from bench.results import CouldNotRun, Result
+from bench.servers import Bench, bench
+from stead.dev.engine import DevError
+
+BENCHMARKS: dict[str, Callable[[Bench], Awaitable[Result]]] = {
+    "api_read_cpu_ratio": api_reads.one,
+    "api_list_cpu_ratio": api_reads.page,
+    "list_depth_ratio": list_depth.depth,
+}
+
+
+async def _run(names: list[str]) -> int:
+    failed = 0
+    async with bench() as engines:
+        for name in names:
+            try:
+                result = await BENCHMARKS[name](engines)
+            except (CouldNotRun, DevError) as reason:
+                failed = 1
+                print(f"{name} could not run: {reason}", file=sys.stderr)
+            else:
+                print(*result.lines(name), sep="\n", flush=True)
+    return failed
+
+
+def main() -> int:
+    wanted = sys.argv[1:]
+    if wanted == ["--list"]:
+        print(*BENCHMARKS, sep="\n")
+        return 0
+    unknown = [name for name in wanted if name not in BENCHMARKS]
+    if unknown:
+        print(f"no such benchmark: {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}", file=sys.stderr)
+        return 2
+    try:
+        return asyncio.run(_run(wanted or list(BENCHMARKS)))
+    except (CouldNotRun, DevError) as reason:
+        print(f"could not run: {reason}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,166 @@
+"""What is measured: real engines, our API as operators run it, and the bare handler beside it."""
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import IO
+
+import asyncpg
+import httpx
+import msgspec
+
+from bench.load import server_core
+from bench.results import CouldNotRun
+from stead.dev.engine import LOOPBACK, surroundings
+from stead.dev.ports import LOWEST, free
+from stead.dev.postgres import Postgres
+from stead.dev.process import run
+from stead.dev.redis import Redis
+from stead.dev.running import RunningStack, running
+
+READY_BOUND = 30.0
+STOP_BOUND = 20.0
+_STEADCTL = [sys.executable, "-m", "stead.steadctl"]
+_ROOT = Path(__file__).parents[1]
+_UNLIMITED = (
+    "insert into plans values"
+    " ('unlimited', 'For benchmarks', 1000, 1000, 1000, 1000, 1000, 60000000, 60000000, 60000000, 60000000)"
+)
+# Hexadecimal digits are a part of the identifiers' alphabet, and count in its order.
+_KEYS = """
+insert into api_keys (id, account_id, name, mode, last4, scopes, ip_allowlist, expires_at, created_at)
+select 'key_' || lpad(to_hex(n), 26, '0'), $1, 'key number ' || n, 'live', 'a1B2',
+       '{sites:read,jobs:read}', '{}', now() + interval '90 days', now()
+from generate_series(1, $2::int) n
+"""
+
+
+class Account(msgspec.Struct, frozen=True):
+    account_id: str
+    api_key: str
+
+
+class Server:
+    """A process that serves HTTP, stopped by its own pid."""
+
+    def __init__(self, argv: list[str], url: str, env: Mapping[str, str], output: IO[bytes]) -> None:
+        self.url = url
+        # In front of `stead` on the path of a program started with `-m` stands the directory it starts in.
+        self._process = subprocess.Popen(
+            [*server_core(), *argv], env=env, cwd=_ROOT, stdout=output, stderr=output, start_new_session=True
+        )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    async def wait_until(self, path: str) -> None:
+        """Until it answers there, and says of no engine that it is away: we would measure something else."""
+        async with httpx.AsyncClient(base_url=self.url) as client:
+            for _ in range(int(READY_BOUND / 0.1)):
+                if self._process.poll() is not None:
+                    break
+                try:
+                    answer = await client.get(path)
+                except httpx.TransportError:
+                    answer = None
+                if answer is not None and answer.status_code == 200 and b"false" not in answer.content:
+                    return
+                await asyncio.sleep(0.1)
+        raise CouldNotRun(f"{self.url} did not come up")
+
+    async def stop(self) -> None:
+        self._process.terminate()
+        try:
+            await asyncio.to_thread(self._process.wait, STOP_BOUND)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            await asyncio.to_thread(self._process.wait)
+
+
+class Bench:
+    """Engines that run, and servers on them for whoever asks."""
+
+    def __init__(self, stack: RunningStack, scratch: Path, ending: AsyncExitStack) -> None:
+        self._stack, self._scratch, self._ending = stack, scratch, ending
+        self._port = LOWEST
+
+    @property
+    def _environment(self) -> dict[str, str]:
+        return surroundings(self._stack.environment())
+
+    async def prepare(self) -> None:
+        await self._steadctl("migrate")
+        await self._execute(_UNLIMITED)
+
+    async def account(self, name: str, *, keys: int) -> Account:
+        """An account without limits that has this many keys besides the one it is called with."""
+        words = ["--email", f"{name}@example.com", "--name", name, "--plan", "unlimited", "--with-key"]
+        account = msgspec.json.decode(await self._steadctl("accounts", "create", *words), type=Account)
+        await self._execute(_KEYS, account.account_id, keys)
+        await self._execute("vacuum analyze api_keys")
+        return account
+
+    async def api(self) -> Server:
+        port, metrics = self._free_port(), self._free_port()
+        url = f"http://{LOOPBACK}:{port}"
+        where = {"STEAD_API_PORT": str(port), "STEAD_METRICS_PORT": str(metrics), "STEAD_BASE_URL": url}
+        return await self._serve([*_STEADCTL, "api"], url, "/readyz", self._environment | where)
+
+    async def bare(self, account: Account) -> Server:
+        port = self._free_port()
+        argv = [sys.executable, "-m", "bench.bare", self._stack.postgres.url, str(port), account.account_id]
+        return await self._serve(argv, f"http://{LOOPBACK}:{port}", "/keys", dict(os.environ))
+
+    async def forget_keys(self) -> None:
+        """Leave no account behind: the next benchmark's lists are its own."""
+        await self._execute("truncate accounts cascade")
+
+    async def _serve(self, argv: list[str], url: str, ready: str, env: Mapping[str, str]) -> Server:
+        output = self._ending.enter_context((self._scratch / "servers.log").open("ab"))
+        server = Server(argv, url, env, output)
+        self._ending.push_async_callback(server.stop)
+        await server.wait_until(ready)
+        return server
+
+    def _free_port(self) -> int:
+        self._port = next(port for port in range(self._port + 1, 65536) if free(port))
+        return self._port
+
+    async def _execute(self, statement: str, *args: object) -> None:
+        connection = await asyncpg.connect(self._stack.postgres.url)
+        try:
+            await connection.execute(statement, *args)
+        finally:
+            await connection.close()
+
+    async def _steadctl(self, *words: str) -> str:
+        done = await run([*_STEADCTL, *words], env=self._environment, cwd=_ROOT)
+        if done.code != 0:
+            raise CouldNotRun(f"steadctl {words[0]} failed: {done.errors.strip()}")
+        return done.output
+
+
+def _scratch() -> Path:
+    made = Path(tempfile.mkdtemp(prefix="stead-bench-"))
+    # PostgreSQL may run as another user, who must be able to pass through.
+    made.chmod(0o711)
+    return made
+
+
+@asynccontextmanager
+async def bench() -> AsyncIterator[Bench]:
+    scratch = _scratch()
+    try:
+        async with running(scratch, [Postgres, Redis]) as stack, AsyncExitStack() as ending:
+            made = Bench(stack, scratch, ending)
+            await made.prepare()
+            yield made
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
