@@ -38,6 +38,7 @@ PREFIX_OF = {
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS = [a + b for a in ALPHABET for b in ALPHABET]
 _CHANCE_BITS = 70
+_LAST_PAIRS = (1 << 20) - 1
 _SHAPE = re.compile(rf"([a-z]+)_[{ALPHABET}]{{26}}")
 
 
@@ -49,6 +50,7 @@ class Minter:
         self._lock = threading.Lock()
         self._millisecond = 0
         self._chance = 0
+        self._stem = ""
 
     def move_to(self, cell: int) -> None:
         """Say, when the process starts, which cell it belongs to."""
@@ -61,10 +63,18 @@ class Minter:
             now = time.time_ns() // 1_000_000
             if now > self._millisecond:
                 self._millisecond, self._chance = now, secrets.randbits(_CHANCE_BITS - 1)
+                self._spell_stem()
             else:
                 self._chance += 1
-            when, chance = self._millisecond, self._chance
-        return f"{prefix}_{_spell(when, pairs=5)}{_PAIRS[self.cell]}{_spell(chance, pairs=7)}"
+                if not self._chance & _LAST_PAIRS:
+                    self._spell_stem()
+            stem, chance = self._stem, self._chance
+        return f"{prefix}_{stem}{_PAIRS[chance >> 10 & 1023]}{_PAIRS[chance & 1023]}"
+
+    def _spell_stem(self) -> None:
+        """All but the last two pairs: within a millisecond only those change."""
+        when, chance = _spell(self._millisecond, pairs=5), _spell(self._chance >> 20, pairs=5)
+        self._stem = f"{when}{_PAIRS[self.cell]}{chance}"
 
 
 def _spell(number: int, *, pairs: int) -> str:

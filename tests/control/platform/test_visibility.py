@@ -72,4 +72,5 @@ def test_every_visible_type_has_a_resolver_and_is_frozen():
     }
     assert {resource.__name__ for resource in RESOLVERS} >= declared
     for resource in RESOLVERS:
-        assert resource.__dataclass_params__.frozen
+        frozen = getattr(resource, "__struct_config__", None) or resource.__dataclass_params__
+        assert frozen.frozen

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+import msgspec
+
 from stead.control.platform.principal import Mode, Pin, PinType, Standing
 from stead.shared.errors import Conflict, Forbidden, NotFound
 from stead.shared.ids import AccountId, KeyId
@@ -11,8 +13,7 @@ from stead.shared.secrets import Family
 GRACE = timedelta(hours=24)
 
 
-@dataclass(frozen=True, slots=True)
-class VisibleKey:
+class VisibleKey(msgspec.Struct, frozen=True):
     """A key of the caller's account that the caller's own pin and mode let it see."""
 
     id: KeyId

@@ -1,11 +1,11 @@
 """Minting, narrowing, rolling and revoking API keys. A key never exceeds what minted it."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Network, IPv6Network
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from stead.control.keys import store
 from stead.control.keys.rules import (

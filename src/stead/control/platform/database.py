@@ -40,12 +40,19 @@ class Tx:
     `outdated` collects the credentials and accounts whose cached copies must go once this commits.
     """
 
-    __slots__ = ("_connection", "now", "outdated")
+    __slots__ = ("_clock", "_connection", "_now", "outdated")
 
-    def __init__(self, connection: Any, now: datetime) -> None:
-        self._connection = connection
-        self.now = now
+    def __init__(self, connection: Any, clock: Clock) -> None:
+        self._connection, self._clock = connection, clock
+        self._now: datetime | None = None
         self.outdated: list[Outdated] = []
+
+    @property
+    def now(self) -> datetime:
+        """One moment for the whole transaction."""
+        if self._now is None:
+            self._now = self._clock()
+        return self._now
 
     async def one(self, row: Callable[..., T], sql: str, *args: object) -> T | None:
         record = await self._connection.fetchrow(sql, *args)
@@ -78,7 +85,7 @@ class Reading:
 
     async def __aenter__(self) -> Tx:
         self._connection = await self._pool.take()
-        return Tx(self._connection, self._clock())
+        return Tx(self._connection, self._clock)
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._pool.give(self._connection, broken=kind is not None and not issubclass(kind, Exception))

@@ -78,6 +78,7 @@ class Endpoint:
         self._query = QueryReader(operation)
         self._filters = operation.input(QueryInput)
         self._page = operation.input(PageInput)
+        self._has_inputs = bool(self._path_inputs or self._body or self._filters or self._page)
         self._history = History(shape_name(operation.shape))
         self._asked = History(shape_name(body.type)) if body else History(None)
 
@@ -158,7 +159,8 @@ class Endpoint:
             for resource in values.values():
                 if isinstance(resource, Capable) and not resource.supports(operation.capability):
                     raise CapabilityUnsupported(capability=operation.capability)
-        values.update(self._read_inputs(call.request, path, raw, version))
+        if self._has_inputs:
+            values.update(self._read_inputs(call.request, path, raw, version))
         return values
 
     def _authorize(self, call: Call, path: Mapping[str, str], resources: Mapping[str, Any]) -> None:

@@ -5,7 +5,6 @@ freshness marks of the credential and its account, so an outdated copy in this p
 """
 
 import hashlib
-import secrets
 import time
 from collections.abc import Sequence
 from functools import lru_cache
@@ -14,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 import hiredis
 
 from stead.control.platform.principal import Principal, RateLimits
-from stead.control.platform.redis import Redis, RedisDown
+from stead.control.platform.redis import Redis, RedisDown, pack
 
 RateClass = Literal["read", "write", "create"]
 RATE_CLASSES: tuple[RateClass, ...] = ("read", "write", "create")
@@ -38,8 +37,8 @@ for i = 1, 2 do
     redis.call('SET', KEYS[i], string.format('%.0f', full[i]), 'PX', math.ceil((full[i] - now) / 1000))
   end
   if KEYS[i + 2] and not found[i + 2] then
-    found[i + 2] = ARGV[3]
-    redis.call('SET', KEYS[i + 2], ARGV[3], 'EX', 3600)
+    found[i + 2] = string.format('%.0f', now)
+    redis.call('SET', KEYS[i + 2], found[i + 2], 'EX', 3600)
   end
 end
 return {allowed, now, full[1], full[2], found[3], found[4]}
@@ -84,27 +83,30 @@ class Spent(NamedTuple):
         return max(1, self.own.wait, self.ceiling.wait)
 
     def headers(self) -> list[tuple[bytes, bytes]]:
-        own, ceiling = self.own, self.ceiling
-        remaining = own.remaining if self.allowed else 0
-        left = b'"%b";r=%d;t=%d, "team";r=%d;t=%d' % (
-            self.rate.encode(),
-            remaining,
-            max(0, own.full_at - own.now) // 1_000_000 + 1,
-            ceiling.remaining,
-            max(0, ceiling.full_at - ceiling.now) // 1_000_000 + 1,
-        )
+        (limit, now, own_full), (ceiling, _, ceiling_full) = self.own, self.ceiling
+        own_wait, ceiling_wait = max(0, own_full - now), max(0, ceiling_full - now)
+        remaining = max(0, limit - -(-own_wait // (MINUTE // limit))) if self.allowed else 0
+        remaining_for_all = max(0, ceiling - -(-ceiling_wait // (MINUTE // ceiling)))
+        full_at = now + (own_wait if self.allowed else max(own_wait, ceiling_wait))
+        told_limit, told_policy, left = _constant(self.rate, limit, ceiling)
+        seconds, seconds_for_all = own_wait // 1_000_000 + 1, ceiling_wait // 1_000_000 + 1
         return [
-            (b"x-ratelimit-limit", b"%d" % own.limit),
+            told_limit,
             (b"x-ratelimit-remaining", b"%d" % remaining),
-            (b"x-ratelimit-reset", b"%d" % (own.reset if self.allowed else max(own.reset, ceiling.reset))),
-            (b"ratelimit-policy", _policy(self.rate, own.limit, ceiling.limit)),
-            (b"ratelimit", left),
+            (b"x-ratelimit-reset", b"%d" % -(-full_at // 1_000_000)),
+            told_policy,
+            (b"ratelimit", left % (remaining, seconds, remaining_for_all, seconds_for_all)),
         ]
 
 
 @lru_cache(maxsize=256)
-def _policy(rate: RateClass, limit: int, ceiling: int) -> bytes:
-    return f'"{rate}";q={limit};w=60, "team";q={ceiling};w=60'.encode()
+def _constant(
+    rate: RateClass, limit: int, ceiling: int
+) -> tuple[tuple[bytes, bytes], tuple[bytes, bytes], bytes]:
+    """What the headers of a class and plan always say, and one with gaps for what changes."""
+    policy = f'"{rate}";q={limit};w=60, "team";q={ceiling};w=60'.encode()
+    left = f'"{rate}";r=%d;t=%d, "team";r=%d;t=%d'.encode()
+    return (b"x-ratelimit-limit", b"%d" % limit), (b"ratelimit-policy", policy), left
 
 
 def limit_of(limits: RateLimits, rate: RateClass) -> int:
@@ -125,6 +127,15 @@ def ceiling_key(subject: str) -> str:
     return f"rate:{subject}:ceiling"
 
 
+@lru_cache(maxsize=20_000)
+def _spend_command(
+    credential: str, account: str, ceiling_of: str, rate: RateClass, limit: int, ceiling: int
+) -> bytes:
+    """The command of a credential never changes, so it is spelled once for each class."""
+    keys = (own_key(credential, rate), ceiling_key(ceiling_of), mark_key(credential), mark_key(account))
+    return pack("EVALSHA", _SPEND_SHA, 4, *keys, limit, ceiling)
+
+
 class Limiter:
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
@@ -132,13 +143,10 @@ class Limiter:
     async def spend(self, principal: Principal, rate: RateClass) -> Spent | None:
         """What was spent, or None while there is no Redis to count in."""
         limit, ceiling = limit_of(principal.limits, rate), principal.limits.ceiling
-        keys = (
-            own_key(principal.id, rate),
-            ceiling_key(principal.ceiling_of),
-            mark_key(principal.id),
-            mark_key(principal.account_id),
+        command = _spend_command(
+            principal.id, principal.account_id, principal.ceiling_of, rate, limit, ceiling
         )
-        answer = await self._run(keys, (limit, ceiling, secrets.token_bytes(9)))
+        answer = await self._run(command)
         if answer is None:
             return None
         allowed, now, own_full, ceiling_full, credential_mark, account_mark = answer
@@ -160,7 +168,8 @@ class Limiter:
 
     async def spend_unnamed(self, first: str, first_limit: int, second: str, second_limit: int) -> int:
         """Spend from two buckets that belong to no credential; the seconds to wait, 0 when it was allowed."""
-        answer = await self._run((f"rate:{first}", f"rate:{second}"), (first_limit, second_limit, b""))
+        keys = f"rate:{first}", f"rate:{second}"
+        answer = await self._run(pack("EVALSHA", _SPEND_SHA, 2, *keys, first_limit, second_limit))
         if answer is None or answer[0] == 1:
             return 0
         _, now, first_full, second_full, *_ = answer
@@ -181,14 +190,16 @@ class Limiter:
             now = int(time.time() * 1_000_000)
             return [Bucket(limit, now, now) for limit in limits]
 
-    async def _run(self, keys: Sequence[str], arguments: Sequence[str | bytes | int]) -> Any:
+    async def _run(self, command: bytes) -> Any:
+        """The script's answer; None when Redis is away or takes no writes."""
         try:
             try:
-                return await self._redis.execute("EVALSHA", _SPEND_SHA, len(keys), *keys, *arguments)
+                return await self._redis.execute_packed(command)
             except hiredis.ReplyError as error:
                 if "NOSCRIPT" not in str(error):
                     raise
-                return await self._redis.execute("EVAL", _SPEND, len(keys), *keys, *arguments)
+                await self._redis.execute("SCRIPT", "LOAD", _SPEND)
+                return await self._redis.execute_packed(command)
         except (RedisDown, hiredis.ReplyError):
             return None
 

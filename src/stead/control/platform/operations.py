@@ -55,8 +55,7 @@ class Visit:
     trail: Trail
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(msgspec.Struct, frozen=True):
     """A request with a credential: `caller` is who is asking."""
 
     tx: Tx

@@ -24,6 +24,10 @@ class RedisDown(Exception):
     """There is no usable connection right now."""
 
 
+def pack(*command: Argument) -> bytes:
+    return bytes(hiredis.pack_command(command))  # type: ignore[arg-type]  # its stub is too narrow
+
+
 class Redis:
     """`on_connect` is called before a new connection is first used."""
 
@@ -57,6 +61,9 @@ class Redis:
 
     def execute(self, *command: Argument) -> asyncio.Future[Any]:
         """The answer to a command. An error answer of the server is raised as `hiredis.ReplyError`."""
+        return self.execute_packed(pack(*command))
+
+    def execute_packed(self, command: bytes) -> asyncio.Future[Any]:
         if self._connection is None:
             raise RedisDown
         return self._connection.send(command)
@@ -68,8 +75,8 @@ class Redis:
             async with asyncio.timeout(self._timeout):
                 await loop.create_connection(lambda: connection, self._host, self._port)
                 if self._login:
-                    await connection.send(("AUTH", *self._login))
-                await connection.send(("SELECT", self._database))
+                    await connection.send(pack("AUTH", *self._login))
+                await connection.send(pack("SELECT", self._database))
         except (OSError, TimeoutError, hiredis.ReplyError) as error:
             connection.abort()
             raise RedisDown from error
@@ -106,14 +113,14 @@ class _Connection(asyncio.Protocol):
         self._watch: asyncio.TimerHandle | None = None
         self.lost = asyncio.Event()
 
-    def send(self, command: tuple[Argument, ...]) -> asyncio.Future[Any]:
+    def send(self, command: bytes) -> asyncio.Future[Any]:
         if self.lost.is_set():
             raise RedisDown
         answer = self._loop.create_future()
         self._waiting.append(answer)
         if not self._unsent:
             self._loop.call_soon(self._flush)
-        self._unsent.append(hiredis.pack_command(command))  # type: ignore[arg-type]  # its stub is too narrow
+        self._unsent.append(command)
         if self._watch is None:
             self._watch = self._loop.call_later(self._timeout, self._check, answer)
         return answer

@@ -19,21 +19,16 @@ BODY_SECONDS = 30
 
 
 class Request:
-    __slots__ = ("_headers", "_receive", "_scope", "id", "spent")
+    __slots__ = ("_headers", "_receive", "_scope", "id", "method", "path", "query", "spent")
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self._scope, self._receive = scope, receive
         self._headers: dict[bytes, bytes] = dict(scope["headers"])
+        self.method: str = scope["method"]
+        self.path: str = scope["path"]
+        self.query: bytes = scope["query_string"]
         self.id = RequestId(new_id("req"))
         self.spent: Spent | None = None
-
-    @property
-    def method(self) -> str:
-        return str(self._scope["method"])
-
-    @property
-    def path(self) -> str:
-        return str(self._scope["path"])
 
     @property
     def segments(self) -> list[str]:
@@ -42,10 +37,6 @@ class Request:
         if raw is None or b"%" not in raw:
             return self.path.split("/")
         return [unquote(segment) for segment in raw.decode("latin-1").partition("?")[0].split("/")]
-
-    @property
-    def query(self) -> bytes:
-        return bytes(self._scope["query_string"])
 
     @property
     def peer(self) -> str | None:

@@ -25,9 +25,12 @@ class Resolver:
     path_parameters: tuple[str, ...]
     needs: tuple[type, ...]
 
-    async def __call__(self, call: Call, path: Mapping[str, str]) -> Any:
-        if not self.needs:
-            return await self.find(call, *[path[name] for name in self.path_parameters])
+    def __call__(self, call: Call, path: Mapping[str, str]) -> Awaitable[Any]:
+        if self.needs:
+            return self._find_upon(call, path)
+        return self.find(call, *[path[name] for name in self.path_parameters])
+
+    async def _find_upon(self, call: Call, path: Mapping[str, str]) -> Any:
         found = [await RESOLVERS[need](call, path) for need in self.needs]
         return await self.find(call, *found, *[path[name] for name in self.path_parameters])
 

@@ -1,0 +1,192 @@
+"""A case is a kind of job, a step of it, and a fault while that step is under way."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import asyncpg
+
+from stead.control.platform.jobs import JobKind, Step
+from tests.faults.jobs.harness import Harness
+from tests.faults.jobs.node import PACE, Entry
+from tests.faults.jobs.programs import until
+from tests.faults.jobs.scenarios import Scenario, Site, kinds, scenario_of
+
+
+@dataclass(frozen=True)
+class Case:
+    kind: JobKind[Any]
+    step: Step
+
+    def __str__(self) -> str:
+        return f"{self.kind.name}-{self.step.name}"
+
+    @property
+    def on_node(self) -> bool:
+        return self.step.ask is not None
+
+    @property
+    def scenario(self) -> Scenario:
+        return scenario_of(self.kind)
+
+    @property
+    def begun(self) -> list[Step]:
+        """The steps that have begun when this one is under way."""
+        steps = list(self.kind.steps.values())
+        return steps[: steps.index(self.step) + 1]
+
+
+CASES = [Case(kind, step) for kind in kinds() for step in kind.steps.values()]
+TRIED: set[tuple[str, str]] = set()
+"""The cases that were tried so far, by fault."""
+
+
+@dataclass
+class Outcome:
+    """All that there is to be seen of a job that has ended, and of its site."""
+
+    status: str
+    error: dict[str, Any] | None
+    result: dict[str, Any]
+    site: dict[str, Any]
+    environment: dict[str, Any]
+    events: list[str]
+    control: set[str]
+    node: dict[str, Entry]
+    hosts: set[str]
+    carried: bool
+
+
+@dataclass
+class Trial:
+    case: Case
+    site: Site
+    job: str = ""
+    hold: Any = None
+    """A connection that holds the control step."""
+    pid: int = 0
+    """The process of the step on the node."""
+    before: dict[str, Any] = field(default_factory=dict)
+    outcome: Outcome | None = None
+    note: Any = None
+    error: BaseException | None = None
+
+    @property
+    def place(self) -> tuple[str, str]:
+        return self.job, self.case.step.name
+
+    @property
+    def seen(self) -> Outcome:
+        if self.error is not None:
+            raise self.error
+        assert self.outcome is not None
+        return self.outcome
+
+
+Trials = dict[str, Trial]
+
+
+async def queue_held(harness: Harness) -> Any:
+    """A connection that keeps every worker from taking up jobs until it is closed."""
+    connection = await harness.connect()
+    await connection.fetch("select pg_advisory_lock(hashtext('jobs.claim'))")
+    return connection
+
+
+async def prepared(harness: Harness, cases: Iterable[Case], *, pace: float = PACE) -> list[Trial]:
+    """A site for each, in the state its job starts from; then the node is made slow."""
+    await harness.node.restart()
+    wanted = list(cases)
+    sites = await asyncio.gather(*(case.scenario.prepare(harness) for case in wanted))
+    await harness.node.restart(pace)
+    return [Trial(case, site) for case, site in zip(wanted, sites, strict=True)]
+
+
+async def started(harness: Harness, trials: Sequence[Trial], before: Callable[[Trial], Awaitable[None]]) -> None:
+    """Starts every job, and lets them be taken up once `before` has seen to each."""
+    queue = await queue_held(harness)
+    try:
+        for trial in trials:
+            trial.job = await trial.case.scenario.start(harness, trial.site)
+            await before(trial)
+    finally:
+        queue.terminate()
+
+
+async def caught(harness: Harness, cases: Iterable[Case]) -> list[Trial]:
+    """Jobs of which each is under way in the step of its case, and stays there until it is let go."""
+    trials = await prepared(harness, cases)
+
+    async def hold(trial: Trial) -> None:
+        if not trial.case.on_node:
+            # The step writes this row first, whatever it does; nobody may while we have not made up our mind.
+            trial.hold = await harness.connect()
+            await trial.hold.execute("begin")
+            await trial.hold.execute("insert into job_steps values ($1, $2)", *trial.place)
+
+    await started(harness, trials, hold)
+    on_node = [trial for trial in trials if trial.case.on_node]
+    await harness.node.freeze({trial.place for trial in on_node})
+    for trial in on_node:
+        trial.pid = harness.node.frozen[trial.place]
+    for trial in trials:
+        if trial.hold is not None:
+            await until(lambda trial=trial: blocked(harness, trial), f"{trial.case} waits for us")  # type: ignore[misc]
+    return trials
+
+
+async def blocked(harness: Harness, trial: Trial) -> list[Any]:
+    """The connections that wait for the one that holds the step: their processes' ports."""
+    return await harness.sql(
+        "select client_port from pg_stat_activity where $1 = any(pg_blocking_pids(pid))",
+        trial.hold.get_server_pid(),
+    )
+
+
+async def let_go(harness: Harness, *trials: Trial) -> None:
+    for trial in trials:
+        harness.node.thaw(trial.place)
+        if trial.hold is not None:
+            with suppress(asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+                await trial.hold.execute("rollback")
+            trial.hold.terminate()
+            trial.hold = None
+
+
+def halves(trials: Sequence[Trial]) -> tuple[Sequence[Trial], Sequence[Trial]]:
+    """Some steps end while something is down, and some when it is back."""
+    return trials[::2], trials[1::2]
+
+
+async def watched(harness: Harness, trials: Sequence[Trial], *, bound: float = 90.0) -> Trials:
+    """Every trial with its outcome, or with what kept it from one; one that fails does not hide the others."""
+    for trial in trials:
+        try:
+            await harness.ended(trial.job, bound=bound)
+            trial.outcome = await observe(harness, trial.job)
+        except AssertionError as error:
+            trial.error, bound = error, 1.0
+    await let_go(harness, *trials)
+    return {str(trial.case): trial for trial in trials}
+
+
+async def observe(harness: Harness, job: str) -> Outcome:
+    (row,) = await harness.sql("select * from jobs where id = $1", job)
+    (site,) = await harness.sql("select * from sites where id = $1", row["site_id"])
+    (environment,) = await harness.sql("select * from environments where site_id = $1", row["site_id"])
+    events = await harness.sql("select type from events where job_id = $1 order by id", job)
+    control = await harness.sql("select step from job_steps where job_id = $1", job)
+    return Outcome(
+        status=row["status"],
+        error=row["error"],
+        result=row["result"],
+        site=dict(site),
+        environment=dict(environment),
+        events=[event for (event,) in events],
+        control={step for (step,) in control},
+        node=harness.node.steps(job),
+        hosts=harness.node.hosts(environment["id"]),
+        carried=harness.node.carries(environment["id"]),
+    )

@@ -1,0 +1,53 @@
+"""What must be true of a job that has ended, and of its site, whatever happened on the way."""
+
+from tests.faults.jobs.cases import TRIED, Case, Outcome
+from tests.faults.jobs.scenarios import Left
+
+
+def succeeded(case: Case, seen: Outcome, *, times: int = 1) -> None:
+    """`times` is how often the node may have begun the step of the case."""
+    assert (seen.status, seen.error) == ("succeeded", None)
+    assert set(seen.result) <= case.kind.results
+    assert sorted(seen.events) == sorted([case.scenario.event, "job.succeeded"])
+    steps = case.kind.steps.values()
+    assert seen.control == {step.name for step in steps if step.control}
+    assert {name: entry.state for name, entry in seen.node.items()} == {
+        step.name: "done" for step in steps if step.ask
+    }
+    for name, entry in seen.node.items():
+        assert 1 <= entry.carried_out <= (times if name == case.step.name else 1), (name, entry)
+    left(seen, case.scenario.succeeded)
+
+
+def failed(case: Case, seen: Outcome, code: str, message: str) -> None:
+    """It says why, once; and every step that had begun was undone, once."""
+    assert seen.status == "failed"
+    assert seen.error is not None
+    assert (seen.error["code"], seen.error["message"]) == (code, message)
+    told = [] if case.scenario.failure_event is None else [case.scenario.failure_event]
+    assert sorted(seen.events) == sorted([*told, "job.failed"])
+    undone = {f"undo-{step.name}" for step in case.begun if step.has_undo}
+    before = case.begun[:-1]
+    by_control = {f"undo-{step.name}" for step in case.begun if step.undo_control}
+    assert seen.control == {step.name for step in before if step.control} | by_control
+    for name in undone - by_control:
+        assert (seen.node[name].state, seen.node[name].carried_out) == ("done", 1), name
+    for step in before:
+        if step.ask:
+            assert (seen.node[step.name].state, seen.node[step.name].carried_out) == ("done", 1), step.name
+    begun = {step.name for step in case.begun if step.ask}
+    assert set(seen.node) <= begun | (undone - by_control)
+
+
+def left(seen: Outcome, expected: Left, *, reason: str | None = None) -> None:
+    assert seen.site["status"] == expected.status
+    assert seen.site["status_reason"] == (reason if expected.reason else None)
+    assert (seen.site["recoverable_until"] is not None) == (expected.status == "deleted")
+    names = {seen.site["domain"], seen.environment["subdomain"]}
+    assert seen.hosts == (names if expected.routed else set())
+    assert seen.carried == expected.carried
+    assert (seen.environment["node_id"] is not None) == expected.placed
+
+
+def tried(fault: str, case: Case) -> None:
+    TRIED.add((fault, str(case)))

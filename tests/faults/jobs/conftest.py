@@ -1,0 +1,17 @@
+"""One installation for the whole suite: its engines and programs are broken one after the other, and mended."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.faults.jobs.harness import Harness, everything
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "faults: kills programs and engines; minutes long, run by `make faults`")
+
+
+@pytest.fixture(scope="session")
+async def harness() -> AsyncIterator[Harness]:
+    async with everything() as harness:
+        yield harness

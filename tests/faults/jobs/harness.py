@@ -1,0 +1,157 @@
+"""The whole of Stead as processes over private engines: an API, two workers, a node, and a look behind."""
+
+import asyncio
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import httpx
+import msgspec
+from temporalio.client import Client
+
+from stead.dev.engine import surroundings
+from stead.dev.nats import Nats
+from stead.dev.postgres import Postgres
+from stead.dev.process import run
+from stead.dev.redis import Redis
+from stead.dev.running import RunningStack, running
+from stead.dev.temporal import Temporal
+from stead.protocol.subjects import Program as Role
+from tests.faults.jobs.node import STEADCTL, Node
+from tests.faults.jobs.programs import BOUND, Program, until
+
+FINAL = ("succeeded", "failed")
+ROOT = Path(__file__).parents[3]
+LIMITED = (sys.executable, "-m", "tests.faults.jobs.limited_worker")
+PLAN = (
+    "insert into plans values"
+    " ('{name}', 'For tests', 10000, 10000, 1000, {jobs}, 1000, 60000000, 60000000, 60000000, 60000000)"
+)
+
+
+class Harness:
+    def __init__(self, stack: RunningStack) -> None:
+        self.stack = stack
+        settings, logs = stack.environment(Role.WORKER), stack.directory.logs
+        self.api = Program([*STEADCTL, "api"], stack.environment(Role.API), logs / "api.log")
+        self.workers = [Program([*STEADCTL, "worker"], settings, logs / f"worker-{n}.log") for n in (1, 2)]
+        self.limited = Program(LIMITED, settings | {"PYTHONPATH": _path()}, logs / "limited.log")
+        self.node = Node(stack, "node-1")
+        self.client = httpx.AsyncClient(timeout=30)
+        self._connection: Any = None
+        self._one_at_a_time = asyncio.Lock()
+
+    async def sql(self, statement: str, *args: object) -> list[Any]:
+        """Beside everything, on a connection of the tests' own."""
+        async with self._one_at_a_time:
+            if self._connection is None or self._connection.is_closed():
+                self._connection = await self.connect()
+            return list(await self._connection.fetch(statement, *args))
+
+    async def connect(self) -> Any:
+        connection: Any = await asyncpg.connect(self.stack.postgres.url)
+        await connection.set_type_codec(
+            "jsonb",
+            schema="pg_catalog",
+            encoder=lambda value: msgspec.json.encode(value).decode(),
+            decoder=msgspec.json.decode,
+        )
+        return connection
+
+    async def temporal(self) -> Client:
+        return await Client.connect(self.stack.temporal.address)
+
+    async def ask(self, method: str, path: str, body: object = None, *, status: int = 202) -> dict[str, Any]:
+        answer = await self.client.request(method, path, json=body)
+        assert answer.status_code == status, f"{method} {path}: {answer.status_code} {answer.text}"
+        found: dict[str, Any] = answer.json().get("data") or answer.json()
+        return found
+
+    async def ended(self, *jobs: str, bound: float = BOUND) -> None:
+        """Returns when every one of these jobs is in a final state."""
+
+        async def look() -> bool:
+            rows = await self.sql("select id from jobs where id = any($1) and status = any($2)", jobs, FINAL)
+            return len(rows) == len(set(jobs))
+
+        try:
+            await until(look, "every job has ended", bound=bound)
+        except AssertionError:
+            left = await self.sql(
+                "select id, params ->> 'kind', status, cancel_sent_at from jobs"
+                " where id = any($1) and status <> all($2)",
+                jobs,
+                FINAL,
+            )
+            raise AssertionError(f"within {bound:g} s these did not end: {left}") from None
+
+    async def begin(self) -> None:
+        """The schema, somebody with a test key, the programs, and a node that has been heard."""
+        await self._steadctl("migrate")
+        said = await self._steadctl(
+            *("accounts", "create", "--email", "a@example.com", "--name", "A", "--plan", "business"),
+            "--with-key",
+        )
+        await self.sql(PLAN.format(name="unlimited", jobs=1000))
+        await self.sql("update accounts set plan = 'unlimited'")
+        self.api.start()
+        for worker in self.workers:
+            worker.start()
+        self.node.start()
+        self.client.base_url = httpx.URL(self.stack.environment()["STEAD_BASE_URL"])
+        self._speak_as(msgspec.json.decode(said)["api_key"])
+        await until(self._ready, "the API answers")
+        key = await self.ask("POST", "/v1/api-keys", {"scopes": ["*"], "mode": "test"}, status=201)
+        self._speak_as(key["secret"])
+        await until(lambda: self.sql("select from nodes"), "the node has been heard")
+
+    def _speak_as(self, secret: str) -> None:
+        self.client.headers["authorization"] = f"Bearer {secret}"
+
+    async def _ready(self) -> bool:
+        try:
+            return (await self.client.get("/readyz")).is_success
+        except httpx.TransportError:
+            return False
+
+    async def _steadctl(self, *words: str) -> str:
+        done = await run([*STEADCTL, *words], env=surroundings(self.stack.environment()))
+        assert done.code == 0, done.errors
+        return done.output
+
+    async def end(self) -> None:
+        await self.client.aclose()
+        for program in (self.node.program, self.api, self.limited, *self.workers):
+            await program.kill()
+        if self._connection is not None:
+            self._connection.terminate()
+
+
+def _path() -> str:
+    """Where the tests are found by a program of theirs, and Stead by all."""
+    return f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"
+
+
+@asynccontextmanager
+async def everything() -> AsyncIterator[Harness]:
+    # Not pytest's own temporary directory: PostgreSQL's user could not enter it.
+    data = Path(tempfile.mkdtemp(prefix="stead-jobs-"))
+    data.chmod(0o711)
+    try:
+        # Durable: an engine that is killed must come back with what it had acknowledged.
+        async with running(data, [Postgres, Redis, Nats, Temporal], durable=True) as stack:
+            await stack.add_node("node-1")
+            harness = Harness(stack)
+            try:
+                await harness.begin()
+                yield harness
+            finally:
+                await harness.end()
+    finally:
+        await asyncio.to_thread(shutil.rmtree, data, ignore_errors=True)

@@ -1,0 +1,135 @@
+"""The node of these tests seen from outside: its journal, what its sandbox holds, the processes it started.
+
+A step of the sandbox is a `/bin/sleep` of so many seconds; stopping that process holds the step for as long
+as a test needs, and letting it go on ends the step as if it had simply taken long.
+"""
+
+import os
+import signal
+import sqlite3
+import sys
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import psutil
+
+from stead.dev.running import RunningStack
+from stead.protocol.commands import Command
+from tests.faults.jobs.programs import Program, until
+
+PACE = 1.2
+"""Seconds that a step takes when it shall be caught in the act."""
+STEADCTL = (sys.executable, "-m", "stead.steadctl")
+
+Place = tuple[str, str]
+"""A job and a step of it."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    state: str
+    carried_out: int
+    epoch: int
+    work: str
+
+
+class Node:
+    def __init__(self, stack: RunningStack, node: str, *, capacity: int = 10_000) -> None:
+        self.id, self.data = node, stack.directory.home(node)
+        settings = stack.node_environment(node, self.data) | {"STEAD_NODE_CAPACITY": str(capacity)}
+        self.program = Program([*STEADCTL, "node"], settings, stack.directory.logs / f"{node}.log")
+        self.frozen: dict[Place, int] = {}
+
+    def start(self, pace: float = 0.0) -> None:
+        self.program.start(STEAD_SANDBOX_SECONDS=f"{pace:g}")
+
+    async def restart(self, pace: float = 0.0) -> None:
+        """In good order: what it does must be at rest."""
+        await self.program.stop()
+        self.start(pace)
+
+    async def kill(self) -> None:
+        await self.program.kill()
+
+    def steps(self, job: str) -> dict[str, Entry]:
+        """What the journal tells of a job, by step."""
+        rows = self._read(
+            "select step, state, carried_out, epoch, command from steps where job = ? order by taken_at", job
+        )
+        return {step: Entry(state, times, epoch, _work(command)) for step, state, times, epoch, command in rows}
+
+    def under_way(self) -> list[Place]:
+        return self._read(
+            "select job, step from steps where state in ('running', 'cancelling') order by taken_at, job"
+        )
+
+    def _read(self, sql: str, *args: str) -> list[tuple[str, ...]]:
+        with closing(sqlite3.connect(f"file:{self.data}/journal.sqlite?mode=ro", uri=True)) as journal:
+            return journal.execute(sql, args).fetchall()
+
+    def hosts(self, environment: str) -> set[str]:
+        """The hosts that the environment answers."""
+        return {
+            path.name
+            for path in (self.data / "sandbox" / "hosts").iterdir()
+            if not path.name.startswith(".") and environment in path.read_text()
+        }
+
+    def carries(self, environment: str) -> bool:
+        return (self.data / "sandbox" / "environments" / environment).exists()
+
+    def fail_at(self, *lines: str) -> None:
+        """From now on the sandbox refuses these, each a kind of work and a job."""
+        path = self.data / "sandbox" / "fail-at"
+        fresh = path.with_name(".fail-at")
+        fresh.write_text("".join(f"{line}\n" for line in lines))
+        fresh.replace(path)
+
+    async def freeze(self, places: set[Place]) -> None:
+        """Holds each of these steps in the act, as soon as it is there."""
+
+        async def look() -> bool:
+            for place, pid in self._processes().items():
+                if place in places and place not in self.frozen:
+                    os.kill(pid, signal.SIGSTOP)
+                    self.frozen[place] = pid
+            return places <= self.frozen.keys()
+
+        await until(look, f"{places} are at work on the node", poll=0.02)
+
+    def _processes(self) -> dict[Place, int]:
+        """Which process is whose. A command is taken down before its process starts, one after the other: when
+        there are as many of these as of those, they are the same ones in the same order."""
+        before, found, after = self.under_way(), self._sleeps(), self.under_way()
+        return dict(zip(before, found, strict=True)) if before == after and len(before) == len(found) else {}
+
+    def _sleeps(self) -> list[int]:
+        with suppress(psutil.NoSuchProcess):
+            children = psutil.Process(self.program.pid).children()
+            ours = [child for child in children if child.cmdline()[:1] == ["/bin/sleep"]]
+            return [child.pid for child in sorted(ours, key=lambda it: (it.create_time(), it.pid))]
+        return []
+
+    def thaw(self, *places: Place) -> None:
+        """Lets steps go on; one whose process has been ended meanwhile is left in peace."""
+        for place in places:
+            pid = self.frozen.pop(place, None)
+            if pid is not None and is_sleep(pid):
+                os.kill(pid, signal.SIGCONT)
+
+
+def is_sleep(pid: int) -> bool:
+    """Whether the process of a step still is; its number may have become another's."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"/bin/sleep\0")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def _work(command: bytes | None) -> str:
+    """The tag of what was asked; none where only a cancellation came."""
+    if command is None:
+        return ""
+    return str(msgspec.msgpack.decode(command, type=Command).work.__struct_config__.tag)

@@ -1,0 +1,71 @@
+"""Our programs as processes that a test may kill, and what it waits for with a bound."""
+
+import asyncio
+import signal
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from stead.dev.engine import surroundings
+from stead.dev.process import Process, Streams, exit_of, spawn
+
+BOUND = 60.0
+POLL = 0.05
+PATIENCE = 15.0
+
+T = TypeVar("T")
+
+
+async def until(
+    look: Callable[[], Awaitable[T | None]], what: str, *, bound: float = BOUND, poll: float = POLL
+) -> T:
+    """What the look finds, as soon as it finds something."""
+    ends = time.monotonic() + bound
+    while not (found := await look()):
+        assert time.monotonic() < ends, f"within {bound:g} s: {what}"
+        await asyncio.sleep(poll)
+    return found
+
+
+class Program:
+    def __init__(self, argv: Sequence[str], settings: Mapping[str, str], log: Path) -> None:
+        self._argv, self._settings, self._log = argv, dict(settings), log
+        self._process: Process | None = None
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "it was never started"
+        return self._process.pid
+
+    @property
+    def runs(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def start(self, **changed: str) -> None:
+        assert not self.runs
+        with self._log.open("ab") as log, Path("/dev/null").open("rb") as nothing:
+            self._process = spawn(
+                self._argv,
+                streams=Streams(nothing, log, log),
+                env=surroundings(self._settings | changed),
+            )
+
+    async def kill(self) -> None:
+        """As a crash would end it; nothing of it is left when this returns."""
+        await self._end(signal.SIGKILL)
+
+    async def stop(self) -> None:
+        await self._end(signal.SIGTERM)
+
+    async def _end(self, number: signal.Signals) -> None:
+        if self._process is None or not self.runs:
+            return
+        self._process.send_signal(number)
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await exit_of(self._process)
+        except TimeoutError:
+            self._process.kill()
+            self._process.wait()
+            raise

@@ -1,0 +1,194 @@
+"""For each kind of job: a site in the state it starts from, what starts it, and what it leaves behind."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from stead.control.platform.jobs import KINDS, JobKind, NoNode
+from stead.control.sites import workflows  # noqa: F401 - declares the kinds
+from stead.shared.ids import new_id
+from tests.faults.jobs.harness import Harness
+
+NOWHERE = "no-such-region"
+
+
+@dataclass
+class Site:
+    domain: str
+    id: str = ""
+
+    async def become(self, harness: Harness, status: str) -> str:
+        """By SQL, behind the back of a job that expects another one."""
+        await harness.sql("update sites set status = $2 where id = $1", self.id, status)
+        return status
+
+
+@dataclass(frozen=True)
+class Left:
+    """What there is of a site once a job has ended."""
+
+    status: str
+    routed: bool
+    carried: bool
+    placed: bool
+    reason: bool = False
+    """Whether the site says why it is as it is."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    code: str
+    message: str
+    status: str | None = None
+    """What the site is afterwards, where the refusal itself decides that."""
+    placed: bool | None = None
+
+
+Prepare = Callable[[Harness], Awaitable[Site]]
+Start = Callable[[Harness, Site], Awaitable[str]]
+Refuse = Callable[[Harness, Site], Awaitable[Refusal]]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    prepare: Prepare
+    start: Start
+    succeeded: Left
+    failed: Left
+    event: str
+    """Written once when it succeeds."""
+    afterwards: Start
+    """A job that may follow one that failed, and must succeed."""
+    cancelled_early: Left
+    """Once it was cancelled before anybody had taken it up."""
+    failure_event: str | None = None
+    refuse: Mapping[str, Refuse] = field(default_factory=dict)
+    """What makes each control step refuse; it is called before the job is taken up."""
+
+
+async def new_site(harness: Harness) -> Site:
+    return Site(f"{new_id('site').removeprefix('site_')}.example.com")
+
+
+async def running_site(harness: Harness) -> Site:
+    site = await new_site(harness)
+    await _done(harness, await deploy(harness, site))
+    return site
+
+
+async def deleted_site(harness: Harness) -> Site:
+    site = await running_site(harness)
+    await _done(harness, await delete(harness, site))
+    return site
+
+
+async def _done(harness: Harness, job: str) -> None:
+    await harness.ended(job)
+    ((status, error),) = await harness.sql("select status, error from jobs where id = $1", job)
+    assert status == "succeeded", error
+
+
+async def deploy(harness: Harness, site: Site, **more: Any) -> str:
+    body = {"domain": site.domain, "profile": "static", **more}
+    job = await harness.ask("POST", "/v1/sites", body)
+    site.id = job["resource"]["site_id"]
+    return str(job["id"])
+
+
+async def restart(harness: Harness, site: Site) -> str:
+    return str((await harness.ask("POST", f"/v1/sites/{site.id}/restart"))["id"])
+
+
+async def recover(harness: Harness, site: Site) -> str:
+    return str((await harness.ask("POST", f"/v1/sites/{site.id}/recover"))["id"])
+
+
+async def delete(harness: Harness, site: Site) -> str:
+    body = {"confirm_domain": site.domain}
+    return str((await harness.ask("DELETE", f"/v1/sites/{site.id}", body))["id"])
+
+
+async def _no_node(harness: Harness, site: Site) -> Refusal:
+    """Its region has no node, and the node that carried it is no more its own."""
+    await harness.sql("update sites set region = $2 where id = $1", site.id, NOWHERE)
+    await harness.sql("update environments set node_id = null where site_id = $1", site.id)
+    return Refusal(NoNode.code, str(NoNode(region=NOWHERE)), placed=False)
+
+
+async def _cannot_open(harness: Harness, site: Site) -> Refusal:
+    now = await site.become(harness, "awaiting_push")
+    return Refusal("site.busy", "The site cannot become running now.", now)
+
+
+async def _cannot_close(harness: Harness, site: Site) -> Refusal:
+    now = await site.become(harness, "running")
+    return Refusal("site.busy", "The site is not being deleted any more.", now)
+
+
+SERVED = Left("running", routed=True, carried=True, placed=True)
+KEPT = Left("deleted", routed=False, carried=True, placed=True)
+
+SCENARIOS: dict[str, Scenario] = {
+    "deployment.deploy": Scenario(
+        new_site,
+        deploy,
+        succeeded=SERVED,
+        failed=Left("failed", routed=False, carried=False, placed=False, reason=True),
+        event="deploy.completed",
+        failure_event="deploy.failed",
+        afterwards=delete,
+        cancelled_early=Left("failed", routed=False, carried=False, placed=False, reason=True),
+        refuse={"place": _no_node, "open": _cannot_open},
+    ),
+    "site.restart": Scenario(
+        running_site,
+        restart,
+        succeeded=SERVED,
+        failed=Left("failed", routed=True, carried=True, placed=True, reason=True),
+        event="site.restarted",
+        afterwards=restart,
+        cancelled_early=SERVED,
+        refuse={"open": _cannot_open},
+    ),
+    "site.restart/recover": Scenario(
+        deleted_site,
+        recover,
+        succeeded=SERVED,
+        failed=KEPT,
+        event="site.recovered",
+        afterwards=recover,
+        cancelled_early=KEPT,
+        refuse={"place": _no_node, "open": _cannot_open},
+    ),
+    "site.delete": Scenario(
+        running_site,
+        delete,
+        succeeded=KEPT,
+        failed=SERVED,
+        event="site.deleted",
+        afterwards=delete,
+        cancelled_early=SERVED,
+        refuse={"close": _cannot_close},
+    ),
+}
+
+
+def scenario_of(kind: JobKind[Any]) -> Scenario:
+    assert kind.name in SCENARIOS, (
+        f"Nobody has said how the faults of {kind.name} are tried: add a Scenario of that name to SCENARIOS in"
+        f" {__file__}, with a site in the state the job starts from and what the job leaves behind."
+    )
+    return SCENARIOS[kind.name]
+
+
+def refusal_of(kind: JobKind[Any], step: str) -> Refuse:
+    known = scenario_of(kind).refuse
+    assert step in known, (
+        f"Nobody has said what makes the step {step} of {kind.name} refuse: add it to `refuse` of that Scenario"
+        f" in {__file__}."
+    )
+    return known[step]
+
+
+def kinds() -> list[JobKind[Any]]:
+    return list(KINDS.values())
