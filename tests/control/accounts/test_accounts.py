@@ -8,6 +8,7 @@ from stead.control.app import ControlPlane
 from stead.shared.ids import new_id
 from tests.client import Client, code_of
 from tests.people import PASSWORD, Person
+from tests.teams import insert_team
 
 ACCOUNT = "/v1/account"
 
@@ -60,14 +61,16 @@ async def test_each_field_can_be_changed_by_itself(person: Person, row_of):
 
 async def test_null_clears_what_may_be_empty_and_nothing_else(person: Person, plane: ControlPlane, row_of):
     async with plane.database.transaction() as tx:
+        team = await insert_team(tx, person.id)
         await tx.run(
-            "update accounts set default_team_id = 'team_x', billing_cc_email = 'a@b.example' where id = $1",
+            "update accounts set default_team_id = $2, billing_cc_email = 'a@b.example' where id = $1",
             person.id,
+            team,
         )
     cleared = await person.session.patch(ACCOUNT, json={"billing_cc_email": None})
     assert cleared.status_code == 204
     assert await row_of(person.id, "billing_cc_email") is None
-    assert (await shown(person.session))["default_team_id"] == "team_x"
+    assert (await shown(person.session))["default_team_id"] == team
     assert (await person.session.patch(ACCOUNT, json={"default_team_id": None})).status_code == 204
     assert (await shown(person.session))["default_team_id"] is None
     for field in ("name", "new_email", "new_password"):

@@ -141,7 +141,7 @@ async def test_a_body_that_is_no_such_object_is_refused(person: Person, raw: byt
 async def test_nothing_can_be_pinned_to_what_is_not_there(person: Person):
     body = {"scopes": ["sites:read"], "resource": {"type": "site", "id": new_id("site")}}
     refused = await person.session.post(KEYS, json=body)
-    assert (refused.status_code, code_of(refused)) == (404, "resource.not_found")
+    assert (refused.status_code, code_of(refused)) == (404, "site.not_found")
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from tests.control.members.crowd import Crowd, Member, Sent, gather_crowd
 
 SIZE = 4
 PEOPLE = st.integers(min_value=0, max_value=SIZE - 1)
-ROLES = st.sampled_from(Role)
+ROLES = st.sampled_from([Role.OWNER, Role.ADMIN, *Role])
 ENDS = st.sampled_from([None, None, 1, 5])
 Act = Callable[[Crowd], Coroutine[Any, Any, httpx.Response]]
 STEPS = settings(
@@ -47,9 +47,12 @@ ACTS: st.SearchStrategy[Act] = st.one_of(
 class Memberships(RuleBasedStateMachine):
     crowd: Crowd
 
-    @initialize()
-    def found(self) -> None:
+    @initialize(roles=st.lists(ROLES, min_size=SIZE - 1, max_size=SIZE - 1))
+    def found(self, roles: list[Role]) -> None:
         self.crowd.do(self.crowd.found())
+        founder, *others = self.crowd.people
+        for whom, role in zip(others, roles, strict=True):
+            self.crowd.do(self.crowd.add(founder, whom, role, None))
         self.sent: list[Sent] = []
 
     def now(self) -> dict[str, Member]:

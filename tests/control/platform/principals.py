@@ -16,6 +16,7 @@ def keys_of_one_account(limits: RateLimits, count: int = 3) -> list[Principal]:
             kind="api_key",
             id=new_id("key"),
             account_id=account,
+            email=f"{account}@example.com",
             scopes=("*",),
             allowed=frozenset(),
             mode="live",
