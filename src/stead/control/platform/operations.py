@@ -235,7 +235,7 @@ class Operations:
 
 def _audit_name(id_: str) -> str:
     """`api_keys.create` is recorded as `api_key_create`."""
-    resource, action = id_.split(".")
+    resource, _, action = id_.partition(".")
     return f"{resource.removesuffix('s')}_{action}"
 
 
