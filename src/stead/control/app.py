@@ -91,19 +91,20 @@ class ControlPlane:
         self.freshness = Freshness(self.database, self.redis)
         sealer = Sealer.from_text(settings.sealing_key)
         self._access_log = access_log or AccessLog()
+        self.live = Live(
+            self.database,
+            self.notices,
+            JobOutput(self.nats),
+            docs_url=settings.docs,
+            preview_domain=settings.preview_domain,
+        )
         machinery = Machinery(
             database=self.database,
             limiter=limiter,
             admission=self.admission,
             freshness=self.freshness,
             sealer=sealer,
-            live=Live(
-                self.database,
-                self.notices,
-                JobOutput(self.nats),
-                docs_url=settings.docs,
-                preview_domain=settings.preview_domain,
-            ),
+            live=self.live,
         )
         operations = all_operations(preview=settings.preview, base_url=settings.base_url)
         self._api = Api(operations, machinery, self._access_log)

@@ -1,6 +1,7 @@
 """The chain of version changes, end to end, through a toy whose shape changed three times."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -138,7 +139,7 @@ async def toys(
         admission=plane.admission,
         freshness=plane.freshness,
         sealer=Sealer(bytes(32)),
-        docs_url="http://docs.test",
+        live=replace(plane.live, docs_url="http://docs.test"),
     )
     api = Api(operation, machinery, AccessLog())
     headers = {"authorization": person.session.headers["authorization"]}
