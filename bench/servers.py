@@ -18,6 +18,7 @@ import msgspec
 from bench.load import server_core
 from bench.results import CouldNotRun
 from stead.dev.engine import LOOPBACK, surroundings
+from stead.dev.nats import Nats
 from stead.dev.ports import LOWEST, free
 from stead.dev.postgres import Postgres
 from stead.dev.process import run
@@ -158,7 +159,7 @@ def _scratch() -> Path:
 async def bench() -> AsyncIterator[Bench]:
     scratch = _scratch()
     try:
-        async with running(scratch, [Postgres, Redis]) as stack, AsyncExitStack() as ending:
+        async with running(scratch, [Postgres, Redis, Nats]) as stack, AsyncExitStack() as ending:
             made = Bench(stack, scratch, ending)
             await made.prepare()
             yield made

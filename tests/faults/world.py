@@ -20,6 +20,7 @@ from stead.control.app import ControlPlane
 from stead.control.platform.migrations import migrate
 from stead.control.settings import from_environment
 from stead.dev.engine import LOOPBACK, Engine
+from stead.dev.nats import Nats
 from stead.dev.ports import LOWEST, free
 from stead.dev.postgres import Postgres
 from stead.dev.redis import Redis
@@ -128,7 +129,7 @@ async def broken_at_will() -> AsyncIterator[World]:
     scratch = _scratch()
     try:
         # Durable, or a PostgreSQL that is killed would lose what it had said was committed.
-        async with running(scratch, [Postgres, Redis], durable=True) as stack, AsyncExitStack() as ending:
+        async with running(scratch, [Postgres, Redis, Nats], durable=True) as stack, AsyncExitStack() as ending:
             world = World(stack, ending)
             await world.prepare()
             yield world

@@ -21,7 +21,8 @@ from stead.control.platform.sealing import Sealer
 from stead.control.platform.streams import ensure_consumer, ensure_streams
 from stead.control.platform.temporal import Orchestrator, run_until
 from stead.control.settings import Settings
-from stead.control.sites import workflows as _site_jobs  # noqa: F401 - declares what sites' jobs do
+from stead.control.sites import service as sites
+from stead.control.sites import workflows as site_jobs
 from stead.protocol.commands import Heartbeat
 from stead.protocol.subjects import Program
 from stead.shared.clock import wall_clock
@@ -47,6 +48,7 @@ class WorkerProgram:
         self._housekeeping = Housekeeping(
             [
                 Chore("nodes.report", 5, self._report_nodes),
+                Chore("sites.purge", 600, self._purge_sites),
                 Chore("mail.deliver", 1, self.postman.deliver),
                 Chore("audit.partitions", 3600, self._keep_audit_partitions),
                 Chore("idempotency.forget", 60, self._forget_old_answers),
@@ -100,6 +102,10 @@ class WorkerProgram:
             lost, back = await nodes.report(tx)
         if lost or back:
             log.warning("nodes.changed", sites_lost=len(lost), sites_back=len(back))
+
+    async def _purge_sites(self) -> None:
+        async with self.database.transaction() as tx:
+            await sites.purge_expired(tx, kind=site_jobs.PURGE)
 
     async def _keep_audit_partitions(self) -> None:
         async with self.database.transaction() as tx:

@@ -69,6 +69,7 @@ class Trial:
     pid: int = 0
     """The process of the step on the node."""
     before: dict[str, Any] = field(default_factory=dict)
+    """The site's row when the job was started."""
     outcome: Outcome | None = None
     note: Any = None
     error: BaseException | None = None
@@ -109,10 +110,16 @@ async def started(harness: Harness, trials: Sequence[Trial], before: Callable[[T
     queue = await queue_held(harness)
     try:
         for trial in trials:
+            trial.before = await _row(harness, trial.site)
             trial.job = await trial.case.scenario.start(harness, trial.site)
             await before(trial)
     finally:
         queue.terminate()
+
+
+async def _row(harness: Harness, site: Site) -> dict[str, Any]:
+    rows = await harness.sql("select * from sites where id = $1", site.id)
+    return dict(rows[0]) if rows else {}
 
 
 async def caught(harness: Harness, cases: Iterable[Case]) -> list[Trial]:

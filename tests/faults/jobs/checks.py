@@ -19,8 +19,9 @@ def succeeded(case: Case, seen: Outcome, *, times: int = 1) -> None:
     left(seen, case.scenario.succeeded)
 
 
-def failed(case: Case, seen: Outcome, code: str, message: str) -> None:
-    """It says why, once; and every step that had begun was undone, once."""
+def failed(case: Case, seen: Outcome, code: str, message: str, *, refused: bool = False) -> None:
+    """It says why, once; and every step that had begun was undone, once. A step that can be undone may have been
+    done before it was, unless it refused."""
     assert seen.status == "failed"
     assert seen.error is not None
     assert (seen.error["code"], seen.error["message"]) == (code, message)
@@ -29,14 +30,16 @@ def failed(case: Case, seen: Outcome, code: str, message: str) -> None:
     undone = {f"undo-{step.name}" for step in case.begun if step.has_undo}
     before = case.begun[:-1]
     by_control = {f"undo-{step.name}" for step in case.begun if step.undo_control}
-    assert seen.control == {step.name for step in before if step.control} | by_control
+    perhaps = {case.step.name} if case.step.undo_control and not refused else set()
+    assert seen.control - perhaps == ({step.name for step in before if step.control} | by_control) - perhaps
     for name in undone - by_control:
         assert (seen.node[name].state, seen.node[name].carried_out) == ("done", 1), name
     for step in before:
         if step.ask:
             assert (seen.node[step.name].state, seen.node[step.name].carried_out) == ("done", 1), step.name
     begun = {step.name for step in case.begun if step.ask}
-    assert set(seen.node) <= begun | (undone - by_control)
+    never = seen.node.keys() - begun - (undone - by_control)
+    assert not any(seen.node[name].carried_out for name in never), never
 
 
 def left(seen: Outcome, expected: Left, *, reason: str | None = None) -> None:

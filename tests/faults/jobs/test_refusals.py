@@ -54,13 +54,15 @@ def test_a_job_without_a_fault_does_each_of_its_steps_once(case: Case, rehearsed
 def test_a_step_that_refuses_undoes_what_was_begun_and_says_why(case: Case, refused: Trials) -> None:
     trial = refused[str(case)]
     seen, refusal = trial.seen, trial.note
-    checks.failed(case, seen, refusal.code, refusal.message)
+    checks.failed(case, seen, refusal.code, refusal.message, refused=True)
     expected = case.scenario.failed
     if refusal.status is not None:
         expected = replace(expected, status=refusal.status, reason=False)
     if refusal.placed is not None:
         expected = replace(expected, placed=refusal.placed)
     checks.left(seen, expected, reason=refusal.message)
+    if seen.site["status"] == "deleted":
+        assert seen.site["recoverable_until"] == trial.before["recoverable_until"]
     if case.on_node:
         assert seen.node[case.step.name].state == "refused"
     checks.tried("refusal", case)

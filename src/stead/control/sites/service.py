@@ -134,6 +134,14 @@ async def recover(tx: Tx, site: VisibleSite, *, kind: JobKind[SiteWork]) -> JobV
     return await jobs.enqueue(tx, kind, work, _subject(site), scope="sites:admin")
 
 
+async def purge_expired(tx: Tx, *, kind: JobKind[SiteWork]) -> int:
+    """Queue the removal of what deleted sites left on their nodes, once they cannot be recovered any more."""
+    expired = await store.expired(tx)
+    for site, owner in expired:
+        await jobs.enqueue(tx, kind, SiteWork(), jobs.Subject(site, owner), scope="sites:admin")
+    return len(expired)
+
+
 async def transfer(tx: Tx, caller: Principal, site: VisibleSite, wanted: Transfer, trail: Trail) -> Owner:
     """Both teams read of it: `trail` is told of the one it came from, the caller writes the other's."""
     target = await _target(tx, caller, wanted)

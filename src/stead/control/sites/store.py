@@ -137,3 +137,16 @@ async def facts(tx: Tx, site: str) -> tuple[str, str, str, Mode, str | None, str
         "select domain, region, runtime, mode, account_id, team_id from sites where id = $1",
         site,
     )
+
+
+async def expired(tx: Tx) -> list[tuple[str, str]]:
+    """Deleted sites past their recovery that a node still carries, and whose they are."""
+    return await tx.all(
+        lambda *row: row,
+        "select s.id, coalesce(s.team_id, s.account_id) from sites s"
+        " join environments e on e.site_id = s.id and e.type = 'production' and e.node_id is not null"
+        " where s.status = 'deleted' and s.recoverable_until <= $1 and not exists"
+        " (select from jobs j where j.site_id = s.id and j.status in ('queued', 'running'))"
+        " order by s.id limit 20 for update of s skip locked",
+        tx.now,
+    )

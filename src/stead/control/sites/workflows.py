@@ -157,6 +157,10 @@ async def _recovery_failed(tx: Tx, job: SiteJob, _reason: str) -> None:
     )
 
 
+async def _purge_failed(_tx: Tx, _job: SiteJob, _reason: str) -> None:
+    """It is still where it was, and is tried again."""
+
+
 DEPLOY = JobKind(
     "deployment.deploy",
     params=SiteWork,
@@ -219,4 +223,18 @@ DELETE = JobKind(
         control("close", _close),
     ],
     failed=_deletion_failed,
+)
+
+PURGE = JobKind(
+    "site.delete",
+    variant="purge",
+    params=SiteWork,
+    resource="site",
+    lock="site",
+    limit=timedelta(minutes=5),
+    steps=[
+        ask("environment", _remove_environment),
+        control("displace", _displace),
+    ],
+    failed=_purge_failed,
 )
