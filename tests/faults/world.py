@@ -129,7 +129,8 @@ async def broken_at_will() -> AsyncIterator[World]:
     scratch = _scratch()
     try:
         # Durable, or a PostgreSQL that is killed would lose what it had said was committed.
-        async with running(scratch, [Postgres, Redis, Nats], durable=True) as stack, AsyncExitStack() as ending:
+        engines = running(scratch, [Postgres, Redis, Nats], durable=True)
+        async with engines as stack, AsyncExitStack() as ending:
             world = World(stack, ending)
             await world.prepare()
             yield world

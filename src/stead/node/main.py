@@ -11,7 +11,6 @@ from pathlib import Path
 
 import structlog
 
-from stead.node import log as logging
 from stead.node.agent import Agent
 from stead.node.commands import DriversOf
 from stead.node.drivers.nginx import NginxEdge
@@ -26,6 +25,7 @@ from stead.node.output import JobOutput
 from stead.node.processes import Processes, Run
 from stead.node.settings import Settings, SettingsInvalid, from_environment
 from stead.protocol.subjects import Node
+from stead.shared import log as logging
 
 log = structlog.get_logger()
 

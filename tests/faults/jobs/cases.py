@@ -12,7 +12,7 @@ from stead.control.platform.jobs import JobKind, Step
 from tests.faults.jobs.harness import Harness
 from tests.faults.jobs.node import PACE, Entry
 from tests.faults.jobs.programs import until
-from tests.faults.jobs.scenarios import Scenario, Site, kinds, scenario_of
+from tests.faults.jobs.scenarios import SCENARIOS, Scenario, Site, kinds, scenario_of
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,12 @@ class Case:
         return scenario_of(self.kind)
 
     @property
+    def may_refuse(self) -> bool:
+        """Some control steps never do; one that nobody has spoken of is expected to."""
+        known = SCENARIOS.get(self.kind.name)
+        return self.on_node or known is None or known.refuse.get(self.step.name, True) is not None
+
+    @property
     def begun(self) -> list[Step]:
         """The steps that have begun when this one is under way."""
         steps = list(self.kind.steps.values())
@@ -39,6 +45,8 @@ class Case:
 
 
 CASES = [Case(kind, step) for kind in kinds() for step in kind.steps.values()]
+EACH = [Case(kind, list(kind.steps.values())[-1]) for kind in kinds()]
+"""Every kind of job once, all the way through."""
 TRIED: set[tuple[str, str]] = set()
 """The cases that were tried so far, by fault."""
 
@@ -86,7 +94,13 @@ class Trial:
         return self.outcome
 
 
-Trials = dict[str, Trial]
+class Trials:
+    def __init__(self, trials: Iterable[Trial]) -> None:
+        self._trials = {trial.case: trial for trial in trials}
+
+    def __getitem__(self, case: Case) -> Trial:
+        assert case.scenario
+        return self._trials[case]
 
 
 async def queue_held(harness: Harness) -> Any:
@@ -99,7 +113,7 @@ async def queue_held(harness: Harness) -> Any:
 async def prepared(harness: Harness, cases: Iterable[Case], *, pace: float = PACE) -> list[Trial]:
     """A site for each, in the state its job starts from; then the node is made slow."""
     await harness.node.restart()
-    wanted = list(cases)
+    wanted = [case for case in cases if case.kind.name in SCENARIOS]
     sites = await asyncio.gather(*(case.scenario.prepare(harness) for case in wanted))
     await harness.node.restart(pace)
     return [Trial(case, site) for case, site in zip(wanted, sites, strict=True)]
@@ -176,7 +190,7 @@ async def watched(harness: Harness, trials: Sequence[Trial], *, bound: float = 9
         except AssertionError as error:
             trial.error, bound = error, 1.0
     await let_go(harness, *trials)
-    return {str(trial.case): trial for trial in trials}
+    return Trials(trials)
 
 
 async def observe(harness: Harness, job: str) -> Outcome:

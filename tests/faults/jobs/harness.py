@@ -15,6 +15,7 @@ import httpx
 import msgspec
 from temporalio.client import Client
 
+from stead.control.platform.database import Database
 from stead.dev.engine import surroundings
 from stead.dev.nats import Nats
 from stead.dev.postgres import Postgres
@@ -23,6 +24,7 @@ from stead.dev.redis import Redis
 from stead.dev.running import RunningStack, running
 from stead.dev.temporal import Temporal
 from stead.protocol.subjects import Program as Role
+from stead.shared.clock import wall_clock
 from tests.faults.jobs.node import STEADCTL, Node
 from tests.faults.jobs.programs import BOUND, Program, until
 
@@ -43,6 +45,8 @@ class Harness:
         self.workers = [Program([*STEADCTL, "worker"], settings, logs / f"worker-{n}.log") for n in (1, 2)]
         self.limited = Program(LIMITED, settings | {"PYTHONPATH": _path()}, logs / "limited.log")
         self.node = Node(stack, "node-1")
+        self.database = Database(stack.postgres.url, clock=wall_clock, size=2)
+        """As a worker uses it, to queue what no operation does."""
         self.client = httpx.AsyncClient(timeout=30)
         self._connection: Any = None
         self._one_at_a_time = asyncio.Lock()
@@ -127,6 +131,7 @@ class Harness:
 
     async def end(self) -> None:
         await self.client.aclose()
+        await self.database.close()
         for program in (self.node.program, self.api, self.limited, *self.workers):
             await program.kill()
         if self._connection is not None:

@@ -2,10 +2,13 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from stead.control.jobs import service as jobs
 from stead.control.platform.jobs import KINDS, JobKind, NoNode
-from stead.control.sites import workflows  # noqa: F401 - declares the kinds
+from stead.control.sites import workflows
+from stead.control.sites.work import SiteWork
 from stead.shared.ids import new_id
 from tests.faults.jobs.harness import Harness
 
@@ -55,15 +58,20 @@ class Scenario:
     start: Start
     succeeded: Left
     failed: Left
-    event: str
+    event: str | None
     """Written once when it succeeds."""
     afterwards: Start
     """A job that may follow one that failed, and must succeed."""
     cancelled_early: Left
     """Once it was cancelled before anybody had taken it up."""
     failure_event: str | None = None
-    refuse: Mapping[str, Refuse] = field(default_factory=dict)
-    """What makes each control step refuse; it is called before the job is taken up."""
+    failed_at: Mapping[str, Left] = field(default_factory=dict)
+    """Where failing in a certain step leaves something else."""
+    refuse: Mapping[str, Refuse | None] = field(default_factory=dict)
+    """What makes each control step refuse, called before the job is taken up; None for one that never does."""
+
+    def failed_in(self, step: str) -> Left:
+        return self.failed_at.get(step, self.failed)
 
 
 async def new_site(harness: Harness) -> Site:
@@ -106,6 +114,16 @@ async def recover(harness: Harness, site: Site) -> str:
 async def delete(harness: Harness, site: Site) -> str:
     body = {"confirm_domain": site.domain}
     return str((await harness.ask("DELETE", f"/v1/sites/{site.id}", body))["id"])
+
+
+async def purge(harness: Harness, site: Site) -> str:
+    """What a worker does every few minutes with every site that nobody can recover any more."""
+    past = datetime.now(UTC) - timedelta(days=1)
+    async with harness.database.transaction() as tx:
+        await tx.run("update sites set recoverable_until = $2 where id = $1", site.id, past)
+        owner = await tx.value("select coalesce(team_id, account_id) from sites where id = $1", site.id)
+        subject = jobs.Subject(site.id, owner)
+        return (await jobs.enqueue(tx, workflows.PURGE, SiteWork(), subject, scope="sites:admin")).id
 
 
 async def _no_node(harness: Harness, site: Site) -> Refusal:
@@ -170,6 +188,17 @@ SCENARIOS: dict[str, Scenario] = {
         cancelled_early=SERVED,
         refuse={"close": _cannot_close},
     ),
+    "site.delete/purge": Scenario(
+        deleted_site,
+        purge,
+        succeeded=Left("deleted", routed=False, carried=False, placed=False),
+        failed=KEPT,
+        event=None,
+        afterwards=purge,
+        cancelled_early=KEPT,
+        failed_at={"displace": Left("deleted", routed=False, carried=False, placed=True)},
+        refuse={"displace": None},
+    ),
 }
 
 
@@ -182,12 +211,12 @@ def scenario_of(kind: JobKind[Any]) -> Scenario:
 
 
 def refusal_of(kind: JobKind[Any], step: str) -> Refuse:
-    known = scenario_of(kind).refuse
-    assert step in known, (
+    refuse = scenario_of(kind).refuse.get(step)
+    assert refuse is not None, (
         f"Nobody has said what makes the step {step} of {kind.name} refuse: add it to `refuse` of that Scenario"
         f" in {__file__}."
     )
-    return known[step]
+    return refuse
 
 
 def kinds() -> list[JobKind[Any]]:

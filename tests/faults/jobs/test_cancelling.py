@@ -10,6 +10,7 @@ from stead.control.platform.jobs import JobCancelled
 from tests.faults.jobs import checks
 from tests.faults.jobs.cases import (
     CASES,
+    EACH,
     Case,
     Trial,
     Trials,
@@ -30,7 +31,6 @@ pytestmark = pytest.mark.faults
 
 CANCELLED = str(JobCancelled())
 ON_NODE = [case for case in CASES if case.on_node]
-EACH = list({case.kind.name: case for case in CASES}.values())
 
 
 @pytest.fixture(scope="module")
@@ -110,13 +110,13 @@ async def _told(temporal: Any, trial: Trial) -> bool:
 def _ended_well(case: Case, trial: Trial) -> None:
     seen = trial.seen
     checks.failed(case, seen, JobCancelled.code, CANCELLED)
-    checks.left(seen, case.scenario.failed, reason=CANCELLED)
+    checks.left(seen, case.scenario.failed_in(case.step.name), reason=CANCELLED)
     assert trial.note == [False, "job.already_final", "succeeded"]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_job_that_is_cancelled_in_a_step_is_undone_and_makes_way(case: Case, cancelled: Trials) -> None:
-    trial = cancelled[str(case)]
+    trial = cancelled[case]
     _ended_well(case, trial)
     if case.on_node:
         entry = trial.seen.node[case.step.name]
@@ -128,7 +128,7 @@ def test_a_job_that_is_cancelled_in_a_step_is_undone_and_makes_way(case: Case, c
 def test_a_job_that_is_cancelled_while_no_worker_lives_leaves_nothing_running(
     case: Case, cancelled_without_a_worker: Trials
 ) -> None:
-    _ended_well(case, cancelled_without_a_worker[str(case)])
+    _ended_well(case, cancelled_without_a_worker[case])
     checks.tried("cancelled without a worker", case)
 
 

@@ -84,7 +84,7 @@ async def node_killed(harness: Harness) -> Trials:
 def test_a_job_whose_worker_is_killed_in_a_step_is_finished_by_another(
     case: Case, workers_killed: Trials
 ) -> None:
-    trial = workers_killed[str(case)]
+    trial = workers_killed[case]
     checks.succeeded(case, trial.seen)
     assert trial.note, "the process that executed the step was killed"
     checks.tried("worker killed", case)
@@ -94,7 +94,7 @@ def test_a_job_whose_worker_is_killed_in_a_step_is_finished_by_another(
 def test_a_job_whose_node_is_killed_in_a_step_is_finished_when_it_is_back(
     case: Case, node_killed: Trials
 ) -> None:
-    trial = node_killed[str(case)]
+    trial = node_killed[case]
     checks.succeeded(case, trial.seen, times=2)
     assert not trial.note, "what the killed node had started is gone"
     checks.tried("node killed", case)

@@ -41,13 +41,13 @@ async def postgresql_restarted(harness: Harness) -> Trials:
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_job_is_finished_though_nats_crashes_in_a_step(case: Case, nats_restarted: Trials) -> None:
-    checks.succeeded(case, nats_restarted[str(case)].seen)
+    checks.succeeded(case, nats_restarted[case].seen)
     checks.tried("NATS restarted", case)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_job_is_finished_though_temporal_crashes_in_a_step(case: Case, temporal_restarted: Trials) -> None:
-    checks.succeeded(case, temporal_restarted[str(case)].seen)
+    checks.succeeded(case, temporal_restarted[case].seen)
     checks.tried("Temporal restarted", case)
 
 
@@ -55,5 +55,5 @@ def test_a_job_is_finished_though_temporal_crashes_in_a_step(case: Case, tempora
 def test_a_job_is_finished_though_postgresql_crashes_in_a_step(
     case: Case, postgresql_restarted: Trials
 ) -> None:
-    checks.succeeded(case, postgresql_restarted[str(case)].seen)
+    checks.succeeded(case, postgresql_restarted[case].seen)
     checks.tried("PostgreSQL restarted", case)

@@ -8,7 +8,7 @@ from stead.control.platform.events import About, publish
 from stead.control.platform.jobs import JobRow
 
 STARTED_BY_NOW = timedelta(seconds=10)
-_ROW = "id, type, status, site_id, env_id, params"
+_ROW = "id, type, status, site_id, env_id, params, created_at"
 
 
 async def claim(tx: Tx, most: int) -> list[JobRow]:
@@ -40,7 +40,7 @@ async def claim(tx: Tx, most: int) -> list[JobRow]:
           order by coalesce(u.n, 0) + h.place, h.id limit $1
         )
         update jobs set dispatched_at = $2 where id in (select id from chosen)
-        returning id, type, status, site_id, env_id, params
+        returning id, type, status, site_id, env_id, params, created_at
         """,
         most,
         tx.now,

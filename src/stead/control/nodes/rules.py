@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 LOST_AFTER = timedelta(seconds=30)
+PATIENCE = timedelta(seconds=10)
+"""How long a job waits for a node with room before it is refused."""
 
 
 @dataclass(frozen=True, slots=True)

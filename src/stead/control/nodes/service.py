@@ -1,18 +1,22 @@
 """Placement, and what is known of the nodes."""
 
+from datetime import datetime
+
 from stead.control.nodes import store
-from stead.control.nodes.rules import NodeStatus
+from stead.control.nodes.rules import PATIENCE, NodeStatus
 from stead.control.platform.database import Tx
-from stead.control.platform.jobs import NoNode, Refused
+from stead.control.platform.jobs import NoNode, NotYet, Refused
 from stead.protocol.commands import Heartbeat
 
 
-async def place(tx: Tx, region: str) -> str:
-    """A live node of the region with room, the emptiest first."""
+async def place(tx: Tx, region: str, *, wanted_since: datetime) -> str:
+    """A live node of the region with room, the emptiest first. A node may still be on its way: wait a little."""
     node = await store.emptiest(tx, region)
-    if node is None:
-        raise Refused(NoNode.code, str(NoNode(region=region)))
-    return node
+    if node is not None:
+        return node
+    if tx.now - wanted_since < PATIENCE:
+        raise NotYet
+    raise Refused(NoNode.code, str(NoNode(region=region)))
 
 
 async def seen(tx: Tx, beat: Heartbeat) -> None:

@@ -14,7 +14,7 @@ the job is cancelled, or its time is up.
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
@@ -44,6 +44,7 @@ class Job(Generic[P]):
     site_id: str
     env_id: str | None
     params: P
+    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,10 @@ class Refused(Exception):
         self.code, self.reason = code, reason
 
 
+class NotYet(Exception):
+    """A step cannot succeed now but may soon: it is tried again."""
+
+
 Failed = Callable[[Tx, Job[Any], str], Awaitable[None]]
 """Writes down, once everything is undone, that the job failed and why."""
 
@@ -122,7 +127,8 @@ class JobKind(Generic[P]):
         KINDS[self.name] = self
 
     def read(self, row: "JobRow") -> Job[P]:
-        return Job(row.id, row.site_id, row.env_id, msgspec.convert(row.params["with"], self.params))
+        params = msgspec.convert(row.params["with"], self.params)
+        return Job(row.id, row.site_id, row.env_id, params, row.created_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +139,7 @@ class JobRow:
     site_id: str
     env_id: str | None
     params: dict[str, Any]
+    created_at: datetime
 
     @property
     def kind(self) -> JobKind[Any]:

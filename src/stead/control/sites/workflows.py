@@ -54,7 +54,8 @@ async def _place(tx: Tx, job: SiteJob) -> None:
     environment = await environments.production(tx, job.site_id)
     if environment.node_id is None:
         facts = await _facts(tx, job)
-        await environments.put_on(tx, environment.id, await nodes.place(tx, facts.region))
+        node = await nodes.place(tx, facts.region, wanted_since=job.created_at)
+        await environments.put_on(tx, environment.id, node)
 
 
 async def _displace(tx: Tx, job: SiteJob) -> None:
