@@ -3,7 +3,7 @@
 PYTHON := .venv/bin/python
 RUN := .venv/bin/
 
-.PHONY: help setup dev test check generate bench lock
+.PHONY: help setup dev test faults check generate bench lock
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -19,6 +19,9 @@ dev: ## start every engine and the API; Ctrl-C stops them
 
 test: ## run the tests on real engines
 	$(RUN)pytest --numprocesses=2 --dist=worksteal
+
+faults: ## kill, refuse and restart at every step of every job
+	$(RUN)pytest tests/faults --numprocesses=2 --dist=loadfile
 
 check: ## lint, types, architecture, generated files
 	$(RUN)ruff check

@@ -75,6 +75,19 @@ def down(data: Data = None) -> None:
 
 
 @app.command()
+def env(data: Data = None) -> None:
+    """Print shell variables for trying the API out: eval "$(steadctl dev env)"."""
+    directory = DataDirectory(data or DataDirectory.default())
+    record, account = directory.record(), secrets_file.load(directory.secrets).account
+    if account is None or not record.alive():
+        typer.echo(f"steadctl dev: nothing runs from {directory.path}", err=True)
+        raise typer.Exit(NOT_UP)
+    typer.echo(f"export STEAD_API_KEY={account.api_key}")
+    typer.echo(f"export STEAD_BASE_URL=http://{LOOPBACK}:{record.ports['api']}")
+    typer.echo(f"export STEAD_EDGE=http://{LOOPBACK}:{record.ports['edge']}")
+
+
+@app.command()
 def status(data: Data = None) -> None:
     """Show what runs; exits with 0 when all of it serves and with 3 when not."""
     if not _show(DataDirectory(data or DataDirectory.default())):

@@ -159,4 +159,5 @@ async def everything() -> AsyncIterator[Harness]:
             finally:
                 await harness.end()
     finally:
-        await asyncio.to_thread(shutil.rmtree, data, ignore_errors=True)
+        if not os.environ.get("STEAD_FAULTS_KEEP"):
+            await asyncio.to_thread(shutil.rmtree, data, ignore_errors=True)

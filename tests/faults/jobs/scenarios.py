@@ -90,6 +90,13 @@ async def deleted_site(harness: Harness) -> Site:
     return site
 
 
+async def expired_site(harness: Harness) -> Site:
+    site = await deleted_site(harness)
+    past = datetime.now(UTC) - timedelta(days=1)
+    await harness.sql("update sites set recoverable_until = $2 where id = $1", site.id, past)
+    return site
+
+
 async def _done(harness: Harness, job: str) -> None:
     await harness.ended(job)
     ((status, error),) = await harness.sql("select status, error from jobs where id = $1", job)
@@ -118,9 +125,7 @@ async def delete(harness: Harness, site: Site) -> str:
 
 async def purge(harness: Harness, site: Site) -> str:
     """What a worker does every few minutes with every site that nobody can recover any more."""
-    past = datetime.now(UTC) - timedelta(days=1)
     async with harness.database.transaction() as tx:
-        await tx.run("update sites set recoverable_until = $2 where id = $1", site.id, past)
         owner = await tx.value("select coalesce(team_id, account_id) from sites where id = $1", site.id)
         subject = jobs.Subject(site.id, owner)
         return (await jobs.enqueue(tx, workflows.PURGE, SiteWork(), subject, scope="sites:admin")).id
@@ -189,7 +194,7 @@ SCENARIOS: dict[str, Scenario] = {
         refuse={"close": _cannot_close},
     ),
     "site.delete/purge": Scenario(
-        deleted_site,
+        expired_site,
         purge,
         succeeded=Left("deleted", routed=False, carried=False, placed=False),
         failed=KEPT,

@@ -10,7 +10,7 @@ from stead.protocol.commands import Heartbeat
 
 
 async def place(tx: Tx, region: str, *, wanted_since: datetime) -> str:
-    """A live node of the region with room, the emptiest first. A node may still be on its way: wait a little."""
+    """A live node of the region with room, the emptiest first. One may still be on its way: wait a little."""
     node = await store.emptiest(tx, region)
     if node is not None:
         return node

@@ -1,0 +1,13 @@
+"""One stage for all stream tests; what a test breaks it mends."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.streams.stage import Stage, raised
+
+
+@pytest.fixture(scope="session")
+async def stage() -> AsyncIterator[Stage]:
+    async with raised() as stage:
+        yield stage

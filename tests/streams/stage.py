@@ -1,0 +1,115 @@
+"""Two API processes over engines of their own, jobs as rows, and a node that writes what jobs say."""
+
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import nats
+from nats.aio.client import Client as NatsClient
+
+from stead.control.platform.nats import Nats as Connection
+from stead.control.platform.streams import ensure_streams
+from stead.dev.nats import Nats
+from stead.dev.postgres import Postgres
+from stead.dev.redis import Redis
+from stead.dev.running import RunningStack, running
+from stead.protocol.commands import Line, encode
+from stead.protocol.subjects import OUTPUT, Node, Program, job_output
+from tests import teams
+from tests.faults.processes import ApiProcess
+from tests.faults.world import World
+
+NODE = Node("node-1")
+AT_ONCE = 500
+
+
+@dataclass
+class Stage:
+    world: World
+    stack: RunningStack
+    one: ApiProcess
+    two: ApiProcess
+    secret: str
+    account: str
+    node: NatsClient
+    operator: NatsClient
+
+    async def job(self, *, status: str = "queued", account: str | None = None) -> str:
+        """A job of a site of its own, so that no two are in each other's way."""
+        owner = account or self.account
+        async with self.world._plane.database.transaction() as tx:
+            site = await teams.insert_site(tx, account=owner)
+            return await teams.insert_job(tx, site, owner, status=status)
+
+    async def set(self, job: str, **columns: Any) -> None:
+        """Change the row, as a worker would."""
+        names = ", ".join(f"{name} = ${n}" for n, name in enumerate(columns, 2))
+        async with self.world._plane.database.transaction() as tx:
+            await tx.run(f"update jobs set {names} where id = $1", job, *columns.values())
+
+    async def say(self, job: str, lines: Iterable[str]) -> None:
+        """Write lines, and wait until the server has them."""
+        subject, jetstream = job_output(job, NODE), self.node.jetstream()
+        pending = []
+        for text in lines:
+            pending.append(await jetstream.publish_async(subject, encode(Line(text))))
+            if len(pending) == AT_ONCE:
+                await _acknowledged(pending)
+        await _acknowledged(pending)
+
+    async def consumers(self) -> int:
+        """How many readers the server keeps for the output of jobs."""
+        return int((await self.operator.jetstream().stream_info(OUTPUT)).state.consumer_count)
+
+
+async def _acknowledged(pending: list[Any]) -> None:
+    for each in pending:
+        await each
+    pending.clear()
+
+
+@asynccontextmanager
+async def raised() -> AsyncIterator[Stage]:
+    # Not pytest's own temporary directory: PostgreSQL's user could not enter it.
+    scratch = Path(tempfile.mkdtemp(prefix="stead-streams-"))
+    scratch.chmod(0o711)
+    try:
+        async with running(scratch, [Postgres, Redis, Nats]) as stack, AsyncExitStack() as ending:
+            world = World(stack, ending)
+            await world.prepare()
+            await _make_streams(stack)
+            await stack.add_node(NODE.id)
+            one, two = await world.apis(2, STEAD_DATABASE_CONNECTIONS="8")
+            person = await world.person(one)
+            node, operator = await _connect(stack, NODE), await _connect(stack, Program.OPERATOR)
+            ending.push_async_callback(node.close)
+            ending.push_async_callback(operator.close)
+            yield Stage(world, stack, one, two, await person.secret(), person.id, node, operator)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+async def _make_streams(stack: RunningStack) -> None:
+    """As a worker does when it starts."""
+    login = stack.nats_login(Program.WORKER)
+    worker = Connection(login.url, user=login.user, password=login.password, program=Program.WORKER)
+    worker.start()
+    await worker.ready()
+    await ensure_streams(worker)
+    await worker.stop()
+
+
+async def _connect(stack: RunningStack, role: Node | Program) -> NatsClient:
+    login = stack.nats_login(role)
+    return await nats.connect(
+        login.url,
+        user=login.user,
+        password=login.password,
+        inbox_prefix=login.inbox_prefix.encode(),
+        max_reconnect_attempts=-1,
+        reconnect_time_wait=0.1,
+    )
