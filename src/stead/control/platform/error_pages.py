@@ -45,11 +45,19 @@ def pages() -> dict[Path, str]:
 
 
 def html(error: type[ApiError]) -> str:
-    return (
-        f"<!doctype html><html lang=en><meta charset=utf-8><title>{escape(error.code)}</title>"
-        f"<link rel=stylesheet href=/docs/page.css><main><h1><code>{escape(error.code)}</code></h1>"
+    return page(
+        error.code,
+        f"<h1><code>{escape(error.code)}</code></h1>"
         f"<p>Type <code>{escape(error.type)}</code>, HTTP status {error.status}.</p>"
         f"<blockquote>{escape(error.message)}</blockquote><p>{escape(MEANING[error.type])}</p>"
-        f"<p><strong>What to do.</strong> {escape(error.remedy)}</p>"
-        f'<p><a href="/docs">API reference</a></p></main>'
+        f"<p><strong>What to do.</strong> {escape(error.remedy)}</p>",
+    )
+
+
+def page(title: str, content: str) -> str:
+    """A page of the documentation around some content that is HTML already."""
+    return (
+        f"<!doctype html><html lang=en><meta charset=utf-8><title>{escape(title)}</title>"
+        f"<link rel=stylesheet href=/docs/page.css><main>{content}"
+        '<p><a href="/docs">API reference</a></p></main>'
     )

@@ -1,6 +1,7 @@
 """What a browser or a load balancer asks for: the API reference at `/docs`, error pages, health."""
 
 from collections.abc import Awaitable, Callable
+from html import escape
 from pathlib import Path
 
 from starlette.applications import Starlette
@@ -9,8 +10,10 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from stead.control.platform.error_pages import html
+from stead.control.platform.error_pages import html, page
+from stead.control.platform.version_changes import CHANGES
 from stead.shared.errors import catalog
+from stead.shared.versions import VERSIONS, sunset_at
 
 Check = Callable[[], Awaitable[bool]]
 
@@ -30,7 +33,7 @@ _REFERENCE = """<!doctype html>
 """
 _START = """SwaggerUIBundle({
   dom_id: '#reference', url: '/v1/openapi.json', deepLinking: true, filter: true,
-  docExpansion: 'list', persistAuthorization: false, tryItOutEnabled: true, validatorUrl: null,
+  docExpansion: 'list', showExtensions: true, persistAuthorization: false, tryItOutEnabled: true, validatorUrl: null,
 })
 """
 _NO_VIEWER = """<!doctype html><html lang=en><meta charset=utf-8><title>Stead API reference</title>
@@ -73,6 +76,9 @@ def website(*, viewer: Path | None, checks: dict[str, Check], needed: frozenset[
                 return HTMLResponse(html(error), headers=_headers())
         return PlainTextResponse("There is no such error.\n", 404)
 
+    async def versions(_: Request) -> Response:
+        return HTMLResponse(_versions(), headers=_headers())
+
     routes = [
         Route("/", lambda _: RedirectResponse("/docs")),
         Route("/healthz", alive),
@@ -81,9 +87,25 @@ def website(*, viewer: Path | None, checks: dict[str, Check], needed: frozenset[
         Route("/docs/page.js", _asset(_START, "text/javascript")),
         Route("/docs/page.css", _asset(_STYLE, "text/css")),
         Route("/docs/errors/{type}/{code}", error_page),
+        Route("/docs/versions", versions),
         Mount("/docs/viewer", StaticFiles(directory=assets, check_dir=False)),
     ]
     return Starlette(routes=routes)
+
+
+def _versions() -> str:
+    """Where the `Link` of a deprecated shape leads."""
+    changes = "".join(
+        f"<li><strong>{change.since.isoformat()}</strong>, <code>{escape(change.shape)}</code>:"
+        f" {escape(change.summary)} The older shape ends on {sunset_at(change.since):%Y-%m-%d}.</li>"
+        for change in CHANGES
+    )
+    dates = ", ".join(f"<code>{version.isoformat()}</code>" for version in VERSIONS)
+    return page(
+        "Versions",
+        f"<h1>Versions</h1><p>Pin one with <code>Api-Version</code>: {dates}. Without it you get the"
+        f" latest.</p><h2>What changed</h2><ul>{changes}</ul>",
+    )
 
 
 def _headers() -> dict[str, str]:

@@ -1,0 +1,41 @@
+"""What a browser and a load balancer see."""
+
+import httpx
+import pytest
+
+from stead.control.app import ControlPlane
+from stead.shared.errors import catalog
+
+
+@pytest.fixture
+def browser(plane: ControlPlane) -> httpx.AsyncClient:
+    return httpx.AsyncClient(transport=httpx.ASGITransport(plane), base_url="http://stead.test")
+
+
+async def test_every_error_has_a_page_that_says_the_way_out(browser: httpx.AsyncClient):
+    for error in catalog():
+        page = await browser.get(f"/docs/errors/{error.type}/{error.code}")
+        assert page.status_code == 200
+        assert "What to do." in page.text
+    assert (await browser.get("/docs/errors/permission/no.such")).status_code == 404
+
+
+async def test_the_reference_loads_nothing_from_elsewhere(browser: httpx.AsyncClient):
+    page = await browser.get("/docs")
+    assert page.status_code == 200
+    assert "://" not in page.text
+    assert page.headers["content-security-policy"].startswith("default-src 'self'")
+    assert (await browser.get("/docs/page.js")).status_code == 200
+
+
+async def test_the_versions_page_tells_each_change_and_its_end(browser: httpx.AsyncClient):
+    page = (await browser.get("/docs/versions")).text
+    assert "2026-07-04" in page
+    assert "2027-07-04" in page
+
+
+async def test_health_is_told_apart_from_readiness(browser: httpx.AsyncClient):
+    assert (await browser.get("/healthz")).json() == {"status": "ok"}
+    ready = await browser.get("/readyz")
+    assert (ready.status_code, ready.json()["status"]) == (200, "ready")
+    assert ready.json()["engines"] == {"postgresql": True, "redis": True, "nats": True}
