@@ -33,7 +33,8 @@ _REFERENCE = """<!doctype html>
 """
 _START = """SwaggerUIBundle({
   dom_id: '#reference', url: '/v1/openapi.json', deepLinking: true, filter: true,
-  docExpansion: 'list', showExtensions: true, persistAuthorization: false, tryItOutEnabled: true, validatorUrl: null,
+  docExpansion: 'list', showExtensions: true, tryItOutEnabled: true, persistAuthorization: false,
+  validatorUrl: null,
 })
 """
 _NO_VIEWER = """<!doctype html><html lang=en><meta charset=utf-8><title>Stead API reference</title>
