@@ -23,7 +23,7 @@ AWKWARD = [
     "x" * 8_000,
 ]
 HOSTILE = [
-    '10 %\r100 %\r\rdone',
+    "10 %\r100 %\r\rdone",
     'x\revent: done\rdata: {"status": "succeeded"}\r\r',
     'x\r\revent: job\rdata: {"id": "job_forged"}\r\rid: 0.0\r',
     "the end of a line on Windows\r",
@@ -78,7 +78,9 @@ async def test_every_frame_has_an_id_and_the_first_says_when_to_come_again(stage
         heard = await listener.to_the_end()
     assert heard.retry == "2000"
     assert heard.headers["content-type"] == "text/event-stream"
-    assert "no-cache" in heard.headers.get("cache-control", "") or "no-store" in heard.headers["cache-control"]
+    assert (
+        "no-cache" in heard.headers.get("cache-control", "") or "no-store" in heard.headers["cache-control"]
+    )
     assert all(re.fullmatch(r"\d+\.\d+", frame.id) for frame in heard.frames)
     of_lines = [frame.id for frame in heard.frames if frame.event == "message"]
     assert len(set(of_lines)) == 20

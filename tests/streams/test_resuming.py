@@ -21,7 +21,9 @@ GARBAGE = [
 """Ids that no frame ever had; the last four have at least the right shape."""
 
 
-async def _walk(stage: Stage, job: str, *, seed: int, within: float = 60.0) -> tuple[list[str], list[object], int]:
+async def _walk(
+    stage: Stage, job: str, *, seed: int, within: float = 60.0
+) -> tuple[list[str], list[object], int]:
     """Follow a job to its end over connections that break at random points, from process to process."""
     chance = random.Random(seed)
     lines, statuses, last, connections = list[str](), list[object](), "", 0

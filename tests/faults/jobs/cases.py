@@ -81,6 +81,8 @@ class Trial:
     outcome: Outcome | None = None
     note: Any = None
     error: BaseException | None = None
+    following: str = ""
+    """How another job of the same site ended that came after this one."""
 
     @property
     def place(self) -> tuple[str, str]:
@@ -191,6 +193,16 @@ async def watched(harness: Harness, trials: Sequence[Trial], *, bound: float = 9
             trial.error, bound = error, 1.0
     await let_go(harness, *trials)
     return Trials(trials)
+
+
+async def go_on(harness: Harness, trial: Trial) -> None:
+    """The lock that a failed job had is free, and what it left can be worked with."""
+    try:
+        job = await trial.case.scenario.afterwards(harness, trial.site)
+        await harness.ended(job, bound=20)
+        ((trial.following,),) = await harness.sql("select status from jobs where id = $1", job)
+    except AssertionError as error:
+        trial.error = error
 
 
 async def observe(harness: Harness, job: str) -> Outcome:

@@ -20,9 +20,11 @@ def succeeded(case: Case, seen: Outcome, *, times: int = 1) -> None:
     left(seen, case.scenario.succeeded)
 
 
-def failed(case: Case, seen: Outcome, code: str, message: str, *, refused: bool = False) -> None:
+def failed(
+    case: Case, seen: Outcome, code: str, message: str, *, refused: bool = False, lost: bool = False
+) -> None:
     """It says why, once; and every step that had begun was undone, once. A step that can be undone may have been
-    done before it was, unless it refused."""
+    done before it was, unless it refused. Where nobody knows what had begun, more may be undone."""
     assert seen.status == "failed"
     assert seen.error is not None
     assert (seen.error["code"], seen.error["message"]) == (code, message)
@@ -32,6 +34,7 @@ def failed(case: Case, seen: Outcome, code: str, message: str, *, refused: bool 
     before = case.begun[:-1]
     by_control = {f"undo-{step.name}" for step in case.begun if step.undo_control}
     perhaps = {case.step.name} if case.step.undo_control and not refused else set()
+    perhaps |= {f"undo-{name}" for name in case.kind.steps} if lost else set()
     assert seen.control - perhaps == ({step.name for step in before if step.control} | by_control) - perhaps
     for name in undone - by_control:
         assert (seen.node[name].state, seen.node[name].carried_out) == ("done", 1), name
@@ -40,6 +43,8 @@ def failed(case: Case, seen: Outcome, code: str, message: str, *, refused: bool 
             assert (seen.node[step.name].state, seen.node[step.name].carried_out) == ("done", 1), step.name
     begun = {step.name for step in case.begun if step.ask}
     never = seen.node.keys() - begun - (undone - by_control)
+    if lost:
+        never = {name for name in never if not name.startswith("undo-")}
     assert not any(seen.node[name].carried_out for name in never), never
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from tests.faults.jobs.harness import Harness, everything
 
+pytest.register_assert_rewrite("tests.faults.jobs.checks")
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "faults: kills programs and engines; minutes long, run by `make faults`")

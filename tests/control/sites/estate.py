@@ -1,0 +1,94 @@
+"""Sites as these tests need them: created through the API, moved on in the database, looked at behind it."""
+
+import secrets
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from stead.control.app import ControlPlane
+from stead.control.jobs import queue
+from stead.control.jobs.steps import Steps
+from stead.control.platform.gateway import Gateway
+from tests import teams
+from tests.client import Client
+
+DOCS = "http://stead.test/docs"
+
+
+def fresh(suffix: str = "example.com") -> str:
+    """A domain that nobody has."""
+    return f"d{secrets.token_hex(6)}.{suffix}"
+
+
+async def create(client: Client, domain: str | None = None, **body: Any) -> httpx.Response:
+    headers = body.pop("headers", {})
+    wanted = {"domain": domain or fresh(), "profile": "static", **body}
+    return await client.post("/v1/sites", json=wanted, headers=headers)
+
+
+async def created(client: Client, domain: str | None = None, **body: Any) -> dict[str, Any]:
+    """The site, as it is read back."""
+    made = await create(client, domain, **body)
+    assert made.status_code == 202, made.text
+    return await read(client, made.json()["data"]["resource"]["site_id"])
+
+
+async def read(client: Client, site: str) -> dict[str, Any]:
+    found = await client.get(f"/v1/sites/{site}")
+    assert found.status_code == 200, found.text
+    return dict(found.json()["data"])
+
+
+async def delete(client: Client, site: str, domain: str) -> httpx.Response:
+    return await client.request("DELETE", f"/v1/sites/{site}", json={"confirm_domain": domain})
+
+
+@dataclass
+class Estate:
+    plane: ControlPlane
+
+    async def site(self, status: str = "running", **owner: Any) -> tuple[str, str]:
+        """A site in this state, without a job, and its domain."""
+        async with self.plane.database.transaction() as tx:
+            site = await teams.insert_site(tx, status=status, **owner)
+            return site, await tx.value("select domain from sites where id = $1", site)
+
+    async def end_jobs(self, site: str, status: str = "succeeded") -> None:
+        await self.run(
+            "update jobs set status = $2 where site_id = $1 and status in ('queued', 'running')", site, status
+        )
+
+    async def become(self, site: str, status: str) -> None:
+        await self.run("update sites set status = $2 where id = $1", site, status)
+
+    async def run(self, sql: str, *args: object) -> None:
+        async with self.plane.database.transaction() as tx:
+            await tx.run(sql, *args)
+
+    async def value(self, sql: str, *args: object) -> Any:
+        async with self.plane.database.reading() as tx:
+            return await tx.value(sql, *args)
+
+    async def events(self, site: str) -> list[str]:
+        async with self.plane.database.reading() as tx:
+            return await tx.all(str, "select type from events where site_id = $1 order by id", site)
+
+    async def perform(self, job: str) -> str:
+        """Do what a worker would: every step, where a node does whatever it is asked. The status of its site."""
+        steps = Steps(self.plane.database, Gateway(self.plane.nats, _unheard), DOCS)
+        async with self.plane.database.reading() as tx:
+            row = await queue.get(tx, job)
+        assert row is not None
+        for name, step in row.kind.steps.items():
+            if step.control is not None:
+                await steps._control(row, name, step.control)
+            elif step.ask is not None:
+                async with self.plane.database.transaction() as tx:
+                    await step.ask(tx, row.kind.read(row))
+        await steps.finish(job, None)
+        return str(await self.value("select status from sites where id = $1", row.site_id))
+
+
+async def _unheard(_: object) -> None:
+    """No node speaks here: asking one needs a workflow."""

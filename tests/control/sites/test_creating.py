@@ -1,0 +1,312 @@
+"""Creating a site: what is asked of it, for whom, within which bounds, and what is answered."""
+
+import asyncio
+import re
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from stead.control.platform.principal import Pin
+from stead.shared.roles import Role
+from tests import teams
+from tests.client import code_of
+from tests.conftest import NewPerson
+from tests.control.sites.estate import Estate, create, created, fresh, read
+from tests.people import Person
+
+GIT = "https://git.example.com/site.git"
+HOSTILE_GIT = [
+    *(
+        "file:///etc/passwd",
+        "ext::sh -c id",
+        "ext::id",
+        "/etc/passwd",
+        "../../other",
+        "git://h/x",
+        "http://h/x",
+    ),
+    *("--upload-pack=id", "-oProxyCommand=id", "ssh://-oProxyCommand=id/x", "git@-oProxyCommand=id:x"),
+    *(
+        "https://-h/x",
+        "https://h/x --upload-pack=id",
+        "https://h/x\n",
+        "https://h/\nx",
+        "https://h/x\t",
+        " https://h/x",
+    ),
+    *(
+        "https://h/\x1b[31m",
+        "HTTPS://h/x\u2028",
+        "https://hö/x",
+        "https://",
+        "ssh://",
+        "git@",
+        "",
+        "a" * 1_001,
+    ),
+]
+HOSTILE_BRANCHES = [
+    "-x",
+    "--help",
+    "a b",
+    "a\n",
+    "a:b",
+    "a~1",
+    "a^",
+    "a?",
+    "",
+    "/a",
+    ".a",
+    "a\\b",
+    "ä",
+    "a" * 201,
+]
+
+
+async def test_the_answer_is_a_job_where_it_says_it_is(person: Person):
+    domain = fresh()
+    made = await create(person.session, domain)
+    job = made.json()["data"]
+    site = job["resource"]["site_id"]
+    assert (made.status_code, made.headers["location"]) == (202, f"/v1/jobs/{job['id']}")
+    env = job["resource"]["env_id"]
+    assert env.startswith("env_")
+    assert job == {
+        "id": job["id"],
+        "type": "deployment.deploy",
+        "status": "queued",
+        "progress": 0,
+        "created_at": job["created_at"],
+        "resource": {"type": "deployment", "id": site, "site_id": site, "env_id": env},
+        "result": None,
+        "error": None,
+        "links": {"self": f"/v1/jobs/{job['id']}", "stream": f"/v1/jobs/{job['id']}/stream"},
+    }
+    assert datetime.fromisoformat(job["created_at"]).microsecond % 1000 == 0
+    assert (await person.session.get(made.headers["location"])).json()["data"] == job
+
+
+async def test_a_new_site_is_what_was_asked_for(person: Person):
+    domain = fresh()
+    site = await created(person.session, domain, region="eu-west")
+    assert re.fullmatch(r"site_[0-9a-z]{26}", site["id"])
+    assert site == {
+        "id": site["id"],
+        "slug": site["slug"],
+        "domain": domain,
+        "profile": "static",
+        "runtime": "static",
+        "php_version": None,
+        "region": "eu-west",
+        "git_repo": None,
+        "git_branch": None,
+        "team_id": None,
+        "project_id": None,
+        "status": "provisioning",
+        "status_reason": None,
+        "recoverable_until": None,
+        "created_at": site["created_at"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("body", "runtime", "php"),
+    [
+        ({"profile": "vanilla"}, "cms", "8.3"),
+        ({"profile": "vanilla", "php_version": None}, "cms", "8.3"),
+        *(({"profile": "vanilla", "php_version": php}, "cms", php) for php in ("8.2", "8.3", "8.4", "8.5")),
+        ({"profile": "git_managed", "git_repo": GIT}, "cms", "8.3"),
+        ({"profile": "static"}, "static", None),
+        ({"profile": "wasm"}, "wasm", None),
+    ],
+    ids=str,
+)
+async def test_the_profile_decides_the_runtime_and_whether_there_is_php(
+    person: Person, body: dict[str, Any], runtime: str, php: str | None
+):
+    site = await created(person.session, **body)
+    assert (site["runtime"], site["php_version"], site["region"]) == (runtime, php, "us-east")
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({"profile": "static", "php_version": "8.3"}, "php_version"),
+        ({"profile": "wasm", "php_version": "8.3"}, "php_version"),
+        ({"profile": "vanilla", "php_version": "8.1"}, "php_version"),
+        ({"profile": "vanilla", "php_version": 8.3}, "php_version"),
+        ({"profile": "vanilla", "php_version": "8.3\n"}, "php_version"),
+        ({"profile": "git_managed"}, "git_repo"),
+        ({"profile": "git_managed", "git_repo": None}, "git_repo"),
+        ({"profile": "drupal"}, "profile"),
+        ({"profile": None}, "profile"),
+        *(
+            ({"region": region}, "region")
+            for region in ("", "US-EAST", "-a", "us east", "us-east\n", "a" * 42, "ü")
+        ),
+        *(({"profile": "git_managed", "git_repo": url}, "git_repo") for url in HOSTILE_GIT),
+        *(
+            ({"profile": "git_managed", "git_repo": GIT, "git_branch": branch}, "git_branch")
+            for branch in HOSTILE_BRANCHES
+        ),
+        ({"status": "running"}, "status"),
+        ({"mode": "test"}, "mode"),
+        ({"id": "site_01k9zy3v7d00r3m8w5x2t6b4qa"}, "id"),
+    ],
+    ids=ascii,
+)
+async def test_what_cannot_be_is_refused_by_name_of_the_field(
+    person: Person, estate: Estate, body: dict[str, Any], param: str
+):
+    refused = await create(person.session, **body)
+    assert (code_of(refused), refused.json()["error"]["param"]) == ("request.field_invalid", param)
+    assert await estate.value("select count(*) from sites where account_id = $1", person.id) == 0
+
+
+@pytest.mark.parametrize(
+    "url", [GIT, "ssh://git@h.example:22/x.git", "git@h.example:o/x.git", "https://u:p@h/x"]
+)
+async def test_https_and_ssh_repositories_are_taken_as_they_are(person: Person, url: str):
+    site = await created(person.session, profile="git_managed", git_repo=url)
+    assert (site["git_repo"], site["git_branch"]) == (url, "main")
+    named = await created(person.session, profile="git_managed", git_repo=url, git_branch="release/2.x")
+    assert named["git_branch"] == "release/2.x"
+
+
+@pytest.mark.parametrize(
+    ("version", "asked", "given"),
+    [
+        ("2026-06-23", "8.1", "8.2"),
+        ("2026-07-02", "8.1", "8.2"),
+        ("2026-07-02", "8.4", "8.4"),
+        ("2026-07-04", "8.1", None),
+        ("2026-07-05", "8.1", None),
+    ],
+)
+async def test_whoever_pinned_a_version_that_had_php_81_gets_the_oldest_there_is(
+    person: Person, version: str, asked: str, given: str | None
+):
+    body = {"profile": "vanilla", "php_version": asked, "headers": {"api-version": version}}
+    made = await create(person.session, **body)
+    if given is None:
+        assert (code_of(made), made.json()["error"]["param"]) == ("request.field_invalid", "php_version")
+        return
+    assert made.headers["deprecation"]
+    assert (await read(person.session, made.json()["data"]["resource"]["site_id"]))["php_version"] == given
+
+
+@pytest.mark.parametrize("role", [Role.SITE_MANAGER, Role.OBSERVER])
+async def test_only_who_administers_a_team_creates_under_it(
+    person: Person, stranger: Person, estate: Estate, role: Role
+):
+    async with person.transaction() as tx:
+        team = await teams.insert_team(tx, stranger.id)
+    refused = await create(person.session, team_id=team)
+    assert (refused.status_code, code_of(refused)) == (404, "team.not_found")
+    async with person.transaction() as tx:
+        await teams.insert_member(tx, team, person.id, role)
+    refused = await create(person.session, team_id=team)
+    assert (refused.status_code, code_of(refused)) == (403, "site.target_not_administered")
+    await estate.run("update team_members set role = 'admin' where account_id = $1", person.id)
+    site = await created(person.session, team_id=team)
+    assert site["team_id"] == team
+    assert (await read(stranger.session, site["id"]))["id"] == site["id"]
+    owner = "select owner from jobs where site_id = $1"
+    assert await estate.value(owner, site["id"]) == team
+
+
+@pytest.mark.parametrize("team", ["team_x", "", "nonsense", "team_01k9zy3v7d00r3m8w5x2t6b4qa", "' or 1=1 --"])
+async def test_a_team_that_is_not_there_is_not_found(person: Person, team: str):
+    assert code_of(await create(person.session, team_id=team)) == "team.not_found"
+
+
+async def test_an_expired_administrator_creates_nothing(person: Person, stranger: Person):
+    async with person.transaction() as tx:
+        team = await teams.insert_team(tx, stranger.id)
+        await teams.insert_member(tx, team, person.id, Role.ADMIN, expires_at=tx.now)
+    assert code_of(await create(person.session, team_id=team)) == "team.not_found"
+
+
+async def test_a_pinned_key_creates_only_under_its_team(person: Person, estate: Estate):
+    async with person.transaction() as tx:
+        team, other = [await teams.insert_team(tx, person.id) for _ in range(2)]
+        project = await teams.insert_project(tx, account=person.id)
+        site = await teams.insert_site(tx, account=person.id, project=project)
+        env = await tx.value("select id from environments where site_id = $1", site)
+        pins = [Pin("team", team), Pin("site", site), Pin("project", project), Pin("environment", env)]
+        secrets = [(await teams.insert_key(tx, person.id, pin=pin))[1] for pin in pins]
+    by_team, *narrower = [person.session.as_(secret) for secret in secrets]
+    assert (await created(by_team, team_id=team))["team_id"] == team
+    assert (await create(by_team)).status_code == 404
+    assert (await create(by_team, team_id=other)).status_code == 404
+    for key in narrower:
+        assert (await create(key)).status_code == 404
+        assert (await create(key, team_id=team)).status_code == 404
+    assert await estate.value("select count(*) from sites where account_id = $1", person.id) == 1
+
+
+async def test_a_test_key_makes_test_sites_and_neither_kind_sees_the_other(person: Person):
+    live, test = await person.key(), await person.key(mode="test")
+    real, simulated = await created(live), await created(test)
+    for key, mine, other in ((live, real, simulated), (test, simulated, real)):
+        assert [each["id"] for each in (await key.get("/v1/sites")).json()["data"]] == [mine["id"]]
+        assert code_of(await key.get(f"/v1/sites/{other['id']}")) == "site.not_found"
+        assert code_of(await key.post(f"/v1/sites/{other['id']}/restart")) == "site.not_found"
+        jobs = (await key.get("/v1/jobs")).json()["data"]
+        assert [each["resource"]["site_id"] for each in jobs] == [mine["id"]]
+    both = (await person.session.get("/v1/sites")).json()["data"]
+    assert [each["id"] for each in both] == [simulated["id"], real["id"]]
+    assert code_of(await create(live, simulated["domain"])) == "site.domain_taken"
+
+
+async def test_of_ten_who_take_the_last_place_of_a_plan_at_once_one_gets_it(
+    new_person: NewPerson, estate: Estate, narrow: str
+):
+    person = await new_person(plan=narrow)
+    codes = sorted(
+        code_of(each) for each in await asyncio.gather(*(create(person.session) for _ in range(10)))
+    )
+    assert codes == ["202", *["quota.sites"] * 9]
+    for table in ("sites", "events"):
+        assert await estate.value(f"select count(*) from {table} where account_id = $1", person.id) == 1
+
+
+async def test_a_hundred_jobs_wait_and_no_more(person: Person, estate: Estate):
+    site, _ = await estate.site(account=person.id)
+    async with person.transaction() as tx:
+        for _ in range(99):
+            await teams.insert_job(tx, site, person.id)
+    assert (await create(person.session)).status_code == 202
+    domain = fresh()
+    refused = await create(person.session, domain)
+    assert (refused.status_code, code_of(refused)) == (429, "quota.jobs")
+    assert refused.json()["error"]["type"] == "quota_exceeded"
+    assert await estate.value("select count(*) from sites where domain = $1", domain) == 0
+    told = "select count(*) from events where data ->> 'domain' = $1"
+    assert await estate.value(told, domain) == 0
+    other = await person.session.post(f"/v1/sites/{site}/restart")
+    assert code_of(other) == "quota.jobs"
+    await estate.run("update jobs set status = 'running' where site_id = $1", site)
+    assert (await create(person.session, domain)).status_code == 202
+
+
+async def test_not_even_at_once_do_more_than_a_hundred_jobs_wait(person: Person, estate: Estate):
+    sites = [(await estate.site(account=person.id))[0] for _ in range(12)]
+    async with person.transaction() as tx:
+        for _ in range(96):
+            await teams.insert_job(tx, sites[0], person.id)
+    answers = await asyncio.gather(*(person.session.post(f"/v1/sites/{each}/restart") for each in sites))
+    assert sorted(code_of(each) for each in answers) == [*["202"] * 4, *["quota.jobs"] * 8]
+
+
+async def test_a_creation_is_told_once_and_repeating_it_creates_nothing(person: Person, estate: Estate):
+    domain, headers = fresh(), {"idempotency-key": fresh()}
+    made = await create(person.session, domain, headers=headers)
+    again = await create(person.session, domain, headers=headers)
+    assert again.headers["idempotent-replayed"] == "true"
+    assert again.json() == made.json()
+    assert again.headers["location"] == made.headers["location"]
+    site = made.json()["data"]["resource"]["site_id"]
+    assert await estate.events(site) == ["site.created"]
+    assert await estate.value("select count(*) from jobs where site_id = $1", site) == 1

@@ -1,0 +1,180 @@
+"""What can be the domain of a site, in whatever spelling, and that it is one site's at a time."""
+
+import asyncio
+
+import pytest
+
+from tests.client import code_of
+from tests.conftest import NewPerson
+from tests.control.sites.estate import Estate, create, created, delete, fresh
+from tests.people import Person
+
+PREVIEW = "preview.stead.example"
+
+NOT_DOMAINS = [
+    *("localhost", "intranet", "com", ".", "..", ".example.com", "a..example.com", "example.com.."),
+    *("127.0.0.1", "127.1", "10.0.0.0x1", "0x7f.0.0.0x1", "2130706433", "0x7f000001", "0177.0.0.1"),
+    *("1.2.3.4.", "１２７.０.０.１", "[::1]", "::1", "fe80::1", "example.123", "example.0x10"),
+    *("a.localhost", "printer.local", "db.internal", "x.invalid", "x.onion", "1.0.0.127.in-addr.arpa"),
+    *(
+        PREVIEW,
+        f"x.{PREVIEW}",
+        f"a.b.{PREVIEW}",
+        f"X.{PREVIEW.upper()}",
+        f"x.{PREVIEW}.",
+        "x.preview.stead。example",
+    ),
+    *("exam ple.com", "example.com/path", "https://example.com", "example.com:80", "user@example.com"),
+    *("*.example.com", "*", "example.com?x", "example.com#x", "exam_ple.com", "-a.example.com"),
+    *("a-.example.com", "ab--cd.example.com", "example.com,b.com", "a\\b.com", "a;b.com", "$(id).com"),
+    *("a\nb.com", "a\r\nHost: b.com", "a\tb.com", "a\u2028b.com", "a\u200bb\u200b.c om", "a%2eb", "<b>.com"),
+    *(
+        "xn--a.com",
+        "xn--zzzzzzzzzzzz.com",
+        "xn--ls8h.la",
+        "💩.la",
+        "a\u0301\u202e.com",
+        "\ufffd.com",
+        "①.c💥m",
+    ),
+    *(f"{'a' * 64}.com", f"{'ü' * 60}.com", ".".join(["a" * 50] * 5) + ".com", f"{'a.' * 126}com"),
+]
+
+SPELLINGS = [
+    ("EXAMPLE-{}.COM", "example-{}.com"),
+    ("example-{}.com.", "example-{}.com"),
+    ("ｅxample-{}。com", "example-{}.com"),
+    ("  example-{}.com\n", "example-{}.com"),
+    ("BÜCHER-{}.example.com", None),
+    ("bu\u0308cher-{}.example.com", None),
+    ("пример-{}.рф", None),
+    ("ραypal-{}.com", None),
+]
+
+
+@pytest.mark.parametrize("domain", NOT_DOMAINS, ids=ascii)
+async def test_what_cannot_be_a_public_domain_is_refused_by_name_of_the_field(person: Person, domain: str):
+    refused = await create(person.session, domain)
+    assert code_of(refused) == "request.field_invalid"
+    assert refused.json()["error"]["param"] == "domain"
+
+
+@pytest.mark.parametrize("domain", ["a\0b.com", "\0", "example.com\0"], ids=ascii)
+async def test_a_nul_is_refused(person: Person, domain: str):
+    assert code_of(await create(person.session, domain)) == "request.malformed"
+
+
+@pytest.mark.parametrize("domain", ["", "a" * 254, 7, None, ["a.com"], {"a": "b"}, True], ids=ascii)
+async def test_what_is_no_text_of_a_domains_length_is_refused(person: Person, domain: object):
+    refused = await person.session.post("/v1/sites", json={"domain": domain, "profile": "static"})
+    assert (code_of(refused), refused.json()["error"]["param"]) == ("request.field_invalid", "domain")
+
+
+@pytest.mark.parametrize(
+    "domain",
+    [
+        "a.co",
+        f"{'a' * 63}.example.com",
+        "1.example.com",
+        "4chan.org",
+        "a-b.c-d.org",
+        "example.co.uk",
+        "x.xn--p1ai",
+    ],
+)
+async def test_unusual_domains_are_domains(person: Person, estate: Estate, domain: str):
+    site = await created(person.session, domain)
+    assert site["domain"] == domain
+    await estate.become(site["id"], "deleted")
+
+
+async def test_the_longest_domain_is_a_domain_and_one_more_is_none(person: Person):
+    first = fresh("")
+    longest = f"{first}{'.'.join(['a' * 47] * 4)}.example.com"
+    longest = f"{'b' * (253 - len(longest))}{longest}"
+    assert len(longest) == 253
+    assert (await created(person.session, longest))["domain"] == longest
+    assert code_of(await create(person.session, f"c{longest}")) == "request.field_invalid"
+
+
+@pytest.mark.parametrize(("spelling", "kept"), SPELLINGS, ids=ascii)
+async def test_all_spellings_of_a_domain_are_one(person: Person, spelling: str, kept: str | None):
+    chance = fresh("").strip(".")
+    site = await created(person.session, spelling.format(chance))
+    assert site["domain"].isascii()
+    assert site["domain"] == site["domain"].lower()
+    if kept is not None:
+        assert site["domain"] == kept.format(chance)
+    for again in (
+        site["domain"],
+        site["domain"].upper(),
+        spelling.format(chance).upper(),
+        f"{site['domain']}.",
+    ):
+        assert code_of(await create(person.session, again)) == "site.domain_taken"
+
+
+async def test_letters_that_look_alike_are_different_domains(person: Person):
+    chance = fresh("").strip(".")
+    latin = await created(person.session, f"paypal-{chance}.com")
+    mixed = await created(person.session, f"рaypal-{chance}.com")
+    assert mixed["domain"].startswith("xn--")
+    assert mixed["domain"] != latin["domain"]
+
+
+async def test_the_unicode_and_the_ascii_form_are_the_same(person: Person):
+    chance = fresh("").strip(".")
+    ascii_form = (await created(person.session, f"bücher-{chance}.example.com"))["domain"]
+    assert ascii_form.startswith("xn--bcher-")
+    for again in (f"BÜCHER-{chance}.EXAMPLE.com", f"bu\u0308cher-{chance}.example.com", ascii_form.upper()):
+        assert code_of(await create(person.session, again)) == "site.domain_taken"
+
+
+@pytest.mark.parametrize(
+    "spellings",
+    [["{}.example.com"], ["{}.example.com", "{}.EXAMPLE.com", "{}.example.com.", "{}。example。com"]],
+    ids=["same", "equivalent"],
+)
+async def test_of_twenty_who_want_a_domain_at_once_one_gets_it(
+    new_person: NewPerson, estate: Estate, spellings: list[str]
+):
+    people = [await new_person() for _ in range(20)]
+    chance = fresh("").strip(".")
+    answers = await asyncio.gather(
+        *(create(each.session, spellings[n % len(spellings)].format(chance)) for n, each in enumerate(people))
+    )
+    codes = sorted(code_of(answer) for answer in answers)
+    assert codes == ["202", *["site.domain_taken"] * 19]
+    domain = f"{chance}.example.com"
+    assert await estate.value("select count(*) from sites where domain = $1", domain) == 1
+    told = "select count(*) from events where type = 'site.created' and data ->> 'domain' = $1"
+    assert await estate.value(told, domain) == 1
+
+
+async def test_the_domain_of_another_tenant_says_nothing_about_the_tenant(person: Person, stranger: Person):
+    theirs = await created(stranger.session)
+    refused = await create(person.session, theirs["domain"])
+    assert refused.status_code == 409
+    assert theirs["id"] not in refused.text
+    assert stranger.id not in refused.text
+
+
+async def test_a_domain_is_free_once_its_site_is_deleted_and_not_before(
+    person: Person, stranger: Person, estate: Estate
+):
+    site, domain = await estate.site(account=person.id)
+    assert (await delete(person.session, site, domain)).status_code == 202
+    assert code_of(await create(stranger.session, domain)) == "site.domain_taken"
+    await estate.become(site, "deleted")
+    assert (await create(stranger.session, domain)).status_code == 202
+
+
+async def test_a_slug_is_a_label_made_of_the_domain_and_of_chance(person: Person):
+    domains = [fresh(), f"{'a' * 60}.{fresh()}", f"bücher-{fresh()}", f"abc----{fresh()}", f"1.{fresh()}"]
+    slugs = [(await created(person.session, domain))["slug"] for domain in domains]
+    for slug in slugs:
+        assert len(slug) <= 45
+        assert slug.strip("-") == slug
+        assert set(slug) <= set("abcdefghijklmnopqrstuvwxyz0123456789-")
+    assert slugs[0].startswith(domains[0].replace(".", "-")[:40].strip("-"))
+    assert len(slugs[0].rpartition("-")[2]) == 4

@@ -1,0 +1,78 @@
+"""Two hundred jobs of ten owners on two workers: caps and exclusions hold, everybody gets on, all end."""
+
+import asyncio
+import itertools
+from collections.abc import Callable
+
+import pytest
+
+from tests.faults.jobs import load
+from tests.faults.jobs.harness import Harness
+
+pytestmark = [pytest.mark.faults, pytest.mark.timeout(600)]
+
+PACE = 0.1
+KILL_SECONDS = 5.0
+UNFAIR = 2.0
+
+
+async def _check(harness: Harness, done: load.Load) -> float:
+    found = await load.rows(harness, done.jobs)
+    assert len(found) == load.OWNERS * (load.SITES + load.RESTARTS) == 200
+    assert [row["error"] for row in found if row["status"] != "succeeded"] == []
+    assert {row["events"] for row in found} == {2}, "each said once what it did and that it succeeded"
+    counted = done.counted
+    assert counted.samples > 4 * done.seconds, "it was looked at all the time"
+    assert counted.exclusions_broken == 0
+    assert counted.most_of_an_owner == load.CAP, "the cap was reached, and never passed"
+    for job in done.jobs:
+        steps = harness.node.steps(job)
+        assert {(entry.state, entry.carried_out) for entry in steps.values()} == {("done", 1)}
+    ratio = load.fairness(found)
+    assert ratio < UNFAIR
+    return ratio
+
+
+def _told(name: str, done: load.Load, ratio: float) -> str:
+    rate = len(done.jobs) / done.seconds
+    return (
+        f"{name}: {len(done.jobs)} jobs of {load.OWNERS} owners in {done.seconds:.0f} s ({rate:.1f}/s), at most"
+        f" {done.counted.most_of_an_owner} of an owner and {done.counted.most_at_once} at once in"
+        f" {done.counted.samples} samples; slowest owner / fastest: {ratio:.2f}"
+    )
+
+
+async def test_caps_and_exclusions_hold_under_load_and_every_owner_gets_on(
+    harness: Harness, record_property: Callable[[str, object], None]
+) -> None:
+    await harness.node.restart(PACE)
+    done = await load.run(harness, bound=180)
+    record_property("figure", _told("load", done, await _check(harness, done)))
+
+
+async def test_they_hold_while_a_worker_is_killed_every_five_seconds(
+    harness: Harness, record_property: Callable[[str, object], None]
+) -> None:
+    await harness.node.restart(PACE)
+    killed = 0
+
+    async def kill() -> None:
+        nonlocal killed
+        for worker in itertools.cycle(harness.workers):
+            await asyncio.sleep(KILL_SECONDS)
+            await worker.kill()
+            worker.start()
+            killed += 1
+
+    killing = asyncio.create_task(kill())
+    try:
+        done = await load.run(harness, bound=300)
+    finally:
+        killing.cancel()
+        await asyncio.gather(killing, return_exceptions=True)
+    for worker in harness.workers:
+        if not worker.runs:
+            worker.start()
+    assert killed > 2
+    told = _told(f"load with {killed} workers killed", done, await _check(harness, done))
+    record_property("figure", told)
