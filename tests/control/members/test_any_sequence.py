@@ -47,16 +47,23 @@ ACTS: st.SearchStrategy[Act] = st.one_of(
 class Memberships(RuleBasedStateMachine):
     crowd: Crowd
 
-    @initialize(roles=st.lists(ROLES, min_size=SIZE - 1, max_size=SIZE - 1))
+    @initialize(roles=st.lists(ROLES, max_size=SIZE - 2))
     def found(self, roles: list[Role]) -> None:
         self.crowd.do(self.crowd.found())
         founder, *others = self.crowd.people
-        for whom, role in zip(others, roles, strict=True):
+        for whom, role in zip(others, roles, strict=False):
             self.crowd.do(self.crowd.add(founder, whom, role, None))
         self.sent: list[Sent] = []
 
     def now(self) -> dict[str, Member]:
         return self.crowd.do(self.crowd.members())
+
+    def _actor(self, a: int, able: bool, before: dict[str, Member]) -> str:
+        """Anybody, or one of those who may do something: or most of what is tried would be refused."""
+        if not able:
+            return self.crowd.people[a]
+        those = sorted(who for who, member in before.items() if member.role.reaches(Role.ADMIN))
+        return those[a % len(those)]
 
     def _was_allowed(self, before: dict[str, Member], actor: str, whom: str, role: Role | None) -> None:
         """A change went through: one's own going, or an administrator's, and nothing above the actor."""
@@ -67,27 +74,37 @@ class Memberships(RuleBasedStateMachine):
         assert theirs is None or mine.reaches(theirs.role), "a member above the actor was changed"
         assert role is None or mine.reaches(role), "somebody was raised above the one who did it"
 
-    @rule(a=PEOPLE, b=PEOPLE, role=ROLES, days=ENDS)
-    def add(self, a: int, b: int, role: Role, days: int | None) -> None:
-        actor, whom, before = self.crowd.people[a], self.crowd.people[b], self.now()
+    @rule(a=PEOPLE, able=st.booleans(), b=PEOPLE, role=ROLES, days=ENDS)
+    def add(self, a: int, able: bool, b: int, role: Role, days: int | None) -> None:
+        before = self.now()
+        actor, whom = self._actor(a, able, before), self.crowd.people[b]
         if self.crowd.do(self.crowd.add(actor, whom, role, days)).status_code == 204:
             self._was_allowed(before, actor, whom, role)
             assert whom not in before
             assert self.now()[whom].role == role
 
-    @rule(a=PEOPLE, b=PEOPLE, role=ROLES, days=ENDS)
-    def update(self, a: int, b: int, role: Role, days: int | None) -> None:
-        actor, whom, before = self.crowd.people[a], self.crowd.people[b], self.now()
+    @rule(a=PEOPLE, able=st.booleans(), b=PEOPLE, role=ROLES, days=ENDS)
+    def update(self, a: int, able: bool, b: int, role: Role, days: int | None) -> None:
+        before = self.now()
+        actor, whom = self._actor(a, able, before), self.crowd.people[b]
         if self.crowd.do(self.crowd.update(actor, whom, role, days)).status_code == 204:
             self._was_allowed(before, actor, whom, role)
             assert whom in before
 
-    @rule(a=PEOPLE, b=PEOPLE)
-    def remove(self, a: int, b: int) -> None:
-        actor, whom, before = self.crowd.people[a], self.crowd.people[b], self.now()
+    @rule(a=PEOPLE, able=st.booleans(), b=PEOPLE)
+    def remove(self, a: int, able: bool, b: int) -> None:
+        before = self.now()
+        actor, whom = self._actor(a, able, before), self.crowd.people[b]
         if self.crowd.do(self.crowd.remove(actor, whom)).status_code == 204:
             self._was_allowed(before, actor, whom, None)
             assert whom not in self.now()
+
+    @rule(a=PEOPLE, role=ROLES, days=ENDS)
+    def change_oneself(self, a: int, role: Role, days: int | None) -> None:
+        before = self.now()
+        me = self._actor(a, True, before)
+        if self.crowd.do(self.crowd.update(me, me, role, days)).status_code == 204:
+            self._was_allowed(before, me, me, role)
 
     @rule(a=PEOPLE)
     def leave(self, a: int) -> None:
@@ -97,9 +114,10 @@ class Memberships(RuleBasedStateMachine):
         may = me in before and owners != {me}
         assert answer.status_code == (204 if may else 409 if me in before else 404)
 
-    @rule(a=PEOPLE, role=ROLES)
-    def invite(self, a: int, role: Role) -> None:
-        actor, before = self.crowd.people[a], self.now()
+    @rule(a=PEOPLE, able=st.booleans(), role=ROLES)
+    def invite(self, a: int, able: bool, role: Role) -> None:
+        before = self.now()
+        actor = self._actor(a, able, before)
         answer = self.crowd.do(self.crowd.invite(actor, role))
         if answer.status_code == 201:
             self._was_allowed(before, actor, "", role)
@@ -110,7 +128,9 @@ class Memberships(RuleBasedStateMachine):
         if not self.sent:
             return
         sent = data.draw(st.sampled_from(self.sent))
-        actor, before = self.crowd.people[a], self.now()
+        before = self.now()
+        outside = [who for who in self.crowd.people if who not in before] or self.crowd.people
+        actor = outside[a % len(outside)]
         if self.crowd.do(self.crowd.accept(actor, sent)).status_code == 200:
             self.sent.remove(sent)
             assert actor not in before

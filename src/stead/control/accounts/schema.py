@@ -5,11 +5,13 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from stead.shared import emails
+
 Email = Annotated[
     str,
     Meta(
-        pattern=r"^[^@\x00-\x20\x7f-\xa0]{1,64}@[a-zA-Z0-9.-]{1,189}\.[a-zA-Z0-9-]{1,63}$(?!\n)",
-        max_length=254,
+        pattern=emails.PATTERN,
+        max_length=emails.LONGEST,
         examples=["ada@example.com"],
     ),
 ]

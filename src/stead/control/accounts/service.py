@@ -143,7 +143,7 @@ async def _check_current_password(tx: Tx, caller: Principal, wanted: AccountChan
 
 
 async def _change_default_team(tx: Tx, owner: AccountId, team: str | None) -> None:
-    if team is not None and not await members.belongs(tx, team, owner):
+    if team is not None and not await members.stays(tx, team, owner):
         raise TeamNotJoined
     await store.set_default_team(tx, owner, team)
     await outdate(tx, owner)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from stead.shared import emails
 from stead.shared.roles import Role
 
 InviteIdText = Annotated[str, Meta(examples=["inv_01k9zy3v7d00r3m8w5x2t6b4qa"])]
@@ -13,8 +14,8 @@ RoleText = Annotated[Role, Meta(examples=["site_manager"])]
 Email = Annotated[
     str,
     Meta(
-        pattern=r"^[^@\s]{1,64}@[^@\s]{1,189}\.[^@\s.]{1,63}$",
-        max_length=254,
+        pattern=emails.PATTERN,
+        max_length=emails.LONGEST,
         examples=["grace@example.com"],
     ),
 ]

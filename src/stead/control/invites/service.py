@@ -17,6 +17,7 @@ from stead.control.teams import service as teams
 from stead.control.teams.rules import VisibleTeam
 from stead.shared.errors import FieldInvalid
 from stead.shared.ids import TeamId, has_shape, new_id
+from stead.shared.roles import Role
 
 
 async def browse(tx: Tx, team: TeamId, page: PageRequest) -> Page[InviteView]:
@@ -55,12 +56,14 @@ async def accept(tx: Tx, caller: Principal, token: str) -> Invite:
     pending = await store.pending(tx, _hash(token))
     if pending is None or (pending.email is not None and pending.email != caller.email):
         raise InviteNotFound
-    await teams.lock(tx, pending.team_id)
+    if not await teams.lock(tx, pending.team_id):
+        raise InviteNotFound
     inviter = await members.active_role(tx, pending.team_id, pending.invited_by)
-    if inviter is None or not inviter.reaches(pending.role):
+    if inviter is None or not (inviter.reaches(Role.ADMIN) and inviter.reaches(pending.role)):
+        raise InviteNotFound
+    if not await store.accept(tx, pending):
         raise InviteNotFound
     await members.join(tx, pending.team_id, caller.account_id, pending.role, None)
-    await store.accept(tx, pending)
     return pending
 
 

@@ -57,15 +57,19 @@ async def revoke(tx: Tx, team: TeamId, invite: str) -> bool:
 
 
 async def pending(tx: Tx, token_hash: bytes) -> Invite | None:
-    """The invite of a token, locked so that it is accepted once."""
+    """The invite of a token."""
     return await tx.one(
         _invite,
         "select id, team_id, role, email, invited_by, expires_at, created_at from team_invites"
-        " where token_hash = $1 and accepted_at is null and expires_at > $2 for update",
+        " where token_hash = $1 and accepted_at is null and expires_at > $2",
         token_hash,
         tx.now,
     )
 
 
-async def accept(tx: Tx, invite: Invite) -> None:
-    await tx.run("update team_invites set accepted_at = $2 where id = $1", invite.id, tx.now)
+async def accept(tx: Tx, invite: Invite) -> bool:
+    """Use it up. False: somebody else has, or it was revoked."""
+    used = await tx.run(
+        "update team_invites set accepted_at = $2 where id = $1 and accepted_at is null", invite.id, tx.now
+    )
+    return used == 1

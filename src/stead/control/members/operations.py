@@ -7,6 +7,7 @@ from stead.control.platform.operations import Call, Operations
 from stead.control.platform.pagination import Page, PageRequest
 from stead.control.teams.rules import TeamNotFound, VisibleTeam
 from stead.shared.errors import AccountNotFound
+from stead.shared.ids import has_shape
 from stead.shared.roles import Role
 
 operation = Operations(tag="Members")
@@ -33,7 +34,9 @@ async def list_members(call: Call, team: VisibleTeam, page: PageRequest) -> Page
 )
 async def add_member(call: Call, team: VisibleTeam, body: NewMember) -> None:
     """Add an account to the team, in a role not above your own."""
-    call.trail.note(client_id=body.client_id, role=body.role)
+    call.trail.note(role=body.role)
+    if has_shape("client", body.client_id):
+        call.trail.note(client_id=body.client_id)
     await service.appoint(call.tx, team.id, call.caller, body)
 
 

@@ -36,8 +36,11 @@ async def active_role(tx: Tx, team: TeamId, account: AccountId) -> Role | None:
     return None if membership is None or membership.is_over(tx.now) else membership.role
 
 
-async def belongs(tx: Tx, team_id: str, account: AccountId) -> bool:
-    return has_shape("team", team_id) and await active_role(tx, TeamId(team_id), account) is not None
+async def stays(tx: Tx, team_id: str, account: AccountId) -> bool:
+    """Whether the account belongs to the team, and will until this transaction has ended."""
+    if not has_shape("team", team_id) or not await teams.lock(tx, TeamId(team_id)):
+        return False
+    return await active_role(tx, TeamId(team_id), account) is not None
 
 
 async def appoint(tx: Tx, team: TeamId, caller: Principal, new: NewMember) -> None:

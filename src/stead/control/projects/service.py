@@ -83,6 +83,8 @@ async def browse_sites(tx: Tx, caller: Principal, project: OwnedProject, page: P
 
 
 async def assign(tx: Tx, caller: Principal, project: OwnedProject, site_id: str) -> None:
+    if not await store.lock(tx, project):
+        raise ProjectNotFound
     site = await sites.find(tx, caller, site_id)
     if (site.account_id, site.team_id) != (project.account_id, project.team_id):
         raise OwnerDiffers

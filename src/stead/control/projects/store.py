@@ -82,6 +82,11 @@ async def insert(
     )
 
 
+async def lock(tx: Tx, project: OwnedProject) -> bool:
+    """Keep it from being deleted until the transaction has ended. False: it already is."""
+    return await tx.value("select id from projects where id = $1 for key share", project.id) is not None
+
+
 async def rename(tx: Tx, project: OwnedProject, name: str) -> None:
     await tx.run("update projects set name = $2 where id = $1", project.id, name)
 

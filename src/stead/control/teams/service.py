@@ -54,9 +54,9 @@ async def delete(tx: Tx, team: VisibleTeam) -> None:
     await outdate(tx, *left)
 
 
-async def lock(tx: Tx, team: TeamId) -> None:
-    """Whoever changes who belongs to a team, or ends it, takes turns here."""
-    await store.lock(tx, team)
+async def lock(tx: Tx, team: TeamId) -> bool:
+    """Whoever changes who belongs to a team, or ends it, takes turns here. False: it has ended meanwhile."""
+    return await store.lock(tx, team)
 
 
 async def plan(tx: Tx, team: VisibleTeam) -> PlanView:

@@ -67,8 +67,8 @@ async def insert_founder(tx: Tx, team: TeamId, caller: Principal) -> None:
     )
 
 
-async def lock(tx: Tx, team: TeamId) -> None:
-    await tx.value("select id from teams where id = $1 for update", team)
+async def lock(tx: Tx, team: TeamId) -> bool:
+    return await tx.value("select id from teams where id = $1 for update", team) is not None
 
 
 async def has_sites(tx: Tx, team: VisibleTeam) -> bool:
