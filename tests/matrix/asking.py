@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 
 from stead.control.app import ControlPlane
+from stead.control.jobs.rules import VisibleJob
 from stead.control.keys.rules import VisibleKey
 from stead.control.platform.examples import example
 from stead.control.platform.operations import BodyInput, Operation
@@ -14,7 +15,7 @@ from stead.control.projects.rules import VisibleProject, VisibleTeamProject
 from stead.control.sites.rules import VisibleSite
 from stead.shared.ids import PREFIX_OF, has_shape, new_id
 from tests.client import Client
-from tests.matrix.world import Caller, Flavour, World
+from tests.matrix.world import Caller, Flavour, Thing, World
 from tests.people import PASSWORD
 from tests.teams import DAY
 
@@ -37,12 +38,25 @@ def _member(asking: Asking) -> str:
     return asking.caller.account if asking.oneself and asking.caller.account else asking.world.victim.id
 
 
+def _site(asking: Asking) -> Thing:
+    if asking.operation.id == "sites.recover":
+        return asking.world.deleted_sites[asking.flavour]
+    return asking.world.thing(VisibleSite, asking.flavour)
+
+
+def _job(asking: Asking) -> str:
+    if asking.operation.id == "jobs.cancel":
+        return asking.world.queued_jobs[asking.flavour].id
+    return asking.world.thing(VisibleJob, asking.flavour).id
+
+
 IN_PATH: dict[str, Callable[[Asking], str]] = {
     "team_id": lambda asking: asking.world.team,
     "client_id": _member,
     "invite_id": lambda asking: asking.world.invite,
     "project_id": _project,
-    "site_id": lambda asking: asking.world.thing(VisibleSite, asking.flavour).id,
+    "site_id": lambda asking: _site(asking).id,
+    "job_id": _job,
     "key_id": lambda asking: asking.world.thing(VisibleKey, "personal").id,
 }
 """Path parameters, by name."""
@@ -50,6 +64,9 @@ IN_PATH: dict[str, Callable[[Asking], str]] = {
 IN_BODY: dict[str, Callable[[Asking], Any]] = {
     "client_id": lambda asking: asking.world.newcomer.id,
     "site_id": lambda asking: asking.world.loose_sites[asking.flavour].id,
+    "to_team_id": lambda asking: asking.world.other_team,
+    "confirm_domain": lambda asking: f"{_site(asking).id.replace('_', '-')}.example.com",
+    "NewSite.domain": lambda _: f"{new_id('site').replace('_', '-')}.example.com",
     "token": lambda asking: asking.world.token,
     "expires_at": lambda asking: (asking.world.database._clock() + 30 * DAY).isoformat(),
     "mode": lambda asking: asking.caller.mode,

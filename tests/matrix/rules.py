@@ -6,11 +6,12 @@ This is a second, independent reading of docs/security.md: it looks at no query 
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from stead.control.jobs.rules import JobNotFound, VisibleJob
 from stead.control.keys.rules import KeyNotFound, VisibleKey
 from stead.control.platform.operations import BodyInput, Operation, ResourceInput
 from stead.control.platform.visibility import Governed
 from stead.control.projects.rules import ProjectNotFound, VisibleProject, VisibleTeamProject
-from stead.control.sites.rules import SiteNotFound, VisibleSite
+from stead.control.sites.rules import SiteNotFound, TargetNotAdministered, VisibleSite
 from stead.control.teams.rules import TeamNotFound, VisibleTeam
 from stead.shared.errors import (
     AccountNotFound,
@@ -20,7 +21,7 @@ from stead.shared.errors import (
     RoleInsufficient,
     ScopeInsufficient,
 )
-from stead.shared.roles import MASK
+from stead.shared.roles import MASK, Role
 from tests.matrix.world import Caller, Flavour, Thing, World
 
 
@@ -58,7 +59,7 @@ def _site(world: World, caller: Caller, site: Thing) -> bool:
     role = world.role_in(caller, site)
     if role is None or "sites:read" not in MASK[role] or site.mode not in caller.modes:
         return False
-    return _pinned_to(caller, team=site.team, project=site.project, site=site.id)
+    return _pinned_to(caller, team=site.team, project=site.project, site=site.site or site.id)
 
 
 def _key(world: World, caller: Caller, key: Thing) -> bool:
@@ -71,6 +72,7 @@ VISIBLE: dict[type, tuple[Callable[[World, Caller, Thing], bool], type[NotFound]
     VisibleTeamProject: (_team_project, ProjectNotFound),
     VisibleProject: (_own_project, ProjectNotFound),
     VisibleSite: (_site, SiteNotFound),
+    VisibleJob: (_site, JobNotFound),
     VisibleKey: (_key, KeyNotFound),
 }
 """For each type of resource, who sees it and what those who do not are told."""
@@ -80,10 +82,12 @@ def flavours(operation: Operation) -> tuple[Flavour, ...]:
     kinds = {each.type for each in operation.every(ResourceInput)}
     if kinds & {VisibleTeam, VisibleTeamProject} or "team_id" in operation.path_parameters:
         return ("team",)
-    return ("team", "personal") if kinds == {VisibleSite} else ("personal",)
+    return ("team", "personal") if kinds in ({VisibleSite}, {VisibleJob}) else ("personal",)
 
 
 def resources(operation: Operation, world: World, flavour: Flavour) -> list[Thing]:
+    if operation.id == "sites.recover":
+        return [world.deleted_sites[flavour]]
     return [world.thing(each.type, flavour) for each in operation.every(ResourceInput)]
 
 
@@ -121,7 +125,40 @@ def _told_by_body(operation: Operation, world: World, caller: Caller, flavour: F
         sees, not_found = VISIBLE[VisibleSite]
         if not sees(world, caller, world.loose_sites[flavour]):
             return _refused(not_found)
-    return Expected(operation.status)
+    particular = PARTICULAR.get(operation.id)
+    return (particular and particular(world, caller, flavour)) or Expected(operation.status)
+
+
+def _creating(world: World, caller: Caller, flavour: Flavour) -> Expected | None:
+    """A pinned key creates only under the team of its pin, which the documented body does not name."""
+    return _refused(AccountNotFound) if caller.pin is not None else None
+
+
+def _cancelling(world: World, caller: Caller, flavour: Flavour) -> Expected | None:
+    """Whoever may start such a job may cancel it: these were started with `sites:write`."""
+    role = world.role_in(caller, world.queued_jobs[flavour])
+    if "sites:write" not in caller.allowed:
+        return _refused(ScopeInsufficient, "sites:write")
+    if role is None or "sites:write" not in MASK[role]:
+        return _refused(RoleInsufficient, role.value if role else "")
+    return None
+
+
+def _transferring(world: World, caller: Caller, flavour: Flavour) -> Expected | None:
+    """The team it goes to must be visible, and its administration the caller's."""
+    target = Thing(VisibleTeam, world.other_team, team=world.other_team)
+    if not _team(world, caller, target):
+        return _refused(TeamNotFound)
+    role = world.role_in(caller, target)
+    return None if role is not None and role.reaches(Role.ADMIN) else _refused(TargetNotAdministered)
+
+
+PARTICULAR: dict[str, Callable[[World, Caller, Flavour], Expected | None]] = {
+    "sites.create": _creating,
+    "jobs.cancel": _cancelling,
+    "sites.transfer": _transferring,
+}
+"""Operations whose description asks for more than their declaration can say."""
 
 
 def _refused(error: type[ApiError], named: str = "") -> Expected:

@@ -8,12 +8,14 @@ import pytest
 
 from stead.control.app import ControlPlane, all_operations
 from stead.control.invites.rules import InviteNotFound
+from stead.control.jobs.rules import JobNotFound
 from stead.control.keys.rules import KeyNotFound, PinnedResourceNotFound
 from stead.control.platform.examples import example
 from stead.control.platform.operations import BodyInput, Operation, ResourceInput
 from stead.control.projects.rules import ProjectNotFound, VisibleTeamProject
 from stead.control.sites.rules import SiteNotFound, VisibleSite
 from stead.control.teams.rules import TeamNotFound, VisibleTeam
+from stead.shared.errors import AccountNotFound
 from stead.shared.ids import PREFIX_OF
 from stead.shared.roles import Role
 from tests import teams
@@ -28,12 +30,15 @@ OPERATIONS = all_operations()
 WITH_PATH = [each for each in OPERATIONS if each.path_parameters]
 NOT_FOUND = {
     *("team.not_found", "member.not_found", "invite.not_found"),
-    *(error.code for error in (ProjectNotFound, SiteNotFound, TeamNotFound, KeyNotFound)),
+    *(error.code for error in (ProjectNotFound, SiteNotFound, TeamNotFound, KeyNotFound, JobNotFound)),
 }
 ELSEWHERE_IN_BODY = {
     "client_id": "204",
     "site_id": SiteNotFound.code,
     "default_team_id": "account.team_not_joined",
+    "to_team_id": TeamNotFound.code,
+    "team_id": TeamNotFound.code,
+    "to_client_id": AccountNotFound.code,
     "token": InviteNotFound.code,
 }
 """What another tenant's identifier in this field is answered with. Any known account can be added."""
@@ -97,6 +102,8 @@ def _foreign(theirs: World, name: str, flavour: Flavour) -> Any:
         "client_id": theirs.newcomer.id,
         "site_id": theirs.loose_sites[flavour].id,
         "default_team_id": theirs.team,
+        "to_team_id": theirs.team,
+        "team_id": theirs.team,
     }[name]
 
 
@@ -112,6 +119,21 @@ async def test_an_identifier_of_another_tenant_in_the_body_is_refused(
     asking = Asking(operation, ours, _callers(ours)[0], flavour)
     sent = {**(body(asking) or {}), name: _foreign(theirs, name, flavour)}
     assert code_of(await ask(plane, anonymous, asking, body=sent)) == ELSEWHERE_IN_BODY[name]
+
+
+async def test_a_site_cannot_be_put_where_another_tenant_is(
+    plane: ControlPlane, anonymous: Client, ours: World, theirs: World
+):
+    creating, giving = (
+        next(each for each in OPERATIONS if each.id == id_) for id_ in ("sites.create", "sites.transfer")
+    )
+    for caller in _callers(ours):
+        asking = Asking(creating, ours, caller, "personal")
+        sent = {**(body(asking) or {}), "team_id": theirs.team}
+        assert code_of(await ask(plane, anonymous, asking, body=sent)) == ELSEWHERE_IN_BODY["team_id"]
+        asking = Asking(giving, ours, caller, "personal")
+        sent = {"to_client_id": theirs.subject.id}
+        assert code_of(await ask(plane, anonymous, asking, body=sent)) == ELSEWHERE_IN_BODY["to_client_id"]
 
 
 async def test_an_invite_to_somebody_of_another_tenant_is_not_found(

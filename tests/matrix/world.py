@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from stead.control.jobs.rules import VisibleJob
 from stead.control.keys.rules import VisibleKey
 from stead.control.platform.database import Database, Tx
 from stead.control.platform.operations import Operation
@@ -33,6 +34,8 @@ class Thing:
     project: str | None = None
     mode: Mode = "live"
     pin: Pin | None = None
+    site: str | None = None
+    """Of a job: the site it is about."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,8 @@ class World:
     entry_team: str
     things: dict[tuple[type, Flavour], Thing]
     loose_sites: dict[Flavour, Thing]
+    deleted_sites: dict[Flavour, Thing]
+    queued_jobs: dict[Flavour, Thing]
     roles: dict[tuple[str, str], Role]
     _secrets: dict[Caller, tuple[str, str]] = field(default_factory=dict)
 
@@ -145,25 +150,29 @@ async def make_world(database: Database, role: Role) -> World:
         await teams.insert_member(tx, team, victim.id, Role.OBSERVER)
         invite, _ = await teams.insert_invite(tx, team, founder.id)
         _, token = await teams.insert_invite(tx, entry, founder.id)
-        things, loose = await _make_things(tx, subject.id, team)
+        things, *others = await _make_things(tx, subject.id, team)
     roles = {
         **{(founder.id, each): Role.OWNER for each in (team, other, entry)},
         **{(subject.id, each): role for each in (team, other)},
         (victim.id, team): Role.OBSERVER,
     }
-    return World(database, role, *people, team, other, invite, token, entry, things, loose, roles)
+    return World(database, role, *people, team, other, invite, token, entry, things, *others, roles)
 
 
 async def _make_things(
     tx: Tx, account: str, team: str
-) -> tuple[dict[tuple[type, Flavour], Thing], dict[Flavour, Thing]]:
-    """One of each kind of resource, and a site of each owner that is in no project."""
+) -> tuple[
+    dict[tuple[type, Flavour], Thing], dict[Flavour, Thing], dict[Flavour, Thing], dict[Flavour, Thing]
+]:
+    """One of each kind of resource; sites in no project, deleted sites, and jobs that have not ended."""
     key, _ = await teams.insert_key(tx, account)
     found: list[tuple[Flavour, Thing]] = [
         ("team", Thing(VisibleTeam, team, team=team)),
         ("personal", Thing(VisibleKey, key, account=account)),
     ]
     loose: dict[Flavour, Thing] = {}
+    deleted: dict[Flavour, Thing] = {}
+    queued: dict[Flavour, Thing] = {}
     flavours: list[tuple[Flavour, type, dict[str, str]]] = [
         ("team", VisibleTeamProject, {"team": team}),
         ("personal", VisibleProject, {"account": account}),
@@ -174,4 +183,15 @@ async def _make_things(
         found.append((flavour, Thing(kind, project, **owner)))
         found.append((flavour, Thing(VisibleSite, site, **owner, project=project)))
         loose[flavour] = Thing(VisibleSite, await teams.insert_site(tx, **owner), **owner)
-    return {(thing.kind, flavour): thing for flavour, thing in found}, loose
+        gone = await teams.insert_site(tx, **owner, project=project, status="deleted")
+        deleted[flavour] = Thing(VisibleSite, gone, **owner, project=project)
+        found.append((flavour, await _job(tx, owner, project, status="succeeded")))
+        queued[flavour] = await _job(tx, owner, project, status="queued")
+    return {(thing.kind, flavour): thing for flavour, thing in found}, loose, deleted, queued
+
+
+async def _job(tx: Tx, owner: dict[str, str], project: str, *, status: str) -> Thing:
+    """A job on a site of its own, so that it keeps no other busy."""
+    site = await teams.insert_site(tx, **owner, project=project)
+    job = await teams.insert_job(tx, site, next(iter(owner.values())), status=status)
+    return Thing(VisibleJob, job, **owner, project=project, site=site)

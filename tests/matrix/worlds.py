@@ -24,5 +24,9 @@ class Worlds:
         world = await make_world(self._database, role)
         if operation.id in WITHOUT_SITES:
             async with self._database.transaction() as tx:
-                await tx.run("delete from sites where team_id = $1", world.team)
+                await tx.run(
+                    "update sites set team_id = null, project_id = null, account_id = $2 where team_id = $1",
+                    world.team,
+                    world.founder.id,
+                )
         return world

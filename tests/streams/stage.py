@@ -74,9 +74,7 @@ async def _acknowledged(pending: list[Any]) -> None:
 
 @asynccontextmanager
 async def raised() -> AsyncIterator[Stage]:
-    # Not pytest's own temporary directory: PostgreSQL's user could not enter it.
-    scratch = Path(tempfile.mkdtemp(prefix="stead-streams-"))
-    scratch.chmod(0o711)
+    scratch = _scratch()
     try:
         async with running(scratch, [Postgres, Redis, Nats]) as stack, AsyncExitStack() as ending:
             world = World(stack, ending)
@@ -91,6 +89,13 @@ async def raised() -> AsyncIterator[Stage]:
             yield Stage(world, stack, one, two, await person.secret(), person.id, node, operator)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _scratch() -> Path:
+    made = Path(tempfile.mkdtemp(prefix="stead-streams-"))
+    # Not pytest's own temporary directory: PostgreSQL's user could not enter it.
+    made.chmod(0o711)
+    return made
 
 
 async def _make_streams(stack: RunningStack) -> None:

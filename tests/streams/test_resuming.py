@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -25,7 +26,7 @@ async def _walk(
     stage: Stage, job: str, *, seed: int, within: float = 60.0
 ) -> tuple[list[str], list[object], int]:
     """Follow a job to its end over connections that break at random points, from process to process."""
-    chance = random.Random(seed)
+    chance = random.Random(seed)  # noqa: S311 - to be repeated, not to be secret
     lines, statuses, last, connections = list[str](), list[object](), "", 0
     async with asyncio.timeout(within):
         while True:
@@ -131,7 +132,7 @@ async def test_output_goes_on_when_nats_comes_back(stage: Stage):
     job = await stage.job(status="running")
     said = [f"{n}" for n in range(600)]
 
-    def has(number: int) -> "type[bool] | object":
+    def has(number: int) -> Callable[[Heard], bool]:
         return lambda heard: len(heard.lines) >= number
 
     async with listening(stage.one.port, job, stage.secret) as listener:
@@ -172,7 +173,7 @@ async def test_a_job_that_ends_while_nats_is_away_is_not_done_before_its_last_li
     assert lines == said
 
 
-def _connected(stage: Stage):  # noqa: ANN202
+def _connected(stage: Stage) -> Callable[[], Awaitable[bool]]:
     async def look() -> bool:
         for process in (stage.one, stage.two):
             if not (await process.engines())["nats"]:

@@ -56,16 +56,25 @@ async def test_a_team_is_renamed(person: Person):
     )
 
 
-@pytest.mark.parametrize("status", ["running", "deleted"])
-async def test_a_team_with_sites_cannot_be_deleted(person: Person, plane: ControlPlane, status: str):
+async def test_a_team_with_sites_cannot_be_deleted(person: Person, plane: ControlPlane):
     team = await found_team(person)
     async with plane.database.transaction() as tx:
-        site = await teams.insert_site(tx, team=team, status=status)
+        site = await teams.insert_site(tx, team=team)
     assert code_of(await person.session.delete(f"/v1/teams/{team}")) == "team.has_sites"
     async with plane.database.transaction() as tx:
-        await tx.run("delete from sites where id = $1", site)
+        await tx.run("update sites set status = 'deleted' where id = $1", site)
     assert (await person.session.delete(f"/v1/teams/{team}")).status_code == 204
     assert code_of(await person.session.get(f"/v1/teams/{team}")) == "team.not_found"
+
+
+async def test_the_deleted_sites_of_a_deleted_team_become_those_of_whoever_deleted_it(
+    person: Person, plane: ControlPlane
+):
+    team = await found_team(person)
+    async with plane.database.transaction() as tx:
+        site = await teams.insert_site(tx, team=team, status="deleted")
+    assert (await person.session.delete(f"/v1/teams/{team}")).status_code == 204
+    assert (await person.session.get(f"/v1/sites/{site}")).json()["data"]["team_id"] is None
 
 
 async def test_only_an_owner_deletes_a_team(person: Person, other: Person):

@@ -105,6 +105,10 @@ class Trials:
         return self._trials[case]
 
 
+Before = Callable[[Trial], Awaitable[None]]
+"""What is to be done about a job that is queued and cannot be taken up yet."""
+
+
 async def queue_held(harness: Harness) -> Any:
     """A connection that keeps every worker from taking up jobs until it is closed."""
     connection = await harness.connect()
@@ -121,7 +125,7 @@ async def prepared(harness: Harness, cases: Iterable[Case], *, pace: float = PAC
     return [Trial(case, site) for case, site in zip(wanted, sites, strict=True)]
 
 
-async def started(harness: Harness, trials: Sequence[Trial], before: Callable[[Trial], Awaitable[None]]) -> None:
+async def started(harness: Harness, trials: Sequence[Trial], before: Before) -> None:
     """Starts every job, and lets them be taken up once `before` has seen to each."""
     queue = await queue_held(harness)
     try:
@@ -138,11 +142,15 @@ async def _row(harness: Harness, site: Site) -> dict[str, Any]:
     return dict(rows[0]) if rows else {}
 
 
-async def caught(harness: Harness, cases: Iterable[Case]) -> list[Trial]:
+async def caught(
+    harness: Harness, cases: Iterable[Case], *, pace: float = PACE, before: Before | None = None
+) -> list[Trial]:
     """Jobs of which each is under way in the step of its case, and stays there until it is let go."""
-    trials = await prepared(harness, cases)
+    trials = await prepared(harness, cases, pace=pace)
 
     async def hold(trial: Trial) -> None:
+        if before is not None:
+            await before(trial)
         if not trial.case.on_node:
             # The step writes this row first, whatever it does; nobody may while we have not made up our mind.
             trial.hold = await harness.connect()
@@ -156,7 +164,7 @@ async def caught(harness: Harness, cases: Iterable[Case]) -> list[Trial]:
         trial.pid = harness.node.frozen[trial.place]
     for trial in trials:
         if trial.hold is not None:
-            await until(lambda trial=trial: blocked(harness, trial), f"{trial.case} waits for us")  # type: ignore[misc]
+            await until(blocked, f"{trial.case} waits for us", harness, trial)
     return trials
 
 
@@ -184,7 +192,7 @@ def halves(trials: Sequence[Trial]) -> tuple[Sequence[Trial], Sequence[Trial]]:
 
 
 async def watched(harness: Harness, trials: Sequence[Trial], *, bound: float = 90.0) -> Trials:
-    """Every trial with its outcome, or with what kept it from one; one that fails does not hide the others."""
+    """Every trial with its outcome, or with what kept it from one; one does not hide the others."""
     for trial in trials:
         try:
             await harness.ended(trial.job, bound=bound)

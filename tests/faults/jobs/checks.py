@@ -23,8 +23,8 @@ def succeeded(case: Case, seen: Outcome, *, times: int = 1) -> None:
 def failed(
     case: Case, seen: Outcome, code: str, message: str, *, refused: bool = False, lost: bool = False
 ) -> None:
-    """It says why, once; and every step that had begun was undone, once. A step that can be undone may have been
-    done before it was, unless it refused. Where nobody knows what had begun, more may be undone."""
+    """It says why, once; and every step that had begun was undone, once. A step that can be undone may have
+    been done before it was, unless it refused. Where nobody knows what had begun, more may be undone."""
     assert seen.status == "failed"
     assert seen.error is not None
     assert (seen.error["code"], seen.error["message"]) == (code, message)

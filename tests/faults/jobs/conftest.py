@@ -1,4 +1,4 @@
-"""One installation for the whole suite: its engines and programs are broken one after the other, and mended."""
+"""One installation for the whole suite: its engines and programs are broken in turn, and mended."""
 
 from collections.abc import AsyncIterator
 
@@ -8,8 +8,11 @@ from tests.faults.jobs.harness import Harness, everything
 
 pytest.register_assert_rewrite("tests.faults.jobs.checks")
 
+
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "faults: kills programs and engines; minutes long, run by `make faults`")
+    config.addinivalue_line(
+        "markers", "faults: kills programs and engines; minutes long, run by `make faults`"
+    )
 
 
 @pytest.fixture(scope="session")

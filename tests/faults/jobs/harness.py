@@ -143,11 +143,16 @@ def _path() -> str:
     return f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"
 
 
-@asynccontextmanager
-async def everything() -> AsyncIterator[Harness]:
+def _scratch() -> Path:
     # Not pytest's own temporary directory: PostgreSQL's user could not enter it.
     data = Path(tempfile.mkdtemp(prefix="stead-jobs-"))
     data.chmod(0o711)
+    return data
+
+
+@asynccontextmanager
+async def everything() -> AsyncIterator[Harness]:
+    data = _scratch()
     try:
         # Durable: an engine that is killed must come back with what it had acknowledged.
         async with running(data, [Postgres, Redis, Nats, Temporal], durable=True) as stack:
@@ -159,5 +164,6 @@ async def everything() -> AsyncIterator[Harness]:
             finally:
                 await harness.end()
     finally:
-        if not os.environ.get("STEAD_FAULTS_KEEP"):
+        # Set when the logs of the programs are wanted afterwards.
+        if "FAULTS_KEEP" not in os.environ:
             await asyncio.to_thread(shutil.rmtree, data, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""A worker that knows one more kind of job: a deployment whose time is up before the node can be done."""
+"""A worker that knows two more kinds: a deployment whose time is soon up, and one of a later version."""
 
 from datetime import timedelta
 
@@ -10,20 +10,24 @@ from stead.control.settings import from_environment
 from stead.control.sites import workflows
 from stead.control.sites.work import SiteWork
 
-LIMIT = timedelta(seconds=3)
-NAME = "deployment.deploy/limited"
+LIMIT = timedelta(seconds=5)
 
-LIMITED = JobKind(
-    "deployment.deploy",
-    variant="limited",
-    params=SiteWork,
-    resource="deployment",
-    lock="environment",
-    limit=LIMIT,
-    results={"url", "env_id"},
-    steps=list(workflows.DEPLOY.steps.values()),
-    failed=workflows.DEPLOY.failed,
-)
+
+def deployment(variant: str, limit: timedelta) -> JobKind[SiteWork]:
+    return JobKind(
+        "deployment.deploy",
+        variant=variant,
+        params=SiteWork,
+        resource="deployment",
+        lock="environment",
+        limit=limit,
+        results={"url", "env_id"},
+        steps=list(workflows.DEPLOY.steps.values()),
+        failed=workflows.DEPLOY.failed,
+    )
+
 
 if __name__ == "__main__":
+    deployment("limited", LIMIT)
+    deployment("newer", timedelta(minutes=10))
     uvloop.run(worker.run(from_environment()))

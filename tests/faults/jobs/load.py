@@ -48,7 +48,7 @@ async def owners(harness: Harness) -> list[str]:
     if not await harness.sql("select from plans where name = 'four'"):
         await harness.sql(PLAN.format(name="four", jobs=CAP))
     found = [
-        (await harness.ask("POST", "/v1/teams", {"name": f"Owner {n}"}, status=201))["id"]
+        (await harness.ask("POST", "/v1/teams", {"name": f"Owner {n}"}, status=201))["team_id"]
         for n in range(OWNERS)
     ]
     await harness.sql("update teams set plan = 'four' where id = any($1)", found)

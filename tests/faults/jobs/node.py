@@ -11,6 +11,7 @@ import sys
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import psutil
@@ -58,14 +59,16 @@ class Node:
         rows = self._read(
             "select step, state, carried_out, epoch, command from steps where job = ? order by taken_at", job
         )
-        return {step: Entry(state, times, epoch, _work(command)) for step, state, times, epoch, command in rows}
+        return {
+            step: Entry(state, times, epoch, _work(command)) for step, state, times, epoch, command in rows
+        }
 
     def under_way(self) -> list[Place]:
         return self._read(
             "select job, step from steps where state in ('running', 'cancelling') order by taken_at, job"
         )
 
-    def _read(self, sql: str, *args: str) -> list[tuple[str, ...]]:
+    def _read(self, sql: str, *args: str) -> list[Any]:
         with closing(sqlite3.connect(f"file:{self.data}/journal.sqlite?mode=ro", uri=True)) as journal:
             return journal.execute(sql, args).fetchall()
 
@@ -100,8 +103,8 @@ class Node:
         await until(look, f"{places} are at work on the node", poll=0.02)
 
     def _processes(self) -> dict[Place, int]:
-        """Which process is whose. A command is taken down before its process starts, one after the other: when
-        there are as many of these as of those, they are the same ones in the same order."""
+        """Which process is whose. A command is taken down before its process starts, one after the other:
+        when there are as many of these as of those, they are the same ones in the same order."""
         before, found, after = self.under_way(), self._sleeps(), self.under_way()
         return dict(zip(before, found, strict=True)) if before == after and len(before) == len(found) else {}
 

@@ -18,11 +18,15 @@ T = TypeVar("T")
 
 
 async def until(
-    look: Callable[[], Awaitable[T | None]], what: str, *, bound: float = BOUND, poll: float = POLL
+    look: Callable[..., Awaitable[T | None]],
+    what: str,
+    *args: object,
+    bound: float = BOUND,
+    poll: float = POLL,
 ) -> T:
-    """What the look finds, as soon as it finds something."""
+    """What the look finds with these arguments, as soon as it finds something."""
     ends = time.monotonic() + bound
-    while not (found := await look()):
+    while not (found := await look(*args)):
         assert time.monotonic() < ends, f"within {bound:g} s: {what}"
         await asyncio.sleep(poll)
     return found

@@ -68,7 +68,7 @@ class Scenario:
     failed_at: Mapping[str, Left] = field(default_factory=dict)
     """Where failing in a certain step leaves something else."""
     refuse: Mapping[str, Refuse | None] = field(default_factory=dict)
-    """What makes each control step refuse, called before the job is taken up; None for one that never does."""
+    """What makes each control step refuse, called before the job is taken up; None where none can."""
 
     def failed_in(self, step: str) -> Left:
         return self.failed_at.get(step, self.failed)
@@ -209,8 +209,8 @@ SCENARIOS: dict[str, Scenario] = {
 
 def scenario_of(kind: JobKind[Any]) -> Scenario:
     assert kind.name in SCENARIOS, (
-        f"Nobody has said how the faults of {kind.name} are tried: add a Scenario of that name to SCENARIOS in"
-        f" {__file__}, with a site in the state the job starts from and what the job leaves behind."
+        f"Nobody has said how the faults of {kind.name} are tried: add a Scenario of that name to SCENARIOS"
+        f" in {__file__}, with a site in the state the job starts from and what the job leaves behind."
     )
     return SCENARIOS[kind.name]
 
@@ -218,8 +218,8 @@ def scenario_of(kind: JobKind[Any]) -> Scenario:
 def refusal_of(kind: JobKind[Any], step: str) -> Refuse:
     refuse = scenario_of(kind).refuse.get(step)
     assert refuse is not None, (
-        f"Nobody has said what makes the step {step} of {kind.name} refuse: add it to `refuse` of that Scenario"
-        f" in {__file__}."
+        f"Nobody has said what makes the step {step} of {kind.name} refuse: add it to `refuse` of that"
+        f" Scenario in {__file__}."
     )
     return refuse
 

@@ -36,7 +36,7 @@ ON_NODE = [case for case in CASES if case.on_node]
 
 @pytest.fixture(scope="module")
 async def cancelled(harness: Harness) -> Trials:
-    """In each step; half of the control steps may go on at once, half only when the workflow has been told."""
+    """In each step; half of the control steps may go on at once, half when the workflow has been told."""
     trials = await caught(harness, CASES)
     temporal = await harness.temporal()
     for trial in trials:
@@ -44,10 +44,10 @@ async def cancelled(harness: Harness) -> Trials:
         await cancel(harness, trial.job)
     early, late = halves([trial for trial in trials if trial.hold is not None])
     for trial in early:
-        await until(lambda trial=trial: _sent(harness, trial), "the cancellation was sent")
+        await until(_sent, "the cancellation was sent", harness, trial)
         await let_go(harness, trial)
     for trial in late:
-        await until(lambda trial=trial: _told(temporal, trial), "the workflow was told")
+        await until(_told, "the workflow was told", temporal, trial)
         await let_go(harness, trial)
     return await followed(harness, trials)
 
@@ -134,7 +134,9 @@ def test_a_job_that_is_cancelled_while_no_worker_lives_leaves_nothing_running(
 
 
 @pytest.mark.parametrize("case", EACH, ids=lambda it: it.kind.name)
-async def test_a_job_that_is_cancelled_before_it_is_taken_up_never_begins(case: Case, harness: Harness) -> None:
+async def test_a_job_that_is_cancelled_before_it_is_taken_up_never_begins(
+    case: Case, harness: Harness
+) -> None:
     (trial,) = await prepared(harness, [case], pace=0)
     queue = await queue_held(harness)
     try:
@@ -165,7 +167,9 @@ async def test_jobs_that_wait_for_a_cancelled_one_run_in_their_order(harness: Ha
     assert not harness.node.steps(third)
     await cancel(harness, first)
     await harness.ended(first, second, third)
-    rows = await harness.sql("select status, error ->> 'code' from jobs where site_id = $1 order by id", site.id)
+    rows = await harness.sql(
+        "select status, error ->> 'code' from jobs where site_id = $1 order by id", site.id
+    )
     assert [tuple(row) for row in rows[1:]] == [
         ("failed", JobCancelled.code),
         ("failed", JobCancelled.code),

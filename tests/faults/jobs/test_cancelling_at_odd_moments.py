@@ -28,7 +28,9 @@ async def _cancel(harness: Harness, job: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("case", UNDONE_ON_NODE, ids=lambda it: it.kind.name)
-async def test_a_job_that_is_cancelled_while_it_is_undone_is_undone_wholly(case: Case, harness: Harness) -> None:
+async def test_a_job_that_is_cancelled_while_it_is_undone_is_undone_wholly(
+    case: Case, harness: Harness
+) -> None:
     (trial,) = await prepared(harness, [case], pace=0.5)
 
     async def refuse(trial: Trial) -> None:
@@ -45,7 +47,9 @@ async def test_a_job_that_is_cancelled_while_it_is_undone_is_undone_wholly(case:
     await harness.ended(trial.job)
     seen = await observe(harness, trial.job)
     checks.failed(case, seen, trial.note.code, trial.note.message, refused=True)
-    assert seen.hosts == ({seen.site["domain"], seen.environment["subdomain"]} if case.scenario.failed.routed else set())
+    assert seen.hosts == (
+        {seen.site["domain"], seen.environment["subdomain"]} if case.scenario.failed.routed else set()
+    )
     assert seen.carried == case.scenario.failed.carried
 
 

@@ -6,8 +6,8 @@ import asyncpg
 import pytest
 
 from tests.faults.jobs.harness import Harness
-from tests.faults.jobs.scenarios import new_site, running_site
 from tests.faults.jobs.scenarios import deploy as deployed
+from tests.faults.jobs.scenarios import new_site, running_site
 
 pytestmark = pytest.mark.faults
 

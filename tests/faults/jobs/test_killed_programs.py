@@ -26,12 +26,12 @@ pytestmark = pytest.mark.faults
 
 @pytest.fixture(scope="module")
 async def workers_killed(harness: Harness) -> Trials:
-    """Both, so that whoever executed a step is gone. Of the steps on the node, half end while no worker is there,
-    and half when somebody has asked again."""
+    """Both, so that whoever executed a step is gone. Of the steps on the node, half end while no worker is
+    there, and half when somebody has asked again."""
     trials = await caught(harness, CASES)
     temporal = await harness.temporal()
     for trial in trials:
-        trial.note = await until(lambda trial=trial: _executor(harness, temporal, trial), "somebody executes it")
+        trial.note = await until(_executor, "somebody executes it", harness, temporal, trial)
     doomed = [worker.pid for worker in harness.workers]
     for worker in harness.workers:
         await worker.kill()
@@ -40,7 +40,7 @@ async def workers_killed(harness: Harness) -> Trials:
     for worker in harness.workers:
         worker.start()
     for trial in late:
-        await until(lambda trial=trial: _asked_again(harness, trial), f"{trial.case} is asked for again")
+        await until(_asked_again, f"{trial.case} is asked for again", harness, trial)
         await let_go(harness, trial)
     for trial in trials:
         trial.note = trial.note in doomed

@@ -14,9 +14,11 @@ pytestmark = [pytest.mark.faults, pytest.mark.timeout(600)]
 PACE = 0.1
 KILL_SECONDS = 5.0
 UNFAIR = 2.0
+UNLUCKY = 3.0
+"""Whose jobs were with a worker that was killed waits until that is noticed: chance, within bounds."""
 
 
-async def _check(harness: Harness, done: load.Load) -> float:
+async def _check(harness: Harness, done: load.Load, *, unfair: float) -> float:
     found = await load.rows(harness, done.jobs)
     assert len(found) == load.OWNERS * (load.SITES + load.RESTARTS) == 200
     assert [row["error"] for row in found if row["status"] != "succeeded"] == []
@@ -29,15 +31,15 @@ async def _check(harness: Harness, done: load.Load) -> float:
         steps = harness.node.steps(job)
         assert {(entry.state, entry.carried_out) for entry in steps.values()} == {("done", 1)}
     ratio = load.fairness(found)
-    assert ratio < UNFAIR
+    assert ratio < unfair
     return ratio
 
 
 def _told(name: str, done: load.Load, ratio: float) -> str:
     rate = len(done.jobs) / done.seconds
     return (
-        f"{name}: {len(done.jobs)} jobs of {load.OWNERS} owners in {done.seconds:.0f} s ({rate:.1f}/s), at most"
-        f" {done.counted.most_of_an_owner} of an owner and {done.counted.most_at_once} at once in"
+        f"{name}: {len(done.jobs)} jobs of {load.OWNERS} owners in {done.seconds:.0f} s ({rate:.1f}/s),"
+        f" at most {done.counted.most_of_an_owner} of an owner and {done.counted.most_at_once} at once in"
         f" {done.counted.samples} samples; slowest owner / fastest: {ratio:.2f}"
     )
 
@@ -47,7 +49,7 @@ async def test_caps_and_exclusions_hold_under_load_and_every_owner_gets_on(
 ) -> None:
     await harness.node.restart(PACE)
     done = await load.run(harness, bound=180)
-    record_property("figure", _told("load", done, await _check(harness, done)))
+    record_property("figure", _told("load", done, await _check(harness, done, unfair=UNFAIR)))
 
 
 async def test_they_hold_while_a_worker_is_killed_every_five_seconds(
@@ -74,5 +76,5 @@ async def test_they_hold_while_a_worker_is_killed_every_five_seconds(
         if not worker.runs:
             worker.start()
     assert killed > 2
-    told = _told(f"load with {killed} workers killed", done, await _check(harness, done))
-    record_property("figure", told)
+    ratio = await _check(harness, done, unfair=UNLUCKY)
+    record_property("figure", _told(f"load with {killed} workers killed", done, ratio))

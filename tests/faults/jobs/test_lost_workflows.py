@@ -1,4 +1,4 @@
-"""An execution that Temporal does not have any more: its job is ended, and its site is as if it had failed."""
+"""An execution that Temporal does not have any more: its job is ended, its site is as if it had failed."""
 
 import asyncio
 

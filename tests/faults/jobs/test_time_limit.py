@@ -1,27 +1,40 @@
 """A job whose time is up ends, undone; and what a worker does not know does not keep it from its work."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
 
 from tests.faults.jobs import checks
-from tests.faults.jobs.cases import CASES, Case, Outcome, blocked, observe, queue_held
+from tests.faults.jobs.cases import (
+    CASES,
+    Case,
+    Trial,
+    Trials,
+    caught,
+    go_on,
+    let_go,
+    observe,
+    queue_held,
+    watched,
+)
 from tests.faults.jobs.harness import Harness
-from tests.faults.jobs.node import PACE, is_sleep
+from tests.faults.jobs.node import is_sleep
 from tests.faults.jobs.programs import until
-from tests.faults.jobs.scenarios import Site, delete, deploy, new_site, running_site
+from tests.faults.jobs.scenarios import deploy, new_site, running_site
 
 pytestmark = pytest.mark.faults
 
-KIND = "deployment.deploy/limited"
-"""Known only to `limited_worker`; its time is up after three seconds."""
+LIMITED, NEWER = "deployment.deploy/limited", "deployment.deploy/newer"
+"""Known only to `limited_worker`. The time of the first is up after five seconds."""
 STEPS = [case for case in CASES if case.kind.name == "deployment.deploy"]
-TOO_LONG = "The job took longer than its limit of 3 seconds."
+TOO_LONG = "The job took longer than its limit of 5 seconds."
+PACE = 0.4
 
 
 @pytest.fixture(scope="module")
 async def limited(harness: Harness) -> AsyncIterator[None]:
-    """All work is done by a worker that knows the kind."""
+    """All work is done by a worker that knows the kinds."""
     for worker in harness.workers:
         await worker.stop()
     harness.limited.start()
@@ -31,73 +44,54 @@ async def limited(harness: Harness) -> AsyncIterator[None]:
         worker.start()
 
 
-async def _deploy_limited(harness: Harness, site: Site) -> str:
-    """A deployment like any other, until somebody looks how long it may take."""
-    job = await deploy(harness, site)
+async def _become(harness: Harness, job: str, kind: str) -> None:
+    """A deployment like any other, until somebody looks of which kind it is."""
     await harness.sql(
-        "update jobs set params = params || jsonb_build_object('kind', $2::text) where id = $1", job, KIND
+        "update jobs set params = params || jsonb_build_object('kind', $2::text) where id = $1", job, kind
     )
-    return job
 
 
-@pytest.mark.parametrize("case", [case for case in STEPS if case.on_node], ids=str)
-async def test_a_job_whose_time_is_up_in_a_step_on_a_node_is_undone(
-    case: Case, harness: Harness, limited: None
-) -> None:
-    await harness.node.restart(0.4)
-    site = await new_site(harness)
-    queue = await queue_held(harness)
-    job = await _deploy_limited(harness, site)
-    queue.terminate()
-    await harness.node.freeze({(job, case.step.name)})
-    pid = harness.node.frozen.pop((job, case.step.name))
-    await harness.ended(job)
-    assert not is_sleep(pid)
-    _ended_well(case, await observe(harness, job))
-    await _makes_way(harness, site)
-    checks.tried("time is up", case)
+@pytest.fixture(scope="module")
+async def out_of_time(harness: Harness, limited: None) -> Trials:
+    """Transactions are let go only when a timer that began after a first one was long due."""
 
+    async def limit(trial: Trial) -> None:
+        await _become(harness, trial.job, LIMITED)
 
-@pytest.mark.parametrize("case", [case for case in STEPS if not case.on_node], ids=str)
-async def test_a_job_whose_time_is_up_in_a_transaction_is_undone_or_done(
-    case: Case, harness: Harness, limited: None
-) -> None:
-    """Time cannot be up between a transaction and its end: the last one ends the job with it."""
+    trials = await caught(harness, STEPS, pace=PACE, before=limit)
+    for trial in trials:
+        if trial.hold is not None:
+            await until(_too_late, "its time is up", harness, trial)
+            await let_go(harness, trial)
+    await harness.ended(*(trial.job for trial in trials))
+    for trial in trials:
+        trial.note = is_sleep(trial.pid)
+    found = await watched(harness, trials)
     await harness.node.restart()
-    site = await new_site(harness)
-    queue = await queue_held(harness)
-    job = await _deploy_limited(harness, site)
-    hold = await harness.connect()
-    await hold.execute("begin")
-    await hold.execute("insert into job_steps values ($1, $2)", job, case.step.name)
-    queue.terminate()
+    await asyncio.gather(*(go_on(harness, trial) for trial in trials if trial.error is None))
+    return found
 
-    async def too_late() -> bool:
-        (row,) = await harness.sql("select now() - dispatched_at > interval '4 s' from jobs where id = $1", job)
-        return bool(row[0])
 
-    await until(too_late, "its time is up")
-    hold.terminate()
-    await harness.ended(job)
-    seen = await observe(harness, job)
+async def _too_late(harness: Harness, trial: Trial) -> bool:
+    asked = "select now() - dispatched_at > interval '12 s' from jobs where id = $1"
+    ((late,),) = await harness.sql(asked, trial.job)
+    return bool(late)
+
+
+@pytest.mark.parametrize("case", STEPS, ids=str)
+def test_a_job_whose_time_is_up_in_a_step_is_undone_and_makes_way(case: Case, out_of_time: Trials) -> None:
+    """Unless the step is the last and a transaction: that one ends the job with it."""
+    trial = out_of_time[case]
+    seen = trial.seen
     if seen.status == "succeeded":
         assert case.step is STEPS[-1].step
         checks.succeeded(case, seen)
     else:
-        _ended_well(case, seen)
-    await _makes_way(harness, site)
+        checks.failed(case, seen, "job.timeout", TOO_LONG)
+        checks.left(seen, case.scenario.failed, reason=TOO_LONG)
+    assert not trial.note, "what the node had started is gone"
+    assert trial.following == "succeeded"
     checks.tried("time is up", case)
-
-
-def _ended_well(case: Case, seen: Outcome) -> None:
-    checks.failed(case, seen, "job.timeout", TOO_LONG)
-    checks.left(seen, case.scenario.failed, reason=TOO_LONG)
-
-
-async def _makes_way(harness: Harness, site: Site) -> None:
-    following = await delete(harness, site)
-    await harness.ended(following)
-    assert (await observe(harness, following)).status == "succeeded"
 
 
 async def test_a_worker_leaves_a_job_it_does_not_know_to_one_that_does(harness: Harness) -> None:
@@ -105,14 +99,20 @@ async def test_a_worker_leaves_a_job_it_does_not_know_to_one_that_does(harness: 
     await harness.node.restart()
     site = await new_site(harness)
     queue = await queue_held(harness)
-    job = await _deploy_limited(harness, site)
+    job = await deploy(harness, site)
+    await _become(harness, job, NEWER)
     await harness.sql("update jobs set dispatched_at = now() - interval '1 minute' where id = $1", job)
     queue.terminate()
     for _ in range(3):
         await running_site(harness)
+    for worker in harness.workers:
+        await worker.stop()
     harness.limited.start()
     try:
         await harness.ended(job)
-        assert (await observe(harness, job)).status == "succeeded"
+        seen = await observe(harness, job)
     finally:
         await harness.limited.stop()
+        for worker in harness.workers:
+            worker.start()
+    checks.succeeded(STEPS[-1], seen)

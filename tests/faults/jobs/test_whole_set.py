@@ -17,7 +17,9 @@ EVERYWHERE = (
 """What must have happened in every step of every kind."""
 
 
-def test_every_fault_was_met_in_every_step_of_every_kind(record_property: Callable[[str, object], None]) -> None:
+def test_every_fault_was_met_in_every_step_of_every_kind(
+    record_property: Callable[[str, object], None],
+) -> None:
     if not TRIED:
         pytest.skip("the cases were not run by this process")
     for case in CASES:

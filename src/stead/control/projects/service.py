@@ -19,6 +19,8 @@ from stead.control.projects.schema import NewProject, ProjectChange, ProjectView
 from stead.control.sites import service as sites
 from stead.control.sites.rules import SiteNotFound, VisibleSite
 from stead.control.sites.schema import SiteView
+from stead.control.teams import service as teams
+from stead.control.teams.rules import TeamNotFound
 from stead.shared.ids import ProjectId, TeamId, has_shape, new_id
 
 
@@ -61,6 +63,8 @@ async def browse_team(tx: Tx, team: TeamId, page: PageRequest) -> Page[ProjectVi
 
 
 async def create(tx: Tx, caller: Principal, new: NewProject, *, team: TeamId | None = None) -> ProjectView:
+    if team is not None and not await teams.lock(tx, team):
+        raise TeamNotFound
     project = ProjectId(new_id("proj"))
     account = caller.account_id if team is None else None
     await store.insert(tx, project, new.name, account=account, team=team)

@@ -32,6 +32,7 @@ from stead.control.sites.rules import (
 from stead.control.sites.schema import Deletion, NewSite, SiteView, Transfer
 from stead.control.sites.work import SiteWork
 from stead.control.teams import service as teams
+from stead.control.teams.rules import TeamNotFound
 from stead.shared.errors import AccountNotFound, FieldInvalid
 from stead.shared.ids import AccountId, ProjectId, SiteId, TeamId, has_shape, new_id
 from stead.shared.roles import Role
@@ -190,4 +191,6 @@ async def _administered(tx: Tx, caller: Principal, team_id: str) -> TeamId:
     team = await teams.find(tx, caller, team_id)
     if not team.role.reaches(Role.ADMIN):
         raise TargetNotAdministered
+    if not await teams.lock(tx, team.id):
+        raise TeamNotFound
     return team.id

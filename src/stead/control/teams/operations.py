@@ -52,8 +52,11 @@ async def update_team(call: Call, team: VisibleTeam, body: TeamChange) -> TeamVi
     errors=[TeamNotFound, TeamHasSites],
 )
 async def delete_team(call: Call, team: VisibleTeam) -> None:
-    """Delete a team that has no sites left."""
-    await service.delete(call.tx, team)
+    """Delete a team that has no sites left.
+
+    Sites that were deleted and can still be recovered become your own.
+    """
+    await service.delete(call.tx, call.caller, team)
 
 
 @operation("GET /v1/teams/{team_id}/plan", id="teams.plan", scope="teams:read", errors=[TeamNotFound])

@@ -46,11 +46,11 @@ async def change(tx: Tx, team: VisibleTeam, wanted: TeamChange) -> str:
     return wanted.name
 
 
-async def delete(tx: Tx, team: VisibleTeam) -> None:
+async def delete(tx: Tx, caller: Principal, team: VisibleTeam) -> None:
     await store.lock(tx, team.id)
     if await store.has_sites(tx, team):
         raise TeamHasSites
-    left = await store.delete(tx, team)
+    left = await store.delete(tx, caller, team)
     await outdate(tx, *left)
 
 

@@ -72,11 +72,21 @@ async def lock(tx: Tx, team: TeamId) -> bool:
 
 
 async def has_sites(tx: Tx, team: VisibleTeam) -> bool:
-    return bool(await tx.value("select exists (select from sites where team_id = $1)", team.id))
+    """Deleted sites do not count: they would keep a team from ever ending."""
+    return bool(
+        await tx.value(
+            "select exists (select from sites where team_id = $1 and status <> 'deleted')", team.id
+        )
+    )
 
 
-async def delete(tx: Tx, team: VisibleTeam) -> list[str]:
-    """Say for whom it was the default team."""
+async def delete(tx: Tx, caller: Principal, team: VisibleTeam) -> list[str]:
+    """Say for whom it was the default team. Its deleted sites become those of whoever deletes it."""
+    await tx.run(
+        "update sites set team_id = null, project_id = null, account_id = $2 where team_id = $1",
+        team.id,
+        caller.account_id,
+    )
     left = await tx.all(str, "select id from accounts where default_team_id = $1", team.id)
     await tx.run("delete from teams where id = $1", team.id)
     return left
