@@ -14,6 +14,8 @@ from tests.streams.stage import Stage
 STREAMS, JOBS, LINES = 500, 25, 40
 AT_ONCE = 50
 BOUND = 60.0
+IDLE = 6.0
+"""Seconds without output: longer than a reader waits before it asks again."""
 MEGABYTE = 1 << 20
 
 
@@ -82,7 +84,7 @@ async def test_five_hundred_streams_miss_nothing_across_a_reconnect(
     spent, heard_in = _cpu(process) - busy, time.monotonic() - began
 
     busy, began = _cpu(process), time.monotonic()
-    await asyncio.sleep(2)
+    await asyncio.sleep(IDLE)
     idle = (_cpu(process) - busy) / (time.monotonic() - began)
 
     await asyncio.gather(*(each.leave() for each in clients))
@@ -102,8 +104,8 @@ async def test_five_hundred_streams_miss_nothing_across_a_reconnect(
         "figure",
         f"{STREAMS} job streams on one API process: {grown / STREAMS / 1024:.0f} KiB each, connected in"
         f" {connected:.1f} s; {delivered:,} lines delivered in {heard_in:.1f} s with {spent:.1f} s of CPU"
-        f" ({1e6 * spent / delivered:.0f} µs a line); idle {100 * idle:.0f} % of a core; resumed and ended on the"
-        f" second process in {resumed:.1f} s",
+        f" ({1e6 * spent / delivered:.0f} µs a line); idle {100 * idle:.0f} % of a core;"
+        f" resumed and ended on the second process in {resumed:.1f} s",
     )
     assert grown < STREAMS * MEGABYTE
     assert idle < 0.5

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from stead.control.platform.principal import Pin
-from stead.shared.roles import Role
 from tests import teams
 from tests.client import code_of
 from tests.conftest import NewPerson
@@ -194,70 +192,6 @@ async def test_whoever_pinned_a_version_that_had_php_81_gets_the_oldest_there_is
         return
     assert made.headers["deprecation"]
     assert (await read(person.session, made.json()["data"]["resource"]["site_id"]))["php_version"] == given
-
-
-@pytest.mark.parametrize("role", [Role.SITE_MANAGER, Role.OBSERVER])
-async def test_only_who_administers_a_team_creates_under_it(
-    person: Person, stranger: Person, estate: Estate, role: Role
-):
-    async with person.transaction() as tx:
-        team = await teams.insert_team(tx, stranger.id)
-    refused = await create(person.session, team_id=team)
-    assert (refused.status_code, code_of(refused)) == (404, "team.not_found")
-    async with person.transaction() as tx:
-        await teams.insert_member(tx, team, person.id, role)
-    refused = await create(person.session, team_id=team)
-    assert (refused.status_code, code_of(refused)) == (403, "site.target_not_administered")
-    await estate.run("update team_members set role = 'admin' where account_id = $1", person.id)
-    site = await created(person.session, team_id=team)
-    assert site["team_id"] == team
-    assert (await read(stranger.session, site["id"]))["id"] == site["id"]
-    owner = "select owner from jobs where site_id = $1"
-    assert await estate.value(owner, site["id"]) == team
-
-
-@pytest.mark.parametrize("team", ["team_x", "", "nonsense", "team_01k9zy3v7d00r3m8w5x2t6b4qa", "' or 1=1 --"])
-async def test_a_team_that_is_not_there_is_not_found(person: Person, team: str):
-    assert code_of(await create(person.session, team_id=team)) == "team.not_found"
-
-
-async def test_an_expired_administrator_creates_nothing(person: Person, stranger: Person):
-    async with person.transaction() as tx:
-        team = await teams.insert_team(tx, stranger.id)
-        await teams.insert_member(tx, team, person.id, Role.ADMIN, expires_at=tx.now)
-    assert code_of(await create(person.session, team_id=team)) == "team.not_found"
-
-
-async def test_a_pinned_key_creates_only_under_its_team(person: Person, estate: Estate):
-    async with person.transaction() as tx:
-        team, other = [await teams.insert_team(tx, person.id) for _ in range(2)]
-        project = await teams.insert_project(tx, account=person.id)
-        site = await teams.insert_site(tx, account=person.id, project=project)
-        env = await tx.value("select id from environments where site_id = $1", site)
-        pins = [Pin("team", team), Pin("site", site), Pin("project", project), Pin("environment", env)]
-        secrets = [(await teams.insert_key(tx, person.id, pin=pin))[1] for pin in pins]
-    by_team, *narrower = [person.session.as_(secret) for secret in secrets]
-    assert (await created(by_team, team_id=team))["team_id"] == team
-    assert (await create(by_team)).status_code == 404
-    assert (await create(by_team, team_id=other)).status_code == 404
-    for key in narrower:
-        assert (await create(key)).status_code == 404
-        assert (await create(key, team_id=team)).status_code == 404
-    assert await estate.value("select count(*) from sites where account_id = $1", person.id) == 1
-
-
-async def test_a_test_key_makes_test_sites_and_neither_kind_sees_the_other(person: Person):
-    live, test = await person.key(), await person.key(mode="test")
-    real, simulated = await created(live), await created(test)
-    for key, mine, other in ((live, real, simulated), (test, simulated, real)):
-        assert [each["id"] for each in (await key.get("/v1/sites")).json()["data"]] == [mine["id"]]
-        assert code_of(await key.get(f"/v1/sites/{other['id']}")) == "site.not_found"
-        assert code_of(await key.post(f"/v1/sites/{other['id']}/restart")) == "site.not_found"
-        jobs = (await key.get("/v1/jobs")).json()["data"]
-        assert [each["resource"]["site_id"] for each in jobs] == [mine["id"]]
-    both = (await person.session.get("/v1/sites")).json()["data"]
-    assert [each["id"] for each in both] == [simulated["id"], real["id"]]
-    assert code_of(await create(live, simulated["domain"])) == "site.domain_taken"
 
 
 async def test_of_ten_who_take_the_last_place_of_a_plan_at_once_one_gets_it(

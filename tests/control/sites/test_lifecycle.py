@@ -128,12 +128,13 @@ async def test_a_creation_that_comes_between_does_not_break_a_recovery(
     person: Person, stranger: Person, estate: Estate, plane: ControlPlane
 ):
     """The recovery has looked whether the domain is free when somebody else takes it."""
-    site, domain = await estate.site(account=person.id, status="deleted")
+    site, _ = await estate.site(account=person.id, status="deleted")
     async with plane.database.transaction() as tx:
         await tx.run(
-            "insert into sites (id, account_id, mode, slug, domain, profile, runtime, region, status, created_at)"
-            " select 'site_' || substr(md5(id), 1, 26), $2, mode, slug || '-x', domain, profile, runtime, region,"
-            " 'provisioning', created_at from sites where id = $1",
+            "insert into sites"
+            " (id, account_id, mode, slug, domain, profile, runtime, region, status, created_at)"
+            " select 'site_' || substr(md5(id), 1, 26), $2, mode, slug || '-x', domain, profile, runtime,"
+            " region, 'provisioning', created_at from sites where id = $1",
             *(site, stranger.id),
         )
         recovering = asyncio.create_task(person.session.post(f"/v1/sites/{site}/recover"))

@@ -145,8 +145,8 @@ async def test_a_site_moves_wholly_and_keeps_its_ids(person: Person, stranger: P
     assert await _audit(person.session, old) == [("site_transfer", site)]
     assert await _audit(person.session, new) == [("site_transfer", site)]
     assert await estate.events(site) == ["site.transferred"]
-    told = "select team_id || ' ' || (data ->> 'from_team') || ' ' || (data ->> 'to_team') from events where site_id = $1"
-    assert await estate.value(told, site) == f"{new} {old} {new}"
+    told = "select concat_ws(' ', team_id, data ->> 'from_team', data ->> 'to_team') from events"
+    assert await estate.value(f"{told} where site_id = $1", site) == f"{new} {old} {new}"
 
 
 async def test_a_site_goes_from_a_person_into_a_team_and_back(person: Person, estate: Estate, site: str):
