@@ -18,7 +18,7 @@ dev: ## start every engine and the API; Ctrl-C stops them
 	$(RUN)steadctl dev up
 
 test: ## run the tests on real engines
-	$(RUN)pytest --numprocesses=2 --dist=worksteal
+	$(RUN)pytest --numprocesses=2 --dist=loadfile
 
 faults: ## kill, refuse and restart at every step of every job
 	$(RUN)pytest tests/faults --numprocesses=2 --dist=loadfile

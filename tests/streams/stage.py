@@ -61,9 +61,9 @@ class Stage:
                 await _acknowledged(pending)
         await _acknowledged(pending)
 
-    async def consumers(self) -> int:
-        """How many readers the server keeps for the output of jobs."""
-        return int((await self.operator.jetstream().stream_info(OUTPUT)).state.consumer_count)
+    async def consumers(self) -> list[str]:
+        """The readers that the server keeps for the output of jobs, by name."""
+        return [each.name for each in await self.operator.jetstream().consumers_info(OUTPUT)]
 
 
 async def _acknowledged(pending: list[Any]) -> None:

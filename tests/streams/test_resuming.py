@@ -117,14 +117,16 @@ async def test_an_id_that_no_frame_had_begins_at_the_beginning(stage: Stage, gar
 
 
 async def test_whoever_leaves_is_forgotten_by_nats(stage: Stage):
-    async def at_rest() -> bool:
-        return await stage.consumers() == 0
-
-    await eventually(at_rest, within=10, what="no reader is left of the tests before")
     job = await stage.job(status="running")
+    await stage.say(job, ["hello"])
+    before = set(await stage.consumers())
     for _ in range(20):
         async with listening(stage.one.port, job, stage.secret) as listener:
-            await listener.until(lambda heard: bool(heard.frames), within=PROMPT)
+            await listener.until(lambda heard: bool(heard.lines), within=PROMPT)
+
+    async def at_rest() -> bool:
+        return set(await stage.consumers()) <= before
+
     await eventually(at_rest, within=10, what="no reader is left of those who left")
 
 

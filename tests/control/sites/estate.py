@@ -75,7 +75,7 @@ class Estate:
             return await tx.all(str, "select type from events where site_id = $1 order by id", site)
 
     async def perform(self, job: str) -> str:
-        """Every step, as a worker does them and as if nodes did what they are asked. The status of its site."""
+        """Every step, as a worker does it and as if nodes did what they are asked. The status of its site."""
         steps = Steps(self.plane.database, Gateway(self.plane.nats, _unheard), DOCS)
         async with self.plane.database.reading() as tx:
             row = await queue.get(tx, job)
