@@ -8,7 +8,7 @@ from stead.control.platform.events import About, publish
 from stead.control.platform.jobs import JobRow
 
 STARTED_BY_NOW = timedelta(seconds=10)
-_ROW = "id, type, status, site_id, env_id, params, created_at"
+_ROW = "id, type, status, site_id, env_id, params, created_at, dispatched_at"
 
 
 async def claim(tx: Tx, most: int) -> list[JobRow]:
@@ -39,8 +39,9 @@ async def claim(tx: Tx, most: int) -> list[JobRow]:
           where coalesce(u.n, 0) + h.place <= p.max_concurrent_jobs
           order by coalesce(u.n, 0) + h.place, h.id limit $1
         )
-        update jobs set dispatched_at = $2 where id in (select id from chosen)
-        returning id, type, status, site_id, env_id, params, created_at
+        update jobs set dispatched_at = $2
+        where id in (select id from chosen) and status = 'queued' and dispatched_at is null
+        returning id, type, status, site_id, env_id, params, created_at, dispatched_at
         """,
         most,
         tx.now,
@@ -78,6 +79,17 @@ async def get(tx: Tx, job: str) -> JobRow | None:
     return await tx.one(JobRow, f"select {_ROW} from jobs where id = $1", job)  # noqa: S608
 
 
+async def hold(tx: Tx, job: str) -> JobRow | None:
+    """The job as it is now; it stays so until the transaction has ended."""
+    return await tx.one(JobRow, f"select {_ROW} from jobs where id = $1 for update", job)  # noqa: S608
+
+
+async def ask_to_cancel(tx: Tx, job: str) -> None:
+    await tx.run(
+        "update jobs set cancel_requested_at = $2 where id = $1 and cancel_requested_at is null", job, tx.now
+    )
+
+
 async def begin(tx: Tx, job: str) -> None:
     await tx.run("update jobs set status = 'running' where id = $1 and status = 'queued'", job)
 
@@ -91,7 +103,7 @@ async def first_time(tx: Tx, job: str, step: str) -> bool:
 
 
 async def add_results(tx: Tx, job: str, results: dict[str, Any]) -> None:
-    await tx.run("update jobs set result = result || $2 where id = $1", job, results)
+    await tx.run("update jobs set result = result || $2 where id = $1 and status = 'running'", job, results)
 
 
 async def finish(tx: Tx, row: JobRow, error: dict[str, Any] | None) -> bool:

@@ -5,12 +5,12 @@ from typing import Any
 
 import msgspec
 
-from stead.control.jobs import store
+from stead.control.jobs import queue, store
 from stead.control.jobs.rules import FINAL, JobAlreadyFinal, JobNotFound, VisibleJob
 from stead.control.jobs.schema import JobFilter, JobView
-from stead.control.platform.answers import error_body
+from stead.control.platform.answers import ErrorBody, error_body
 from stead.control.platform.database import Tx
-from stead.control.platform.jobs import MOST_WAITING, JobCancelled, JobKind, JobsWaiting, P
+from stead.control.platform.jobs import MOST_WAITING, JobCancelled, JobKind, JobRow, JobsWaiting, P
 from stead.control.platform.operations import Call
 from stead.control.platform.pagination import Page, PageRequest
 from stead.control.platform.principal import Principal
@@ -75,12 +75,26 @@ async def cancel(tx: Tx, caller: Principal, job: VisibleJob, docs_url: str) -> J
         raise ScopeInsufficient(scope=job.scope)
     if job.scope not in MASK[job.role]:
         raise RoleInsufficient(role=job.role)
-    if job.status in FINAL:
-        raise JobAlreadyFinal(status=job.status)
-    cancelled = await store.ask_to_cancel(tx, job, msgspec.to_builtins(error_body(JobCancelled(), docs_url)))
+    row = await queue.hold(tx, job.id)
+    if row is None or row.status in FINAL:
+        raise JobAlreadyFinal(status=row.status if row else job.status)
+    if row.dispatched_at is None:
+        await end(tx, row, error_body(JobCancelled(), docs_url))
+    else:
+        await queue.ask_to_cancel(tx, row.id)
+    cancelled = await store.view(tx, job)
     if cancelled is None:
-        raise JobAlreadyFinal(status="succeeded or failed")
+        raise JobNotFound
     return cancelled
+
+
+async def end(tx: Tx, row: JobRow, error: ErrorBody | None) -> bool:
+    """End a job, once: its state, its event, and what its kind writes down of a failure."""
+    if not await queue.finish(tx, row, msgspec.to_builtins(error) if error else None):
+        return False
+    if error is not None:
+        await row.kind.failed(tx, row.kind.read(row), error.message)
+    return True
 
 
 async def is_busy(tx: Tx, site: str) -> bool:

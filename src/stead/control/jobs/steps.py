@@ -3,12 +3,11 @@
 import asyncio
 from typing import Any
 
-import msgspec
 import structlog
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from stead.control.jobs import queue
+from stead.control.jobs import queue, service
 from stead.control.platform.answers import ErrorBody, doc_url
 from stead.control.platform.database import Database, Tx
 from stead.control.platform.gateway import Gateway
@@ -46,11 +45,7 @@ class Steps:
     async def finish(self, job: str, failure: Failure | None) -> None:
         row = await self._row(job)
         async with self._database.transaction() as tx:
-            error = self._error(failure) if failure else None
-            if not await queue.finish(tx, row, msgspec.to_builtins(error) if error else None):
-                return
-            if error is not None:
-                await row.kind.failed(tx, row.kind.read(row), error.message)
+            await service.end(tx, row, self._error(failure) if failure else None)
 
     async def _do(self, row: JobRow, place: str, control: Control | None, ask: Ask | None) -> None:
         try:
@@ -132,7 +127,4 @@ async def _beat() -> None:
 async def fail_lost(tx: Tx, job: str, error: ErrorBody) -> bool:
     """End a job whose workflow is gone."""
     row = await queue.get(tx, job)
-    if row is None or not await queue.finish(tx, row, msgspec.to_builtins(error)):
-        return False
-    await row.kind.failed(tx, row.kind.read(row), error.message)
-    return True
+    return row is not None and await service.end(tx, row, error)

@@ -1,6 +1,5 @@
 """Rows of jobs as their callers see them: through the sites they are about."""
 
-from datetime import datetime
 from typing import Any
 
 from stead.control.jobs.rules import VisibleJob
@@ -84,6 +83,8 @@ async def insert(
 
 
 async def waiting(tx: Tx, owner: str) -> int:
+    """How many wait; until the transaction has ended, nobody else of this owner counts or queues."""
+    await tx.value("select pg_advisory_xact_lock(hashtext('jobs.waiting'), hashtext($1))", owner)
     return int(await tx.value("select count(*) from jobs where owner = $1 and status = 'queued'", owner))
 
 
@@ -95,19 +96,8 @@ async def is_busy(tx: Tx, site: str) -> bool:
     )
 
 
-async def ask_to_cancel(tx: Tx, job: VisibleJob, error: dict[str, Any]) -> JobView | None:
-    """A job that nobody has taken up fails at once; one that runs is asked to stop. None: it has ended."""
-    return await tx.one(
-        JobView.read,
-        "update jobs j set cancel_requested_at = coalesce(cancel_requested_at, $2),"  # noqa: S608
-        " status = case when dispatched_at is null then 'failed' else status end,"
-        " error = case when dispatched_at is null then $3::jsonb end,"
-        " finished_at = case when dispatched_at is null then $2 end"
-        f" where id = $1 and status in ('queued', 'running') returning {_VIEW}",
-        job.id,
-        tx.now,
-        error,
-    )
+async def view(tx: Tx, job: VisibleJob) -> JobView | None:
+    return await tx.one(JobView.read, f"select {_VIEW} from jobs j where j.id = $1", job.id)  # noqa: S608
 
 
 async def seen(tx: Tx, job: str, since: int) -> tuple[JobView, int] | None:
@@ -122,8 +112,3 @@ async def seen(tx: Tx, job: str, since: int) -> tuple[JobView, int] | None:
 
 def _with_revision(revision: int, *row: Any) -> tuple[JobView, int]:
     return JobView.read(*row), revision
-
-
-async def created_at(tx: Tx, job: str) -> datetime | None:
-    at: datetime | None = await tx.value("select created_at from jobs where id = $1", job)
-    return at

@@ -207,7 +207,7 @@ class Endpoint:
             headers.append((b"location", result.links.self.encode()))
         if operation.tagged:
             headers.append((b"etag", f'"{result.etag}"'.encode()))
-            if request.header(b"if-none-match").removeprefix("W/") == f'"{result.etag}"':
+            if _has_seen(request.header(b"if-none-match"), result.etag):
                 return Answer(304, headers=headers)
             result = result.data
         data = result.items if operation.answer == "list" else result
@@ -219,3 +219,8 @@ class Endpoint:
         if operation.answer == "list":
             return Answer(operation.status, wrap_page(data, result, request.id), headers)
         return Answer(operation.status, wrap(data, request.id), headers)
+
+
+def _has_seen(if_none_match: str, etag: str) -> bool:
+    known = [tag.strip().removeprefix("W/") for tag in if_none_match.split(",")]
+    return "*" in known or f'"{etag}"' in known

@@ -140,6 +140,7 @@ class JobRow:
     env_id: str | None
     params: dict[str, Any]
     created_at: datetime
+    dispatched_at: datetime | None
 
     @property
     def kind(self) -> JobKind[Any]:

@@ -1,6 +1,5 @@
 """Domain names as sites have them: in ASCII, lower case, public."""
 
-import ipaddress
 import re
 import secrets
 
@@ -14,15 +13,22 @@ _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 
 
 def normal_domain(text: str, *, preview_domain: str) -> str:
-    """A domain in the form it is stored and compared in; FieldInvalid for what cannot be one."""
+    """A domain in the form it is stored and compared in; FieldInvalid for what cannot be one.
+
+    A top level domain begins with a letter: what does not is an IP address in one of its spellings.
+    """
     try:
-        domain = idna.encode(text.strip().rstrip("."), uts46=True, transitional=False).decode("ascii").lower()
+        domain = (
+            idna.encode(text.strip().removesuffix("."), uts46=True, transitional=False)
+            .decode("ascii")
+            .lower()
+        )
     except idna.IDNAError:
         raise _invalid(f"{text!r} is not a domain name.") from None
     labels = domain.split(".")
     if len(labels) < 2 or len(domain) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
         raise _invalid(f"{text!r} is not a domain name.")
-    if _is_address(domain) or labels[-1].isdigit() or labels[-1] in _RESERVED:
+    if not labels[-1][0].isalpha() or labels[-1] in _RESERVED:
         raise _invalid(f"{text!r} is not a public domain name.")
     if domain == preview_domain or domain.endswith(f".{preview_domain}"):
         raise _invalid(f"Names under {preview_domain} are given by the platform.")
@@ -37,11 +43,3 @@ def new_slug(domain: str) -> str:
 
 def _invalid(reason: str) -> FieldInvalid:
     return FieldInvalid(param="domain", reason=reason)
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True

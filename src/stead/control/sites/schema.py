@@ -42,7 +42,7 @@ class NewSite(Struct, forbid_unknown_fields=True):
         PhpVersion | None,
         Meta(description="`8.3` unless said; none on static and wasm sites.", examples=[None]),
     ] = None
-    region: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9-]{1,40}$", examples=["us-east"])] = "us-east"
+    region: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9-]{1,40}$(?!\n)", examples=["us-east"])] = "us-east"
     git_repo: Annotated[
         GitUrl | None,
         Meta(description="An https or ssh git URL; required for `git_managed`.", examples=[None]),

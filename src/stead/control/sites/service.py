@@ -8,7 +8,7 @@ from stead.control.jobs.schema import JobView
 from stead.control.plans import service as plans
 from stead.control.plans.rules import Owner
 from stead.control.platform.audit import Trail
-from stead.control.platform.database import Tx
+from stead.control.platform.database import Tx, UniqueViolation
 from stead.control.platform.events import About, publish
 from stead.control.platform.jobs import JobKind
 from stead.control.platform.operations import Call
@@ -130,7 +130,10 @@ async def recover(tx: Tx, site: VisibleSite, *, kind: JobKind[SiteWork]) -> JobV
     await plans.require_room(tx, Owner(site.account_id, site.team_id), "sites")
     if await store.domain_is_taken(tx, site.domain):
         raise DomainTaken(domain=site.domain)
-    await store.set_status(tx, site.id, "provisioning", after=("deleted",))
+    try:
+        await store.set_status(tx, site.id, "provisioning", after=("deleted",))
+    except UniqueViolation:
+        raise DomainTaken(domain=site.domain) from None
     work = SiteWork(recoverable_until=site.recoverable_until)
     return await jobs.enqueue(tx, kind, work, _subject(site), scope="sites:admin")
 

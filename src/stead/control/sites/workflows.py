@@ -41,8 +41,16 @@ async def _facts(tx: Tx, job: SiteJob) -> _Facts:
     return _Facts(domain, region, runtime, mode, about)  # type: ignore[arg-type]
 
 
-async def _errand(tx: Tx, job: SiteJob, work: Work) -> Errand | None:
-    """For the node that carries the site; None while none does."""
+async def _errand(tx: Tx, job: SiteJob, work: Work) -> Errand:
+    """For the node that carries the site."""
+    errand = await _errand_if_carried(tx, job, work)
+    if errand is None:
+        raise Refused("node.unavailable", "No node carries the site.")
+    return errand
+
+
+async def _errand_if_carried(tx: Tx, job: SiteJob, work: Work) -> Errand | None:
+    """Where no node carries the site there is nothing to remove."""
     environment = await environments.production(tx, job.site_id)
     if environment.node_id is None:
         return None
@@ -68,7 +76,7 @@ async def _ensure_environment(tx: Tx, job: SiteJob) -> Errand | None:
 
 
 async def _remove_environment(tx: Tx, job: SiteJob) -> Errand | None:
-    return await _errand(tx, job, RemoveEnvironment())
+    return await _errand_if_carried(tx, job, RemoveEnvironment())
 
 
 async def _restart_environment(tx: Tx, job: SiteJob) -> Errand | None:
@@ -76,13 +84,20 @@ async def _restart_environment(tx: Tx, job: SiteJob) -> Errand | None:
 
 
 async def _ensure_route(tx: Tx, job: SiteJob) -> Errand | None:
+    return await _errand(tx, job, await _route(tx, job))
+
+
+async def _restore_route(tx: Tx, job: SiteJob) -> Errand | None:
+    return await _errand_if_carried(tx, job, await _route(tx, job))
+
+
+async def _route(tx: Tx, job: SiteJob) -> EnsureRoute:
     environment = await environments.production(tx, job.site_id)
-    facts = await _facts(tx, job)
-    return await _errand(tx, job, EnsureRoute((facts.domain, environment.subdomain)))
+    return EnsureRoute(((await _facts(tx, job)).domain, environment.subdomain))
 
 
 async def _remove_route(tx: Tx, job: SiteJob) -> Errand | None:
-    return await _errand(tx, job, RemoveRoute())
+    return await _errand_if_carried(tx, job, RemoveRoute())
 
 
 async def _probe(tx: Tx, job: SiteJob) -> Errand | None:
@@ -187,6 +202,8 @@ RESTART = JobKind(
     limit=timedelta(minutes=5),
     results={"url", "env_id"},
     steps=[
+        control("place", _place),
+        ask("environment", _ensure_environment),
         ask("restart", _restart_environment),
         ask("route", _ensure_route),
         ask("probe", _probe),
@@ -220,7 +237,7 @@ DELETE = JobKind(
     lock="site",
     limit=timedelta(minutes=5),
     steps=[
-        ask("route", _remove_route, undo=_ensure_route),
+        ask("route", _remove_route, undo=_restore_route),
         control("close", _close),
     ],
     failed=_deletion_failed,
