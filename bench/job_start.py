@@ -38,7 +38,7 @@ from stead.dev.temporal import Temporal
 from stead.protocol.subjects import Program
 
 GOAL = 1.5
-PAIRS, WARM_UP = 20, 3
+PAIRS, WARM_UP = 30, 3
 BOUND, STOP_BOUND = 30.0, 15.0
 QUEUE = "bare"
 NODE = "node-1"

@@ -45,7 +45,7 @@ class Stage:
             site = await teams.insert_site(tx, account=owner)
             return await teams.insert_job(tx, site, owner, status=status)
 
-    async def set(self, job: str, **columns: Any) -> None:
+    async def update(self, job: str, **columns: Any) -> None:
         """Change the row, as a worker would."""
         names = ", ".join(f"{name} = ${n}" for n, name in enumerate(columns, 2))
         async with self.world._plane.database.transaction() as tx:
@@ -61,9 +61,12 @@ class Stage:
                 await _acknowledged(pending)
         await _acknowledged(pending)
 
-    async def consumers(self) -> list[str]:
+    async def consumers(self) -> set[str]:
         """The readers that the server keeps for the output of jobs, by name."""
-        return [each.name for each in await self.operator.jetstream().consumers_info(OUTPUT)]
+        jetstream, found = self.operator.jetstream(), set[str]()
+        while page := await jetstream.consumers_info(OUTPUT, offset=len(found)):
+            found |= {each.name for each in page}
+        return found
 
 
 async def _acknowledged(pending: list[Any]) -> None:

@@ -44,11 +44,11 @@ async def test_every_status_is_told_once_and_the_end_by_name(stage: Stage):
     job = await stage.job()
     async with listening(stage.one.port, job, stage.secret) as listener:
         await listener.until(lambda heard: heard.statuses == ["queued"], within=PROMPT)
-        await stage.set(job, dispatched_at=None)
-        await stage.set(job, status="running")
+        await stage.update(job, dispatched_at=None)
+        await stage.update(job, status="running")
         await listener.until(lambda heard: heard.statuses == ["queued", "running"], within=PROMPT)
         await stage.say(job, ["hello"])
-        await stage.set(job, status="succeeded", result=RESULT)
+        await stage.update(job, status="succeeded", result=RESULT)
         heard = await listener.to_the_end(within=PROMPT)
     assert heard.statuses == ["queued", "running", "succeeded"]
     assert [(each["progress"], each["id"], each["type"]) for each in heard.jobs] == [
@@ -64,7 +64,7 @@ async def test_a_failure_is_told_with_its_error(stage: Stage):
     error = {"type": "conflict", "code": "job.cancelled", "message": "It was.", "doc_url": "http://d/"}
     async with listening(stage.one.port, job, stage.secret) as listener:
         await listener.until(lambda heard: heard.statuses == ["running"], within=PROMPT)
-        await stage.set(job, status="failed", error=error)
+        await stage.update(job, status="failed", error=error)
         heard = await listener.to_the_end(within=PROMPT)
     assert (heard.jobs[-1]["error"], heard.jobs[-1]["result"]) == (error, None)
     assert heard.done == [{"status": "failed"}]
@@ -73,7 +73,7 @@ async def test_a_failure_is_told_with_its_error(stage: Stage):
 async def test_every_frame_has_an_id_and_the_first_says_when_to_come_again(stage: Stage):
     job = await stage.job(status="running")
     await stage.say(job, [f"{n}" for n in range(20)])
-    await stage.set(job, status="succeeded")
+    await stage.update(job, status="succeeded")
     async with listening(stage.one.port, job, stage.secret) as listener:
         heard = await listener.to_the_end()
     assert heard.retry == "2000"
@@ -90,7 +90,7 @@ async def test_every_frame_has_an_id_and_the_first_says_when_to_come_again(stage
 async def test_whatever_a_line_says_it_is_only_data(stage: Stage, lines: list[str]):
     job = await stage.job(status="running")
     await stage.say(job, lines)
-    await stage.set(job, status="failed")
+    await stage.update(job, status="failed")
     async with listening(stage.one.port, job, stage.secret) as listener:
         heard = await listener.to_the_end()
     assert [frame.event for frame in heard.frames] == [*["message"] * len(lines), "job", "done"]
@@ -111,7 +111,7 @@ async def test_the_output_is_there_after_the_job_and_for_everybody(stage: Stage)
     job = await stage.job(status="running")
     said = [f"{n}" for n in range(700)]
     await stage.say(job, said)
-    await stage.set(job, status="succeeded")
+    await stage.update(job, status="succeeded")
     for _ in range(2):
         for process in (stage.one, stage.two):
             async with listening(process.port, job, stage.secret) as listener:
@@ -131,9 +131,9 @@ async def test_one_job_hears_nothing_of_another(stage: Stage):
     async with listening(stage.one.port, mine, stage.secret) as listener:
         await listener.until(lambda heard: bool(heard.statuses), within=PROMPT)
         await stage.say(other, ["not yours"])
-        await stage.set(other, status="succeeded")
+        await stage.update(other, status="succeeded")
         await stage.say(mine, ["yours"])
-        await stage.set(mine, status="failed")
+        await stage.update(mine, status="failed")
         heard = await listener.to_the_end(within=PROMPT)
     assert (heard.lines, heard.done) == (["yours"], [{"status": "failed"}])
 
@@ -159,7 +159,7 @@ async def test_a_stream_needs_the_scope(stage: Stage):
 
 async def test_a_caller_of_an_older_version_is_told_the_older_shape(stage: Stage):
     job = await stage.job(status="running")
-    await stage.set(job, status="succeeded", result=RESULT)
+    await stage.update(job, status="succeeded", result=RESULT)
     async with listening(stage.one.port, job, stage.secret, version="2026-07-02") as listener:
         heard = await listener.to_the_end()
     assert heard.headers["api-version"] == "2026-07-02"
@@ -168,7 +168,7 @@ async def test_a_caller_of_an_older_version_is_told_the_older_shape(stage: Stage
 
 async def test_a_stream_and_the_job_read_at_once_tell_the_same(stage: Stage):
     job = await stage.job(status="running")
-    await stage.set(job, status="succeeded", result=RESULT)
+    await stage.update(job, status="succeeded", result=RESULT)
     async with listening(stage.two.port, job, stage.secret) as listener:
         heard, read = await asyncio.gather(
             listener.to_the_end(), stage.two.as_(stage.secret).get(f"/v1/jobs/{job}")

@@ -8,6 +8,7 @@ from functools import partial
 
 import psutil
 
+from tests.faults.processes import eventually
 from tests.streams.sse import Heard, Listener, listening
 from tests.streams.stage import Stage
 
@@ -72,7 +73,7 @@ async def test_five_hundred_streams_miss_nothing_across_a_reconnect(
     jobs = [await stage.job(status="running") for _ in range(JOBS)]
     said = {job: [f"{job} {n}" for n in range(LINES)] for job in jobs}
     clients = [_Client(stage, jobs[n % JOBS]) for n in range(STREAMS)]
-    process = psutil.Process(stage.one.pid)
+    readers, process = await stage.consumers(), psutil.Process(stage.one.pid)
     memory, began = process.memory_info().rss, time.monotonic()
     await _all([partial(each.connect, stage.one.port) for each in clients])
     connected = time.monotonic() - began
@@ -92,13 +93,17 @@ async def test_five_hundred_streams_miss_nothing_across_a_reconnect(
     began = time.monotonic()
     await _all([partial(each.connect, stage.two.port) for each in clients])
     for job in jobs:
-        await stage.set(job, status="succeeded")
+        await stage.update(job, status="succeeded")
     await asyncio.gather(*(each.follow_to_the_end(stage.two.port) for each in clients))
     resumed = time.monotonic() - began
     for each in clients:
         assert each.lines == said[each.job]
         assert each.statuses == ["running", "succeeded"]
 
+    async def at_rest() -> bool:
+        return await stage.consumers() <= readers
+
+    await eventually(at_rest, within=20, what="no reader is left of a thousand that came")
     delivered = STREAMS * LINES // 2
     record_property(
         "figure",

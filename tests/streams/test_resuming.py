@@ -48,7 +48,7 @@ async def test_every_line_comes_once_and_in_order_while_the_burst_goes_on(stage:
 
     async def work() -> None:
         await stage.say(job, said)
-        await stage.set(job, status="succeeded")
+        await stage.update(job, status="succeeded")
 
     (lines, statuses, connections), _ = await asyncio.gather(_walk(stage, job, seed=seed), work())
     assert lines == said
@@ -61,7 +61,7 @@ async def test_whoever_comes_after_the_end_goes_on_from_where_it_was(stage: Stag
     job = await stage.job(status="running")
     said = [f"{n}" for n in range(1_000)]
     await stage.say(job, said)
-    await stage.set(job, status="failed")
+    await stage.update(job, status="failed")
     async with listening(stage.one.port, job, stage.secret) as listener:
         whole = await listener.to_the_end()
     of_lines = [frame for frame in whole.frames if frame.event == "message"]
@@ -75,7 +75,7 @@ async def test_whoever_comes_after_the_end_goes_on_from_where_it_was(stage: Stag
 async def test_whoever_heard_the_end_is_told_it_again_and_nothing_else(stage: Stage):
     job = await stage.job(status="running")
     await stage.say(job, ["hello"])
-    await stage.set(job, status="succeeded")
+    await stage.update(job, status="succeeded")
     async with listening(stage.one.port, job, stage.secret) as listener:
         last = (await listener.to_the_end()).last_id
     async with listening(stage.two.port, job, stage.secret, after=last) as listener:
@@ -87,11 +87,11 @@ async def test_a_status_that_was_told_is_not_told_again(stage: Stage):
     job = await stage.job()
     async with listening(stage.one.port, job, stage.secret) as listener:
         last = (await listener.until(lambda heard: heard.statuses == ["queued"], within=PROMPT)).last_id
-    await stage.set(job, cancel_sent_at=None)
+    await stage.update(job, cancel_sent_at=None)
     async with listening(stage.two.port, job, stage.secret, after=last) as listener:
         await stage.say(job, ["a line"])
         await listener.until(lambda heard: len(heard.lines) == 1, within=PROMPT)
-        await stage.set(job, status="running")
+        await stage.update(job, status="running")
         heard = await listener.until(lambda heard: "running" in heard.statuses, within=PROMPT)
     assert heard.statuses == ["running"]
 
@@ -100,7 +100,7 @@ async def test_a_change_that_was_missed_is_told_first(stage: Stage):
     job = await stage.job()
     async with listening(stage.one.port, job, stage.secret) as listener:
         last = (await listener.until(lambda heard: heard.statuses == ["queued"], within=PROMPT)).last_id
-    await stage.set(job, status="running")
+    await stage.update(job, status="running")
     async with listening(stage.two.port, job, stage.secret, after=last) as listener:
         heard = await listener.until(lambda heard: bool(heard.frames), within=PROMPT)
     assert heard.statuses == ["running"]
@@ -110,7 +110,7 @@ async def test_a_change_that_was_missed_is_told_first(stage: Stage):
 async def test_an_id_that_no_frame_had_begins_at_the_beginning(stage: Stage, garbage: str):
     job = await stage.job(status="running")
     await stage.say(job, ["one", "two"])
-    await stage.set(job, status="succeeded")
+    await stage.update(job, status="succeeded")
     async with listening(stage.one.port, job, stage.secret, after=garbage) as listener:
         heard = await listener.to_the_end(within=PROMPT)
     assert (heard.lines, heard.done) == (["one", "two"], [{"status": "succeeded"}])
@@ -119,13 +119,13 @@ async def test_an_id_that_no_frame_had_begins_at_the_beginning(stage: Stage, gar
 async def test_whoever_leaves_is_forgotten_by_nats(stage: Stage):
     job = await stage.job(status="running")
     await stage.say(job, ["hello"])
-    before = set(await stage.consumers())
+    before = await stage.consumers()
     for _ in range(20):
         async with listening(stage.one.port, job, stage.secret) as listener:
             await listener.until(lambda heard: bool(heard.lines), within=PROMPT)
 
     async def at_rest() -> bool:
-        return set(await stage.consumers()) <= before
+        return await stage.consumers() <= before
 
     await eventually(at_rest, within=10, what="no reader is left of those who left")
 
@@ -145,7 +145,7 @@ async def test_output_goes_on_when_nats_comes_back(stage: Stage):
         await eventually(_connected(stage), within=10, what="everybody has found NATS again")
         await stage.say(job, said[300:])
         await listener.until(has(600), within=AFTER_RESTART)
-        await stage.set(job, status="succeeded")
+        await stage.update(job, status="succeeded")
         heard = await listener.to_the_end(within=PROMPT)
     assert (heard.lines, heard.done) == (said, [{"status": "succeeded"}])
 
@@ -161,7 +161,7 @@ async def test_a_job_that_ends_while_nats_is_away_is_not_done_before_its_last_li
             return await listener.until(lambda heard: bool(heard.done) or heard.ended, within=AFTER_RESTART)
 
     await stage.stack.stop(Nats)
-    await stage.set(job, status="succeeded")
+    await stage.update(job, status="succeeded")
     listening_now = asyncio.create_task(listen(stage.one.port))
     await asyncio.sleep(1)
     await stage.stack.start(Nats)

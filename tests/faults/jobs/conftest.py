@@ -1,18 +1,42 @@
 """One installation for the whole suite: its engines and programs are broken in turn, and mended."""
 
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+from tests.faults.jobs.cases import TRIED
 from tests.faults.jobs.harness import Harness, everything
 
 pytest.register_assert_rewrite("tests.faults.jobs.checks")
+
+CASE = "faults-case"
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "faults: kills programs and engines; minutes long, run by `make faults`"
     )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """What a test has shown travels with its report, so that it is counted under xdist too."""
+    before = set(TRIED)
+    yield
+    item.user_properties += [(CASE, fault) for fault, _ in TRIED - before]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    shown = Counter(
+        value
+        for report in terminalreporter.getreports("passed")
+        for name, value in report.user_properties
+        if name == CASE
+    )
+    told = ", ".join(f"{fault} {count}" for fault, count in sorted(shown.items()))
+    if shown:
+        terminalreporter.write_line(f"faults: {shown.total()} cases ({told})")
 
 
 @pytest.fixture(scope="session")

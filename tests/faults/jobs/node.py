@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import psutil
 
 from stead.dev.running import RunningStack
 from stead.protocol.commands import Command
 from tests.faults.jobs.programs import Program, until
 
-PACE = 1.2
+PACE = 1.5
 """Seconds that a step takes when it shall be caught in the act."""
 STEADCTL = (sys.executable, "-m", "stead.steadctl")
 
@@ -98,6 +97,9 @@ class Node:
                 if place in places and place not in self.frozen:
                     os.kill(pid, signal.SIGSTOP)
                     self.frozen[place] = pid
+            for job, step in places - self.frozen.keys():
+                entry = self.steps(job).get(step)
+                assert entry is None or entry.state == "running", f"{step} of {job} was over too soon"
             return places <= self.frozen.keys()
 
         await until(look, f"{places} are at work on the node", poll=0.02)
@@ -109,11 +111,10 @@ class Node:
         return dict(zip(before, found, strict=True)) if before == after and len(before) == len(found) else {}
 
     def _sleeps(self) -> list[int]:
-        with suppress(psutil.NoSuchProcess):
-            children = psutil.Process(self.program.pid).children()
-            ours = [child for child in children if child.cmdline()[:1] == ["/bin/sleep"]]
-            return [child.pid for child in sorted(ours, key=lambda it: (it.create_time(), it.pid))]
-        return []
+        """In the order in which they were started."""
+        tasks = Path(f"/proc/{self.program.pid}/task")
+        found = [int(pid) for path in tasks.glob("*/children") for pid in path.read_text().split()]
+        return sorted(filter(is_sleep, found), key=lambda pid: (_started(pid), pid))
 
     def thaw(self, *places: Place) -> None:
         """Lets steps go on; one whose process has been ended meanwhile is left in peace."""
@@ -121,6 +122,13 @@ class Node:
             pid = self.frozen.pop(place, None)
             if pid is not None and is_sleep(pid):
                 os.kill(pid, signal.SIGCONT)
+
+
+def _started(pid: int) -> int:
+    """In ticks since the machine was; 0 when it has ended meanwhile, and is no match for any step."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+    return 0
 
 
 def is_sleep(pid: int) -> bool:

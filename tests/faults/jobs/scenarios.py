@@ -171,7 +171,7 @@ SCENARIOS: dict[str, Scenario] = {
         event="site.restarted",
         afterwards=restart,
         cancelled_early=SERVED,
-        refuse={"open": _cannot_open},
+        refuse={"place": _no_node, "open": _cannot_open},
     ),
     "site.restart/recover": Scenario(
         deleted_site,

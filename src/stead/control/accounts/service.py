@@ -116,12 +116,12 @@ async def get(tx: Tx, caller: Principal) -> Account:
 async def change(tx: Tx, caller: Principal, wanted: AccountChange) -> None:
     owner = caller.account_id
     await _check_current_password(tx, caller, wanted)
+    if wanted.default_team_id is not UNSET:
+        await _change_default_team(tx, owner, wanted.default_team_id)
     if (name := _sent(wanted.name)) is not None:
         await store.set_name(tx, owner, name)
     if wanted.billing_cc_email is not UNSET:
         await store.set_billing_cc(tx, owner, wanted.billing_cc_email)
-    if wanted.default_team_id is not UNSET:
-        await _change_default_team(tx, owner, wanted.default_team_id)
     if (email := _sent(wanted.new_email)) is not None:
         await _change_email(tx, owner, normal_email(email))
     if (password := _sent(wanted.new_password)) is not None:

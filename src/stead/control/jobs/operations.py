@@ -6,6 +6,7 @@ from stead.control.jobs.schema import JobFilter, JobView
 from stead.control.jobs.stream import follow
 from stead.control.platform.operations import Call, Operations, Stream, Tagged
 from stead.control.platform.pagination import Page, PageRequest
+from stead.shared.versions import BY_NAME, LATEST
 
 operation = Operations(tag="Jobs")
 
@@ -32,7 +33,8 @@ async def stream_job(call: Call, job: VisibleJob) -> Stream:
     Every frame has an id; a client that reconnects with `Last-Event-ID`, to any API process, misses nothing
     and sees nothing twice.
     """
-    return follow(call.live, job.id, call.request.header(b"last-event-id"))
+    version = BY_NAME.get(call.request.header(b"api-version"), LATEST)
+    return follow(call.live, job.id, call.request.header(b"last-event-id"), version)
 
 
 @operation(

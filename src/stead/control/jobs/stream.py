@@ -1,56 +1,63 @@
 """A job as server-sent events: output lines, state changes, and the end.
 
-A frame's id is `<output position>.<job revision>`: all that is needed to go on from it, on any API process.
+A frame's id is `<output position>.<how far the status was told>`: all that is needed to go on from it, on any
+API process.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncGenerator, AsyncIterator
+from datetime import date
 
 import msgspec
 
 from stead.control.jobs import service
 from stead.control.jobs.rules import FINAL
 from stead.control.jobs.schema import JobView
-from stead.control.platform.job_output import Lines, Reader
+from stead.control.platform.job_output import UNREADABLE, Lines
 from stead.control.platform.live import Live
 from stead.control.platform.operations import Stream
+from stead.control.platform.version_changes import History
+from stead.shared.versions import LATEST
 
 KEEP_ALIVE_SECONDS = 15.0
+_GIVE_UP_SECONDS = 0.05
+_ID = re.compile(r"([0-9]{1,18})\.([0-3])")
+_END_OF_LINE = re.compile(rb"\r\n|\r|\n")
+_TOLD = {"queued": 1, "running": 2, "succeeded": 3, "failed": 3}
+_HISTORY = History("Job")
 _encode = msgspec.json.encode
 
 
 class Position(msgspec.Struct):
     line: int = 0
-    revision: int = 0
+    told: int = 0
 
     @classmethod
     def read(cls, last_event_id: str) -> "Position":
         """Whatever is not an id of ours begins at the beginning."""
-        line, _, revision = last_event_id.partition(".")
-        if line.isascii() and line.isdigit() and revision.isascii() and revision.isdigit():
-            return cls(int(line[:18]), int(revision[:9]))
-        return cls()
+        found = _ID.fullmatch(last_event_id)
+        return cls(int(found[1]), int(found[2])) if found else cls()
 
 
-def follow(live: Live, job: str, last_event_id: str) -> Stream:
-    return Stream(_frames(live, job, Position.read(last_event_id)))
+def follow(live: Live, job: str, last_event_id: str, version: date = LATEST) -> Stream:
+    return Stream(_frames(live, job, Position.read(last_event_id), version))
 
 
-async def _frames(live: Live, job: str, at: Position) -> AsyncIterator[bytes]:
+async def _frames(live: Live, job: str, at: Position, version: date) -> AsyncGenerator[bytes, None]:
     yield b"retry: 2000\n\n"
-    told = None
     with live.notices.watching(job) as changed:
         async with live.output.reader(job, at.line) as reader:
             reading = asyncio.create_task(reader.next())
             try:
                 while True:
                     changed.clear()
-                    state = await _state(live, job, at)
-                    if state is not None and state.status in FINAL:
+                    state = await _state(live, job)
+                    if state is None or state.status in FINAL:
                         break
-                    if state is not None and state.status != told:
-                        told = state.status
-                        yield _frame(at, _encode(state), event=b"job")
+                    if _TOLD[state.status] > at.told:
+                        at.told = _TOLD[state.status]
+                        yield _job(at, state, version)
                     if not await _happens(reading, changed):
                         yield b": still here\n\n"
                     if reading.done():
@@ -58,33 +65,39 @@ async def _frames(live: Live, job: str, at: Position) -> AsyncIterator[bytes]:
                         reading = asyncio.create_task(reader.next())
                         yield _output(at, lines)
             finally:
-                reading.cancel()
-            async for frame in _ending(reader, reading, at, state):
-                yield frame
+                await _give_up(reading)
+    if state is not None:
+        async for frame in _ending(live, at, state, version):
+            yield frame
 
 
-async def _ending(
-    reader: Reader, reading: asyncio.Task[Lines], at: Position, state: JobView
-) -> AsyncIterator[bytes]:
-    """Every line was written before the job ended, so all of them come before the end is told."""
-    await asyncio.gather(reading, return_exceptions=True)
-    async for lines in reader.rest(at.line):
-        yield _output(at, lines)
-    yield _frame(at, _encode(state), event=b"job")
+async def _ending(live: Live, at: Position, state: JobView, version: date) -> AsyncIterator[bytes]:
+    """Every line was written before the job ended, so all of them come before the end is told.
+
+    When they cannot be read now the stream breaks off, and whoever comes again hears them.
+    """
+    try:
+        async with live.output.reader(state.id, at.line) as reader:
+            async for lines in reader.rest():
+                yield _output(at, lines)
+    except UNREADABLE:
+        return
+    at.told = _TOLD[state.status]
+    yield _job(at, state, version)
     yield _frame(at, _encode({"status": state.status}), event=b"done")
 
 
-async def _state(live: Live, job: str, at: Position) -> JobView | None:
-    """The job, if it has changed since it was last told or if it has ended."""
+async def _state(live: Live, job: str) -> JobView | None:
     async with live.database.reading() as tx:
-        found = await service.changes_since(tx, job, at.revision)
-        if found is None and at.revision:
-            found = await service.changes_since(tx, job, at.revision - 1)
-            return found[0] if found is not None and found[0].status in FINAL else None
-    if found is None:
-        return None
-    state, at.revision = found
-    return state
+        found = await service.changes_since(tx, job, 0)
+    return found[0] if found is not None else None
+
+
+async def _give_up(reading: asyncio.Task[Lines]) -> None:
+    """Asked until it is done: before Python 3.12 `wait_for` may swallow a cancellation."""
+    while not reading.done():
+        reading.cancel()
+        await asyncio.wait({reading}, timeout=_GIVE_UP_SECONDS)
 
 
 async def _happens(reading: asyncio.Task[Lines], changed: asyncio.Event) -> bool:
@@ -106,10 +119,15 @@ def _output(at: Position, lines: Lines) -> bytes:
     return b"".join(frames)
 
 
+def _job(at: Position, state: JobView, version: date) -> bytes:
+    shape = _HISTORY.older_answer(msgspec.to_builtins(state), version)
+    return _frame(at, _encode(shape), event=b"job")
+
+
 def _frame(at: Position, data: bytes, *, event: bytes | None = None) -> bytes:
     head = b"event: %b\n" % event if event else b""
-    return b"%bid: %d.%d\n%b\n" % (head, at.line, at.revision, _data(data))
+    return b"%bid: %d.%d\n%b\n" % (head, at.line, at.told, _data(data))
 
 
 def _data(text: bytes) -> bytes:
-    return b"".join(b"data: %b\n" % line for line in text.split(b"\n"))
+    return b"".join(b"data: %b\n" % line for line in _END_OF_LINE.split(text))

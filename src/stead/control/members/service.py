@@ -38,8 +38,9 @@ async def active_role(tx: Tx, team: TeamId, account: AccountId) -> Role | None:
 
 async def stays(tx: Tx, team_id: str, account: AccountId) -> bool:
     """Whether the account belongs to the team, and will until this transaction has ended."""
-    if not has_shape("team", team_id) or not await teams.lock(tx, TeamId(team_id)):
+    if not has_shape("team", team_id) or await active_role(tx, TeamId(team_id), account) is None:
         return False
+    await teams.lock(tx, TeamId(team_id))
     return await active_role(tx, TeamId(team_id), account) is not None
 
 

@@ -1,6 +1,6 @@
 """Envelopes and headers: what every response looks like."""
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, Iterable
 from datetime import date
 from email.utils import format_datetime
 from typing import Any
@@ -55,7 +55,7 @@ class Answer(msgspec.Struct):
     status: int
     body: bytes = b""
     headers: list[Header] = []
-    stream: AsyncIterator[bytes] | None = None
+    stream: AsyncGenerator[bytes, None] | None = None
 
 
 _FIXED: dict[date, list[Header]] = {

@@ -28,9 +28,12 @@ class Housekeeping:
         self._tasks = [asyncio.create_task(_repeat(chore)) for chore in self._chores]
 
     async def stop(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        """A cancellation that meets an answer can get lost in a library: it is repeated until all ended."""
+        left = set(self._tasks)
+        while left:
+            for task in left:
+                task.cancel()
+            _, left = await asyncio.wait(left, timeout=1)
 
 
 async def _repeat(chore: Chore) -> None:

@@ -14,9 +14,11 @@ from stead.protocol.commands import read_line
 from stead.protocol.subjects import OUTPUT, output_of
 
 BATCH = 256
-PATIENCE = 30.0
+PATIENCE = 5.0
+"""A fetch that a restart of the server swallowed is noticed after this long."""
 RETRY_SECONDS = 0.5
 
+UNREADABLE = (NatsDown, nats.errors.Error, OSError)
 Lines = list[tuple[int, str]]
 """Where a line stands in the stream, and its text."""
 
@@ -27,32 +29,33 @@ class Reader:
     def __init__(self, nats_: Nats, job: str, after: int) -> None:
         self._nats, self._job, self._after = nats_, job, after
         self._pull: JetStreamContext.PullSubscription | None = None
+        self._consumer: ConsumerConfig | None = None
 
     async def next(self) -> Lines:
         """Some more lines, or none after a while without."""
         try:
             return await self._fetch(PATIENCE)
-        except (NatsDown, nats.errors.Error, OSError):
+        except UNREADABLE:
             await self.close()
             await asyncio.sleep(RETRY_SECONDS)
             return []
 
-    async def rest(self, after: int) -> AsyncIterator[Lines]:
-        """Whatever is there by now, from a position on: a read that was given up may have taken some."""
-        await self.close()
-        self._after = after
-        try:
-            pull = await self._open()
-            while (await pull.consumer_info()).num_pending:
-                yield await self._fetch(PATIENCE)
-        except (NatsDown, nats.errors.Error, OSError):
-            return
+    async def rest(self) -> AsyncIterator[Lines]:
+        """Whatever is there by now. Raises one of UNREADABLE when that cannot be told."""
+        pull = await self._open()
+        while (await pull.consumer_info()).num_pending:
+            yield await self._fetch(PATIENCE)
 
     async def close(self) -> None:
-        if self._pull is not None:
-            pull, self._pull = self._pull, None
+        """The library leaves the consumer to its timeout; a crowd that reconnects would pile them up."""
+        pull, self._pull = self._pull, None
+        made, self._consumer = self._consumer, None
+        if pull is not None:
             with contextlib.suppress(Exception):
                 await pull.unsubscribe()
+        if made is not None and made.name is not None:
+            with contextlib.suppress(Exception):
+                await self._nats.js.delete_consumer(OUTPUT, made.name)
 
     async def _fetch(self, seconds: float) -> Lines:
         pull = self._pull or await self._open()
@@ -65,7 +68,7 @@ class Reader:
         return lines
 
     async def _open(self) -> JetStreamContext.PullSubscription:
-        config = ConsumerConfig(
+        config = self._consumer = ConsumerConfig(
             deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
             opt_start_seq=self._after + 1,
             ack_policy=AckPolicy.NONE,

@@ -90,14 +90,15 @@ class Postman:
         """None when it was taken, else the kind of failure."""
         if self._server is None:
             return "no SMTP server is set"
-        message = EmailMessage()
-        message["From"], message["To"], message["Subject"] = self._sender, letter.to, letter.subject
-        message["Date"], message["Message-ID"] = date, f"<{id_}@{self._sender.rpartition('@')[2]}>"
-        message.set_content(letter.text)
         server = self._server
         try:
+            message = EmailMessage()
+            message["From"], message["To"], message["Subject"] = self._sender, letter.to, letter.subject
+            message["Date"], message["Message-ID"] = date, f"<{id_}@{self._sender.rpartition('@')[2]}>"
+            message.set_content(letter.text)
             await aiosmtplib.send(
                 message,
+                recipients=[letter.to],
                 hostname=server.hostname,
                 port=server.port,
                 username=unquote(server.username) if server.username else None,
@@ -105,6 +106,6 @@ class Postman:
                 use_tls=server.scheme == "smtps",
                 timeout=SMTP_SECONDS,
             )
-        except (aiosmtplib.SMTPException, OSError) as error:
+        except Exception as error:  # noqa: BLE001 - no letter may keep the others waiting
             return type(error).__name__
         return None

@@ -12,7 +12,7 @@ is the answer's shape. Dispatch and the API description both read this one recor
 import inspect
 import re
 import types
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -81,7 +81,7 @@ class Tagged(msgspec.Struct, Generic[K]):
 class Stream(msgspec.Struct):
     """An answer that goes on: server-sent events, begun once the request has let go of the database."""
 
-    frames: AsyncIterator[bytes]
+    frames: AsyncGenerator[bytes, None]
 
 
 @dataclass(frozen=True, slots=True)
