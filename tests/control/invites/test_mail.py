@@ -63,8 +63,14 @@ async def test_a_running_plane_delivers_by_itself(post_office: Settings, sink: S
         body = {"role": "observer", "email": "grace@example.com"}
         assert (await ada.session.post(f"/v1/teams/{team}/invites", json=body)).status_code == 201
         async with asyncio.timeout(10):
-            while not sink.letters:  # noqa: ASYNC110 - it comes from another thread
+            while not sink.letters or await _waiting(plane):  # noqa: ASYNC110 - it comes from another thread
                 await asyncio.sleep(0.05)
+    assert len(sink.letters) == 1
+
+
+async def _waiting(plane: ControlPlane) -> int:
+    async with plane.database.reading() as tx:
+        return int(await tx.value("select count(*) from outgoing_mail"))
 
 
 async def test_nothing_is_mailed_before_the_commit_nor_after_a_rollback(mailing: Mailing, sink: Sink):

@@ -163,3 +163,19 @@ async def test_choosing_a_default_team_while_being_removed_from_it_breaks_nothin
         assert removed.status_code == 204
         account = (await other.session.get("/v1/account")).json()["data"]
         assert account["default_team_id"] is None, "a team that one does not belong to is nobody's default"
+
+
+async def test_changing_the_account_while_being_removed_from_its_default_team_is_no_fault(
+    person: Person, team: str, other: Person
+):
+    """Both touch the account and the team: they must come to them in one order."""
+    for _ in range(12):
+        await add_member(person.session, team, other.id, "observer")
+        change = {"name": "Somebody", "default_team_id": team}
+        assert (await other.session.patch("/v1/account", json=change)).status_code == 204
+        changed, removed = await asyncio.gather(
+            other.session.patch("/v1/account", json=change),
+            person.session.delete(f"/v1/teams/{team}/members/{other.id}"),
+        )
+        assert changed.status_code in (204, 422), changed.text
+        assert removed.status_code == 204, removed.text
