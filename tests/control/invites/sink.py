@@ -11,6 +11,10 @@ from email.policy import default
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
+from stead.control.app import ControlPlane
+from stead.control.platform.mail import Postman
+from stead.control.platform.sealing import Sealer
+
 
 @dataclass(frozen=True)
 class Received:
@@ -58,3 +62,10 @@ def new_sink() -> Sink:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return Sink(free.getsockname()[1])
+
+
+def postman_of(plane: ControlPlane) -> Postman:
+    """The postman that a worker of this installation has."""
+    settings = plane.settings
+    sealer = Sealer.from_text(settings.sealing_key)
+    return Postman(plane.database, sealer, smtp_url=settings.smtp_url, sender=settings.mail_from)

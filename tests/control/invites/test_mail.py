@@ -19,7 +19,7 @@ from stead.shared.clock import MovableClock
 from stead.shared.roles import Role
 from tests.client import Client, code_of
 from tests.control.invites.conftest import Mailing
-from tests.control.invites.sink import Sink
+from tests.control.invites.sink import Sink, postman_of
 from tests.matrix.dump import rows_mentioning
 from tests.people import make_person
 from tests.teams import found_team
@@ -33,8 +33,8 @@ async def test_the_mail_arrives_once_and_holds_the_token(mailing: Mailing, sink:
     team = await found_team(ada, "Analytical Engines")
     token = await mailing.invite(ada, team, grace.account.email.upper())
     assert sink.letters == []
-    await mailing.plane.postman.deliver()
-    await mailing.plane.postman.deliver()
+    await postman_of(mailing.plane).deliver()
+    await postman_of(mailing.plane).deliver()
     [letter] = sink.letters
     assert letter.recipients == [grace.account.email]
     assert token in letter.text
@@ -77,13 +77,13 @@ async def test_nothing_is_mailed_before_the_commit_nor_after_a_rollback(mailing:
     ada = await mailing.person()
     team = await found_team(ada)
     principal, plane = owner_principal(ada.account), mailing.plane
-    sealer = plane.postman._sealer
+    sealer = postman_of(plane)._sealer
 
     async def invite(email: str) -> None:
         async with plane.database.transaction() as tx:
             visible = await teams_service.find(tx, principal, team)
             await service.invite(tx, sealer, visible, principal, NewInvite(Role.OBSERVER, email))
-            await plane.postman.deliver()
+            await postman_of(plane).deliver()
             assert sink.letters == []
             if "regretted" in email:
                 raise ChangedOnesMind
@@ -91,7 +91,7 @@ async def test_nothing_is_mailed_before_the_commit_nor_after_a_rollback(mailing:
     with pytest.raises(ChangedOnesMind):
         await invite("regretted@example.com")
     await invite("kept@example.com")
-    await plane.postman.deliver()
+    await postman_of(plane).deliver()
     [letter] = sink.letters
     assert letter.recipients == ["kept@example.com"]
 
@@ -111,7 +111,7 @@ async def test_a_replayed_invite_is_mailed_once(mailing: Mailing, sink: Sink):
     for _ in range(2):
         made = await ada.session.post(f"/v1/teams/{team}/invites", json=body, headers=headers)
         assert made.status_code == 201
-    await mailing.plane.postman.deliver()
+    await postman_of(mailing.plane).deliver()
     assert len(sink.letters) == 1
 
 
@@ -119,27 +119,27 @@ async def test_a_server_that_says_later_is_asked_later(mailing: Mailing, sink: S
     ada = await mailing.person()
     await mailing.invite(ada, await found_team(ada), "grace@example.com")
     sink.refusals = ["451 later", "451 later"]
-    await mailing.plane.postman.deliver()
-    await mailing.plane.postman.deliver()
+    await postman_of(mailing.plane).deliver()
+    await postman_of(mailing.plane).deliver()
     assert (sink.tried, sink.letters) == (1, [])
     clock.move(FIRST_RETRY)
-    await mailing.plane.postman.deliver()
+    await postman_of(mailing.plane).deliver()
     clock.move(FIRST_RETRY)
-    await mailing.plane.postman.deliver()
+    await postman_of(mailing.plane).deliver()
     assert (sink.tried, sink.letters) == (2, [])
     clock.move(FIRST_RETRY)
-    await mailing.plane.postman.deliver()
+    await postman_of(mailing.plane).deliver()
     assert (sink.tried, len(sink.letters), await mailing.waiting()) == (3, 1, 0)
 
 
 async def test_a_server_that_is_down_is_waited_for(mailing: Mailing, closed_sink: Sink, clock: MovableClock):
     ada = await mailing.person()
     await mailing.invite(ada, await found_team(ada), "grace@example.com")
-    await mailing.plane.postman.deliver()
+    await postman_of(mailing.plane).deliver()
     assert await mailing.waiting() == 1
     with closed_sink.open():
         clock.move(FIRST_RETRY)
-        await mailing.plane.postman.deliver()
+        await postman_of(mailing.plane).deliver()
     assert len(closed_sink.letters) == 1
 
 
@@ -149,7 +149,7 @@ async def test_a_letter_that_nobody_takes_is_given_up(mailing: Mailing, sink: Si
     sink.refusals = ["451 later"] * 100
     with structlog.testing.capture_logs() as logs:
         for _ in range(GIVE_UP_AFTER + 3):
-            await mailing.plane.postman.deliver()
+            await postman_of(mailing.plane).deliver()
             clock.move(timedelta(days=2))
     assert (sink.tried, await mailing.waiting()) == (GIVE_UP_AFTER, 0)
     assert [line["attempt"] for line in logs if line["event"] == "mail.failed"] == list(
@@ -165,7 +165,7 @@ async def test_a_letter_that_fails_does_not_hold_up_the_others(mailing: Mailing,
     for name in ("first", "second"):
         await mailing.invite(ada, team, f"{name}@example.com")
     sink.refusals = ["451 later"]
-    await mailing.plane.postman.deliver()
+    await postman_of(mailing.plane).deliver()
     assert [letter.recipients for letter in sink.letters] == [["second@example.com"]]
 
 
@@ -179,7 +179,7 @@ async def test_an_address_that_no_mail_can_have_does_not_hold_up_the_others(
     body = {"role": "observer", "email": strange}
     assert (await ada.session.post(f"/v1/teams/{team}/invites", json=body)).status_code in (201, 400)
     await mailing.invite(ada, team, "grace@example.com")
-    await mailing.plane.postman.deliver()
+    await postman_of(mailing.plane).deliver()
     assert ["grace@example.com"] in [letter.recipients for letter in sink.letters]
 
 
@@ -189,7 +189,7 @@ async def test_mail_goes_to_the_invited_address_and_to_no_other(address: str, ma
     team = await found_team(ada)
     body = {"role": "observer", "email": address}
     assert (await ada.session.post(f"/v1/teams/{team}/invites", json=body)).status_code in (201, 400)
-    await mailing.plane.postman.deliver()
+    await postman_of(mailing.plane).deliver()
     assert [letter.recipients for letter in sink.letters if letter.recipients != [address]] == []
 
 
@@ -198,7 +198,7 @@ async def test_two_postmen_at_once_deliver_each_letter_once(mailing: Mailing, si
     team = await found_team(ada)
     for number in range(6):
         await mailing.invite(ada, team, f"guest{number}@example.com")
-    await asyncio.gather(*(mailing.plane.postman.deliver() for _ in range(3)))
+    await asyncio.gather(*(postman_of(mailing.plane).deliver() for _ in range(3)))
     arrived = sorted(letter.recipients[0] for letter in sink.letters)
     assert arrived == [f"guest{number}@example.com" for number in range(6)]
 
@@ -216,7 +216,7 @@ async def test_a_team_name_cannot_inject_a_header(newline: str, mailing: Mailing
     ada = await mailing.person()
     name = f"Engines{newline}Bcc: eve@example.com{newline}{newline}a body"
     await mailing.invite(ada, await found_team(ada, name), "grace@example.com")
-    await mailing.plane.postman.deliver()
+    await postman_of(mailing.plane).deliver()
     [letter] = sink.letters
     assert letter.recipients == ["grace@example.com"]
     assert letter.message["bcc"] is None
