@@ -12,6 +12,7 @@ from stead.control.accounts.service import owner_principal
 from stead.control.app import ControlPlane
 from stead.control.invites import service
 from stead.control.invites.schema import NewInvite
+from stead.control.platform.housekeeping import Chore, Housekeeping
 from stead.control.platform.mail import FIRST_RETRY, GIVE_UP_AFTER
 from stead.control.settings import Settings
 from stead.control.teams import service as teams_service
@@ -54,7 +55,7 @@ async def test_an_invite_without_an_address_is_not_mailed(mailing: Mailing):
     assert await mailing.waiting() == 0
 
 
-async def test_a_running_plane_delivers_by_itself(post_office: Settings, sink: Sink, clock: MovableClock):
+async def test_a_chore_delivers_what_waits_without_being_asked(post_office: Settings, sink: Sink, clock: MovableClock):
     plane = ControlPlane(replace(post_office, smtp_url=sink.url), clock=clock)
     anonymous = Client(transport=httpx.ASGITransport(plane), base_url="http://stead.test")
     async with plane.running():
@@ -62,9 +63,12 @@ async def test_a_running_plane_delivers_by_itself(post_office: Settings, sink: S
         team = await found_team(ada)
         body = {"role": "observer", "email": "grace@example.com"}
         assert (await ada.session.post(f"/v1/teams/{team}/invites", json=body)).status_code == 201
+        sending = Housekeeping([Chore("mail.deliver", 0.1, postman_of(plane).deliver)])
+        sending.start()
         async with asyncio.timeout(10):
             while not sink.letters or await _waiting(plane):  # noqa: ASYNC110 - it comes from another thread
                 await asyncio.sleep(0.05)
+        await sending.stop()
     assert len(sink.letters) == 1
 
 
