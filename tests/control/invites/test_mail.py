@@ -55,7 +55,7 @@ async def test_an_invite_without_an_address_is_not_mailed(mailing: Mailing):
     assert await mailing.waiting() == 0
 
 
-async def test_a_chore_delivers_what_waits_without_being_asked(post_office: Settings, sink: Sink, clock: MovableClock):
+async def test_a_chore_delivers_what_waits(post_office: Settings, sink: Sink, clock: MovableClock):
     plane = ControlPlane(replace(post_office, smtp_url=sink.url), clock=clock)
     anonymous = Client(transport=httpx.ASGITransport(plane), base_url="http://stead.test")
     async with plane.running():
