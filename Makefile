@@ -18,10 +18,10 @@ dev: ## start every engine and the API; Ctrl-C stops them
 	$(RUN)steadctl dev up
 
 test: ## run the tests on real engines
-	$(RUN)pytest --numprocesses=2 --dist=loadfile
+	$(RUN)pytest --numprocesses=2 --dist=loadfile --ignore=tests/faults/jobs
 
 faults: ## kill, refuse and restart at every step of every job
-	$(RUN)pytest tests/faults --numprocesses=2 --dist=loadfile
+	$(RUN)pytest tests/faults
 
 check: ## lint, types, architecture, generated files
 	$(RUN)ruff check

@@ -70,6 +70,9 @@ STATEMENTS = [
     """
     create function keep_finished_jobs() returns trigger language plpgsql as $$
     begin
+      if tg_op = 'TRUNCATE' then
+        raise exception 'finished jobs never go away' using errcode = 'P0001';
+      end if;
       if old.status in ('succeeded', 'failed') then
         raise exception 'job % is finished and never changes again', old.id using errcode = 'P0001';
       end if;
@@ -83,6 +86,10 @@ STATEMENTS = [
     """
     create trigger jobs_finished before update or delete on jobs
       for each row execute function keep_finished_jobs()
+    """,
+    """
+    create trigger jobs_kept before truncate on jobs
+      for each statement execute function keep_finished_jobs()
     """,
     """
     create function tell_of_jobs() returns trigger language plpgsql as $$

@@ -63,7 +63,7 @@ class WorkerProgram:
         self.nats.start()
         self.notices.start()
         steps = Steps(self.database, self.gateway, self.settings.docs)
-        dispatcher = Dispatcher(self.database, orchestrator, self.notices, self.settings.docs)
+        dispatcher = Dispatcher(self.database, orchestrator, self.notices)
         with contextlib.suppress(*UNREACHABLE):
             await self._keep_audit_partitions()
         self._housekeeping.start()

@@ -138,9 +138,7 @@ async def test_what_a_step_returns_beyond_its_promise_is_not_kept(
     _kind("test.whitelist", results={"url", "env_id"})
     job = await new_job(account=person.id, params={"kind": "test.whitelist", "with": {}})
     steps = Steps(plane.database, Gateway(plane.nats, _unheard), "http://stead.test/docs")
-    await steps.perform(job, "one")
-    running = (await person.session.get(f"/v1/jobs/{job}")).json()["data"]
-    assert (running["status"], running["result"]) == ("running", None)
+    await steps.perform(job, "one")  # the last control step ends the job with what it changed
     await steps.perform(job, "one")
     await steps.finish(job, None)
     done = (await person.session.get(f"/v1/jobs/{job}")).json()["data"]

@@ -5,11 +5,10 @@ import time
 
 import structlog
 
-from stead.control.jobs import queue, steps
-from stead.control.platform.answers import error_body
+from stead.control.jobs import queue
 from stead.control.platform.database import UNREACHABLE, Database
 from stead.control.platform.job_workflow import Plan, PlannedStep
-from stead.control.platform.jobs import JobLost, JobRow
+from stead.control.platform.jobs import KINDS, JobRow
 from stead.control.platform.notices import Notices
 from stead.control.platform.temporal import Orchestrator, Unreachable
 
@@ -21,11 +20,8 @@ AT_ONCE = 50
 
 
 class Dispatcher:
-    def __init__(
-        self, database: Database, orchestrator: Orchestrator, notices: Notices, docs_url: str
-    ) -> None:
+    def __init__(self, database: Database, orchestrator: Orchestrator, notices: Notices) -> None:
         self._database, self._orchestrator, self._notices = database, orchestrator, notices
-        self._docs_url = docs_url
         self._reconciled = time.monotonic()
 
     async def run(self) -> None:
@@ -37,6 +33,9 @@ class Dispatcher:
                     pass
             except (*UNREACHABLE, Unreachable) as error:
                 log.warning("dispatch.postponed", reason=type(error).__name__)
+                await asyncio.sleep(SWEEP_SECONDS)
+            except Exception as error:  # noqa: BLE001 - without it this worker would never dispatch again
+                log.error("dispatch.failed", reason=type(error).__name__)
                 await asyncio.sleep(SWEEP_SECONDS)
             try:
                 async with asyncio.timeout(SWEEP_SECONDS):
@@ -58,13 +57,18 @@ class Dispatcher:
         return len(claimed)
 
     async def _start(self, rows: list[JobRow]) -> None:
-        await asyncio.gather(*(self._orchestrator.start(plan_of(row)) for row in rows))
+        """A kind that this worker does not know is left to the newer one that queued it."""
+        known = [row for row in rows if row.params["kind"] in KINDS]
+        await asyncio.gather(*(self._orchestrator.start(plan_of(row)) for row in known))
 
     async def _cancel(self) -> None:
         """Sent and noted together: a cancellation that could not be sent is sent by whoever sweeps next."""
         async with self._database.transaction() as tx:
-            for job in await queue.to_cancel(tx):
-                await self._orchestrator.cancel(job)
+            rows = await queue.to_cancel(tx)
+            # Whoever claimed it may not have started it yet, and what is not there cannot be cancelled.
+            await self._start(rows)
+            for row in rows:
+                await self._orchestrator.cancel(row.id)
 
     async def _reconcile(self) -> None:
         async with self._database.reading() as tx:
@@ -72,15 +76,18 @@ class Dispatcher:
         for job in jobs:
             if await self._orchestrator.is_open(job):
                 continue
-            async with self._database.transaction() as tx:
-                if await steps.fail_lost(tx, job, error_body(JobLost(), self._docs_url)):
-                    log.error("job.lost", job_id=job)
+            # Read only now: an execution that is closed has ended its job before, unless it was lost.
+            async with self._database.reading() as tx:
+                row = await queue.get(tx, job)
+            if row is not None and row.status in ("queued", "running") and row.params["kind"] in KINDS:
+                log.error("job.lost", job_id=job)
+                await self._orchestrator.start(plan_of(row, lost=True))
 
 
-def plan_of(row: JobRow) -> Plan:
+def plan_of(row: JobRow, *, lost: bool = False) -> Plan:
     kind = row.kind
     planned = [
         PlannedStep(step.name, on_node=step.ask is not None, has_undo=step.has_undo)
         for step in kind.steps.values()
     ]
-    return Plan(row.id, kind.limit.total_seconds(), planned)
+    return Plan(row.id, kind.limit.total_seconds(), planned, lost)

@@ -57,11 +57,12 @@ async def not_yet_started(tx: Tx) -> list[JobRow]:
     )
 
 
-async def to_cancel(tx: Tx) -> list[str]:
+async def to_cancel(tx: Tx) -> list[JobRow]:
     return await tx.all(
-        str,
-        "update jobs set cancel_sent_at = $1 where cancel_requested_at is not null and cancel_sent_at is null"
-        " and status in ('queued', 'running') and dispatched_at is not null returning id",
+        JobRow,
+        "update jobs set cancel_sent_at = $1 where cancel_requested_at is not null and cancel_sent_at is null"  # noqa: S608
+        " and status in ('queued', 'running') and dispatched_at is not null"
+        f" returning {_ROW}",
         tx.now,
     )
 
@@ -81,7 +82,7 @@ async def get(tx: Tx, job: str) -> JobRow | None:
 
 async def hold(tx: Tx, job: str) -> JobRow | None:
     """The job as it is now; it stays so until the transaction has ended."""
-    return await tx.one(JobRow, f"select {_ROW} from jobs where id = $1 for update", job)  # noqa: S608
+    return await tx.one(JobRow, f"select {_ROW} from jobs where id = $1 for no key update", job)  # noqa: S608
 
 
 async def ask_to_cancel(tx: Tx, job: str) -> None:
@@ -100,6 +101,18 @@ async def first_time(tx: Tx, job: str, step: str) -> bool:
         "insert into job_steps (job_id, step) values ($1, $2) on conflict do nothing", job, step
     )
     return inserted == 1
+
+
+async def is_wanted(tx: Tx, job: str, *, undoing: bool) -> bool:
+    """Whether a step may commit. Nobody can cancel or end the job between this answer and that."""
+    return bool(
+        await tx.value(
+            "select status in ('queued', 'running') and ($2 or cancel_requested_at is null)"
+            " from jobs where id = $1 for no key update",
+            job,
+            undoing,
+        )
+    )
 
 
 async def add_results(tx: Tx, job: str, results: dict[str, Any]) -> None:

@@ -1,6 +1,8 @@
 """The activities: what a step really does, safe to repeat, and how a job ends."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import structlog
@@ -12,13 +14,15 @@ from stead.control.platform.answers import ErrorBody, doc_url
 from stead.control.platform.database import Database, Tx
 from stead.control.platform.gateway import Gateway
 from stead.control.platform.job_workflow import REFUSED, Failure
-from stead.control.platform.jobs import Ask, Control, JobRow, JobTimeout, Refused
-from stead.protocol.commands import Command
+from stead.control.platform.jobs import Ask, Control, Errand, JobCancelled, JobRow, JobTimeout, Refused
+from stead.protocol.commands import Cancel, Command
 from stead.shared.errors import ApiError, Internal, catalog
 
 log = structlog.get_logger()
 
 BEAT_SECONDS = 1.0
+LAST_WORD = 1_000_000
+"""An epoch that no asking for the step itself comes to."""
 
 
 class Steps:
@@ -27,7 +31,7 @@ class Steps:
 
     @property
     def activities(self) -> list[Any]:
-        return [self.perform, self.undo, self.finish]
+        return [self.perform, self.undo, self.stop, self.finish]
 
     @activity.defn(name="perform")
     async def perform(self, job: str, name: str) -> None:
@@ -40,6 +44,24 @@ class Steps:
         row = await self._row(job)
         step = row.kind.steps[name]
         await self._do(row, f"undo-{name}", step.undo_control, step.undo_ask)
+
+    @activity.defn(name="stop")
+    async def stop(self, job: str, name: str) -> None:
+        """Whatever the node does for this step has ended when this returns."""
+        row = await self._row(job)
+        ask = row.kind.steps[name].ask
+        errand = None if ask is None else await self._errand(row, ask)
+        if errand is not None:
+            async with _beating():
+                await self._gateway.stop(Cancel(errand.node, job, name, LAST_WORD + activity.info().attempt))
+
+    async def _errand(self, row: JobRow, ask: Ask) -> Errand | None:
+        """None where no node is asked: what was never asked cannot be under way."""
+        async with self._database.reading() as tx:
+            try:
+                return await ask(tx, row.kind.read(row))
+            except Refused:
+                return None
 
     @activity.defn(name="finish")
     async def finish(self, job: str, failure: Failure | None) -> None:
@@ -64,12 +86,22 @@ class Steps:
             if not await queue.first_time(tx, row.id, place):
                 return
             results = await control(tx, row.kind.read(row))
+            await self._require_wanted(tx, row, place)
             if results:
                 kept = {key: value for key, value in results.items() if key in row.kind.results}
                 await queue.add_results(tx, row.id, kept)
+            if place == list(row.kind.steps)[-1]:
+                # With its last step: after it nobody may cancel what cannot be undone any more.
+                await queue.finish(tx, row, None)
+
+    async def _require_wanted(self, tx: Tx, row: JobRow, place: str) -> None:
+        """Nothing is begun, and no transaction ends, once it was promised that the job is cancelled."""
+        if not await queue.is_wanted(tx, row.id, undoing=place not in row.kind.steps):
+            raise Refused(JobCancelled.code, "")
 
     async def _ask(self, row: JobRow, place: str, ask: Ask) -> None:
         async with self._database.transaction() as tx:
+            await self._require_wanted(tx, row, place)
             await queue.begin(tx, row.id)
             errand = await ask(tx, row.kind.read(row))
         if errand is None:
@@ -85,11 +117,8 @@ class Steps:
             work=errand.work,
             seconds=row.kind.limit.total_seconds(),
         )
-        beating = asyncio.create_task(_beat())
-        try:
+        async with _beating():
             result = await self._gateway.ask(wanted)
-        finally:
-            beating.cancel()
         if result.outcome == "refused":
             raise Refused(result.code or Internal.code, result.reason or "The node refused.")
         if result.outcome != "done":
@@ -118,13 +147,16 @@ def _message(known: type[ApiError], failure: Failure) -> str:
     return failure.reason or known.message
 
 
+@asynccontextmanager
+async def _beating() -> AsyncIterator[None]:
+    beating = asyncio.create_task(_beat())
+    try:
+        yield
+    finally:
+        beating.cancel()
+
+
 async def _beat() -> None:
     while True:
         activity.heartbeat()
         await asyncio.sleep(BEAT_SECONDS)
-
-
-async def fail_lost(tx: Tx, job: str, error: ErrorBody) -> bool:
-    """End a job whose workflow is gone."""
-    row = await queue.get(tx, job)
-    return row is not None and await service.end(tx, row, error)

@@ -42,6 +42,15 @@ class Gateway:
         await self._nats.client.subscribe("node.*.report.>", cb=self._on_result)
         await self._nats.client.subscribe("node.*.heartbeat", cb=self._on_heartbeat)
 
+    async def stop(self, order: Cancel) -> Result:
+        """Returns when nothing of the step runs on the node any more."""
+        key = (order.job, order.step, order.epoch)
+        answer = self._waiting[key] = asyncio.get_running_loop().create_future()
+        try:
+            return await self._ask(order, answer)
+        finally:
+            self._waiting.pop(key, None)
+
     async def ask(self, wanted: Command) -> Result:
         """The node's result. Cancelled while it waits, it stops the step on the node first."""
         key = (wanted.job, wanted.step, wanted.epoch)
@@ -54,7 +63,7 @@ class Gateway:
         finally:
             self._waiting.pop(key, None)
 
-    async def _ask(self, order: Command, answer: asyncio.Future[Result]) -> Result:
+    async def _ask(self, order: Order, answer: asyncio.Future[Result]) -> Result:
         while True:
             pause = ASK_AGAIN_SECONDS if await self._send(order) else RETRY_SECONDS
             done, _ = await asyncio.wait({answer}, timeout=pause)

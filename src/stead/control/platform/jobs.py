@@ -45,6 +45,8 @@ class Job(Generic[P]):
     env_id: str | None
     params: P
     created_at: datetime
+    begun: bool = True
+    """False for one that nobody had taken up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,9 @@ class JobKind(Generic[P]):
 
     def read(self, row: "JobRow") -> Job[P]:
         params = msgspec.convert(row.params["with"], self.params)
-        return Job(row.id, row.site_id, row.env_id, params, row.created_at)
+        return Job(
+            row.id, row.site_id, row.env_id, params, row.created_at, begun=row.dispatched_at is not None
+        )
 
 
 @dataclass(frozen=True, slots=True)

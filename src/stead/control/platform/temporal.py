@@ -39,14 +39,15 @@ class Orchestrator:
         return None
 
     async def start(self, plan: Plan) -> None:
-        """Starting what was started before is harmless."""
+        """Starting what was started before is harmless; what was lost is started again, to be undone."""
+        again = WorkflowIDReusePolicy.ALLOW_DUPLICATE if plan.lost else WorkflowIDReusePolicy.REJECT_DUPLICATE
         try:
             await self._client.start_workflow(
                 JobWorkflow.run,
                 plan,
                 id=plan.job,
                 task_queue=QUEUE,
-                id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                id_reuse_policy=again,
                 task_timeout=timedelta(seconds=TASK_SECONDS),
                 rpc_timeout=RPC,
             )

@@ -152,6 +152,8 @@ async def _deploy_failed(tx: Tx, job: SiteJob, reason: str) -> None:
 
 
 async def _restart_failed(tx: Tx, job: SiteJob, reason: str) -> None:
+    if not job.begun:
+        return
     await store.set_status(tx, job.site_id, "failed", after=("running", "stopped", "failed"), reason=reason)
 
 
