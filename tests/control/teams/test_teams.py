@@ -125,11 +125,11 @@ async def test_the_ceiling_is_that_of_the_default_teams_plan(new_person: NewPers
 async def test_members_of_one_default_team_share_its_ceiling(new_person: NewPerson, plane: ControlPlane):
     async with plane.database.transaction() as tx:
         await tx.run(
-            "insert into plans values ('narrow', 'Ten a minute', 1, 1, 1, 1, 1, 1000, 1000, 1000, 10)"
+            "insert into plans values ('ten-a-minute', 'Ten a minute', 1, 1, 1, 1, 1, 1000, 1000, 1000, 10)"
             " on conflict do nothing"
         )
     one, two = [await new_person() for _ in range(2)]
-    team = await _team_on_plan(plane, one, "narrow")
+    team = await _team_on_plan(plane, one, "ten-a-minute")
     await add_member(one.session, team, two.id, "observer")
     for each in (one, two):
         chosen = await each.session.patch("/v1/account", json={"default_team_id": team})
