@@ -1,8 +1,8 @@
 """From the bytes of a request to the typed arguments of a handler, with errors that name the field."""
 
 import re
-from datetime import date
-from typing import Any, get_args
+from datetime import UTC, date, datetime
+from typing import Any, get_args, get_type_hints
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -16,6 +16,7 @@ from stead.shared.versions import LATEST
 _AT = re.compile(r"^(?P<reason>.*?) - at `\$\.?(?P<path>.*)`$")
 _FIELD = re.compile(r"(?:contains unknown field|missing required field) `(?P<field>\w+)`")
 _NUMBER = re.compile(r"-?[0-9]{1,18}")
+_RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT", re.IGNORECASE)
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000|\x00")
 
 
@@ -27,12 +28,41 @@ def shape_name(kind: Any) -> str | None:
     return None
 
 
+class Moments:
+    """The moments among the fields of a shape: each a date and a time that exist on the calendar of UTC.
+
+    The decoder also takes a number of seconds for a moment, and one whose offset leads out of the calendar.
+    """
+
+    def __init__(self, shape: Any) -> None:
+        struct = next(
+            (kind for kind in (shape, *get_args(shape)) if hasattr(kind, "__struct_fields__")), None
+        )
+        hints = get_type_hints(struct) if struct else {}
+        self._names = [name for name, hint in hints.items() if datetime in (hint, *get_args(hint))]
+
+    def check_text(self, values: dict[str, str]) -> None:
+        for name in self._names:
+            if name in values and not _RFC_3339.match(values[name]):
+                raise FieldInvalid(param=name, reason="Invalid RFC3339 encoded datetime.")
+
+    def check(self, value: Any) -> None:
+        for name in self._names:
+            moment = getattr(value, name, None)
+            try:
+                if isinstance(moment, datetime):
+                    moment.astimezone(UTC)
+            except OverflowError:
+                raise FieldInvalid(param=name, reason="A moment lies within the years 1 to 9999.") from None
+
+
 class BodyReader:
     def __init__(self, wanted: BodyInput) -> None:
         self._optional = wanted.optional
         self._type = wanted.type
         self._decoder = msgspec.json.Decoder(wanted.type)
         self._history = History(shape_name(wanted.type))
+        self._moments = Moments(wanted.type)
 
     def read(self, raw: bytes, version: date) -> Any:
         if not raw:
@@ -41,6 +71,11 @@ class BodyReader:
             raise RequestMalformed(reason="it has no body")
         if _NUL.search(raw):
             raise RequestMalformed(reason="it contains a NUL character")
+        body = self._decoded(raw, version)
+        self._moments.check(body)
+        return body
+
+    def _decoded(self, raw: bytes, version: date) -> Any:
         try:
             if version is LATEST or not self._history.since(version):
                 return self._decoder.decode(raw)
@@ -58,13 +93,17 @@ class QueryReader:
     def __init__(self, operation: Operation) -> None:
         filters: QueryInput | None = operation.input(QueryInput)
         self._type = filters.type if filters else None
+        self._moments = Moments(self._type)
         self._operation = operation.id
 
     def filters(self, values: dict[str, str]) -> Any:
+        self._moments.check_text(values)
         try:
-            return msgspec.convert(values, self._type, strict=False)
+            filters = msgspec.convert(values, self._type, strict=False)
         except msgspec.ValidationError as error:
             raise field_error(error) from None
+        self._moments.check(filters)
+        return filters
 
     def page(self, values: dict[str, str], path: str, filters: Any) -> PageRequest:
         wanted = values.get("limit", str(DEFAULT_LIMIT))
