@@ -1,7 +1,8 @@
 """What the edges of a region are told, and in which words.
 
-Everything is a record in one bucket of NATS, so a region has one history and an edge that has applied revision
-N has applied all before it. A key is `<region>.<kind>.<name>`; an edge sees the keys of its own region only.
+Everything is a record in one bucket of NATS, so a region has one history and an edge that has applied
+revision N has applied all before it. A key is `<region>.<kind>.<name>`; an edge sees the keys of its own
+region only.
 
     <region>.host.<host>                 Host: which environment answers
     <region>.environment.<env>           Environment: how it answers
