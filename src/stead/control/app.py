@@ -10,6 +10,7 @@ import hiredis
 from stead.control.accounts import operations as accounts
 from stead.control.accounts import service as account_service
 from stead.control.audit import operations as audit
+from stead.control.edge import operations as edge
 from stead.control.invites import operations as invites
 from stead.control.jobs import operations as jobs
 from stead.control.keys import operations as keys
@@ -52,6 +53,7 @@ FEATURES = (
     projects.operation,
     team_projects.operation,
     sites.operation,
+    edge.operation,
     jobs.operation,
     audit.operation,
 )

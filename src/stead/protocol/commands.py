@@ -32,20 +32,24 @@ class RestartEnvironment(Struct, frozen=True, tag="restart_environment"):
 
 
 class EnsureRoute(Struct, frozen=True, tag="ensure_route"):
-    """These hosts, and no others, are answered by the environment."""
+    """These hosts, and no others, are answered by the environment. For the sandbox alone: real edges hear of
+    routes by their feed."""
 
     hosts: tuple[str, ...]
 
 
 class RemoveRoute(Struct, frozen=True, tag="remove_route"):
-    """No host is answered by the environment."""
+    """No host is answered by the environment. For the sandbox alone."""
 
 
 class Probe(Struct, frozen=True, tag="probe"):
-    """The host answers, asked over HTTP as a visitor would; else refused, with the reason."""
+    """The host is answered by the environment, asked over HTTP through the edge; else refused, with the
+    reason. A visitor whose address is not allowed would not get this far: the node itself always does."""
 
     host: str
     path: str = "/"
+    status: int | None = None
+    """What the answer must be; any of success or a redirect unless it is said."""
 
 
 Work = EnsureEnvironment | RemoveEnvironment | RestartEnvironment | EnsureRoute | RemoveRoute | Probe

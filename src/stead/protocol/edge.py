@@ -37,6 +37,8 @@ Waf = Literal["on", "detection", "off"]
 
 class Host(Struct, frozen=True, omit_defaults=True):
     environment: str
+    https: bool = False
+    """It has a certificate: whoever comes without is sent to it."""
 
 
 class RedirectSet(Struct, frozen=True):
@@ -64,9 +66,8 @@ class Environment(Struct, frozen=True, omit_defaults=True):
     login_lockout: bool = False
     cache_ttl: int = 0
     """Seconds a page may be kept; 0 for never."""
-    https: bool = False
-    """There is a certificate: whoever comes without is sent to it."""
     hsts: int = 0
+    """Seconds that a browser is to insist on HTTPS; 0 for not at all."""
     trace_sample_rate: float = 0.01
 
 

@@ -1,9 +1,25 @@
 """What other features do with environments."""
 
 from stead.control.environments import store
-from stead.control.environments.rules import Environment
+from stead.control.environments.rules import (
+    PRODUCTION,
+    Environment,
+    EnvironmentNotFound,
+    VisibleEnvironment,
+)
 from stead.control.platform.database import Tx
-from stead.shared.ids import EnvironmentId, SiteId, new_id
+from stead.control.platform.operations import Call
+from stead.control.platform.visibility import resolver
+from stead.shared.ids import EnvironmentId, SiteId, has_shape, new_id
+
+
+@resolver
+async def visible_environment(call: Call, site_id: str, env_id: str) -> VisibleEnvironment:
+    well_formed = has_shape("site", site_id) and (env_id == PRODUCTION or has_shape("env", env_id))
+    env = await store.find(call.tx, call.caller, site_id, env_id) if well_formed else None
+    if env is None:
+        raise EnvironmentNotFound
+    return env
 
 
 async def create_production(tx: Tx, site: SiteId, subdomain: str) -> EnvironmentId:
@@ -25,3 +41,7 @@ async def put_on(tx: Tx, env: EnvironmentId, node: str | None) -> None:
 
 async def become(tx: Tx, env: EnvironmentId, status: str) -> None:
     await store.set_status(tx, env, status)
+
+
+async def carried(tx: Tx, site: str) -> list[str]:
+    return await store.carried(tx, site)

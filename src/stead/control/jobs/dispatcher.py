@@ -87,7 +87,7 @@ class Dispatcher:
 def plan_of(row: JobRow, *, lost: bool = False) -> Plan:
     kind = row.kind
     planned = [
-        PlannedStep(step.name, on_node=step.ask is not None, has_undo=step.has_undo)
+        PlannedStep(step.name, waits=not step.is_transaction, has_undo=step.has_undo)
         for step in kind.steps.values()
     ]
     return Plan(row.id, kind.limit.total_seconds(), planned, lost)

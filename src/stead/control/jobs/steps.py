@@ -10,24 +10,40 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from stead.control.jobs import queue, service
+from stead.control.nodes import service as nodes
+from stead.control.nodes.rules import LOST_AFTER
 from stead.control.platform.answers import ErrorBody, doc_url
 from stead.control.platform.database import Database, Tx
+from stead.control.platform.edge import Edges, NotApplied
 from stead.control.platform.gateway import Gateway
 from stead.control.platform.job_workflow import REFUSED, Failure
-from stead.control.platform.jobs import Ask, Control, Errand, JobCancelled, JobRow, JobTimeout, Refused
+from stead.control.platform.jobs import (
+    Ask,
+    Control,
+    EdgeUnreachable,
+    Errand,
+    JobCancelled,
+    JobRow,
+    JobTimeout,
+    Refused,
+    Tell,
+)
 from stead.protocol.commands import Cancel, Command
 from stead.shared.errors import ApiError, Internal, catalog
 
 log = structlog.get_logger()
 
 BEAT_SECONDS = 1.0
+EDGE_LOOK = 5.0
+EDGE_PATIENCE = LOST_AFTER.total_seconds() + 10
+"""How long an edge may take to go by what it is told: one that is down is known to be by then."""
 LAST_WORD = 1_000_000
 """An epoch that no asking for the step itself comes to."""
 
 
 class Steps:
-    def __init__(self, database: Database, gateway: Gateway, docs_url: str) -> None:
-        self._database, self._gateway, self._docs_url = database, gateway, docs_url
+    def __init__(self, database: Database, gateway: Gateway, edges: Edges, docs_url: str) -> None:
+        self._database, self._gateway, self._edges, self._docs_url = database, gateway, edges, docs_url
 
     @property
     def activities(self) -> list[Any]:
@@ -37,13 +53,13 @@ class Steps:
     async def perform(self, job: str, name: str) -> None:
         row = await self._row(job)
         step = row.kind.steps[name]
-        await self._do(row, name, step.control, step.ask)
+        await self._do(row, name, step.control, step.ask, step.tell)
 
     @activity.defn(name="undo")
     async def undo(self, job: str, name: str) -> None:
         row = await self._row(job)
         step = row.kind.steps[name]
-        await self._do(row, f"undo-{name}", step.undo_control, step.undo_ask)
+        await self._do(row, f"undo-{name}", step.undo_control, step.undo_ask, step.undo_tell)
 
     @activity.defn(name="stop")
     async def stop(self, job: str, name: str) -> None:
@@ -69,12 +85,16 @@ class Steps:
         async with self._database.transaction() as tx:
             await service.end(tx, row, self._error(failure) if failure else None)
 
-    async def _do(self, row: JobRow, place: str, control: Control | None, ask: Ask | None) -> None:
+    async def _do(
+        self, row: JobRow, place: str, control: Control | None, ask: Ask | None, tell: Tell | None
+    ) -> None:
         try:
             if control is not None:
                 await self._control(row, place, control)
             if ask is not None:
                 await self._ask(row, place, ask)
+            if tell is not None:
+                await self._tell(row, place, tell)
         except Refused as refusal:
             raise ApplicationError(
                 refusal.reason, refusal.code, refusal.reason, type=REFUSED, non_retryable=True
@@ -123,6 +143,29 @@ class Steps:
             raise Refused(result.code or Internal.code, result.reason or "The node refused.")
         if result.outcome != "done":
             raise ApplicationError(f"the node answered {result.outcome}")
+
+    async def _tell(self, row: JobRow, place: str, tell: Tell) -> None:
+        async with self._database.transaction() as tx:
+            await self._require_wanted(tx, row, place)
+            await queue.begin(tx, row.id)
+            announcement = await tell(tx, row.kind.read(row))
+        if announcement is not None:
+            async with _beating():
+                revision = await self._edges.put(announcement.records)
+                await self._until_applied(announcement.region, revision)
+
+    async def _until_applied(self, region: str, revision: int) -> None:
+        """Every edge of the region that is up goes by it; one that has died meanwhile is not waited for."""
+        until = asyncio.get_running_loop().time() + EDGE_PATIENCE
+        while True:
+            async with self._database.reading() as tx:
+                alive = await nodes.alive(tx, region)
+            try:
+                return await self._edges.applied(region, alive, revision, within=EDGE_LOOK)
+            except NotApplied as error:
+                if asyncio.get_running_loop().time() > until:
+                    late = EdgeUnreachable(nodes=", ".join(error.nodes))
+                    raise Refused(late.code, str(late)) from None
 
     async def _row(self, job: str) -> JobRow:
         async with self._database.reading() as tx:

@@ -39,3 +39,8 @@ async def find(tx: Tx, node: str) -> NodeStatus | None:
 async def drain(tx: Tx, node: str, *, draining: bool) -> None:
     """A draining node keeps what it carries and gets nothing new."""
     await store.set_draining(tx, node, draining=draining)
+
+
+async def alive(tx: Tx, region: str) -> list[str]:
+    """The nodes of a region that have been heard lately."""
+    return await store.alive(tx, region)

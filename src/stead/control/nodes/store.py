@@ -49,6 +49,15 @@ async def emptiest(tx: Tx, region: str) -> str | None:
     return node
 
 
+async def alive(tx: Tx, region: str) -> list[str]:
+    return await tx.all(
+        str,
+        "select id from nodes where region = $1 and last_seen_at > $2 order by id",
+        region,
+        tx.now - LOST_AFTER,
+    )
+
+
 async def report_lost(tx: Tx) -> list[str]:
     """Sites whose node is gone say so; say which they were."""
     return await tx.all(

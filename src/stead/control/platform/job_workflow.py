@@ -30,7 +30,8 @@ _PATIENT = RetryPolicy(
 @dataclass
 class PlannedStep:
     name: str
-    on_node: bool
+    waits: bool
+    """For a node or for the edges; the others are a transaction each."""
     has_undo: bool
 
 
@@ -78,7 +79,7 @@ class JobWorkflow:
             await _regardless(_settled(steps))
         if not steps.cancelled() and steps.exception() is None:
             # A last step that is a transaction has ended the job in it: nothing is left to be stopped.
-            return stopped if plan.steps[-1].on_node else None
+            return stopped if plan.steps[-1].waits else None
         return stopped or _explained(steps.exception())
 
     async def _until_stopped(self, plan: Plan, steps: "asyncio.Task[None]") -> Failure | None:
@@ -95,7 +96,7 @@ class JobWorkflow:
                 # A step may be done before it hears that it should not be; the next must not begin.
                 raise asyncio.CancelledError
             begun.append(step)
-            if step.on_node:
+            if step.waits:
                 await workflow.execute_activity(
                     "perform",
                     args=[plan.job, step.name],
@@ -118,7 +119,7 @@ class JobWorkflow:
     async def _unwind(self, plan: Plan, begun: list[PlannedStep]) -> None:
         """In reverse. Its worker may have died with a step still at work on the node: that ends first."""
         for step in reversed(begun):
-            if step.on_node and (plan.lost or step is begun[-1]):
+            if step.waits and (plan.lost or step is begun[-1]):
                 await self._patiently("stop", plan, step)
         for step in reversed(begun):
             if step.has_undo:

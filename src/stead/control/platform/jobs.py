@@ -5,14 +5,15 @@
         limit=timedelta(minutes=10), results={"url"}, steps=[
             control("place", place, undo=unplace),
             ask("environment", environment_wanted, undo=environment_unwanted),
+            tell("route", served, undo=withdrawn),
         ], failed=mark_failed)
 
-The row is the truth that the API shows; a workflow runs it. Steps are control steps, a transaction each, or
-commands to the node that carries the environment. What was begun is undone in reverse when a step refuses,
-the job is cancelled, or its time is up.
+The row is the truth that the API shows; a workflow runs it. Steps are control steps, a transaction each;
+commands to the node that carries the environment; or announcements, which end when every edge of the region
+goes by them. What was begun is undone in reverse when a step refuses, the job is cancelled, or its time is up.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Generic, Literal, TypeVar
@@ -21,6 +22,7 @@ import msgspec
 
 from stead.control.platform.database import Tx
 from stead.protocol.commands import Driver, Work
+from stead.protocol.edge import Record
 from stead.shared.errors import Conflict, QuotaExceeded, ServerFault
 
 RESULT_KEYS = frozenset(
@@ -59,9 +61,19 @@ class Errand:
     work: Work
 
 
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """What the edges of a region are to know from now on; a key without a record they forget."""
+
+    region: str
+    records: Mapping[str, Record | None]
+
+
 Control = Callable[[Tx, Job[Any]], Awaitable[Results | None]]
 Ask = Callable[[Tx, Job[Any]], Awaitable[Errand | None]]
 """What to ask of which node; None when there is nothing to ask."""
+Tell = Callable[[Tx, Job[Any]], Awaitable[Announcement | None]]
+"""What to announce, and whatever must be written down with it; safe to repeat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +81,19 @@ class Step:
     name: str
     control: Control | None = None
     ask: Ask | None = None
+    tell: Tell | None = None
     undo_control: Control | None = None
     undo_ask: Ask | None = None
+    undo_tell: Tell | None = None
+
+    @property
+    def is_transaction(self) -> bool:
+        """Short, and either done or not; the others wait for somebody else."""
+        return self.control is not None
 
     @property
     def has_undo(self) -> bool:
-        return self.undo_control is not None or self.undo_ask is not None
+        return (self.undo_control or self.undo_ask or self.undo_tell) is not None
 
 
 def control(name: str, do: Control, *, undo: Control | None = None) -> Step:
@@ -83,6 +102,10 @@ def control(name: str, do: Control, *, undo: Control | None = None) -> Step:
 
 def ask(name: str, do: Ask, *, undo: Ask | None = None) -> Step:
     return Step(name, ask=do, undo_ask=undo)
+
+
+def tell(name: str, do: Tell, *, undo: Tell | None = None) -> Step:
+    return Step(name, tell=do, undo_tell=undo)
 
 
 class Refused(Exception):
@@ -179,6 +202,13 @@ class DeployUnhealthy(Conflict):
     code = "deploy.unhealthy"
     message = "The site did not answer as it should: {reason}"
     remedy = "What was served before is still served. Look at the job's output, mend, and deploy again."
+
+
+class EdgeUnreachable(ServerFault):
+    status = 503
+    code = "edge.unreachable"
+    message = "The change did not reach every edge of the region in time: {nodes}."
+    remedy = "It was undone. Try again; if it goes on, the operator of the platform has to look at that node."
 
 
 class NoNode(ServerFault):

@@ -1,8 +1,11 @@
 """What callers do with sites, each inside the caller's transaction."""
 
+from typing import Any
+
 from msgspec import UNSET
 
 from stead.control.environments import service as environments
+from stead.control.environments.rules import Environment
 from stead.control.jobs import service as jobs
 from stead.control.jobs.schema import JobView
 from stead.control.plans import service as plans
@@ -10,7 +13,7 @@ from stead.control.plans.rules import Owner
 from stead.control.platform.audit import Trail
 from stead.control.platform.database import Tx, UniqueViolation
 from stead.control.platform.events import About, publish
-from stead.control.platform.jobs import JobKind
+from stead.control.platform.jobs import Errand, Job, JobKind, NoNode, Refused
 from stead.control.platform.operations import Call
 from stead.control.platform.pagination import Page, PageRequest
 from stead.control.platform.principal import Principal
@@ -30,9 +33,10 @@ from stead.control.sites.rules import (
     may_become,
 )
 from stead.control.sites.schema import Deletion, NewSite, SiteView, Transfer
-from stead.control.sites.work import SiteWork
+from stead.control.sites.work import SiteFacts, SiteWork
 from stead.control.teams import service as teams
 from stead.control.teams.rules import TeamNotFound
+from stead.protocol.commands import Work
 from stead.shared.errors import AccountNotFound, FieldInvalid
 from stead.shared.ids import AccountId, ProjectId, SiteId, TeamId, has_shape, new_id
 from stead.shared.roles import Role
@@ -158,6 +162,25 @@ async def transfer(tx: Tx, caller: Principal, site: VisibleSite, wanted: Transfe
     await publish(tx, "site.transferred", about, from_team=site.team_id, to_team=target.team_id)
     trail.note(from_team=site.team_id, to_team=target.team_id)
     return target
+
+
+async def errand(tx: Tx, site: str, env: Environment, work: Work) -> Errand:
+    """For the node that carries the environment; simulated where the site is."""
+    if env.node_id is None:
+        raise Refused(NoNode.code, "No node carries the site.")
+    return Errand(env.node_id, env.id, "sandbox" if (await facts(tx, site)).is_test else "live", work)
+
+
+async def facts(tx: Tx, site: str) -> SiteFacts:
+    found = await store.facts(tx, site)
+    if found is None:
+        raise Refused(SiteNotFound.code, "The site is gone.")
+    return found
+
+
+async def about(tx: Tx, job: Job[Any]) -> About:
+    """Whose an event of this job is."""
+    return (await facts(tx, job.site_id)).about(job)
 
 
 def _subject(site: VisibleSite) -> jobs.Subject:

@@ -8,6 +8,7 @@ from stead.control.platform.pagination import Page, PageRequest
 from stead.control.platform.principal import Mode, Principal
 from stead.control.sites.rules import SiteStatus, VisibleSite
 from stead.control.sites.schema import SiteView
+from stead.control.sites.work import SiteFacts
 from stead.shared.ids import AccountId, ProjectId, TeamId
 from stead.shared.roles import SEES_SITES, Role
 
@@ -130,10 +131,9 @@ async def give(tx: Tx, site: VisibleSite, *, account: AccountId | None, team: Te
     )
 
 
-async def facts(tx: Tx, site: str) -> tuple[str, str, str, Mode, str | None, str | None] | None:
-    """What a job needs to know: domain, region, runtime, mode, and whose it is."""
+async def facts(tx: Tx, site: str) -> SiteFacts | None:
     return await tx.one(
-        lambda *row: row,
+        SiteFacts,
         "select domain, region, runtime, mode, account_id, team_id from sites where id = $1",
         site,
     )

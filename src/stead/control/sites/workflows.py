@@ -5,11 +5,23 @@ from datetime import timedelta
 from stead.control.environments import service as environments
 from stead.control.nodes import service as nodes
 from stead.control.platform.database import Tx
-from stead.control.platform.events import About, publish
-from stead.control.platform.jobs import Errand, Job, JobKind, Refused, Results, ask, control
+from stead.control.platform.events import publish
+from stead.control.platform.jobs import (
+    Announcement,
+    Errand,
+    Job,
+    JobKind,
+    Refused,
+    Results,
+    Step,
+    ask,
+    control,
+    tell,
+)
+from stead.control.routing import service as routing
+from stead.control.sites import service as sites
 from stead.control.sites import store
 from stead.control.sites.rules import RECOVERABLE, SiteStatus
-from stead.control.sites.runtimes import Runtime
 from stead.control.sites.work import SiteWork
 from stead.protocol.commands import (
     EnsureEnvironment,
@@ -24,44 +36,20 @@ from stead.protocol.commands import (
 SiteJob = Job[SiteWork]
 
 
-class _Facts:
-    """A site as its steps see it."""
-
-    def __init__(self, domain: str, region: str, runtime: Runtime, mode: str, about: About) -> None:
-        self.domain, self.region, self.runtime, self.about = domain, region, runtime, about
-        self.is_test = mode == "test"
-
-
-async def _facts(tx: Tx, job: SiteJob) -> _Facts:
-    found = await store.facts(tx, job.site_id)
-    if found is None:
-        raise Refused("site.not_found", "The site is gone.")
-    domain, region, runtime, mode, account, team = found
-    about = About(account_id=account, team_id=team, site_id=job.site_id, job_id=job.id)
-    return _Facts(domain, region, runtime, mode, about)  # type: ignore[arg-type]
-
-
-async def _errand(tx: Tx, job: SiteJob, work: Work) -> Errand:
-    """For the node that carries the site."""
-    errand = await _errand_if_carried(tx, job, work)
-    if errand is None:
-        raise Refused("node.unavailable", "No node carries the site.")
-    return errand
-
-
 async def _errand_if_carried(tx: Tx, job: SiteJob, work: Work) -> Errand | None:
     """Where no node carries the site there is nothing to remove."""
     environment = await environments.production(tx, job.site_id)
-    if environment.node_id is None:
-        return None
-    facts = await _facts(tx, job)
-    return Errand(environment.node_id, environment.id, "sandbox" if facts.is_test else "live", work)
+    return None if environment.node_id is None else await sites.errand(tx, job.site_id, environment, work)
+
+
+async def _errand(tx: Tx, job: SiteJob, work: Work) -> Errand:
+    return await sites.errand(tx, job.site_id, await environments.production(tx, job.site_id), work)
 
 
 async def _place(tx: Tx, job: SiteJob) -> None:
     environment = await environments.production(tx, job.site_id)
     if environment.node_id is None:
-        facts = await _facts(tx, job)
+        facts = await sites.facts(tx, job.site_id)
         node = await nodes.place(tx, facts.region, wanted_since=job.created_at)
         await environments.put_on(tx, environment.id, node)
 
@@ -72,7 +60,7 @@ async def _displace(tx: Tx, job: SiteJob) -> None:
 
 
 async def _ensure_environment(tx: Tx, job: SiteJob) -> Errand | None:
-    return await _errand(tx, job, EnsureEnvironment((await _facts(tx, job)).runtime))
+    return await _errand(tx, job, EnsureEnvironment((await sites.facts(tx, job.site_id)).runtime))
 
 
 async def _remove_environment(tx: Tx, job: SiteJob) -> Errand | None:
@@ -80,32 +68,47 @@ async def _remove_environment(tx: Tx, job: SiteJob) -> Errand | None:
 
 
 async def _restart_environment(tx: Tx, job: SiteJob) -> Errand | None:
-    return await _errand(tx, job, RestartEnvironment((await _facts(tx, job)).runtime))
+    return await _errand(tx, job, RestartEnvironment((await sites.facts(tx, job.site_id)).runtime))
 
 
-async def _ensure_route(tx: Tx, job: SiteJob) -> Errand | None:
-    return await _errand(tx, job, await _route(tx, job))
+async def _serve(tx: Tx, job: SiteJob) -> Announcement | None:
+    return await routing.serve_site(tx, job.site_id)
 
 
-async def _restore_route(tx: Tx, job: SiteJob) -> Errand | None:
-    return await _errand_if_carried(tx, job, await _route(tx, job))
-
-
-async def _route(tx: Tx, job: SiteJob) -> EnsureRoute:
+async def _withdraw(tx: Tx, job: SiteJob) -> Announcement | None:
     environment = await environments.production(tx, job.site_id)
-    return EnsureRoute(((await _facts(tx, job)).domain, environment.subdomain))
+    return await routing.withdraw(tx, environment.id)
 
 
-async def _remove_route(tx: Tx, job: SiteJob) -> Errand | None:
-    return await _errand_if_carried(tx, job, RemoveRoute())
+async def _forget(tx: Tx, job: SiteJob) -> Announcement | None:
+    environment = await environments.production(tx, job.site_id)
+    return await routing.withdraw_redirects(tx, environment.id)
+
+
+async def _simulate_route(tx: Tx, job: SiteJob) -> Errand | None:
+    """The sandbox has no edge that could be told."""
+    facts = await sites.facts(tx, job.site_id)
+    environment = await environments.production(tx, job.site_id)
+    hosts = (facts.domain, environment.subdomain)
+    return await _errand_if_carried(tx, job, EnsureRoute(hosts)) if facts.is_test else None
+
+
+async def _simulate_no_route(tx: Tx, job: SiteJob) -> Errand | None:
+    facts = await sites.facts(tx, job.site_id)
+    return await _errand_if_carried(tx, job, RemoveRoute()) if facts.is_test else None
+
+
+_ROUTE = Step("route", ask=_simulate_route, tell=_serve, undo_ask=_simulate_no_route, undo_tell=_withdraw)
+_ROUTE_AGAIN = Step("route", ask=_simulate_route, tell=_serve)
+_UNROUTE = Step("route", ask=_simulate_no_route, tell=_withdraw, undo_ask=_simulate_route, undo_tell=_serve)
 
 
 async def _probe(tx: Tx, job: SiteJob) -> Errand | None:
-    return await _errand(tx, job, Probe((await _facts(tx, job)).domain))
+    return await _errand(tx, job, Probe((await sites.facts(tx, job.site_id)).domain))
 
 
 async def _open(tx: Tx, job: SiteJob) -> Results:
-    facts = await _facts(tx, job)
+    facts = await sites.facts(tx, job.site_id)
     environment = await environments.production(tx, job.site_id)
     await _move(tx, job, "running", after=("provisioning", "stopped", "failed", "running"))
     await environments.become(tx, environment.id, "running")
@@ -113,31 +116,31 @@ async def _open(tx: Tx, job: SiteJob) -> Results:
 
 
 async def _open_first(tx: Tx, job: SiteJob) -> Results:
-    facts = await _facts(tx, job)
-    await publish(tx, "deploy.completed", facts.about, domain=facts.domain)
+    facts = await sites.facts(tx, job.site_id)
+    await publish(tx, "deploy.completed", facts.about(job), domain=facts.domain)
     return await _open(tx, job)
 
 
 async def _open_recovered(tx: Tx, job: SiteJob) -> Results:
-    facts = await _facts(tx, job)
-    await publish(tx, "site.recovered", facts.about, domain=facts.domain)
+    facts = await sites.facts(tx, job.site_id)
+    await publish(tx, "site.recovered", facts.about(job), domain=facts.domain)
     return await _open(tx, job)
 
 
 async def _restarted(tx: Tx, job: SiteJob) -> Results:
-    facts = await _facts(tx, job)
-    await publish(tx, "site.restarted", facts.about, domain=facts.domain)
+    facts = await sites.facts(tx, job.site_id)
+    await publish(tx, "site.restarted", facts.about(job), domain=facts.domain)
     return await _open(tx, job)
 
 
 async def _close(tx: Tx, job: SiteJob) -> None:
-    facts = await _facts(tx, job)
+    facts = await sites.facts(tx, job.site_id)
     environment = await environments.production(tx, job.site_id)
     until = tx.now + RECOVERABLE
     if not await store.set_status(tx, job.site_id, "deleted", after=("deleting",), recoverable_until=until):
         raise Refused("site.busy", "The site is not being deleted any more.")
     await environments.become(tx, environment.id, "deleted")
-    await publish(tx, "site.deleted", facts.about, domain=facts.domain)
+    await publish(tx, "site.deleted", facts.about(job), domain=facts.domain)
 
 
 async def _move(tx: Tx, job: SiteJob, status: SiteStatus, *, after: tuple[SiteStatus, ...]) -> None:
@@ -146,9 +149,9 @@ async def _move(tx: Tx, job: SiteJob, status: SiteStatus, *, after: tuple[SiteSt
 
 
 async def _deploy_failed(tx: Tx, job: SiteJob, reason: str) -> None:
-    facts = await _facts(tx, job)
+    facts = await sites.facts(tx, job.site_id)
     await store.set_status(tx, job.site_id, "failed", after=("provisioning",), reason=reason)
-    await publish(tx, "deploy.failed", facts.about, reason=reason)
+    await publish(tx, "deploy.failed", facts.about(job), reason=reason)
 
 
 async def _restart_failed(tx: Tx, job: SiteJob, reason: str) -> None:
@@ -189,7 +192,7 @@ DEPLOY = JobKind(
     steps=[
         control("place", _place, undo=_displace),
         ask("environment", _ensure_environment, undo=_remove_environment),
-        ask("route", _ensure_route, undo=_remove_route),
+        _ROUTE,
         ask("probe", _probe),
         control("open", _open_first),
     ],
@@ -207,7 +210,7 @@ RESTART = JobKind(
         control("place", _place),
         ask("environment", _ensure_environment),
         ask("restart", _restart_environment),
-        ask("route", _ensure_route),
+        _ROUTE_AGAIN,
         ask("probe", _probe),
         control("open", _restarted),
     ],
@@ -225,7 +228,7 @@ RECOVER = JobKind(
     steps=[
         control("place", _place),
         ask("environment", _ensure_environment),
-        ask("route", _ensure_route, undo=_remove_route),
+        _ROUTE,
         ask("probe", _probe),
         control("open", _open_recovered),
     ],
@@ -239,7 +242,7 @@ DELETE = JobKind(
     lock="site",
     limit=timedelta(minutes=5),
     steps=[
-        ask("route", _remove_route, undo=_restore_route),
+        _UNROUTE,
         control("close", _close),
     ],
     failed=_deletion_failed,
@@ -254,6 +257,7 @@ PURGE = JobKind(
     limit=timedelta(minutes=5),
     steps=[
         ask("environment", _remove_environment),
+        tell("forget", _forget),
         control("displace", _displace),
     ],
     failed=_purge_failed,

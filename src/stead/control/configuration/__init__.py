@@ -1,0 +1,1 @@
+"""How a site and its environments are configured: kept sparsely, read as a whole."""

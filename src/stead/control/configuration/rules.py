@@ -1,0 +1,82 @@
+"""The settings, what they are unless somebody says otherwise, and how layers of them merge. No I/O."""
+
+from ipaddress import ip_network
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from stead.shared.errors import FieldInvalid
+
+WafMode = Literal["on", "detection", "off"]
+
+Settings = dict[str, dict[str, Any]]
+"""Sparse: blocks, and in them only the fields that somebody has set."""
+
+SECRET = "waf_partner_secret_key"  # noqa: S105
+"""Written and never read back; sealed in `Settings`."""
+
+AllowedIps = Annotated[list[Annotated[str, Meta(max_length=49)]], Meta(max_length=1000)]
+PageCacheTtl = Annotated[int, Meta(ge=0, le=2_592_000)]
+PhpWorkers = Annotated[int, Meta(ge=1, le=64)]
+HotPageCount = Annotated[int, Meta(ge=0, le=500)]
+HotTtl = Annotated[int, Meta(ge=60, le=86_400)]
+HotInterval = Annotated[int, Meta(ge=30, le=3_600)]
+SampleRate = Annotated[float, Meta(ge=0, le=1)]
+PartnerText = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[!-~]+$(?!\n)")]
+
+
+class Security(Struct, frozen=True):
+    waf_engine_mode: WafMode = "detection"
+    ip_reputation_enabled: bool = True
+    login_lockout_enabled: bool = True
+    allowed_ips: list[str] = []
+    waf_partner_client_id: str | None = None
+    waf_partner_secret_key: str | None = None
+
+
+class Performance(Struct, frozen=True):
+    page_cache_ttl: int = 600
+    php_workers: int = 4
+    hot_page_count: int = 0
+    hot_ttl_seconds: int = 300
+    hot_refresh_interval_seconds: int = 240
+
+
+class Observability(Struct, frozen=True):
+    trace_sample_rate: float = 0.01
+
+
+class Configuration(Struct, frozen=True):
+    """What an environment runs with."""
+
+    security: Security = Security()
+    performance: Performance = Performance()
+    observability: Observability = Observability()
+
+
+def merged(*layers: Settings) -> Settings:
+    """The later layer wins, field by field; null takes a field out."""
+    result: Settings = {}
+    for layer in layers:
+        for block, fields in layer.items():
+            kept = {**result.get(block, {}), **fields}
+            result[block] = {name: value for name, value in kept.items() if value is not None}
+    return {block: fields for block, fields in result.items() if fields}
+
+
+def effective(*layers: Settings) -> Configuration:
+    return msgspec.convert(merged(*layers), Configuration)
+
+
+def normal_networks(texts: list[str]) -> list[str]:
+    """Addresses and networks in the one way they are written."""
+    networks = []
+    for place, text in enumerate(texts):
+        try:
+            networks.append(str(ip_network(text, strict=False)))
+        except ValueError:
+            raise FieldInvalid(
+                param=f"security.allowed_ips.{place}", reason=f"`{text}` is no IP address and no network."
+            ) from None
+    return list(dict.fromkeys(networks))

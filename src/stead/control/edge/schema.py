@@ -1,0 +1,21 @@
+"""The JSON shape of a purge."""
+
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+PurgeUrl = Annotated[str, Meta(min_length=1, max_length=2000, pattern=r"^(/|https?://)[!-~]*$(?!\n)")]
+PurgeTag = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[!-+\--~]+$(?!\n)")]
+
+
+class NewPurge(Struct, forbid_unknown_fields=True):
+    """No body purges everything."""
+
+    type: Annotated[Literal["all", "url", "tag"], Meta(examples=["url"])] = "all"
+    url: (
+        Annotated[
+            PurgeUrl, Meta(description="A path with its query, or a whole URL.", examples=["/news?p=2"])
+        ]
+        | UnsetType
+    ) = UNSET
+    tag: Annotated[PurgeTag, Meta(description="As the site sent it in `Cache-Tag`.")] | UnsetType = UNSET

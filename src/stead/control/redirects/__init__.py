@@ -1,0 +1,1 @@
+"""Redirects of a site: replaced as a whole, matched at the edge."""

@@ -1,0 +1,18 @@
+"""The JSON shapes of redirects."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from stead.control.redirects.rules import RedirectRule
+
+
+class RedirectsView(Struct):
+    redirects: list[RedirectRule]
+
+
+class NewRedirects(Struct, forbid_unknown_fields=True):
+    redirects: Annotated[
+        list[RedirectRule],
+        Meta(max_length=5000, description="The whole set; an empty one removes all."),
+    ]

@@ -1,0 +1,29 @@
+"""Reading and replacing redirects, each inside the caller's transaction."""
+
+from stead.control.platform.database import Tx
+from stead.control.redirects import store
+from stead.control.redirects.rules import RedirectRule, parts
+from stead.protocol.edge import Redirects, RedirectSet
+
+
+async def rules(tx: Tx, site: str) -> list[RedirectRule]:
+    return await store.rules(tx, site)
+
+
+async def in_force(tx: Tx, site: str) -> RedirectSet | None:
+    return await store.in_force(tx, site)
+
+
+async def replace(tx: Tx, site: str, wanted: list[RedirectRule], *, job: str) -> None:
+    await store.replace(tx, site, wanted, job=job)
+
+
+async def revert(tx: Tx, site: str, *, job: str) -> None:
+    await store.revert(tx, site, job=job)
+
+
+async def words(tx: Tx, site: str) -> list[Redirects | None]:
+    """All rules of a site, as the edge is told them; nothing for a part that is no longer needed."""
+    now = await store.in_force(tx, site)
+    needed: list[Redirects | None] = [*parts(await store.rules(tx, site), now.version)] if now else []
+    return needed + [None] * (await store.most_parts(tx, site) - len(needed))

@@ -1,0 +1,61 @@
+"""Rows of redirects: a site's whole set in one."""
+
+from typing import Any
+
+import msgspec
+
+from stead.control.platform.database import Tx
+from stead.control.redirects.rules import RedirectRule, parts, redirect_set
+from stead.protocol.edge import RedirectSet
+
+
+async def rules(tx: Tx, site: str) -> list[RedirectRule]:
+    return _read(await tx.value("select rules from redirect_sets where site_id = $1", site))
+
+
+async def in_force(tx: Tx, site: str) -> RedirectSet | None:
+    return await tx.one(
+        lambda version, lengths: RedirectSet(version, tuple(lengths)),
+        "select version, lengths from redirect_sets where site_id = $1 and parts > 0",
+        site,
+    )
+
+
+async def most_parts(tx: Tx, site: str) -> int:
+    """In how many parts the edge has ever been told of this site's."""
+    return await tx.value("select told from redirect_sets where site_id = $1", site) or 0
+
+
+async def replace(tx: Tx, site: str, wanted: list[RedirectRule], *, job: str) -> None:
+    """Once for a job, however often it is asked; what was before is kept for `revert`."""
+    before = await rules(tx, site)
+    if await tx.value("select changed_by from redirect_sets where site_id = $1", site) != job:
+        await _write(tx, site, wanted, before, job)
+
+
+async def revert(tx: Tx, site: str, *, job: str) -> None:
+    previous = await tx.value(
+        "select previous from redirect_sets where site_id = $1 and changed_by = $2", site, job
+    )
+    if previous is not None:
+        await _write(tx, site, _read(previous), [], f"undo {job}")
+
+
+async def _write(tx: Tx, site: str, wanted: list[RedirectRule], before: list[RedirectRule], by: str) -> None:
+    now = redirect_set(wanted)
+    await tx.run(
+        "insert into redirect_sets as r (site_id, rules, version, lengths, parts, told, previous, changed_by)"
+        " values ($1, $2, $3, $4, $5, $5, $6, $7) on conflict (site_id) do update set rules = $2,"
+        " version = $3, lengths = $4, parts = $5, told = greatest(r.told, $5), previous = $6, changed_by = $7",
+        site,
+        msgspec.to_builtins(wanted),
+        now.version,
+        list(now.lengths),
+        sum(1 for _ in parts(wanted, now.version)),
+        msgspec.to_builtins(before),
+        by,
+    )
+
+
+def _read(stored: Any) -> list[RedirectRule]:
+    return msgspec.convert(stored or [], list[RedirectRule])
