@@ -125,6 +125,11 @@ async def insert_site(
     return id_
 
 
+async def environment_of(tx: Tx, site: str) -> str:
+    """Its production."""
+    return str(await tx.value("select id from environments where site_id = $1 and type = 'production'", site))
+
+
 async def insert_job(tx: Tx, site: str, owner: str, *, status: str = "queued") -> str:
     id_ = new_id("job")
     await tx.run(

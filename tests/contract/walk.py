@@ -19,6 +19,7 @@ from stead.shared.versions import LATEST
 from tests.client import Client
 from tests.people import PASSWORD, Person
 from tests.teams import (
+    environment_of,
     insert_account,
     insert_invite,
     insert_job,
@@ -86,7 +87,13 @@ async def _deleted_site(person: Person, made: Values) -> str:
         return await insert_site(tx, account=person.id, status="deleted")
 
 
+async def _environment(person: Person, made: Values) -> str:
+    async with person.transaction() as tx:
+        return await environment_of(tx, made["site_id"])
+
+
 MAKERS: dict[str, Maker] = {
+    "env_id": _environment,
     "job_id": _ended_job,
     "key_id": _key,
     "team_id": _team,

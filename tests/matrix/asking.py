@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 
 from stead.control.app import ControlPlane
+from stead.control.environments.rules import VisibleEnvironment
 from stead.control.jobs.rules import VisibleJob
 from stead.control.keys.rules import VisibleKey
 from stead.control.platform.examples import example
@@ -51,6 +52,7 @@ def _job(asking: Asking) -> str:
 
 
 IN_PATH: dict[str, Callable[[Asking], str]] = {
+    "env_id": lambda asking: asking.world.thing(VisibleEnvironment, asking.flavour).id,
     "team_id": lambda asking: asking.world.team,
     "client_id": _member,
     "invite_id": lambda asking: asking.world.invite,
@@ -90,7 +92,7 @@ def body(asking: Asking) -> dict[str, Any] | None:
     wanted = asking.operation.input(BodyInput)
     if wanted is None:
         return None
-    shape, shown = wanted.type.__name__, example(wanted.type)
+    shape, shown = wanted.shape.__name__, example(wanted.shape)
     filled = {}
     for name, value in shown.items():
         if name in LEFT_OUT.get(shape, ()):

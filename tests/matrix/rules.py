@@ -4,8 +4,9 @@ This is a second, independent reading of docs/security.md: it looks at no query 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from stead.control.environments.rules import EnvironmentNotFound, VisibleEnvironment
 from stead.control.jobs.rules import JobNotFound, VisibleJob
 from stead.control.keys.rules import KeyNotFound, VisibleKey
 from stead.control.platform.operations import BodyInput, Operation, ResourceInput
@@ -62,6 +63,11 @@ def _site(world: World, caller: Caller, site: Thing) -> bool:
     return _pinned_to(caller, team=site.team, project=site.project, site=site.site or site.id)
 
 
+def _environment(world: World, caller: Caller, env: Thing) -> bool:
+    pinned_here = caller.pin is not None and (caller.pin.type, caller.pin.id) == ("environment", env.id)
+    return _site(world, replace(caller, pin=None) if pinned_here else caller, env)
+
+
 def _key(world: World, caller: Caller, key: Thing) -> bool:
     mine = key.account == caller.account and (caller.mode == "live" or key.mode == "test")
     return mine and (caller.pin is None or caller.pin == key.pin)
@@ -72,6 +78,7 @@ VISIBLE: dict[type, tuple[Callable[[World, Caller, Thing], bool], type[NotFound]
     VisibleTeamProject: (_team_project, ProjectNotFound),
     VisibleProject: (_own_project, ProjectNotFound),
     VisibleSite: (_site, SiteNotFound),
+    VisibleEnvironment: (_environment, EnvironmentNotFound),
     VisibleJob: (_site, JobNotFound),
     VisibleKey: (_key, KeyNotFound),
 }
@@ -82,7 +89,11 @@ def flavours(operation: Operation) -> tuple[Flavour, ...]:
     kinds = {each.type for each in operation.every(ResourceInput)}
     if kinds & {VisibleTeam, VisibleTeamProject} or "team_id" in operation.path_parameters:
         return ("team",)
-    return ("team", "personal") if kinds in ({VisibleSite}, {VisibleJob}) else ("personal",)
+    return (
+        ("team", "personal")
+        if kinds in ({VisibleSite}, {VisibleEnvironment}, {VisibleJob})
+        else ("personal",)
+    )
 
 
 def resources(operation: Operation, world: World, flavour: Flavour) -> list[Thing]:
@@ -121,7 +132,7 @@ def expected(
 def _told_by_body(operation: Operation, world: World, caller: Caller, flavour: Flavour) -> Expected:
     """A resource that the body names is looked up like one in the path, after everything else."""
     body = operation.input(BodyInput)
-    if body is not None and "site_id" in body.type.__struct_fields__:
+    if body is not None and "site_id" in body.shape.__struct_fields__:
         sees, not_found = VISIBLE[VisibleSite]
         if not sees(world, caller, world.loose_sites[flavour]):
             return _refused(not_found)

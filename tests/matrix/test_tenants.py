@@ -29,7 +29,7 @@ from tests.people import EVERY_SCOPE
 OPERATIONS = all_operations()
 WITH_PATH = [each for each in OPERATIONS if each.path_parameters]
 NOT_FOUND = {
-    *("team.not_found", "member.not_found", "invite.not_found"),
+    *("team.not_found", "member.not_found", "invite.not_found", "environment.not_found"),
     *(error.code for error in (ProjectNotFound, SiteNotFound, TeamNotFound, KeyNotFound, JobNotFound)),
 }
 ELSEWHERE_IN_BODY = {
@@ -168,7 +168,7 @@ def _pin(world: World) -> Any:
 
 
 def test_every_identifier_that_a_body_can_hold_is_covered():
-    bodies = [wanted.type for each in OPERATIONS if (wanted := each.input(BodyInput))]
+    bodies = [wanted.shape for each in OPERATIONS if (wanted := each.input(BodyInput))]
     named = {name for kind in bodies for name in kind.__struct_fields__}
     identifiers = {name for name in named if name.endswith("_id")} | (named & {"token", "resource"})
     assert identifiers <= ELSEWHERE_IN_BODY.keys() | {"resource"}

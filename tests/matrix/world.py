@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from stead.control.environments.rules import VisibleEnvironment
 from stead.control.jobs.rules import VisibleJob
 from stead.control.keys.rules import VisibleKey
 from stead.control.platform.database import Database, Tx
@@ -35,7 +36,7 @@ class Thing:
     mode: Mode = "live"
     pin: Pin | None = None
     site: str | None = None
-    """Of a job: the site it is about."""
+    """Of a job or an environment: the site it is about."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,7 @@ class World:
         yield "the team's site", Pin("site", self.thing(VisibleSite, "team").id)
         yield "an own project", Pin("project", self.thing(VisibleProject, "personal").id)
         yield "an own site", Pin("site", self.thing(VisibleSite, "personal").id)
+        yield "an environment", Pin("environment", self.thing(VisibleEnvironment, "personal").id)
 
 
 def _narrowings(operation: Operation) -> list[frozenset[str]]:
@@ -182,6 +184,8 @@ async def _make_things(
         site = await teams.insert_site(tx, **owner, project=project)
         found.append((flavour, Thing(kind, project, **owner)))
         found.append((flavour, Thing(VisibleSite, site, **owner, project=project)))
+        env = await teams.environment_of(tx, site)
+        found.append((flavour, Thing(VisibleEnvironment, env, **owner, project=project, site=site)))
         loose[flavour] = Thing(VisibleSite, await teams.insert_site(tx, **owner), **owner)
         gone = await teams.insert_site(tx, **owner, project=project, status="deleted")
         deleted[flavour] = Thing(VisibleSite, gone, **owner, project=project)

@@ -13,9 +13,7 @@ class NewPurge(Struct, forbid_unknown_fields=True):
 
     type: Annotated[Literal["all", "url", "tag"], Meta(examples=["url"])] = "all"
     url: (
-        Annotated[
-            PurgeUrl, Meta(description="A path with its query, or a whole URL.", examples=["/news?p=2"])
-        ]
+        Annotated[PurgeUrl, Meta(description="A path with its query, or a whole URL.", examples=["/news"])]
         | UnsetType
     ) = UNSET
     tag: Annotated[PurgeTag, Meta(description="As the site sent it in `Cache-Tag`.")] | UnsetType = UNSET

@@ -9,6 +9,7 @@ from stead.control.environments.rules import (
 )
 from stead.control.platform.database import Tx
 from stead.control.platform.operations import Call
+from stead.control.platform.principal import Principal
 from stead.control.platform.visibility import resolver
 from stead.shared.ids import EnvironmentId, SiteId, has_shape, new_id
 
@@ -16,7 +17,14 @@ from stead.shared.ids import EnvironmentId, SiteId, has_shape, new_id
 @resolver
 async def visible_environment(call: Call, site_id: str, env_id: str) -> VisibleEnvironment:
     well_formed = has_shape("site", site_id) and (env_id == PRODUCTION or has_shape("env", env_id))
-    env = await store.find(call.tx, call.caller, site_id, env_id) if well_formed else None
+    env = await store.find_of_site(call.tx, call.caller, site_id, env_id) if well_formed else None
+    if env is None:
+        raise EnvironmentNotFound
+    return env
+
+
+async def find(tx: Tx, caller: Principal, env_id: str) -> VisibleEnvironment:
+    env = await store.find(tx, caller, env_id) if has_shape("env", env_id) else None
     if env is None:
         raise EnvironmentNotFound
     return env

@@ -18,7 +18,6 @@ _VISIBLE = """
   and s.mode = any($4)
   and ($5::text is null or $6 = case $5 when 'environment' then e.id
     when 'site' then s.id when 'project' then s.project_id when 'team' then s.team_id end)
-  and s.id = $7 and case when $8 = 'production' then e.type = $8 else e.id = $8 end
 """
 
 
@@ -27,9 +26,23 @@ def _visible(*row: Any) -> VisibleEnvironment:
     return VisibleEnvironment(*values)
 
 
-async def find(tx: Tx, caller: Principal, site: str, env: str) -> VisibleEnvironment | None:
-    viewer = caller.account_id, tx.now, SEES_SITES, caller.modes, caller.pin_type, caller.pin_id
-    return await tx.one(_visible, _VISIBLE, *viewer, site, env)
+def _viewer(tx: Tx, caller: Principal) -> tuple[object, ...]:
+    return caller.account_id, tx.now, SEES_SITES, caller.modes, caller.pin_type, caller.pin_id
+
+
+async def find(tx: Tx, caller: Principal, env: str) -> VisibleEnvironment | None:
+    return await tx.one(_visible, f"{_VISIBLE} and e.id = $7", *_viewer(tx, caller), env)
+
+
+async def find_of_site(tx: Tx, caller: Principal, site: str, env: str) -> VisibleEnvironment | None:
+    """`production` is as good as its id."""
+    return await tx.one(
+        _visible,
+        f"{_VISIBLE} and s.id = $7 and case when $8 = 'production' then e.type = $8 else e.id = $8 end",
+        *_viewer(tx, caller),
+        site,
+        env,
+    )
 
 
 async def insert_production(tx: Tx, env: EnvironmentId, site: SiteId, subdomain: str) -> None:

@@ -2,6 +2,7 @@
 
 from msgspec.structs import asdict
 
+from stead.control.environments.rules import EnvironmentNotFound
 from stead.control.keys import service
 from stead.control.keys.rules import (
     KeyAlreadyRevoked,
@@ -43,7 +44,7 @@ async def list_keys(call: Call, page: PageRequest) -> Page[KeyView]:
     id="api_keys.create",
     scope="keys:write",
     status=201,
-    errors=[PinnedResourceNotFound, SiteNotFound, ProjectNotFound, TeamNotFound],
+    errors=[PinnedResourceNotFound, SiteNotFound, EnvironmentNotFound, ProjectNotFound, TeamNotFound],
 )
 async def mint_key(call: Call, body: NewKey) -> MintedKeyView:
     """Mint a key; its secret is in this answer and never again.

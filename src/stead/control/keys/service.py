@@ -7,6 +7,7 @@ from ipaddress import IPv4Network, IPv6Network
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from stead.control.environments import service as environments
 from stead.control.keys import store
 from stead.control.keys.rules import (
     GRACE,
@@ -172,6 +173,7 @@ async def _pin(tx: Tx, caller: Principal, wanted: Pin | None) -> Pin | None:
 
 _PINNABLE: dict[PinType, Callable[[Tx, Principal, str], Awaitable[object]]] = {
     "site": sites.find,
+    "environment": environments.find,
     "project": projects.find,
     "team": teams.find,
 }

@@ -10,7 +10,8 @@
 
 The row is the truth that the API shows; a workflow runs it. Steps are control steps, a transaction each;
 commands to the node that carries the environment; or announcements, which end when every edge of the region
-goes by them. What was begun is undone in reverse when a step refuses, the job is cancelled, or its time is up.
+goes by them. What was begun is undone in reverse when a step refuses, the job is cancelled, or its time is
+up.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence

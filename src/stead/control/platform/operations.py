@@ -90,6 +90,11 @@ class BodyInput:
     type: Any
     optional: bool
 
+    @property
+    def shape(self) -> Any:
+        """Its JSON shape, also where it may be left out."""
+        return next(kind for kind in (*get_args(self.type), self.type) if kind is not types.NoneType)
+
 
 @dataclass(frozen=True, slots=True)
 class QueryInput:

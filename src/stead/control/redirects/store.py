@@ -45,8 +45,9 @@ async def _write(tx: Tx, site: str, wanted: list[RedirectRule], before: list[Red
     now = redirect_set(wanted)
     await tx.run(
         "insert into redirect_sets as r (site_id, rules, version, lengths, parts, told, previous, changed_by)"
-        " values ($1, $2, $3, $4, $5, $5, $6, $7) on conflict (site_id) do update set rules = $2,"
-        " version = $3, lengths = $4, parts = $5, told = greatest(r.told, $5), previous = $6, changed_by = $7",
+        " values ($1, $2, $3, $4, $5, $5, $6, $7) on conflict (site_id) do update"
+        " set rules = $2, version = $3, lengths = $4, parts = $5, told = greatest(r.told, $5),"
+        " previous = $6, changed_by = $7",
         site,
         msgspec.to_builtins(wanted),
         now.version,

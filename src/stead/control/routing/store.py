@@ -4,7 +4,8 @@ from stead.control.platform.database import Tx
 from stead.control.routing.rules import Facts
 
 _FACTS = """
-  select e.id, s.id, e.type, s.domain, e.subdomain, e.status, s.region, s.runtime, s.mode, e.node_id, e.release
+  select e.id, s.id, e.type, s.domain, e.subdomain, e.status, s.region, s.runtime, s.mode, e.node_id,
+    e.release
   from environments e join sites s on s.id = e.site_id
 """
 
