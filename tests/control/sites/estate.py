@@ -1,7 +1,7 @@
 """Sites as these tests need them: created through the API, moved on in the database, looked at behind it."""
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
@@ -9,7 +9,11 @@ import httpx
 from stead.control.app import ControlPlane
 from stead.control.jobs import queue
 from stead.control.jobs.steps import Steps
+from stead.control.platform.edge import Edges
 from stead.control.platform.gateway import Gateway
+from stead.control.platform.job_workflow import Failure
+from stead.control.platform.jobs import JobRow, Tell
+from stead.protocol.edge import Record
 from tests import teams
 from tests.client import Client
 
@@ -47,6 +51,8 @@ async def delete(client: Client, site: str, domain: str) -> httpx.Response:
 @dataclass
 class Estate:
     plane: ControlPlane
+    announced: dict[str, Record | None] = field(default_factory=dict)
+    """What the edges have been told, by key."""
 
     async def site(self, status: str = "running", **owner: Any) -> tuple[str, str]:
         """A site in this state, without a job, and its domain."""
@@ -76,18 +82,39 @@ class Estate:
 
     async def perform(self, job: str) -> str:
         """Every step, as a worker does it and as if nodes did what they are asked. The status of its site."""
-        steps = Steps(self.plane.database, Gateway(self.plane.nats, _unheard), DOCS)
-        async with self.plane.database.reading() as tx:
-            row = await queue.get(tx, job)
-        assert row is not None
+        steps = self._steps()
+        row = await self._row(job)
         for name, step in row.kind.steps.items():
             if step.control is not None:
                 await steps._control(row, name, step.control)
-            elif step.ask is not None:
+            if step.ask is not None:
                 async with self.plane.database.transaction() as tx:
                     await step.ask(tx, row.kind.read(row))
+            await self._announce(row, step.tell)
         await steps.finish(job, None)
         return str(await self.value("select status from sites where id = $1", row.site_id))
+
+    async def undo(self, job: str) -> None:
+        """What a refused job does last: its announcements are taken back, in reverse, and it fails."""
+        row = await self._row(job)
+        for step in reversed(row.kind.steps.values()):
+            await self._announce(row, step.undo_tell)
+        await self._steps().finish(job, Failure("deploy.unhealthy", "It did not answer."))
+
+    def _steps(self) -> Steps:
+        return Steps(self.plane.database, Gateway(self.plane.nats, _unheard), Edges(self.plane.nats), DOCS)
+
+    async def _row(self, job: str) -> JobRow:
+        async with self.plane.database.reading() as tx:
+            row = await queue.get(tx, job)
+        assert row is not None
+        return row
+
+    async def _announce(self, row: JobRow, tell: Tell | None) -> None:
+        if tell is not None:
+            async with self.plane.database.transaction() as tx:
+                announcement = await tell(tx, row.kind.read(row))
+            self.announced.update(announcement.records if announcement else {})
 
 
 async def _unheard(_: object) -> None:
