@@ -122,6 +122,19 @@ def drain_node(
     asyncio.run(drain(node, draining=not undo))
 
 
+@nodes.command("key")
+def region_key(region: str) -> None:
+    """Print the key of a region's edges, which its nodes need as STEAD_EDGE_KEY to serve certificates."""
+    from stead.control.provisioning import edge_key
+    from stead.shared.edge_keys import KeyUnusable
+
+    try:
+        typer.echo(edge_key(region))
+    except KeyUnusable as error:
+        typer.echo(f"STEAD_EDGE_MASTER_KEY: {error}", err=True)
+        raise typer.Exit(1) from None
+
+
 def main() -> None:
     app()
 

@@ -15,14 +15,14 @@ import nats
 import nats.js.errors
 import psutil
 from nats.aio.client import Client
-from nats.js.api import ConsumerConfig, StreamConfig
 
+from stead.control.platform.streams import consumer_config, stream_config
 from stead.dev.engine import surroundings
-from stead.dev.stack import Stack
+from stead.dev.stack import REGION, Stack
 from stead.node.settings import Settings, from_environment
 from stead.protocol import subjects
 from stead.protocol.commands import Command, Order, Result, Work, encode, read_line, read_result, result_kind
-from stead.protocol.streams import commands_consumer, streams
+from stead.protocol.streams import commands_consumer, edge_consumer, streams
 from stead.protocol.subjects import COMMANDS, REPORTS, Node
 from stead.shared.ids import new_id
 
@@ -60,29 +60,12 @@ async def connected(stack: Stack, role: subjects.Role) -> AsyncIterator[Client]:
 
 async def make_streams(client: Client) -> None:
     for it in streams():
-        await client.jetstream().add_stream(
-            StreamConfig(
-                name=it.name,
-                subjects=[it.subject],
-                max_age=it.max_age.total_seconds(),
-                duplicate_window=it.duplicate_window.total_seconds(),
-                max_msgs_per_subject=it.max_per_subject or -1,
-            )
-        )
+        await client.jetstream().add_stream(stream_config(it))
 
 
-async def make_consumer(client: Client, node: Node) -> None:
-    it = commands_consumer(node)
-    await client.jetstream().add_consumer(
-        it.stream,
-        ConsumerConfig(
-            durable_name=it.durable,
-            filter_subject=it.filter_subject,
-            ack_policy="explicit",
-            ack_wait=it.ack_wait.total_seconds(),
-            max_ack_pending=it.max_ack_pending,
-        ),
-    )
+async def make_consumer(client: Client, node: Node, region: str = REGION) -> None:
+    for it in (commands_consumer(node), edge_consumer(node, region)):
+        await client.jetstream().add_consumer(it.stream, consumer_config(it))
 
 
 @dataclass
@@ -203,21 +186,13 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(stack: Stack, operator: Client) -> AsyncIterator[Stage]:
+async def stage(stack: Stack, operator: Client, region: str = REGION) -> AsyncIterator[Stage]:
     """A new node with a consumer of its own; its agents are ended with the block."""
     node = Node(new_id("n").replace("_", "-"))
-    login = await stack.add_node(node.id)
-    await make_consumer(operator, node)
+    await stack.add_node(node.id)
+    await make_consumer(operator, node, region)
     data = stack.directory.path / node.id
-    settings = {
-        "STEAD_NODE_ID": node.id,
-        "STEAD_NODE_DATA": str(data),
-        "STEAD_NATS_URL": login.url,
-        "STEAD_NATS_USER": login.user,
-        "STEAD_NATS_PASSWORD": login.password,
-        "STEAD_EDGE_ADDRESS": stack.nginx.address,
-    }
-    it = Stage(stack, operator, node, data, settings)
+    it = Stage(stack, operator, node, data, stack.node_environment(node.id, data, region))
     try:
         yield it
     finally:

@@ -14,6 +14,7 @@ from stead.control.platform.database import Database, Tx
 from stead.control.settings import from_environment
 from stead.shared import scopes
 from stead.shared.clock import wall_clock
+from stead.shared.edge_keys import key_from_text, key_to_text, region_key
 
 
 @asynccontextmanager
@@ -42,6 +43,11 @@ async def node_table(only: str | None = None) -> str:
 async def drain(node: str, *, draining: bool) -> None:
     async with _transaction() as tx:
         await nodes.drain(tx, node, draining=draining)
+
+
+def edge_key(region: str) -> str:
+    """What the nodes of the region open certificates with."""
+    return key_to_text(region_key(key_from_text(from_environment().edge_master_key), region))
 
 
 async def open_account(

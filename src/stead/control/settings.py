@@ -22,6 +22,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     temporal_address: str = "127.0.0.1:7233"
     sealing_key: str
     """Base64 of 32 random bytes. Whoever has it can read what is sealed at rest."""
+    edge_master_key: str = ""
+    """Base64 of 32 random bytes, for the worker: certificates are sealed for each region's edges with a key
+    derived from it."""
     api_host: str = "127.0.0.1"
     api_port: Port = 8000
     metrics_port: Port = 9000

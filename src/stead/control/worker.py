@@ -12,13 +12,14 @@ from stead.control.jobs.steps import Steps
 from stead.control.nodes import service as nodes
 from stead.control.platform import audit, idempotency
 from stead.control.platform.database import UNREACHABLE, Database
+from stead.control.platform.edge import Edges, FeedUnavailable
 from stead.control.platform.gateway import Gateway
 from stead.control.platform.housekeeping import Chore, Housekeeping
 from stead.control.platform.mail import Postman
 from stead.control.platform.nats import Nats
 from stead.control.platform.notices import Notices
 from stead.control.platform.sealing import Sealer
-from stead.control.platform.streams import ensure_consumer, ensure_streams
+from stead.control.platform.streams import ensure_consumers, ensure_streams
 from stead.control.platform.temporal import Orchestrator, run_until
 from stead.control.settings import Settings
 from stead.control.sites import service as sites
@@ -42,9 +43,10 @@ class WorkerProgram:
             program=Program.WORKER,
         )
         self.gateway = Gateway(self.nats, self._heard)
+        self.edges = Edges(self.nats)
         sealer = Sealer.from_text(settings.sealing_key)
         self.postman = Postman(self.database, sealer, smtp_url=settings.smtp_url, sender=settings.mail_from)
-        self._introduced: set[str] = set()
+        self._introduced: dict[str, tuple[str, str]] = {}
         self._housekeeping = Housekeeping(
             [
                 Chore("nodes.report", 5, self._report_nodes),
@@ -89,13 +91,21 @@ class WorkerProgram:
 
     async def _heard(self, beat: Heartbeat) -> None:
         try:
-            if beat.node not in self._introduced:
-                await ensure_consumer(self.nats, beat.node)
-                self._introduced.add(beat.node)
+            await self._meet(beat)
             async with self.database.transaction() as tx:
                 await nodes.seen(tx, beat)
-        except UNREACHABLE as error:
+        except (*UNREACHABLE, FeedUnavailable) as error:
             log.warning("node.unheard", node=beat.node, reason=type(error).__name__)
+
+    async def _meet(self, beat: Heartbeat) -> None:
+        """A node that is new, or is found elsewhere than before."""
+        where = beat.region, beat.edge_address
+        if self._introduced.get(beat.node) == where:
+            return
+        admitted = await ensure_consumers(self.nats, beat.node, beat.region)
+        if admitted and beat.edge_address:
+            await self.edges.introduce(beat.region, beat.node, beat.edge_address)
+        self._introduced[beat.node] = where
 
     async def _report_nodes(self) -> None:
         async with self.database.transaction() as tx:

@@ -39,6 +39,7 @@ class Secrets(msgspec.Struct):
     s3_access_key: str = msgspec.field(default_factory=_access_key)
     s3_secret_key: str = msgspec.field(default_factory=_password)
     sealing_key: str = msgspec.field(default_factory=_sealing_key)
+    edge_master_key: str = msgspec.field(default_factory=_sealing_key)
     nats: dict[str, str] = msgspec.field(default_factory=dict)
     account: FirstAccount | None = None
 

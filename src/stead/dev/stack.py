@@ -18,6 +18,7 @@ from stead.dev.seaweedfs import SeaweedFS
 from stead.dev.secrets import FirstAccount, Secrets
 from stead.dev.temporal import Temporal
 from stead.protocol.subjects import COMMANDS, Node, Program, inbox_prefix, user
+from stead.shared.edge_keys import key_from_text, key_to_text, region_key
 
 ENGINES: tuple[type[Engine], ...] = (Postgres, Redis, Nats, Temporal, SeaweedFS)
 EVERY: tuple[type[Engine], ...] = (*ENGINES, Nginx)
@@ -25,7 +26,7 @@ EVERY: tuple[type[Engine], ...] = (*ENGINES, Nginx)
 PROGRAMS: tuple[type[Engine], ...] = (Api, Worker, NodeAgent)
 PORTS: tuple[Ports, ...] = (*(kind.ports for kind in EVERY), *(kind.ports for kind in PROGRAMS))
 
-NODE = "node-dev"
+NODE, REGION = "node-dev", "us-east"
 
 E = TypeVar("E", bound=Engine)
 
@@ -114,22 +115,26 @@ class Stack:
             "STEAD_S3_ACCESS_KEY": self.secrets.s3_access_key,
             "STEAD_S3_SECRET_KEY": self.secrets.s3_secret_key,
             "STEAD_SEALING_KEY": self.secrets.sealing_key,
+            "STEAD_EDGE_MASTER_KEY": self.secrets.edge_master_key,
             "STEAD_API_HOST": LOOPBACK,
             "STEAD_API_PORT": str(self.ports["api"]),
             "STEAD_METRICS_PORT": str(self.ports["api_metrics"]),
             "STEAD_BASE_URL": f"http://{LOOPBACK}:{self.ports['api']}",
         }
 
-    def node_environment(self, node: str, data: Path) -> dict[str, str]:
+    def node_environment(self, node: str, data: Path, region: str = REGION) -> dict[str, str]:
         """The settings of a node that has been added: its own login, and nothing of the control plane's."""
         login = self.nats_login(Node(node))
+        key = region_key(key_from_text(self.secrets.edge_master_key), region)
         return {
             "STEAD_NODE_ID": node,
             "STEAD_NODE_DATA": str(data),
             "STEAD_NATS_URL": login.url,
             "STEAD_NATS_USER": login.user,
             "STEAD_NATS_PASSWORD": login.password,
+            "STEAD_NODE_REGION": region,
             "STEAD_EDGE_ADDRESS": self.nginx.address,
+            "STEAD_EDGE_KEY": key_to_text(key),
         }
 
     async def _admit_node(self) -> dict[str, str]:

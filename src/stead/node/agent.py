@@ -127,6 +127,7 @@ class Agent:
             carrying,
             self._version,
             self._execution.running,
+            settings.peer_address,
         )
 
     async def _forget(self) -> None:

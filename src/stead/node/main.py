@@ -18,6 +18,7 @@ from stead.node.drivers.ports import Drivers
 from stead.node.drivers.sandbox import Pace, sandbox_drivers
 from stead.node.drivers.static import StaticRuntime
 from stead.node.execution import Execution
+from stead.node.feed.feed import Feed
 from stead.node.journal import Journal
 from stead.node.leftovers import end_leftovers
 from stead.node.link import Link
@@ -63,6 +64,7 @@ async def _serve(settings: Settings, journal: Journal, stop: asyncio.Event) -> N
     execution = Execution(journal, drivers, lambda command: JobOutput(link, node, command.job))
     async with link.maintained():
         agent = asyncio.create_task(Agent(settings, journal, link, execution, drivers).run())
+        feed = asyncio.create_task(Feed(settings, link).run())
         stopping = asyncio.create_task(stop.wait())
         log.info("node.started", node=settings.node_id, region=settings.node_region)
         try:
@@ -70,9 +72,9 @@ async def _serve(settings: Settings, journal: Journal, stop: asyncio.Event) -> N
             if agent.done():
                 agent.result()
         finally:
-            for task in (agent, stopping):
+            for task in (agent, feed, stopping):
                 task.cancel()
-            await asyncio.wait({agent, stopping})
+            await asyncio.wait({agent, feed, stopping})
             await execution.stop()
     log.info("node.stopped", node=settings.node_id)
 

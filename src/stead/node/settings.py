@@ -3,9 +3,11 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
+
+from stead.shared.edge_keys import KeyUnusable, key_from_text
 
 Address = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9.-]+:[0-9]{1,5}$")]
 
@@ -23,7 +25,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     nats_password: str
     edge_address: Address
     """`host:port` of this node's nginx, asked by probes."""
-    node_region: str = "us-east"
+    edge_public_address: Address | Literal[""] = ""
+    """`host:port` where the other edges of the region reach it; `edge_address` unless set."""
+    edge_key: str = ""
+    """What `steadctl nodes key REGION` prints; without it the edge has no certificates."""
+    node_region: Annotated[str, msgspec.Meta(pattern="^[a-z0-9-]{1,63}$")] = "us-east"
     node_capacity: Annotated[int, msgspec.Meta(ge=0)] = 100
     """How many environments it is willing to carry; 0 drains it."""
     sandbox_seconds: Annotated[float, msgspec.Meta(ge=0)] = 0.0
@@ -41,6 +47,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return host, int(port)
 
     @property
+    def peer_address(self) -> str:
+        return self.edge_public_address or self.edge_address
+
+    @property
+    def certificate_key(self) -> bytes | None:
+        return key_from_text(self.edge_key) if self.edge_key else None
+
+    @property
     def told_to_fail_at(self) -> frozenset[str]:
         return frozenset(each.strip() for each in self.sandbox_fail_at.split(",") if each.strip())
 
@@ -52,6 +66,10 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
         if (variable := f"STEAD_{field.upper()}") in environment
     }
     try:
-        return msgspec.convert(given, Settings, strict=False)
+        settings = msgspec.convert(given, Settings, strict=False)
+        _ = settings.certificate_key
+    except KeyUnusable as error:
+        raise SettingsInvalid(f"STEAD_EDGE_KEY: {error}") from None
     except msgspec.ValidationError as error:
         raise SettingsInvalid(f"STEAD_* settings: {error}") from None
+    return settings

@@ -103,6 +103,8 @@ class Heartbeat(Struct, frozen=True):
     version: str
     running: tuple[str, ...] = ()
     """Steps under way, as `job/step`."""
+    edge_address: str = ""
+    """`host:port` where the other edges of the region find this one's."""
 
 
 class Line(Struct, frozen=True):

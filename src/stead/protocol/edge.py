@@ -21,13 +21,17 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from stead.protocol.subjects import token
+from stead.protocol.subjects import EDGE_BUCKET, bucket_keys, token
 
-BUCKET = "edge"
+BUCKET = EDGE_BUCKET
+DELETIONS_KEPT_SECONDS = 30 * 86_400
+"""A node that was away for half as long reads everything again."""
 PURGES_KEPT_SECONDS = 2_592_000 + 86_400
 """Longer than any page may stay in a cache."""
 PLACEHOLDER = "placeholder"
 """The release of an environment before its first deployment."""
+
+_ALL_KEYS = bucket_keys(BUCKET).removesuffix(">")
 
 Kind = Literal["host", "environment", "redirects", "certificate", "challenge", "purge", "node"]
 Runtime = Literal["static", "cms", "wasm"]
@@ -91,6 +95,13 @@ class Certificate(Struct, frozen=True):
     sealed_key: str
 
 
+class OpenCertificate(Struct, frozen=True):
+    """As an nginx is told it: the one place where the key stands in clear is its memory."""
+
+    chain: str
+    key: str
+
+
 class Challenge(Struct, frozen=True):
     host: str
     answer: str
@@ -120,6 +131,13 @@ class Line(Struct, frozen=True):
     name: str
     revision: int
     value: Any = None
+
+
+class EdgeState(Struct, frozen=True):
+    """What an nginx answers. `instance` is new whenever it has lost what it was told."""
+
+    instance: str
+    revision: int
 
 
 class Applied(Struct, frozen=True):
@@ -166,7 +184,16 @@ def node_key(region: str, node: str) -> str:
 
 
 def keys_of(region: str) -> str:
-    return f"$KV.{BUCKET}.{token(region)}.>"
+    """The subjects of everything the edges of a region are told."""
+    return f"{bucket_subject(token(region))}.>"
+
+
+def bucket_subject(key: str) -> str:
+    return f"{_ALL_KEYS}{key}"
+
+
+def key_of(subject: str) -> str:
+    return subject.removeprefix(_ALL_KEYS)
 
 
 def _digest(text: str) -> str:
@@ -174,4 +201,6 @@ def _digest(text: str) -> str:
 
 
 encode = msgspec.json.encode
+decode_certificate = msgspec.json.Decoder(Certificate).decode
+decode_state = msgspec.json.Decoder(EdgeState).decode
 decode_applied = msgspec.json.Decoder(Applied).decode

@@ -12,15 +12,17 @@ from typing import assert_never
 COMMANDS = "NODE_COMMANDS"
 REPORTS = "NODE_REPORTS"
 OUTPUT = "JOB_OUTPUT"
+APPLIED = "EDGE_APPLIED"
 
 STREAMS: dict[str, str] = {
     COMMANDS: "node.*.cmd.>",
     REPORTS: "node.*.report.>",
     OUTPUT: "job.*.out.*",
+    APPLIED: "node.*.applied",
 }
 """What each stream keeps. Heartbeats are in none: an old one says nothing."""
 
-EDGE_BUCKETS = ("edge_routes", "edge_redirects", "edge_certificates", "edge_purges")
+EDGE_BUCKET = "edge"
 
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -50,6 +52,11 @@ def reports_of(node: str) -> str:
 
 def heartbeat(node: str) -> str:
     return f"node.{token(node)}.heartbeat"
+
+
+def applied(node: str) -> str:
+    """Where a node says how far its edge has come."""
+    return f"node.{token(node)}.applied"
 
 
 def output_of(job: str) -> str:
@@ -94,7 +101,7 @@ def inbox_prefix(role: Role) -> str:
 
 
 def consumer(node: Node) -> str:
-    """The durable consumer the worker makes for a node, on the commands and on each bucket of the edge."""
+    """The durable consumer the worker makes for a node, on the commands and on the bucket of the edge."""
     return token(node.id)
 
 
@@ -131,17 +138,17 @@ _DESTRUCTIVE = tuple(
 
 
 def _worker(role: Program) -> Permissions:
-    streams = [*STREAMS, *map(bucket_stream, EDGE_BUCKETS)]
+    streams = [*STREAMS, bucket_stream(EDGE_BUCKET)]
     return Permissions(
         publish=(
             *("node.*.cmd.>", f"job.*.out.{user(role)}"),
-            *map(bucket_keys, EDGE_BUCKETS),
+            bucket_keys(EDGE_BUCKET),
             *(f"$JS.API.STREAM.{verb}.{stream}" for stream in streams for verb in ("CREATE", "UPDATE")),
             *(subject for stream in streams for subject in _reads(stream)),
             *(f"$JS.API.CONSUMER.DURABLE.CREATE.{stream}.*" for stream in streams),
         ),
-        subscribe=(f"{inbox_prefix(role)}.>", "node.*.heartbeat", "node.*.report.>"),
-        deny_publish=(*_SYSTEM, *_DESTRUCTIVE, "node.*.report.>", "node.*.heartbeat"),
+        subscribe=(f"{inbox_prefix(role)}.>", "node.*.heartbeat", "node.*.report.>", "node.*.applied"),
+        deny_publish=(*_SYSTEM, *_DESTRUCTIVE, "node.*.report.>", "node.*.heartbeat", "node.*.applied"),
         deny_subscribe=_SYSTEM,
     )
 
@@ -150,9 +157,9 @@ def _node(role: Node) -> Permissions:
     mine = consumer(role)
     return Permissions(
         publish=(
-            *(reports_of(role.id), heartbeat(role.id), f"job.*.out.{user(role)}"),
+            *(reports_of(role.id), heartbeat(role.id), applied(role.id), f"job.*.out.{user(role)}"),
             *_pulls(COMMANDS, mine),
-            *(subject for bucket in EDGE_BUCKETS for subject in _follows(bucket, mine)),
+            *_follows(EDGE_BUCKET, mine),
         ),
         subscribe=(f"{inbox_prefix(role)}.>",),
         deny_publish=(
@@ -188,11 +195,7 @@ def _pulls(stream: str, mine: str) -> tuple[str, ...]:
 
 
 def _follows(bucket: str, mine: str) -> tuple[str, ...]:
-    """Reading a bucket: single keys, changes through its own consumer, and all of it again after a loss."""
+    """Changes through its own consumer, and all of it again after a loss. Nothing else: single look-ups and
+    the stream's description would show the keys of other regions."""
     stream = bucket_stream(bucket)
-    return (
-        f"$JS.API.STREAM.INFO.{stream}",
-        f"$JS.API.DIRECT.GET.{stream}.{bucket_keys(bucket)}",
-        f"$JS.API.CONSUMER.RESET.{stream}.{mine}",
-        *_pulls(stream, mine),
-    )
+    return tuple(f"$JS.API.CONSUMER.{verb}.{stream}.{mine}" for verb in ("INFO", "MSG.NEXT", "RESET"))

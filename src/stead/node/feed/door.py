@@ -1,0 +1,125 @@
+"""Where nginx asks for what it does not know: the store, over HTTP on a unix socket, read only.
+
+    GET /host/<host>            the host, its environment, its site's redirects, the node that carries it
+    GET /certificate/<host>     the certificate, opened
+    GET /challenge/<token>      what a certificate authority is to be shown
+
+Answers are lines as nginx is told them, or 404.
+"""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import structlog
+
+from stead.node.feed.run_directory import share_with_edge
+from stead.node.feed.store import Store, Stored
+from stead.node.feed.wording import Wording
+from stead.protocol import edge
+from stead.protocol.edge import Environment, Host
+
+LONGEST_REQUEST = 8 * 1024
+MOST_CONNECTIONS = 256
+IDLE_SECONDS = 60.0
+ANSWER_SECONDS = 10.0
+
+log = structlog.get_logger()
+
+_host = msgspec.json.Decoder(Host).decode
+_environment = msgspec.json.Decoder(Environment).decode
+
+
+class Door:
+    def __init__(self, store: Store, wording: Wording, region: str) -> None:
+        self._store, self._wording, self._region = store, wording, region
+        self._open = 0
+        self._finders: dict[str, Callable[[str], list[Stored]]] = {
+            "host": self._of_host,
+            "certificate": lambda host: self._one(edge.certificate_key(region, host)),
+            "challenge": lambda token: self._one(edge.challenge_key(region, token)),
+        }
+
+    @asynccontextmanager
+    async def listening(self, socket: Path) -> AsyncIterator[None]:
+        server = await asyncio.start_unix_server(self._serve, socket, limit=LONGEST_REQUEST)
+        share_with_edge(socket)
+        try:
+            yield
+        finally:
+            server.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._open += 1
+        try:
+            if self._open > MOST_CONNECTIONS:
+                await _send(writer, 503, b"")
+                return
+            while await self._exchange(reader, writer):
+                continue
+        except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError):
+            return
+        finally:
+            self._open -= 1
+            writer.close()
+
+    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """Whether the connection may be used again."""
+        async with asyncio.timeout(IDLE_SECONDS):
+            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        method, _, rest = head.partition(" ")
+        path = rest.partition(" ")[0]
+        if method != "GET":
+            await _send(writer, 405, b"")
+            return False
+        try:
+            lines = self._find(path)
+        except sqlite3.Error as error:
+            log.warning("door.failed", error=type(error).__name__)
+            await _send(writer, 503, b"")
+            return False
+        await _send(writer, 200 if lines else 404, lines)
+        return "\r\nconnection: close" not in head.lower()
+
+    def _find(self, path: str) -> bytes:
+        _, kind, name = path.split("/", 2) if path.count("/") == 2 else ("", "", "")
+        finder = self._finders.get(kind)
+        if finder is None:
+            return b""
+        try:
+            found = finder(name)
+        except (ValueError, msgspec.MsgspecError):
+            # No key has such a name, or the record is not what its key says.
+            return b""
+        return b"".join(edge.encode(line) + b"\n" for line in self._wording.lines(found))
+
+    def _of_host(self, host: str) -> list[Stored]:
+        found = self._one(edge.host_key(self._region, host))
+        if not found:
+            return []
+        environment = self._one(edge.environment_key(self._region, _host(found[0].value or b"").environment))
+        if not environment:
+            return found
+        it = _environment(environment[0].value or b"")
+        redirects = self._store.below(f"{self._region}.redirects.{it.site}.")
+        return [*found, *environment, *redirects, *self._one(edge.node_key(self._region, it.node))]
+
+    def _one(self, key: str) -> list[Stored]:
+        found = self._store.find(key)
+        return [] if found is None else [found]
+
+
+_REASONS = {200: "OK", 404: "Not Found", 405: "Method Not Allowed", 503: "Service Unavailable"}
+
+
+async def _send(writer: asyncio.StreamWriter, status: int, body: bytes) -> None:
+    head = (
+        f"HTTP/1.1 {status} {_REASONS[status]}\r\nContent-Type: application/x-ndjson\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
+    )
+    writer.write(head.encode() + body)
+    async with asyncio.timeout(ANSWER_SECONDS):
+        await writer.drain()

@@ -1,0 +1,97 @@
+"""The feed as a whole: NATS into the store, the store to nginx, and word of it back to the control plane.
+
+It stands beside the agent: whatever fails here is tried again and never stops a command.
+"""
+
+import asyncio
+
+import nats.errors
+import structlog
+
+from stead.node.feed.door import Door
+from stead.node.feed.edge import Edge
+from stead.node.feed.run_directory import ADMIN_SOCKET, STORE_SOCKET, prepare_run_directory
+from stead.node.feed.source import Source
+from stead.node.feed.store import Store
+from stead.node.feed.telling import Teller
+from stead.node.feed.wording import Wording
+from stead.node.link import Link
+from stead.node.settings import Settings
+from stead.protocol import subjects
+from stead.protocol.edge import Applied, encode
+
+PAUSE = 0.5
+ACK_SECONDS = 5.0
+TIDY_SECONDS = 3600.0
+
+log = structlog.get_logger()
+
+
+class Feed:
+    def __init__(self, settings: Settings, link: Link) -> None:
+        self._settings, self._link = settings, link
+        self._applied, self._said = 0, 0
+        self._news = asyncio.Event()
+
+    async def run(self) -> None:
+        """For ever."""
+        while True:
+            try:
+                await self._run()
+            except Exception as error:  # noqa: BLE001
+                log.error("feed.failed", errors=_kinds(error))
+                await asyncio.sleep(PAUSE)
+
+    async def _run(self) -> None:
+        settings = self._settings
+        run = prepare_run_directory(settings.data)
+        store, edge = Store(settings.data / "edge.sqlite"), Edge(run / ADMIN_SOCKET)
+        wording = Wording(settings.certificate_key)
+        teller = Teller(store, edge, wording, self._note)
+        source = Source(self._link, store, settings.node_id, settings.node_region, teller.wake)
+        door = Door(store, wording, settings.node_region)
+        try:
+            async with door.listening(run / STORE_SOCKET), asyncio.TaskGroup() as tasks:
+                tasks.create_task(source.run())
+                tasks.create_task(teller.run())
+                tasks.create_task(self._say())
+                tasks.create_task(_tidy(store, teller))
+        finally:
+            edge.close()
+            store.close()
+
+    def _note(self, revision: int) -> None:
+        self._applied = revision
+        self._news.set()
+
+    async def _say(self) -> None:
+        """Only what nginx has said it applied; until the server has it."""
+        settings = self._settings
+        while True:
+            while self._said == self._applied:
+                self._news.clear()
+                await self._news.wait()
+            revision = self._applied
+            word = encode(Applied(settings.node_id, settings.node_region, revision))
+            jetstream = await self._link.jetstream()
+            try:
+                await jetstream.publish(subjects.applied(settings.node_id), word, timeout=ACK_SECONDS)
+            except (nats.errors.Error, OSError) as error:
+                log.info("applied.delayed", error=type(error).__name__)
+                await asyncio.sleep(PAUSE)
+            else:
+                self._said = revision
+
+
+async def _tidy(store: Store, teller: Teller) -> None:
+    while True:
+        if expired := store.expire_purges():
+            log.info("purges.expired", purges=expired)
+            teller.wake()
+        await asyncio.sleep(TIDY_SECONDS)
+
+
+def _kinds(error: BaseException) -> list[str]:
+    if isinstance(error, BaseExceptionGroup):
+        return [kind for each in error.exceptions for kind in _kinds(each)]
+    return [type(error).__name__]

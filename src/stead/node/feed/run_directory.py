@@ -1,0 +1,33 @@
+"""The directory of the sockets between the node and its nginx, which nobody else may enter."""
+
+import grp
+import os
+from pathlib import Path
+
+EDGE_GROUP = "www-data"
+"""Of nginx's workers."""
+ADMIN_SOCKET, STORE_SOCKET = "admin.sock", "store.sock"
+
+
+def prepare_run_directory(data: Path) -> Path:
+    """Made, or put in order. An agent that is not root leaves an existing one as its operator made it."""
+    run = data / "run"
+    run.mkdir(mode=0o700, exist_ok=True)
+    if os.geteuid() == 0 and (group := _edge_group()) is not None:
+        # Writable for the group: an nginx that is not started by root makes its socket here itself.
+        os.chown(run, 0, group)
+        run.chmod(0o770)
+    return run
+
+
+def share_with_edge(socket: Path) -> None:
+    if os.geteuid() == 0 and (group := _edge_group()) is not None:
+        os.chown(socket, 0, group)
+    socket.chmod(0o660)
+
+
+def _edge_group() -> int | None:
+    try:
+        return grp.getgrnam(EDGE_GROUP).gr_gid
+    except KeyError:
+        return None

@@ -1,0 +1,84 @@
+"""Tells nginx what the store holds and it has not heard, and notices when another nginx is there."""
+
+import asyncio
+from collections.abc import Callable
+
+import structlog
+
+from stead.node.feed.edge import Edge, EdgeUnreachable
+from stead.node.feed.store import Store
+from stead.node.feed.wording import Wording
+from stead.protocol.edge import EdgeState
+
+AT_ONCE = 1_000
+AT_ONCE_BYTES = 4 * 1024 * 1024
+WATCH_SECONDS = 1.0
+RETRY_SECONDS = 0.25
+
+log = structlog.get_logger()
+
+
+class Teller:
+    def __init__(self, store: Store, edge: Edge, wording: Wording, applied: Callable[[int], None]) -> None:
+        self._store, self._edge, self._wording, self._applied = store, edge, wording, applied
+        self._something = asyncio.Event()
+        self._forget("")
+
+    def wake(self) -> None:
+        self._something.set()
+
+    async def run(self) -> None:
+        """For ever."""
+        said = ""
+        while True:
+            try:
+                self._meet(await self._edge.state())
+                said = ""
+                while True:
+                    await self._tell_all()
+                    await self._changed()
+            except EdgeUnreachable as error:
+                if said != (said := str(error)):
+                    log.warning("edge.unreachable", reason=said)
+                await asyncio.sleep(RETRY_SECONDS)
+
+    def _forget(self, instance: str) -> None:
+        """A new nginx knows nothing; neither do we know what an nginx from before our start knows."""
+        self._instance, self._change, self._completed = instance, 0, False
+
+    def _meet(self, state: EdgeState) -> bool:
+        """Whether it is still the one we have been talking to."""
+        if state.instance == self._instance:
+            return True
+        log.info("edge.met", instance=state.instance)
+        self._forget(state.instance)
+        return False
+
+    async def _changed(self) -> None:
+        """Until there is something to tell, or it is time to see who is there."""
+        try:
+            async with asyncio.timeout(WATCH_SECONDS):
+                await self._something.wait()
+        except TimeoutError:
+            self._meet(await self._edge.state())
+
+    async def _tell_all(self) -> None:
+        while True:
+            self._something.clear()
+            untold = self._store.after(self._change, AT_ONCE, AT_ONCE_BYTES)
+            lines = self._wording.lines(untold.records)
+            if lines and not self._meet(await self._edge.apply(lines)):
+                continue
+            self._change = untold.change
+            if untold.records:
+                self._store.told(untold.change)
+            if not untold.whole:
+                continue
+            if untold.settled and await self._complete():
+                self._applied(untold.position)
+            return
+
+    async def _complete(self) -> bool:
+        if not self._completed and self._meet(await self._edge.complete()):
+            self._completed = True
+        return self._completed
