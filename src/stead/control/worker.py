@@ -7,6 +7,7 @@ import signal
 import structlog
 
 from stead.control.accounts import service as accounts
+from stead.control.edge import workflows as edge_jobs
 from stead.control.jobs.dispatcher import Dispatcher
 from stead.control.jobs.steps import Steps
 from stead.control.nodes import service as nodes
@@ -29,6 +30,9 @@ from stead.protocol.subjects import Program
 from stead.shared.clock import wall_clock
 
 log = structlog.get_logger()
+
+JOBS = (site_jobs, edge_jobs)
+"""Every kind of job that a worker carries out is declared in one of these."""
 
 
 class WorkerProgram:
@@ -64,7 +68,7 @@ class WorkerProgram:
             return
         self.nats.start()
         self.notices.start()
-        steps = Steps(self.database, self.gateway, self.settings.docs)
+        steps = Steps(self.database, self.gateway, self.edges, self.settings.docs)
         dispatcher = Dispatcher(self.database, orchestrator, self.notices)
         with contextlib.suppress(*UNREACHABLE):
             await self._keep_audit_partitions()
