@@ -29,10 +29,10 @@ async def carry_out(drivers: Drivers, work: Work, task: Assignment) -> None:
         case RestartEnvironment(runtime):
             await drivers.runtime(runtime).restart_environment(task)
         case EnsureRoute(hosts):
-            await drivers.edge.ensure_route(task, hosts)
+            await drivers.routes.ensure_route(task, hosts)
         case RemoveRoute():
-            await drivers.edge.remove_route(task)
-        case Probe(host, path):
-            await drivers.edge.probe(task, host, path)
+            await drivers.routes.remove_route(task)
+        case Probe(host, path, status):
+            await drivers.edge.probe(task, host, path, status)
         case _ as never:
             assert_never(never)

@@ -13,6 +13,7 @@ import structlog
 
 from stead.node.agent import Agent
 from stead.node.commands import DriversOf
+from stead.node.drivers.layout import probe_door
 from stead.node.drivers.nginx import NginxEdge
 from stead.node.drivers.ports import Drivers
 from stead.node.drivers.sandbox import Pace, sandbox_drivers
@@ -82,7 +83,7 @@ async def _serve(settings: Settings, journal: Journal, stop: asyncio.Event) -> N
 def drivers_of(settings: Settings, run: Run) -> DriversOf:
     pace = Pace(settings.sandbox_seconds, settings.told_to_fail_at)
     return {
-        "live": Drivers({"static": StaticRuntime(settings.data)}, NginxEdge(settings.data, settings.edge)),
+        "live": Drivers({"static": StaticRuntime(settings.data)}, NginxEdge(probe_door(settings.data))),
         "sandbox": sandbox_drivers(settings.data, run, pace),
     }
 

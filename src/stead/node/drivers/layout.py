@@ -18,8 +18,12 @@ def environments(data: Path) -> Path:
     return data / "environments"
 
 
-def hosts(data: Path) -> Path:
-    return data / "hosts"
+def releases(data: Path) -> Path:
+    return data / "releases"
+
+
+def probe_door(data: Path) -> Path:
+    return data / "run" / "probe.sock"
 
 
 def identifier(text: str) -> str:

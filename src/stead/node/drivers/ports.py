@@ -51,15 +51,19 @@ class Runtime(Protocol):
 
 
 class Edge(Protocol):
+    async def probe(self, task: Assignment, host: str, path: str, status: int | None) -> None:
+        """The host is answered, by this status if one is wanted; else refused with what was seen."""
+
+
+class Routes(Protocol):
+    """For a simulation, which has no edge that hears of routes by itself."""
+
     async def ensure_route(self, task: Assignment, hosts: Sequence[str]) -> None:
         """These hosts, and no others, are answered by the environment; one that is another's is refused, and
         then nothing has changed."""
 
     async def remove_route(self, task: Assignment) -> None:
         """No host is answered by the environment; fine when none was."""
-
-    async def probe(self, task: Assignment, host: str, path: str) -> None:
-        """The host answers as a visitor would see it; else refused with what was seen."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,13 @@ class Drivers:
 
     runtimes: Mapping[commands.Runtime, Runtime]
     edge: Edge
+    simulated_routes: Routes | None = None
+
+    @property
+    def routes(self) -> Routes:
+        if self.simulated_routes is None:
+            raise Refusal("route.unsupported", "the edge hears of routes by its feed")
+        return self.simulated_routes
 
     def runtime(self, kind: commands.Runtime) -> Runtime:
         if kind not in self.runtimes:

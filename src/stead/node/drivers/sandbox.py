@@ -141,12 +141,13 @@ class SandboxEdge:
         async with self._changing:
             self._drop(self._sandbox.hosts_of(environment))
 
-    async def probe(self, task: Assignment, host: str, path: str) -> None:
+    async def probe(self, task: Assignment, host: str, path: str, status: int | None) -> None:
         layout.host(host)
         await self._sandbox.pretend(Probe, task, [host])
         owner = self._sandbox.owner(host)
         if owner is None or not self._sandbox.has(owner):
             raise Refusal("deploy.unhealthy", f"GET {path} of {host} was answered 404 (simulated)")
+        await task.output.say(f"probe: GET {path} of {host} would be answered {status or 200} (simulated)")
 
     def _drop(self, hosts: Collection[str]) -> None:
         for host in hosts:
@@ -156,4 +157,5 @@ class SandboxEdge:
 def sandbox_drivers(data: Path, run: Run, pace: Pace) -> Drivers:
     sandbox = Sandbox(data, run, pace)
     runtime = SandboxRuntime(sandbox)
-    return Drivers({"cms": runtime, "static": runtime, "wasm": runtime}, SandboxEdge(sandbox))
+    edge = SandboxEdge(sandbox)
+    return Drivers({"cms": runtime, "static": runtime, "wasm": runtime}, edge, simulated_routes=edge)

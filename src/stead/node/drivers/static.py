@@ -1,7 +1,7 @@
-"""Static sites: an environment is a directory of releases and a link to the current one.
+"""Static sites: releases that all environments of the node share, and a mark for each environment it carries.
 
-`environments/<id>/releases/<name>` holds a release, whole or not there; `environments/<id>/current` is what
-the edge serves. There are no processes.
+`releases/<name>` holds a release, whole or not there, named by what is in it and never rewritten; which one
+an environment shows is the edge's record. There are no processes.
 """
 
 import contextlib
@@ -14,16 +14,17 @@ from stead.node.drivers import layout
 from stead.node.drivers.placeholder import PAGE
 from stead.node.drivers.ports import Assignment, Refusal
 from stead.node.uninterrupted import in_thread
-
-PLACEHOLDER = "placeholder"
+from stead.protocol.edge import PLACEHOLDER
 
 
 class StaticRuntime:
     def __init__(self, data: Path) -> None:
-        self._home = layout.environments(data)
-        self._home.mkdir(parents=True, exist_ok=True)
-        # Whatever the umask: the edge's workers are another user.
-        self._home.chmod(0o755)
+        self._home, self._releases = layout.environments(data), layout.releases(data)
+        for shared in (self._home, self._releases):
+            shared.mkdir(parents=True, exist_ok=True)
+            # Whatever the umask: the edge's workers are another user.
+            shared.chmod(0o755)
+        _write_release(self._releases / PLACEHOLDER, {"index.html": PAGE.encode()})
 
     async def ensure_environment(self, task: Assignment) -> None:
         if await in_thread(_ensure, self._directory(task)):
@@ -33,7 +34,7 @@ class StaticRuntime:
         await in_thread(_remove, self._directory(task))
 
     async def restart_environment(self, task: Assignment) -> None:
-        if not (self._directory(task) / "current").exists():
+        if not self._directory(task).exists():
             raise Refusal("environment.not_found", "the environment is not on this node")
         await task.output.say(
             "static: a static environment has no processes, so there was nothing to restart"
@@ -47,15 +48,11 @@ class StaticRuntime:
 
 
 def _ensure(directory: Path) -> bool:
-    """Whether there was nothing to show before."""
-    if (directory / "current").exists():
+    """Whether it was not here before."""
+    if directory.exists():
         return False
-    releases = directory / "releases"
-    releases.mkdir(parents=True, exist_ok=True)
-    for shared in (directory, releases):
-        shared.chmod(0o755)
-    _write_release(releases / PLACEHOLDER, {"index.html": PAGE.encode()})
-    _point(directory / "current", Path("releases") / PLACEHOLDER)
+    directory.mkdir(exist_ok=True)
+    directory.chmod(0o755)
     layout.sync(directory.parent)
     return True
 
@@ -77,13 +74,6 @@ def _write_release(path: Path, files: dict[str, bytes]) -> None:
         if not path.exists():
             raise
     layout.sync(path.parent)
-
-
-def _point(link: Path, target: Path) -> None:
-    fresh = layout.fresh_name(link)
-    fresh.symlink_to(target)
-    fresh.replace(link)
-    layout.sync(link.parent)
 
 
 def _remove(directory: Path) -> None:
