@@ -43,6 +43,14 @@ def node() -> None:
 
 
 @app.command()
+def edge() -> None:
+    """Serve the sites of this node's region, as the STEAD_EDGE_* settings say. Becomes nginx."""
+    from stead.edge.main import run
+
+    run()
+
+
+@app.command()
 def migrate() -> None:
     """Bring the database to this version of Stead."""
     from stead.control.platform.migrations import migrate as upgrade

@@ -1,0 +1,26 @@
+-- Says one of our own pages to the visitor.
+local pages = require "stead.pages"
+
+local M = {}
+
+function M.page(reason, detail)
+  local status, body, later = pages.render(reason)
+  ngx.status = status
+  local header = ngx.header
+  header["Content-Type"] = "text/html; charset=utf-8"
+  header["Cache-Control"] = "no-store"
+  header["X-Stead-Reason"] = detail and detail ~= "" and (reason .. "; " .. detail:gsub("[^ -~]", " ")) or reason
+  header["Content-Length"] = #body
+  if later then
+    header["Retry-After"] = later
+  end
+  ngx.print(body)
+  return ngx.exit(status)
+end
+
+-- For what nginx itself refused.
+function M.status()
+  return M.page(pages.reason(ngx.status))
+end
+
+return M

@@ -1,0 +1,37 @@
+-- Failed sign-ins: after a few, an address may not try for a while.
+local addresses = require "stead.addresses"
+
+local failures = ngx.shared.lockout
+local M = {}
+
+M.MOST = 5
+M.SECONDS = 900
+
+function M.is_login(uri)
+  return uri:find("/wp%-login%.php$") ~= nil or uri:find("/wp%-login%.php/", 1) ~= nil
+end
+
+local function key(environment, address)
+  return environment .. "\n" .. addresses.owner(address)
+end
+
+function M.locked(environment, address)
+  return (failures:get(key(environment, address)) or 0) >= M.MOST
+end
+
+-- WordPress sends whoever signed in on to another page, and shows the form again to all others.
+function M.note(environment, address, status)
+  local name = key(environment, address)
+  if status >= 300 and status < 400 then
+    if not M.locked(environment, address) then
+      failures:delete(name)
+    end
+  elseif status < 500 then
+    local count = failures:incr(name, 1, 0, M.SECONDS)
+    if count == M.MOST then
+      failures:expire(name, M.SECONDS)
+    end
+  end
+end
+
+return M

@@ -1,0 +1,57 @@
+-- The pages a visitor sees when there is nothing to serve: what is wrong in a sentence, the reason for the
+-- owner in a header.
+local format = string.format
+
+local M = {}
+
+local TEXT = {
+  unknown_host = { 404, "There is no site here", "No site answers to this name. If it is yours, check that its domain is added and that its DNS leads here." },
+  not_found = { 404, "Page not found", "This site has no page at this address." },
+  suspended = { 503, "This site is paused", "Its owner can put it back into service." },
+  unreleased = { 503, "Nothing is published here yet", "The first release of this site is still to come." },
+  starting = { 503, "One moment, please", "This server has just started and is still learning which sites it serves.", 2 },
+  not_allowed = { 403, "Not open to everyone", "This site answers only to addresses that its owner has named." },
+  locked_out = { 429, "Too many failed sign-ins", "Signing in from your address is paused for some minutes.", 900 },
+  blocked = { 403, "This request was stopped", "It looked like an attack. If it was not, tell the owner of the site." },
+  misdirected = { 421, "Misdirected request", "This connection was opened for another name." },
+  node_unreachable = { 502, "The site cannot be reached", "The server that carries it does not answer.", 5 },
+  origin_unreachable = { 502, "The site does not answer", "Its application is not running or broke off.", 5 },
+  origin_slow = { 504, "The site took too long", "Its application did not answer in time.", 5 },
+  busy = { 503, "The site is busy", "Please try again in a moment.", 5 },
+  loop = { 508, "The site has no home", "Its servers do not agree on which of them carries it." },
+  bad_request = { 400, "Bad request", "The server could not understand what was asked." },
+  method = { 405, "Method not allowed", "Pages of this site can only be read." },
+  too_large = { 413, "Too large", "What was sent is larger than this site accepts." },
+  range = { 416, "No such range", "The file is shorter than the part that was asked for." },
+  failed = { 500, "Something went wrong", "The server could not finish this request.", 5 },
+}
+
+local BY_STATUS = {
+  [400] = "bad_request", [403] = "not_allowed", [404] = "not_found", [405] = "method", [413] = "too_large",
+  [416] = "range", [421] = "misdirected", [429] = "locked_out", [502] = "origin_unreachable", [503] = "busy",
+  [504] = "origin_slow",
+}
+
+local LAYOUT = [[<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>%s</title><style>
+:root{color-scheme:light dark}
+body{margin:0;min-height:100vh;display:grid;place-items:center;font:1.05rem/1.6 system-ui,sans-serif;
+background:light-dark(#f6f5f2,#17181b);background:Canvas;color:CanvasText}
+main{max-width:32rem;padding:2rem}
+h1{font-size:1.6rem;font-weight:600;margin:0 0 .5rem}
+p{margin:0;opacity:.75}small{display:block;margin-top:2rem;opacity:.5}
+</style></head><body><main><h1>%s</h1><p>%s</p><small>%d</small></main></body></html>
+]]
+
+-- status, body, seconds after which to come again
+function M.render(reason)
+  local text = TEXT[reason] or TEXT.failed
+  return text[1], format(LAYOUT, text[2], text[2], text[3], text[1]), text[4]
+end
+
+function M.reason(status)
+  return BY_STATUS[status] or "failed"
+end
+
+return M

@@ -1,0 +1,284 @@
+-- The decision: who answers this request.
+local addresses = require "stead.addresses"
+local answer = require "stead.answer"
+local lines = require "stead.lines"
+local lockout = require "stead.lockout"
+local node = require "stead.node"
+local origin = require "stead.origin"
+local pagecache = require "stead.pagecache"
+local records = require "stead.records"
+local redirects = require "stead.redirects"
+local store = require "stead.store"
+local trace = require "stead.trace"
+
+local ngx, var = ngx, ngx.var
+local byte, find, sub, gsub = string.byte, string.find, string.sub, string.gsub
+local view_of, is_peer = records.view, records.is_peer
+local pages = ngx.shared.pages
+
+local M = {}
+local SLASH = 47
+local READS = { GET = true, HEAD = true }
+
+-- Nobody has said anything about this host yet.
+local function cold(host, told)
+  local said = (told or host == "") and "unknown" or store.ask("host", host)
+  if said == "found" then
+    local view = view_of(host)
+    if view then
+      return view
+    end
+    return answer.page("unreleased", "the environment of this host is not known yet")
+  elseif said == "unreachable" and not records.complete() then
+    return answer.page("starting")
+  end
+  return answer.page("unknown_host")
+end
+
+local function hidden(uri)
+  return find(gsub(uri, "^/%.well%-known/", "/"), "/.", 1, true) ~= nil
+end
+
+-- A header of another edge is believed only if it comes from one. Returns whether it came from anybody's edge,
+-- and whether the visitor came to it by TLS.
+local function hop()
+  if not var.http_x_stead_hop then
+    return false, false
+  end
+  if not is_peer(var.remote_addr) then
+    return true, false
+  end
+  local visitor = var.http_x_stead_visitor
+  if visitor and addresses.parse(visitor) then
+    var.stead_from = visitor
+  end
+  local secure = var.http_x_stead_scheme == "https"
+  if secure then
+    var.stead_scheme = "https"
+  end
+  return true, secure
+end
+
+local function to_tls(host)
+  local port = node.secure_port == 443 and "" or ":" .. node.secure_port
+  local target = var.request_uri
+  if byte(target) ~= SLASH then
+    target = "/"
+  end
+  return ngx.redirect("https://" .. host .. port .. target, READS[ngx.req.get_method()] and 301 or 308)
+end
+
+local function decoded_rest(rest)
+  return rest and gsub(rest, "%%", "%%25")
+end
+
+local function redirected(view, uri)
+  local to, code, rest = redirects.find(records.rule, view.rules, view.lengths, uri)
+  if to then
+    rest = decoded_rest(rest)
+  else
+    local raw = var.request_uri:match "^[^?]*"
+    if raw == uri then
+      return nil
+    end
+    to, code, rest = redirects.find(records.rule, view.rules, view.lengths, raw)
+    if not to then
+      return nil
+    end
+  end
+  return redirects.location(to, rest, var.args), code
+end
+
+local function begin_trace(view)
+  var.stead_parent = trace.parent(var.http_traceparent, var.request_id, view.sample_rate, math.random())
+end
+
+local function shareable()
+  if not READS[ngx.req.get_method()] or var.http_authorization or var.http_origin or var.http_x_wp_nonce
+    or var.http_upgrade or var.http_content_length or var.http_transfer_encoding then
+    return false
+  end
+  local cookies = var.http_cookie
+  return not cookies or pagecache.harmless_cookies(cookies)
+end
+
+local function application(view, host, uri, scheme)
+  var.stead_inner = node.firewall and view.waf or "off"
+  if view.login_lockout and lockout.is_login(uri) then
+    if lockout.locked(view.environment, var.stead_visitor) then
+      return answer.page("locked_out")
+    elseif ngx.req.get_method() == "POST" then
+      var.stead_login = "1"
+    end
+  elseif view.ttl > 0 and shareable() then
+    local target = pagecache.target(var.request_uri)
+    if #target <= pagecache.LONGEST then
+      local page = pagecache.page(view.environment, view.release, scheme, host, target)
+      local known = pages:get(page)
+      if known ~= origin.PASS then
+        local since
+        if known then
+          local at, tags = lines.split(known)
+          if pagecache.fresh(records.purged, view.environment, target, tags, at) then
+            since = at
+          end
+        end
+        if not since then
+          since = records.purged("s:" .. view.environment) or 0
+          var.stead_cold = "1"
+          begin_trace(view)
+        end
+        var.stead_key = pagecache.key(node.instance, since, page)
+        var.stead_target = target
+        return ngx.exec("@cached")
+      end
+    end
+  end
+  begin_trace(view)
+  return ngx.exec("@dynamic")
+end
+
+-- What stands before any answer of the site itself. `answer.page`, `ngx.exec` and `ngx.redirect` do not return.
+local function pass(view, uri, passed_on)
+  if not view.here then
+    if passed_on then
+      return answer.page("loop", "another edge says that it is carried here")
+    end
+    local peer = records.peer(view.node or "")
+    if not peer then
+      return answer.page("node_unreachable", "the node that carries it is not known")
+    end
+    var.stead_peer = peer
+    begin_trace(view)
+    return ngx.exec("@peer")
+  end
+  if view.state == "suspended" then
+    return answer.page("suspended", view.reason)
+  elseif view.state ~= "serving" then
+    return answer.page("unreleased", view.reason)
+  end
+  if view.allowed and not addresses.contains(view.allowed, var.stead_visitor) then
+    return answer.page("not_allowed")
+  end
+  if view.rules then
+    local location, code = redirected(view, uri)
+    if location then
+      return ngx.redirect(location, code)
+    end
+  end
+end
+
+local function enter(host, secure)
+  local view, told = view_of(host)
+  if not view then
+    view = cold(host, told)
+  end
+  var.stead_site = view.site
+  var.stead_environment = view.environment
+  var.stead_release = view.release
+  local passed_on, by_tls = hop()
+  if secure or by_tls then
+    if view.hsts and view.here then
+      var.stead_hsts = view.hsts
+    end
+  elseif view.https then
+    to_tls(host)
+  end
+  return view, passed_on
+end
+
+local function serve(host, secure)
+  local view, passed_on = enter(host, secure)
+  local uri = var.uri
+  if not view.simple then
+    pass(view, uri, passed_on)
+    if view.runtime == "cms" then
+      return application(view, host, uri, var.stead_seen_scheme)
+    elseif view.runtime == "wasm" then
+      begin_trace(view)
+      return ngx.exec("@functions")
+    end
+  end
+  if byte(uri, -1) == SLASH then
+    var.stead_index = "index.html"
+  end
+  if find(uri, "/.", 1, true) and hidden(uri) then
+    return ngx.exit(404)
+  end
+end
+
+local function call(host, secure)
+  local view, passed_on = enter(host, secure)
+  pass(view, var.uri, passed_on)
+  begin_trace(view)
+  return ngx.exec("@functions")
+end
+
+local function rightly_named(host)
+  local name = var.ssl_server_name
+  if name ~= host and (name or ""):lower() ~= host then
+    return answer.page("misdirected")
+  end
+end
+
+function M.http()
+  return serve(var.host, false)
+end
+
+function M.https()
+  local host = var.host
+  rightly_named(host)
+  return serve(host, true)
+end
+
+function M.http_function()
+  return call(var.host, false)
+end
+
+function M.https_function()
+  local host = var.host
+  rightly_named(host)
+  return call(host, true)
+end
+
+local function exists(path)
+  local file = io.open(path, "rb")
+  if file then
+    file:close()
+  end
+  return file ~= nil
+end
+
+-- No file of this name: a directory lacks its slash, or a page has one too many, or there is nothing.
+function M.missing()
+  local uri, root = var.uri, var.document_root
+  local instead
+  if READS[ngx.req.get_method()] and not find(uri, "\0", 1, true) then
+    if byte(uri, -1) ~= SLASH then
+      instead = exists(root .. uri .. "/index.html") and uri .. "/"
+    elseif #uri > 1 then
+      local page = gsub(uri, "/+$", "")
+      instead = page ~= "" and exists(root .. page .. ".html") and page
+    end
+  end
+  if instead then
+    return ngx.redirect(redirects.location("/*", decoded_rest(sub(instead, 2)), var.args), 301)
+  end
+  return ngx.exit(404)
+end
+
+function M.challenge()
+  local token = var.uri:match "^/%.well%-known/acme%-challenge/([%w_-]+)$"
+  local record = token and records.challenge(token)
+  if token and not record and store.ask("challenge", token) == "found" then
+    record = records.challenge(token)
+  end
+  if not record or record.host ~= var.host then
+    return answer.page("not_found")
+  end
+  ngx.header["Content-Type"] = "text/plain"
+  ngx.header["Content-Length"] = #record.answer
+  ngx.print(record.answer)
+end
+
+return M

@@ -1,0 +1,60 @@
+-- Certificates by the name a visitor asks for. Parsed ones are kept; an unknown name gets no handshake.
+local cjson = require "cjson.safe"
+local lrucache = require "resty.lrucache"
+local ssl = require "ngx.ssl"
+local lines = require "stead.lines"
+local records = require "stead.records"
+local store = require "stead.store"
+
+local M = {}
+local parsed = lrucache.new(5000)
+
+local function found(name)
+  local raw = records.certificate(name)
+  if not raw and store.ask("certificate", name) == "found" then
+    raw = records.certificate(name)
+  end
+  return raw
+end
+
+local function parse(raw)
+  local _, text = lines.split(raw)
+  local value = text ~= "" and cjson.decode(text)
+  local chain = value and ssl.parse_pem_cert(value.chain)
+  local key = value and ssl.parse_pem_priv_key(value.key)
+  return chain and key and { chain = chain, key = key }
+end
+
+local function certificate(name)
+  local now = records.generation()
+  local entry = parsed:get(name)
+  if entry and entry.generation == now then
+    return entry.pair
+  end
+  local raw = found(name)
+  if entry and entry.raw == raw then
+    entry.generation = now
+    return entry.pair
+  end
+  local pair = raw and parse(raw)
+  if pair then
+    parsed:set(name, { generation = now, raw = raw, pair = pair })
+  else
+    parsed:delete(name)
+  end
+  return pair
+end
+
+function M.serve()
+  local name = ssl.server_name()
+  local pair = name and certificate(name:lower())
+  if not pair then
+    return ngx.exit(ngx.ERROR)
+  end
+  ssl.clear_certs()
+  if not (ssl.set_cert(pair.chain) and ssl.set_priv_key(pair.key)) then
+    return ngx.exit(ngx.ERROR)
+  end
+end
+
+return M

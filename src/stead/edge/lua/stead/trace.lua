@@ -1,0 +1,27 @@
+-- W3C trace context: taken from the visitor if it is well formed, else made.
+local match, sub, format = string.match, string.sub, string.format
+
+local M = {}
+local NO_TRACE, NO_SPAN = ("0"):rep(32), ("0"):rep(16)
+
+-- The trace's id, or nil if the header is not one we understand.
+function M.id(header)
+  if not header or #header ~= 55 then
+    return nil
+  end
+  local trace, span = match(header, "^00%-([0-9a-f]+)%-([0-9a-f]+)%-[0-9a-f][0-9a-f]$")
+  if not trace or #trace ~= 32 or #span ~= 16 or trace == NO_TRACE or span == NO_SPAN then
+    return nil
+  end
+  return trace
+end
+
+-- What the origin is told. `chance` lies in [0, 1) and decides whether a trace that begins here is kept.
+function M.parent(header, fresh, rate, chance)
+  if M.id(header) then
+    return header
+  end
+  return format("00-%s-%s-%s", fresh, sub(fresh, 9, 24), chance < rate and "01" or "00")
+end
+
+return M

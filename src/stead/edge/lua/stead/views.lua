@@ -1,0 +1,55 @@
+-- An environment's record as the edge uses it: checked, its lists compiled, the cheapest case marked.
+local addresses = require "stead.addresses"
+local redirects = require "stead.redirects"
+
+local M = {}
+
+local function named(text)
+  return type(text) == "string" and #text <= 128 and text:find "^[%w][%w_-]*$" ~= nil
+end
+
+-- Names become paths, so one with a dot in front or a slash anywhere is no name.
+local function release(text)
+  return type(text) == "string" and #text <= 160 and text:find "^[%w][%w._-]*$" ~= nil
+end
+
+function M.make(environment, record, node)
+  if type(record) ~= "table" or not named(environment) or not named(record.site) then
+    return { environment = "", site = "", state = "unreleased", reason = "the record is malformed", here = true }
+  end
+  local view = {
+    environment = environment,
+    site = record.site,
+    release = record.release or "placeholder",
+    runtime = record.runtime or "static",
+    state = record.state or "serving",
+    reason = record.reason or "",
+    node = record.node,
+    here = record.node == node,
+    waf = record.waf or "detection",
+    login_lockout = record.login_lockout == true,
+    ttl = tonumber(record.cache_ttl) or 0,
+    https = record.https == true,
+    sample_rate = tonumber(record.trace_sample_rate) or 0.01,
+  }
+  if not release(view.release) then
+    view.state, view.reason = "unreleased", "the release has no proper name"
+  end
+  local hsts = tonumber(record.hsts) or 0
+  if hsts > 0 then
+    view.hsts = string.format("max-age=%d", hsts)
+  end
+  if type(record.allowed_ips) == "table" and #record.allowed_ips > 0 then
+    view.allowed = addresses.compile(record.allowed_ips)
+  end
+  if type(record.redirects) == "table" then
+    view.rules = redirects.base(view.site, record.redirects.version)
+    view.lengths = type(record.redirects.lengths) == "table" and record.redirects.lengths or {}
+  end
+  -- Nothing to ask before a file is served.
+  view.simple = view.here and view.state == "serving" and view.runtime == "static"
+    and not view.allowed and not view.rules
+  return view
+end
+
+return M

@@ -1,0 +1,67 @@
+"""`steadctl edge`: writes nginx's configuration and becomes nginx."""
+
+import grp
+import os
+import pwd
+import shutil
+import sys
+from pathlib import Path
+
+from stead.edge.certificate import self_signed
+from stead.edge.config import configuration
+from stead.edge.firewall import rules
+from stead.edge.leftovers import end_leftovers
+from stead.edge.settings import EdgeSettings, SettingsInvalid, from_environment
+
+INSTALLED = Path("/usr/sbin/nginx")
+
+
+def run() -> None:
+    try:
+        settings = from_environment()
+    except SettingsInvalid as error:
+        sys.exit(str(error))
+    program = shutil.which("nginx") or str(INSTALLED)
+    if not Path(program).exists():
+        sys.exit("nginx is not installed; install it with: apt-get install nginx libnginx-mod-http-lua")
+    prepare(settings)
+    end_leftovers(settings)
+    arguments = argv(settings, program)
+    os.execv(arguments[0], arguments)  # noqa: S606: there is no shell in it
+
+
+def prepare(settings: EdgeSettings) -> None:
+    """Everything nginx needs to find; harmless to repeat. nginx makes its sockets open to all, so it is the
+    directory that keeps others out."""
+    home = Path(settings.run)
+    home.mkdir(parents=True, exist_ok=True)
+    home.chmod(0o750 if settings.user else 0o700)
+    if settings.user:
+        os.chown(home, -1, _group(settings.user))
+    (home / "temporary").mkdir(exist_ok=True)
+    (home / "temporary").chmod(0o711)
+    Path(settings.data, "releases").mkdir(parents=True, exist_ok=True)
+    Path(settings.ledger_file).parent.mkdir(parents=True, exist_ok=True)
+    chain, key = self_signed("nobody.invalid")
+    _write(home / "nobody.crt", chain)
+    _write(home / "nobody.key", key)
+    if settings.firewall:
+        _write(home / "firewall.conf", rules(settings.crs, f"{settings.run}/temporary").encode())
+    _write(home / "nginx.conf", configuration(settings).encode())
+
+
+def argv(settings: EdgeSettings, program: str = str(INSTALLED)) -> list[str]:
+    return [program, "-p", settings.run, "-c", f"{settings.run}/nginx.conf", "-e", "stderr"]
+
+
+def _group(user: str) -> int:
+    try:
+        return pwd.getpwnam(user).pw_gid
+    except KeyError:
+        return grp.getgrnam(user).gr_gid
+
+
+def _write(path: Path, content: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
