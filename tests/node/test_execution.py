@@ -47,8 +47,8 @@ class OddEdge:
     async def ensure_route(self, task: Assignment, hosts: Sequence[str]) -> None:
         raise NotImplementedError(task, hosts)
 
-    async def probe(self, task: Assignment, host: str, path: str) -> None:
-        raise NotImplementedError(task, host, path)
+    async def probe(self, task: Assignment, host: str, path: str, status: int | None) -> None:
+        raise NotImplementedError(task, host, path, status)
 
 
 @pytest.fixture
@@ -82,7 +82,9 @@ class Bench:
 
 def bench(journal: Journal, work: Work) -> Bench:
     edge, said = OddEdge(work), Said()
-    execution = Execution(journal, {"live": Drivers({}, edge)}, lambda _: said, first_pause=0.01)
+    execution = Execution(
+        journal, {"live": Drivers({}, edge, simulated_routes=edge)}, lambda _: said, first_pause=0.01
+    )
     return Bench(journal, edge, execution, said)
 
 

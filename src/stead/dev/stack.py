@@ -48,7 +48,7 @@ class Stack:
         self.directory, self.ports, self.secrets = directory, ports, secrets
         self._durable = durable
         self._engines: dict[type[Engine], Engine] = {kind: kind(self._place(kind)) for kind in ENGINES}
-        self._engines[Nginx] = Nginx(self._place(Nginx), self.node_data / "hosts")
+        self._engines[Nginx] = Nginx(self._place(Nginx), NODE, self.node_data)
         self.api = Api(self._place(Api), self.environment(Program.API), self._keep_account)
         self._engines[Api] = self.api
         self._engines[Worker] = Worker(
@@ -98,7 +98,7 @@ class Stack:
 
     @property
     def node_data(self) -> Path:
-        """Of the node on this machine, whose hosts nginx serves."""
+        """Of the node on this machine, whose releases nginx serves."""
         return self.directory.home(NodeAgent.name)
 
     def environment(self, program: Program = Program.API) -> dict[str, str]:

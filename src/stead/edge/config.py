@@ -260,9 +260,10 @@ def _tls(settings: EdgeSettings) -> str:
 def _visitors(settings: EdgeSettings, *, secure: bool) -> str:
     way = "https" if secure else "http"
     addresses, words = (settings.https, " ssl http2") if secure else (settings.http, "")
+    door = "" if secure else f"\n        listen unix:{settings.run}/probe.sock;"
     releases = f"{settings.data}/releases/$stead_release"
     return f"""    server {{
-{_listen(addresses, words)}
+{_listen(addresses, words)}{door}
         server_name "";
 {_tls(settings) if secure else ""}        access_log {settings.ledger_file} ledger buffer=64k flush=1s;
         client_max_body_size 128m;
@@ -323,12 +324,16 @@ def _applications() -> str:
 {behind} Cache-Control Expires Vary;
             proxy_pass_request_headers off;
             proxy_pass_request_body off;
-{_sent({
-    "X-Stead-Cacheable": "1",
-    "User-Agent": "$http_user_agent",
-    "Accept": "$http_accept",
-    "Accept-Language": "$http_accept_language",
-})}            proxy_cache cached;
+{
+        _sent(
+            {
+                "X-Stead-Cacheable": "1",
+                "User-Agent": "$http_user_agent",
+                "Accept": "$http_accept",
+                "Accept-Language": "$http_accept_language",
+            }
+        )
+    }            proxy_cache cached;
             proxy_cache_key $stead_key;
             proxy_cache_lock on;
             proxy_cache_lock_timeout 15s;
@@ -355,7 +360,9 @@ def _applications() -> str:
             proxy_connect_timeout 3s;
             proxy_request_buffering off;
             error_page 502 504 @nonode;
-{_sent({"X-Stead-Hop": "1", "Accept-Encoding": "$http_accept_encoding"})}            proxy_pass_header X-Accel-Expires;
+{
+        _sent({"X-Stead-Hop": "1", "Accept-Encoding": "$http_accept_encoding"})
+    }            proxy_pass_header X-Accel-Expires;
         }}
 """
 
@@ -387,9 +394,7 @@ PARAMETERS = {
 
 def _fastcgi(settings: EdgeSettings, verdict: str) -> str:
     """An existing script, else the index of an existing directory, else the front controller."""
-    parameters = "".join(
-        f"            fastcgi_param {name} {value};\n" for name, value in PARAMETERS.items()
-    )
+    parameters = "".join(f"            fastcgi_param {name} {value};\n" for name, value in PARAMETERS.items())
     socket = f"{settings.data}/environments/$http_x_stead_environment/run/fpm.sock"
     said = f"            add_header X-Stead-Verdict {verdict} always;\n" if verdict else ""
     return f"""{said}            try_files $stead_script $uri/index.php /index.php =404;

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from stead.edge.settings import EdgeSettings
 
-SOCKETS = ("admin", "inner-on", "inner-detection", "inner-off")
+SOCKETS = ("admin", "probe", "inner-on", "inner-detection", "inner-off")
 
 
 class AlreadyRunning(SystemExit):

@@ -66,13 +66,16 @@ end
 
 local kinds = {}
 
+-- Said after the environment of a host that has a certificate.
+local TLS = " tls"
+
 function kinds.host(name, revision, value, missing_only)
   local key = "h:" .. name
   local newer, was = older(records, key, revision)
   if not newer then
     return true
   end
-  local content = value and value.environment or ""
+  local content = value and value.environment .. (value.https and TLS or "") or ""
   local ok, problem = put(records, "records", key, revision, content, missing_only)
   if ok then
     local before, after = was and was ~= "" and 1 or 0, content ~= "" and 1 or 0
@@ -227,16 +230,18 @@ function M.view(host)
   if entry and entry.generation == now then
     return entry.view
   end
-  local environment, told = content(records, "h:" .. host)
-  if not environment then
+  local said, told = content(records, "h:" .. host)
+  if not said then
     cache:delete(host)
     return nil, told
   end
+  local secure = said:sub(-#TLS) == TLS
+  local environment = secure and said:sub(1, -#TLS - 1) or said
   local raw = records:get("e:" .. environment)
   if not raw then
     return nil, false
   end
-  if entry and entry.environment == environment and entry.raw == raw then
+  if entry and entry.said == said and entry.raw == raw then
     entry.generation = now
     return entry.view
   end
@@ -244,8 +249,8 @@ function M.view(host)
   if text == "" then
     return nil, true
   end
-  local view = views.make(environment, cjson.decode(text), require("stead.node").id)
-  cache:set(host, { generation = now, environment = environment, raw = raw, view = view })
+  local view = views.make(environment, cjson.decode(text), require("stead.node").id, secure)
+  cache:set(host, { generation = now, said = said, raw = raw, view = view })
   return view
 end
 

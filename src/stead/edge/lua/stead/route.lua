@@ -18,6 +18,8 @@ local pages = ngx.shared.pages
 
 local M = {}
 local SLASH = 47
+-- Who comes by the node's own door.
+local PROBE = "unix:"
 local READS = { GET = true, HEAD = true }
 
 -- Nobody has said anything about this host yet.
@@ -157,7 +159,7 @@ local function pass(view, uri, passed_on)
   elseif view.state ~= "serving" then
     return answer.page("unreleased", view.reason)
   end
-  if view.allowed and not addresses.contains(view.allowed, var.stead_visitor) then
+  if view.allowed and var.remote_addr ~= PROBE and not addresses.contains(view.allowed, var.stead_visitor) then
     return answer.page("not_allowed")
   end
   if view.rules then
@@ -181,7 +183,7 @@ local function enter(host, secure)
     if view.hsts and view.here then
       var.stead_hsts = view.hsts
     end
-  elseif view.https then
+  elseif view.https and var.remote_addr ~= PROBE then
     to_tls(host)
   end
   return view, passed_on

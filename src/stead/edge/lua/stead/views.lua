@@ -13,7 +13,7 @@ local function release(text)
   return type(text) == "string" and #text <= 160 and text:find "^[%w][%w._-]*$" ~= nil
 end
 
-function M.make(environment, record, node)
+function M.make(environment, record, node, secure)
   if type(record) ~= "table" or not named(environment) or not named(record.site) then
     return { environment = "", site = "", state = "unreleased", reason = "the record is malformed", here = true }
   end
@@ -29,7 +29,7 @@ function M.make(environment, record, node)
     waf = record.waf or "detection",
     login_lockout = record.login_lockout == true,
     ttl = tonumber(record.cache_ttl) or 0,
-    https = record.https == true,
+    https = secure == true,
     sample_rate = tonumber(record.trace_sample_rate) or 0.01,
   }
   if not release(view.release) then
