@@ -1,18 +1,29 @@
 """A runtime and an edge on a scratch directory, as the tests of drivers use them."""
 
 import os
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from stead.dev.running import RunningStack
+from stead.dev.stack import NODE
+from stead.edge.admin import Admin
+from stead.node.drivers.layout import probe_door
 from stead.node.drivers.nginx import NginxEdge
 from stead.node.drivers.ports import Assignment, Edge, Refusal, Runtime
 from stead.node.drivers.sandbox import Pace, Sandbox, SandboxEdge, SandboxRuntime
 from stead.node.drivers.static import StaticRuntime
 from stead.node.processes import Processes, Stream
+from stead.protocol.edge import Kind, Line
 from stead.shared.ids import new_id
+
+Announce = Callable[[Assignment, list[str]], Awaitable[None]]
+
+
+_REVISIONS = count(1)
 
 
 @dataclass
@@ -41,6 +52,11 @@ class Node:
     data: Path
     runtime: Runtime
     edge: Edge
+    announce: Announce
+    """Makes exactly these hosts lead to the environment."""
+
+    async def answers(self, it: Assignment, host: str) -> None:
+        await self.edge.probe(it, host, "/", None)
 
     def tree(self, *, of: str = "") -> dict[str, str]:
         """Every file and link below the data directory whose path or content names `of`."""
@@ -52,8 +68,13 @@ class Node:
 
     async def unhealthy(self, it: Assignment, host: str) -> bool:
         with pytest.raises(Refusal) as refused:
-            await self.edge.probe(it, host, "/")
+            await self.edge.probe(it, host, "/", None)
         return refused.value.code == "deploy.unhealthy" and host in refused.value.reason
+
+
+@dataclass(frozen=True)
+class Sandboxed(Node):
+    edge: SandboxEdge
 
 
 def _content(path: Path) -> str:
@@ -63,14 +84,30 @@ def _content(path: Path) -> str:
 
 
 def static(stack: RunningStack) -> Node:
-    host, port = "127.0.0.1", stack.nginx.port
-    data = stack.node_data
-    data.mkdir(exist_ok=True, mode=0o711)
-    data.chmod(0o711)
-    return Node(data, StaticRuntime(data), NginxEdge(data, (host, port)))
+    data, known = stack.node_data, dict[str, set[str]]()
+
+    async def announce(it: Assignment, hosts: list[str]) -> None:
+        """As the feed does it."""
+        gone = known.get(it.environment, set()) - set(hosts)
+        known[it.environment] = set(hosts)
+        async with Admin(data / "run" / "admin.sock") as admin:
+            await admin.apply(
+                [
+                    line("environment", it.environment, {"site": it.site, "node": NODE}),
+                    *(line("host", host, {"environment": it.environment}) for host in hosts),
+                    *(line("host", host, None) for host in gone),
+                ]
+            )
+
+    return Node(data, StaticRuntime(data), NginxEdge(probe_door(data)), announce)
 
 
-def sandbox(stack: RunningStack) -> Node:
+def line(kind: Kind, name: str, value: object) -> Line:
+    return Line(kind, name, next(_REVISIONS), value)
+
+
+def sandbox(stack: RunningStack) -> Sandboxed:
     data = stack.directory.path / "sandboxed"
     state = Sandbox(data, Processes("contract").run, Pace())
-    return Node(data, SandboxRuntime(state), SandboxEdge(state))
+    edge = SandboxEdge(state)
+    return Sandboxed(data, SandboxRuntime(state), edge, edge.ensure_route)

@@ -9,7 +9,7 @@ import pytest
 from stead.dev.nginx import Nginx
 from stead.dev.running import RunningStack, running
 from stead.node.drivers.ports import Assignment, Refusal
-from tests.node.carrying import Node, Said, host, sandbox, static, task
+from tests.node.carrying import Node, Said, Sandboxed, host, sandbox, static, task
 
 RUNTIMES: dict[str, Callable[[RunningStack], Node]] = {"static": static, "sandbox": sandbox}
 EDGES: dict[str, Callable[[RunningStack], Node]] = {"nginx": static, "sandbox": sandbox}
@@ -29,6 +29,12 @@ def by_runtime(request: pytest.FixtureRequest, stack: RunningStack) -> Node:
 @pytest.fixture(params=EDGES)
 def by_edge(request: pytest.FixtureRequest, stack: RunningStack) -> Node:
     return EDGES[request.param](stack)
+
+
+@pytest.fixture
+def routes(stack: RunningStack) -> Sandboxed:
+    """Simulated, where no edge hears of them by itself."""
+    return sandbox(stack)
 
 
 async def test_ensuring_an_environment_twice_is_ensuring_it_once(by_runtime: Node) -> None:
@@ -102,8 +108,6 @@ async def test_an_environment_id_is_never_a_path(by_runtime: Node, environment: 
         by_runtime.runtime.ensure_environment(it),
         by_runtime.runtime.remove_environment(it),
         by_runtime.runtime.restart_environment(it),
-        by_runtime.edge.ensure_route(it, [host()]),
-        by_runtime.edge.remove_route(it),
     ):
         with pytest.raises(Refusal) as refused:
             await work
@@ -117,86 +121,36 @@ async def test_a_probe_tells_the_truth(by_edge: Node) -> None:
     assert await by_edge.unhealthy(it, name)
     await by_edge.runtime.ensure_environment(it)
     assert await by_edge.unhealthy(it, name)
-    await by_edge.edge.ensure_route(it, [name])
-    await by_edge.edge.probe(it, name, "/")
-    await by_edge.edge.remove_route(it)
+    await by_edge.announce(it, [name])
+    await by_edge.answers(it, name)
+    await by_edge.announce(it, [])
     assert await by_edge.unhealthy(it, name)
 
 
-async def test_a_host_whose_environment_is_gone_is_unhealthy(by_edge: Node) -> None:
+async def test_a_host_whose_simulated_environment_is_gone_is_unhealthy(routes: Sandboxed) -> None:
     it, name = task(), host()
-    await by_edge.runtime.ensure_environment(it)
-    await by_edge.edge.ensure_route(it, [name])
-    await by_edge.runtime.remove_environment(it)
-    assert await by_edge.unhealthy(it, name)
+    await routes.runtime.ensure_environment(it)
+    await routes.announce(it, [name])
+    await routes.runtime.remove_environment(it)
+    assert await routes.unhealthy(it, name)
 
 
 async def test_a_restarted_environment_still_answers(by_edge: Node) -> None:
     it, name = task(), host()
     await by_edge.runtime.ensure_environment(it)
-    await by_edge.edge.ensure_route(it, [name])
+    await by_edge.announce(it, [name])
     await by_edge.runtime.restart_environment(it)
-    await by_edge.edge.probe(it, name, "/")
+    await by_edge.answers(it, name)
 
 
 async def test_routes_are_exactly_those_asked_for(by_edge: Node) -> None:
     it, (one, two, three) = task(), (host(), host(), host())
     await by_edge.runtime.ensure_environment(it)
-    await by_edge.edge.ensure_route(it, [one, two])
-    await by_edge.edge.ensure_route(it, [two, three])
+    await by_edge.announce(it, [one, two])
+    await by_edge.announce(it, [two, three])
     assert await by_edge.unhealthy(it, one)
     for answered in (two, three):
-        await by_edge.edge.probe(it, answered, "/")
-
-
-async def test_ensuring_a_route_twice_or_at_the_same_time_is_ensuring_it_once(by_edge: Node) -> None:
-    it, names = task(), [host(), host()]
-    await by_edge.runtime.ensure_environment(it)
-    await by_edge.edge.ensure_route(it, names)
-    once = by_edge.tree()
-    await by_edge.edge.ensure_route(it, list(reversed(names)))
-    assert by_edge.tree() == once
-    async with asyncio.TaskGroup() as group:
-        for _ in range(8):
-            group.create_task(by_edge.edge.ensure_route(it, names))
-    assert by_edge.tree() == once
-
-
-async def test_removing_a_route_leaves_nothing_of_it_and_is_fine_to_repeat(by_edge: Node) -> None:
-    it = task()
-    await by_edge.runtime.ensure_environment(it)
-    before = by_edge.tree()
-    await by_edge.edge.ensure_route(it, [host(), host()])
-    await by_edge.edge.remove_route(it)
-    await by_edge.edge.remove_route(it)
-    assert by_edge.tree() == before
-
-
-async def test_a_host_of_another_environment_is_refused_and_then_nothing_has_changed(by_edge: Node) -> None:
-    owner, other, taken, free = task(), task(), host(), host()
-    for it in (owner, other):
-        await by_edge.runtime.ensure_environment(it)
-    await by_edge.edge.ensure_route(owner, [taken])
-    before = by_edge.tree()
-    with pytest.raises(Refusal) as refused:
-        await by_edge.edge.ensure_route(other, [free, taken])
-    assert refused.value.code == "route.taken"
-    assert by_edge.tree() == before
-    await by_edge.edge.remove_route(other)
-    await by_edge.edge.probe(owner, taken, "/")
-    await by_edge.edge.remove_route(owner)
-    await by_edge.edge.ensure_route(other, [free, taken])
-    await by_edge.edge.probe(other, taken, "/")
-
-
-async def test_of_two_environments_that_want_one_host_at_the_same_time_one_gets_it(by_edge: Node) -> None:
-    wanting, name = [task() for _ in range(6)], host()
-    for it in wanting:
-        await by_edge.runtime.ensure_environment(it)
-    asked = [by_edge.edge.ensure_route(it, [name]) for it in wanting]
-    ended = await asyncio.gather(*asked, return_exceptions=True)
-    assert [type(each) for each in ended].count(type(None)) == 1
-    assert all(each is None or (isinstance(each, Refusal) and each.code == "route.taken") for each in ended)
+        await by_edge.answers(it, answered)
 
 
 @pytest.mark.parametrize(
@@ -210,11 +164,62 @@ async def test_a_host_is_never_a_path_or_a_header(by_edge: Node, name: str) -> N
     it = task()
     await by_edge.runtime.ensure_environment(it)
     before = by_edge.tree()
-    for work in (by_edge.edge.ensure_route(it, [host(), name]), by_edge.edge.probe(it, name, "/")):
-        with pytest.raises(Refusal) as refused:
-            await work
-        assert refused.value.code == "route.malformed"
+    with pytest.raises(Refusal) as refused:
+        await by_edge.answers(it, name)
+    assert refused.value.code == "route.malformed"
     assert by_edge.tree() == before
+
+
+async def test_ensuring_a_route_twice_or_at_the_same_time_is_ensuring_it_once(routes: Sandboxed) -> None:
+    it, names = task(), [host(), host()]
+    await routes.runtime.ensure_environment(it)
+    await routes.edge.ensure_route(it, names)
+    once = routes.tree()
+    await routes.edge.ensure_route(it, list(reversed(names)))
+    assert routes.tree() == once
+    async with asyncio.TaskGroup() as group:
+        for _ in range(8):
+            group.create_task(routes.edge.ensure_route(it, names))
+    assert routes.tree() == once
+
+
+async def test_removing_a_route_leaves_nothing_of_it_and_is_fine_to_repeat(routes: Sandboxed) -> None:
+    it = task()
+    await routes.runtime.ensure_environment(it)
+    before = routes.tree()
+    await routes.edge.ensure_route(it, [host(), host()])
+    await routes.edge.remove_route(it)
+    await routes.edge.remove_route(it)
+    assert routes.tree() == before
+
+
+async def test_a_host_of_another_environment_is_refused_and_then_nothing_has_changed(
+    routes: Sandboxed,
+) -> None:
+    owner, other, taken, free = task(), task(), host(), host()
+    for it in (owner, other):
+        await routes.runtime.ensure_environment(it)
+    await routes.edge.ensure_route(owner, [taken])
+    before = routes.tree()
+    with pytest.raises(Refusal) as refused:
+        await routes.edge.ensure_route(other, [free, taken])
+    assert refused.value.code == "route.taken"
+    assert routes.tree() == before
+    await routes.edge.remove_route(other)
+    await routes.answers(owner, taken)
+    await routes.edge.remove_route(owner)
+    await routes.edge.ensure_route(other, [free, taken])
+    await routes.answers(other, taken)
+
+
+async def test_of_two_environments_that_want_one_host_at_the_same_time_one_gets_it(routes: Sandboxed) -> None:
+    wanting, name = [task() for _ in range(6)], host()
+    for it in wanting:
+        await routes.runtime.ensure_environment(it)
+    asked = [routes.edge.ensure_route(it, [name]) for it in wanting]
+    ended = await asyncio.gather(*asked, return_exceptions=True)
+    assert [type(each) for each in ended].count(type(None)) == 1
+    assert all(each is None or (isinstance(each, Refusal) and each.code == "route.taken") for each in ended)
 
 
 async def test_what_a_driver_did_not_really_do_it_says(stack: RunningStack) -> None:

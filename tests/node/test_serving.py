@@ -7,19 +7,21 @@ from pathlib import Path
 import httpx
 import pytest
 
+from stead.control.platform.edge import Edges
+from stead.control.platform.nats import Nats
+from stead.dev.nats import Nats as NatsServer
 from stead.dev.nginx import Nginx
 from stead.dev.programs import NodeAgent
 from stead.dev.running import RunningStack, running
-from stead.dev.stack import NODE, Nats
+from stead.dev.stack import NODE, REGION
 from stead.protocol.commands import (
     EnsureEnvironment,
-    EnsureRoute,
     Probe,
     RemoveEnvironment,
-    RemoveRoute,
     RestartEnvironment,
     Work,
 )
+from stead.protocol.edge import Environment, Host, Record, environment_key, host_key
 from stead.protocol.subjects import Node, Program
 from stead.shared.ids import new_id
 from tests.node.stage import Stage, connected, make_consumer, make_streams, until
@@ -27,7 +29,7 @@ from tests.node.stage import Stage, connected, make_consumer, make_streams, unti
 
 @pytest.fixture(scope="module")
 async def dev(shared_scratch: Path) -> AsyncIterator[RunningStack]:
-    async with running(shared_scratch, [Nats, Nginx, NodeAgent]) as stack:
+    async with running(shared_scratch, [NatsServer, Nginx, NodeAgent]) as stack:
         async with connected(stack, Program.OPERATOR) as operator:
             await make_streams(operator)
             await make_consumer(operator, Node(NODE))
@@ -38,6 +40,22 @@ async def dev(shared_scratch: Path) -> AsyncIterator[RunningStack]:
 async def node(dev: RunningStack) -> AsyncIterator[Stage]:
     async with connected(dev, Program.OPERATOR) as operator:
         yield Stage(dev, operator, Node(NODE), dev.node_data, {})
+
+
+async def told(dev: RunningStack, environment: str, hosts: dict[str, bool]) -> None:
+    """As the worker tells the edges: these lead to the environment, or no longer do."""
+    login = dev.nats_login(Program.WORKER)
+    nats = Nats(login.url, user=login.user, password=login.password, program=Program.WORKER)
+    nats.start()
+    await nats.ready()
+    try:
+        edges, records = Edges(nats), dict[str, Record | None]()
+        records[environment_key(REGION, environment)] = Environment("site_1", NODE)
+        for host, leads in hosts.items():
+            records[host_key(REGION, host)] = Host(environment) if leads else None
+        await edges.applied(REGION, [NODE], await edges.put(records), within=20)
+    finally:
+        await nats.stop()
 
 
 async def status(dev: RunningStack, host: str) -> int:
@@ -53,13 +71,13 @@ async def test_done_means_that_a_visitor_is_answered(dev: RunningStack, node: St
 
     assert await status(dev, host) == 404
     assert await outcome(EnsureEnvironment("static")) == "done"
-    assert await outcome(EnsureRoute((host, other))) == "done"
+    await told(dev, environment, {host: True, other: True})
     assert await outcome(Probe(host)) == "done"
     assert [await status(dev, each) for each in (host, other)] == [200, 200]
     assert await outcome(RestartEnvironment("static")) == "done"
-    assert await outcome(EnsureRoute((host,))) == "done"
+    await told(dev, environment, {other: False})
     assert [await status(dev, each) for each in (host, other)] == [200, 404]
-    assert await outcome(RemoveRoute()) == "done"
+    await told(dev, environment, {host: False})
     assert await status(dev, host) == 404
     assert await outcome(Probe(host)) == "refused"
     assert await outcome(RemoveEnvironment()) == "done"
@@ -68,8 +86,8 @@ async def test_done_means_that_a_visitor_is_answered(dev: RunningStack, node: St
 
 async def test_sites_answer_while_the_agent_is_dead(dev: RunningStack, node: Stage) -> None:
     environment, host = new_id("env"), "stays.example.com"
-    for work in (EnsureEnvironment("static"), EnsureRoute((host,))):
-        await node.ask(node.command(work, environment=environment, driver="live"))
+    await node.ask(node.command(EnsureEnvironment("static"), environment=environment, driver="live"))
+    await told(dev, environment, {host: True})
     await dev.stop(NodeAgent)
     assert await status(dev, host) == 200
     await dev.start(NodeAgent)

@@ -10,6 +10,7 @@ import pytest
 from stead.dev.nginx import Nginx
 from stead.dev.running import RunningStack, running
 from stead.node.drivers.ports import Refusal
+from stead.protocol.edge import PLACEHOLDER
 from tests.node.carrying import host, static, task
 
 
@@ -22,7 +23,7 @@ async def stack(shared_scratch: Path) -> AsyncIterator[RunningStack]:
 async def test_the_placeholder_is_a_page_that_needs_nothing_else(stack: RunningStack) -> None:
     node, it, name = static(stack), task(), host()
     await node.runtime.ensure_environment(it)
-    await node.edge.ensure_route(it, [name])
+    await node.announce(it, [name])
     async with httpx.AsyncClient() as client:
         page = await client.get(f"http://{stack.nginx.address}/", headers={"host": name})
         assert page.status_code == 200
@@ -32,17 +33,6 @@ async def test_the_placeholder_is_a_page_that_needs_nothing_else(stack: RunningS
         assert (
             await client.get(f"http://{stack.nginx.address}/no", headers={"host": name})
         ).status_code == 404
-
-
-async def test_what_was_deployed_is_kept_when_the_environment_is_ensured_again(stack: RunningStack) -> None:
-    node, it = static(stack), task()
-    await node.runtime.ensure_environment(it)
-    index = node.data / "environments" / it.environment / "current" / "index.html"
-    index.chmod(0o644)
-    index.write_text("deployed")
-    await node.runtime.ensure_environment(it)
-    await node.runtime.restart_environment(it)
-    assert index.read_text() == "deployed"
 
 
 @pytest.mark.parametrize("asked", ["../environments", "..", "hosts/..", "."])
@@ -57,13 +47,13 @@ async def test_nginx_serves_no_path_that_a_host_header_smuggles_in(stack: Runnin
 async def test_a_link_out_of_a_release_is_not_served(stack: RunningStack) -> None:
     node, it, name = static(stack), task(), host()
     await node.runtime.ensure_environment(it)
-    await node.edge.ensure_route(it, [name])
-    (node.data / "environments" / it.environment / "current" / "leak").symlink_to("/etc/hostname")
+    await node.announce(it, [name])
+    (node.data / "releases" / PLACEHOLDER / "leak").symlink_to("/etc/hostname")
     async with httpx.AsyncClient() as client:
         answer = await client.get(f"http://{stack.nginx.address}/leak", headers={"host": name})
-    assert answer.status_code == 403
-    with pytest.raises(Refusal, match="403"):
-        await node.edge.probe(it, name, "/leak")
+    assert answer.status_code == 404
+    with pytest.raises(Refusal, match="404"):
+        await node.edge.probe(it, name, "/leak", None)
 
 
 async def test_an_edge_that_is_down_makes_a_probe_fail_and_one_that_comes_back_does_not(
@@ -72,12 +62,14 @@ async def test_an_edge_that_is_down_makes_a_probe_fail_and_one_that_comes_back_d
     async with running(scratch, [Nginx]) as stack:
         node, it, name = static(stack), task(), host()
         await node.runtime.ensure_environment(it)
-        await node.edge.ensure_route(it, [name])
+        await node.announce(it, [name])
         await stack.stop(Nginx)
-        probing = asyncio.create_task(node.edge.probe(it, name, "/"))
-        await asyncio.sleep(0.5)
+        probing = asyncio.create_task(node.answers(it, name))
         await stack.start(Nginx)
-        await probing
+        with pytest.raises(Refusal, match="503"):
+            await probing
+        await node.announce(it, [name])
+        await node.answers(it, name)
         await stack.stop(Nginx)
         with pytest.raises(Refusal, match="cannot be reached"):
-            await node.edge.probe(it, name, "/")
+            await node.answers(it, name)
