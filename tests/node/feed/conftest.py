@@ -4,10 +4,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from stead.control.platform.nats import Nats
 from stead.dev.running import RunningStack
 from stead.protocol.subjects import Program
 from stead.shared.ids import new_id
-from tests.node.feed.scene import Scene, scene
+from tests.node.feed.scene import Scene, scene, working
 from tests.node.stage import Stage, connected, stage
 
 
@@ -29,3 +30,9 @@ async def apart(alone: tuple[RunningStack, Stage]) -> AsyncIterator[tuple[Runnin
     stack, it = alone
     async with scene(it, "us-east") as found:
         yield stack, found
+
+
+@pytest.fixture
+async def worker(nats_stack: RunningStack) -> AsyncIterator[Nats]:
+    async with working(nats_stack) as it:
+        yield it

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from stead.control.platform.edge import Edges
 from stead.control.platform.nats import Nats
+from stead.dev.stack import Stack
 from stead.node.feed.feed import Feed
 from stead.node.link import Link
 from stead.protocol.edge import Host, Record, host_key
@@ -70,14 +71,20 @@ class Scene:
 
 
 @asynccontextmanager
-async def scene(stage: Stage, region: str) -> AsyncIterator[Scene]:
-    login = stage.stack.nats_login(Program.WORKER)
+async def working(stack: Stack) -> AsyncIterator[Nats]:
+    """The connection of a worker."""
+    login = stack.nats_login(Program.WORKER)
     worker = Nats(login.url, user=login.user, password=login.password, program=Program.WORKER)
     worker.start()
     await worker.ready()
-    stage.data.mkdir(exist_ok=True)
     try:
-        async with stand_in(stage.data) as nginx:
-            yield Scene(stage, region, nginx, Edges(worker))
+        yield worker
     finally:
         await worker.stop()
+
+
+@asynccontextmanager
+async def scene(stage: Stage, region: str) -> AsyncIterator[Scene]:
+    stage.data.mkdir(exist_ok=True)
+    async with working(stage.stack) as worker, stand_in(stage.data) as nginx:
+        yield Scene(stage, region, nginx, Edges(worker))

@@ -9,7 +9,16 @@ import pytest
 
 from stead.dev.running import RunningStack
 from stead.protocol.edge import Certificate as Sealed
-from stead.protocol.edge import Host, Purge, certificate_key, host_key, purge_key
+from stead.protocol.edge import (
+    Host,
+    Purge,
+    Redirects,
+    Rule,
+    certificate_key,
+    host_key,
+    purge_key,
+    redirects_key,
+)
 from stead.protocol.subjects import Program
 from stead.shared.edge_keys import key_from_text, region_key, seal
 from stead.shared.ids import new_id
@@ -62,6 +71,22 @@ async def test_what_is_deleted_is_forgotten_by_the_store_and_by_nginx(there: Sce
         await there.applied(await there.put({there.host(1): None}))
         assert there.missing_hosts(3) == [1]
         assert set(there.stored()) == {there.host(0), there.host(2)}
+
+
+async def test_records_too_big_for_one_request_arrive_in_several(there: Scene) -> None:
+    count, size = 40, 900_000
+    async with there.feeding():
+        revision = await there.put(
+            {
+                redirects_key(there.region, "site_1", part): Redirects(
+                    "1", (Rule("/" + "x" * size, "/", 301),)
+                )
+                for part in range(count)
+            }
+        )
+        await there.applied(revision)
+    assert len(there.nginx.known) == count
+    assert max(there.nginx.posts) < 10
 
 
 async def test_changes_arrive_in_the_order_they_were_made(there: Scene) -> None:
