@@ -10,16 +10,19 @@ import nats
 import nats.errors
 import nats.js.errors
 import pytest
-from nats.js.api import ConsumerConfig, KeyValueConfig
 
+from stead.control.platform.streams import consumer_config, stream_config
 from stead.dev.nats import role_of
 from stead.dev.running import RunningStack, running
 from stead.dev.stack import Nats
 from stead.protocol import subjects
-from stead.protocol.subjects import COMMANDS, EDGE_BUCKETS, OUTPUT, STREAMS, Node, Program
+from stead.protocol.edge import bucket_subject
+from stead.protocol.streams import commands_consumer, edge_consumer, streams
+from stead.protocol.subjects import APPLIED, COMMANDS, EDGE_BUCKET, OUTPUT, Node, Program
 
 HERE, THERE = Node("here"), Node("there")
-ROUTES = EDGE_BUCKETS[0]
+REGIONS = {HERE: "east", THERE: "west"}
+EDGE = subjects.bucket_stream(EDGE_BUCKET)
 BOUND = 3.0
 
 
@@ -83,23 +86,13 @@ async def stack(shared_scratch: Path) -> AsyncIterator[RunningStack]:
             await stack.add_node(node.id)
         async with client(stack, Program.WORKER) as worker:
             jetstream = worker.connection.jetstream()
-            for name, kept in STREAMS.items():
-                await jetstream.add_stream(name=name, subjects=[kept])
-            for bucket in EDGE_BUCKETS:
-                await jetstream.create_key_value(KeyValueConfig(bucket, direct=True))
-            for node in (HERE, THERE):
-                await jetstream.add_consumer(COMMANDS, _durable(node, subjects.commands_of(node.id)))
-                for bucket in EDGE_BUCKETS:
-                    keys = subjects.bucket_keys(bucket)
-                    await jetstream.add_consumer(subjects.bucket_stream(bucket), _durable(node, keys))
+            for wanted in streams():
+                await jetstream.add_stream(stream_config(wanted))
+            for node, region in REGIONS.items():
+                for made in (commands_consumer(node), edge_consumer(node, region)):
+                    await jetstream.add_consumer(made.stream, consumer_config(made))
             assert worker.refusals == []
         yield stack
-
-
-def _durable(node: Node, filtered: str) -> ConsumerConfig:
-    return ConsumerConfig(
-        durable_name=subjects.consumer(node), filter_subject=filtered, ack_policy="explicit"
-    )
 
 
 async def test_a_node_reads_and_acknowledges_its_own_commands(stack: RunningStack) -> None:
@@ -139,7 +132,9 @@ async def test_a_node_cannot_speak_as_another_node_or_as_the_control_plane(stack
             subjects.job_output("job1", Program.WORKER),
             subjects.command(HERE.id, "ensure"),
             subjects.command(THERE.id, "ensure"),
-            f"$KV.{ROUTES}.example",
+            subjects.applied(THERE.id),
+            bucket_subject("east.host.example"),
+            bucket_subject("west.host.example"),
         ):
             assert await node.refused(subject), subject
 
@@ -154,7 +149,7 @@ async def test_a_node_is_refused_the_operators_subjects(stack: RunningStack) -> 
             "$JS.API.STREAM.LIST",
             "$JS.API.STREAM.CREATE.MINE",
             f"$JS.API.STREAM.DELETE.{COMMANDS}",
-            f"$JS.API.STREAM.PURGE.{subjects.bucket_stream(ROUTES)}",
+            f"$JS.API.STREAM.PURGE.{EDGE}",
         ):
             assert await node.refused(subject), subject
 
@@ -194,24 +189,58 @@ async def test_the_worker_hears_heartbeats_but_cannot_forge_them(stack: RunningS
         assert await worker.refused(f"$JS.API.STREAM.DELETE.{COMMANDS}")
 
 
-async def test_a_node_follows_the_buckets_of_the_edge_and_can_read_them_again_after_a_loss(
+async def test_a_node_follows_its_regions_records_and_can_read_them_again_after_a_loss(
     stack: RunningStack,
 ) -> None:
     async with client(stack, Program.WORKER) as worker, client(stack, HERE) as node:
-        routes = await worker.connection.jetstream().key_value(ROUTES)
-        await routes.put("example", b"release 1")
-        jetstream = node.connection.jetstream()
-        assert (await (await jetstream.key_value(ROUTES)).get("example")).value == b"release 1"
-
-        stream = subjects.bucket_stream(ROUTES)
-        feed = await jetstream.pull_subscribe_bind(subjects.consumer(HERE), stream)
+        for key in ("east.host.example", "west.host.example"):
+            await worker.connection.jetstream().publish(bucket_subject(key), key.encode())
+        feed = await node.connection.jetstream().pull_subscribe_bind(subjects.consumer(HERE), EDGE)
         for _ in range(2):
             (change,) = await feed.fetch(1, timeout=5)
-            assert change.data == b"release 1"
-            await change.ack_sync(timeout=5)
-            await node.connection.request(
-                f"$JS.API.CONSUMER.RESET.{stream}.{HERE.id}", b'{"seq":1}', timeout=5
-            )
+            assert change.data == b"east.host.example"
+            with pytest.raises(nats.errors.TimeoutError):
+                await feed.fetch(1, timeout=0.5)
+            await node.connection.request(f"$JS.API.CONSUMER.RESET.{EDGE}.{HERE.id}", b'{"seq":1}', timeout=5)
+        assert node.refusals == []
+
+
+async def test_a_node_is_refused_another_regions_records_by_every_way_to_them(stack: RunningStack) -> None:
+    async with client(stack, HERE) as node:
+        west = bucket_subject("west.host.example")
+        assert await node.deaf(bucket_subject(">"))
+        assert await node.deaf(west)
+        for verb in ("MSG.NEXT", "INFO", "DELETE", "RESET"):
+            assert await node.refused(f"$JS.API.CONSUMER.{verb}.{EDGE}.{THERE.id}"), verb
+        for way in (
+            f"DIRECT.GET.{EDGE}",
+            f"DIRECT.GET.{EDGE}.{west}",
+            f"DIRECT.GET.{EDGE}.{bucket_subject('east.host.example')}",
+            f"STREAM.MSG.GET.{EDGE}",
+            f"STREAM.INFO.{EDGE}",
+            f"CONSUMER.CREATE.{EDGE}",
+            f"CONSUMER.CREATE.{EDGE}.here.{west}",
+            f"CONSUMER.DURABLE.CREATE.{EDGE}.{HERE.id}",
+            f"CONSUMER.DURABLE.CREATE.{EDGE}.mine",
+            f"CONSUMER.LIST.{EDGE}",
+        ):
+            assert await node.refused(f"$JS.API.{way}"), way
+
+
+async def test_a_node_says_how_far_its_own_edge_is_and_the_worker_reads_the_last_word(
+    stack: RunningStack,
+) -> None:
+    async with client(stack, HERE) as node, client(stack, Program.WORKER) as worker:
+        heard = await worker.connection.subscribe(subjects.applied(HERE.id))
+        await worker.connection.flush()
+        for word in (b"1", b"2"):
+            await node.connection.jetstream().publish(subjects.applied(HERE.id), word)
+            assert (await heard.next_msg(timeout=5)).data == word
+        last = await worker.connection.jetstream().get_last_msg(
+            APPLIED, subjects.applied(HERE.id), direct=True
+        )
+        assert last.data == b"2"
+        assert await worker.refused(subjects.applied(HERE.id))
         assert node.refusals == []
 
 
@@ -220,7 +249,8 @@ async def test_the_api_reads_output_and_nothing_else(stack: RunningStack) -> Non
         for subject in (
             subjects.command(HERE.id, "ensure"),
             subjects.job_output("job1", HERE),
-            f"$KV.{ROUTES}.example",
+            bucket_subject("east.host.example"),
+            subjects.applied(HERE.id),
             f"$JS.API.CONSUMER.CREATE.{COMMANDS}",
             f"$JS.API.STREAM.DELETE.{OUTPUT}",
         ):

@@ -32,12 +32,12 @@ BOUND = 20.0
 T = TypeVar("T")
 
 
-async def until(look: Callable[[], Awaitable[T | None]], bound: float = BOUND) -> T:
+async def until(look: Callable[[], Awaitable[T | None]], bound: float = BOUND, pause: float = 0.05) -> T:
     """What the look finds, as soon as it finds something."""
     ends = time.monotonic() + bound
     while (found := await look()) is None:
         assert time.monotonic() < ends, "nothing was found in time"
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(pause)
     return found
 
 

@@ -19,6 +19,7 @@ from stead.node.settings import Settings
 from stead.protocol import subjects
 from stead.protocol.commands import Cancel, Command, Heartbeat, Order, encode, read_order, result_kind
 from stead.protocol.subjects import COMMANDS, Node
+from stead.shared.cancellation import heed_cancellation
 
 HEARTBEAT = 2.0
 PULL = 2.0
@@ -69,6 +70,7 @@ class Agent:
         )
         try:
             while True:
+                heed_cancellation()
                 try:
                     (message,) = await pulled.fetch(1, timeout=PULL)
                 except nats.errors.TimeoutError:

@@ -29,6 +29,7 @@ from stead.protocol.edge import (
     node_key,
 )
 from stead.protocol.subjects import APPLIED, bucket_stream
+from stead.shared.cancellation import heed_cancellation
 
 WINDOW = 500
 """Records on their way at once."""
@@ -108,6 +109,7 @@ class Edges:
         try:
             async with asyncio.timeout(within):
                 while missing:
+                    heed_cancellation()
                     try:
                         async with self._heard(missing) as heard:
                             await self._look(region, missing, revision)

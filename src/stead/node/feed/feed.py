@@ -19,6 +19,7 @@ from stead.node.link import Link
 from stead.node.settings import Settings
 from stead.protocol import subjects
 from stead.protocol.edge import Applied, encode
+from stead.shared.cancellation import heed_cancellation
 
 PAUSE = 0.5
 ACK_SECONDS = 5.0
@@ -68,6 +69,7 @@ class Feed:
         """Only what nginx has said it applied; until the server has it."""
         settings = self._settings
         while True:
+            heed_cancellation()
             while self._said == self._applied:
                 self._news.clear()
                 await self._news.wait()

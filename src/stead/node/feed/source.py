@@ -20,6 +20,7 @@ from stead.node.feed.store import Change, Store
 from stead.node.link import Link
 from stead.protocol.edge import BUCKET, key_of, keys_of
 from stead.protocol.subjects import Node, bucket_stream, consumer
+from stead.shared.cancellation import heed_cancellation
 
 BATCH = 1_000
 BATCH_BYTES = 16 * 1024 * 1024
@@ -32,7 +33,8 @@ PAUSE = 0.5
 
 _NANO = 1_000_000_000
 _OPERATION = "KV-Operation"
-_BEAT, _CONFLICT, _ENDED = "100", "409", ("404", "408")
+_BEAT, _ENDED = "100", ("404", "408")
+_TOO_BIG, _COUNTED = "Message Size Exceeds MaxBytes", "Batch Completed"
 
 log = structlog.get_logger()
 
@@ -75,6 +77,7 @@ class Source:
         """For ever."""
         said = ""
         while True:
+            heed_cancellation()
             client = await self._link.client()
             try:
                 await self._follow(client)
@@ -86,10 +89,10 @@ class Source:
 
     async def _follow(self, client: Client) -> None:
         pending, doubted = await self._attach(client)
-        inbox = client.new_inbox()
-        listening = await client.subscribe(inbox)
+        heed_cancellation()
+        pull = _Pull(client, self._next_subject)
+        listening = await client.subscribe(pull.inbox, cb=pull.arrived.put)
         try:
-            pull = _Pull(client, listening, self._next_subject, inbox)
             if not pending:
                 self._take([], last=True)
             while True:
@@ -141,24 +144,32 @@ class Source:
 class _Pull:
     """One request for records stands at any time; what has arrived is taken without waiting for more."""
 
-    def __init__(self, client: Client, listening: Subscription, subject: str, inbox: str) -> None:
-        self._client, self._listening, self._subject, self._inbox = client, listening, subject, inbox
+    def __init__(self, client: Client, subject: str) -> None:
+        self._client, self._subject, self.inbox = client, subject, client.new_inbox()
+        self.arrived: asyncio.Queue[Msg] = asyncio.Queue()
+        """Bounded by what is asked for."""
         self._asked = self._number = 0
 
     async def next(self) -> list[_Delivery]:
         batch: list[_Delivery] = []
-        while not batch or (self._listening.pending_msgs and len(batch) < BATCH):
+        while not batch or (not self.arrived.empty() and len(batch) < BATCH):
             await self._ask()
-            try:
-                message = await self._listening.next_msg(timeout=SILENCE_SECONDS)
-            except nats.errors.TimeoutError:
-                raise Detached("the server is silent") from None
+            message = await self._next()
             if status := (message.headers or {}).get("Status"):
                 self._hear(status, message)
             else:
                 batch.append(self._delivered(message))
         await self._ask()
         return batch
+
+    async def _next(self) -> Msg:
+        if not self.arrived.empty():
+            return self.arrived.get_nowait()
+        try:
+            async with asyncio.timeout(SILENCE_SECONDS):
+                return await self.arrived.get()
+        except TimeoutError:
+            raise Detached("the server is silent") from None
 
     async def _ask(self) -> None:
         if self._asked:
@@ -170,14 +181,15 @@ class _Pull:
             "expires": int(REQUEST_SECONDS * _NANO),
             "idle_heartbeat": int(BEAT_SECONDS * _NANO),
         }
-        await self._client.publish(self._subject, msgspec.json.encode(asked), reply=self._inbox)
+        await self._client.publish(self._subject, msgspec.json.encode(asked), reply=self.inbox)
 
     def _hear(self, status: str, message: Msg) -> None:
         said = (message.headers or {}).get("Description", "")
-        if status in _ENDED or (status == _CONFLICT and "MaxBytes" in said):
+        if status in _ENDED or said == _TOO_BIG:
             self._asked = 0
-        elif status != _BEAT:
-            raise Detached(f"the server says {status}")
+        # By our own count the end of a batch is known already, and the next one asked for.
+        elif status != _BEAT and said != _COUNTED:
+            raise Detached(f"the server says {status} {said}")
 
     def _delivered(self, message: Msg) -> _Delivery:
         delivery = _read(message)

@@ -1,0 +1,90 @@
+"""What the tests of the feed say and see."""
+
+import asyncio
+import contextlib
+import sqlite3
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from stead.control.platform.edge import Edges
+from stead.control.platform.nats import Nats
+from stead.dev.stack import Stack
+from stead.node.feed.feed import Feed
+from stead.node.link import Link
+from stead.protocol.edge import Host, Record, host_key
+from stead.protocol.subjects import Program
+from tests.node.feed.stand_in import StandIn, stand_in
+from tests.node.stage import Stage
+
+
+@dataclass
+class Scene:
+    stage: Stage
+    region: str
+    nginx: StandIn
+    edges: Edges
+
+    @property
+    def node(self) -> str:
+        return self.stage.node.id
+
+    def hosts(self, count: int, environment: str = "env_1", start: int = 0) -> dict[str, Record | None]:
+        return {self.host(number): Host(environment) for number in range(start, start + count)}
+
+    def host(self, number: int) -> str:
+        return host_key(self.region, f"h{number}.example.com")
+
+    def missing_hosts(self, count: int) -> list[int]:
+        return [each for each in range(count) if not self.nginx.has("host", f"h{each}.example.com")]
+
+    async def put(self, records: Mapping[str, Record | None]) -> int:
+        return await self.edges.put(records)
+
+    async def applied(self, revision: int, within: float = 20.0) -> None:
+        await self.edges.applied(self.region, [self.node], revision, within)
+
+    @asynccontextmanager
+    async def feeding(self, **changed: str) -> AsyncIterator[Feed]:
+        """The feed of the node, in this process."""
+        settings = self.stage.as_settings(**changed)
+        settings.data.mkdir(exist_ok=True)
+        link = Link(settings)
+        async with link.maintained():
+            feed = Feed(settings, link)
+            task = asyncio.create_task(feed.run())
+            try:
+                yield feed
+            finally:
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
+
+    def stored(self) -> dict[str, bytes]:
+        with contextlib.closing(sqlite3.connect(self.stage.data / "edge.sqlite")) as database:
+            rows = database.execute("select key, value from records where value is not null")
+            return dict(rows.fetchall())
+
+    def position(self) -> int:
+        with contextlib.closing(sqlite3.connect(self.stage.data / "edge.sqlite")) as database:
+            return int(database.execute("select position from progress").fetchone()[0])
+
+
+@asynccontextmanager
+async def working(stack: Stack) -> AsyncIterator[Nats]:
+    """The connection of a worker."""
+    login = stack.nats_login(Program.WORKER)
+    worker = Nats(login.url, user=login.user, password=login.password, program=Program.WORKER)
+    worker.start()
+    await worker.ready()
+    try:
+        yield worker
+    finally:
+        await worker.stop()
+
+
+@asynccontextmanager
+async def scene(stage: Stage, region: str) -> AsyncIterator[Scene]:
+    stage.data.mkdir(exist_ok=True)
+    async with working(stage.stack) as worker, stand_in(stage.data) as nginx:
+        yield Scene(stage, region, nginx, Edges(worker))

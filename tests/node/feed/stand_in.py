@@ -1,0 +1,97 @@
+"""The admin socket of an nginx, kept by a server of our own: it holds what it is told in a dictionary."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+
+@dataclass
+class StandIn:
+    socket: Path
+    instance: str = ""
+    revision: int = 0
+    completed: bool = False
+    known: dict[str, Any] = field(default_factory=dict)
+    posts: list[int] = field(default_factory=list)
+    heard: list[int] = field(default_factory=list)
+    """Every revision, in the order of arrival."""
+    answering: asyncio.Event = field(default_factory=asyncio.Event)
+    """Cleared, it takes what it is told and does not answer yet."""
+    told: asyncio.Condition = field(default_factory=asyncio.Condition)
+    _server: asyncio.Server | None = None
+    _connections: set[asyncio.StreamWriter] = field(default_factory=set)
+
+    async def start(self) -> None:
+        """As an nginx that was just started: with nothing, under a new name."""
+        self.instance, self.revision, self.completed = token_hex(4), 0, False
+        self.known.clear()
+        self.answering.set()
+        self.socket.parent.mkdir(parents=True, exist_ok=True)
+        self._server = await asyncio.start_unix_server(self._serve, self.socket)
+
+    async def stop(self) -> None:
+        if self._server is not None:
+            self._server.close()
+            for writer in tuple(self._connections):
+                writer.close()
+            await self._server.wait_closed()
+            self.socket.unlink(missing_ok=True)
+
+    async def until(self, seen: Any, bound: float = 20.0) -> None:
+        async with asyncio.timeout(bound), self.told:
+            await self.told.wait_for(seen)
+
+    def has(self, kind: str, name: str) -> bool:
+        return f"{kind} {name}" in self.known
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._connections.add(writer)
+        try:
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+                length = int(head.partition("content-length:")[2].partition("\r\n")[0])
+                body = await reader.readexactly(length)
+                path = head.split(" ")[1]
+                if path == "/apply":
+                    await self._apply(body)
+                async with self.told:
+                    self.completed = self.completed or path == "/complete"
+                    self.told.notify_all()
+                answer = json.dumps({"instance": self.instance, "revision": self.revision}).encode()
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(answer) + answer)
+                await writer.drain()
+        except (OSError, EOFError):
+            return
+        finally:
+            self._connections.discard(writer)
+            writer.close()
+
+    async def _apply(self, body: bytes) -> None:
+        await self.answering.wait()
+        async with self.told:
+            lines = [json.loads(line) for line in body.splitlines()]
+            self.posts.append(len(lines))
+            for line in lines:
+                name = f"{line['kind']} {line['name']}"
+                if line["value"] is None:
+                    self.known.pop(name, None)
+                else:
+                    self.known[name] = line["value"]
+                self.heard.append(line["revision"])
+                self.revision = max(self.revision, line["revision"])
+            self.told.notify_all()
+
+
+@asynccontextmanager
+async def stand_in(data: Path) -> AsyncIterator[StandIn]:
+    it = StandIn(data / "run" / "admin.sock")
+    await it.start()
+    try:
+        yield it
+    finally:
+        await it.stop()

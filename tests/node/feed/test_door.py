@@ -1,0 +1,174 @@
+"""What nginx is answered when it asks for what it does not know."""
+
+import asyncio
+import json
+import os
+import pwd
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stead.node.feed.door import MOST_CONNECTIONS, Door
+from stead.node.feed.run_directory import EDGE_GROUP, prepare_run_directory
+from stead.node.feed.store import Change, Store
+from stead.node.feed.wording import Wording
+from stead.protocol import edge
+from stead.protocol.edge import Record
+from stead.shared.edge_keys import seal
+from tests.node.stage import until
+
+REGION, KEY = "us-east", bytes(32)
+
+RECORDS: dict[str, Record] = {
+    edge.host_key(REGION, "shop.example.com"): edge.Host("env_1"),
+    edge.host_key(REGION, "stray.example.com"): edge.Host("env_gone"),
+    edge.environment_key(REGION, "env_1"): edge.Environment("site_1", "node-1"),
+    edge.environment_key(REGION, "env_2"): edge.Environment("site_2", "node-2"),
+    edge.redirects_key(REGION, "site_1", 0): edge.Redirects("1", (edge.Rule("/a", "/b", 301),)),
+    edge.redirects_key(REGION, "site_1", 1): edge.Redirects("1", (edge.Rule("/c", "/d", 301),)),
+    edge.redirects_key(REGION, "site_2", 0): edge.Redirects("1", ()),
+    edge.node_key(REGION, "node-1"): edge.Peer("10.0.0.1:80"),
+    edge.node_key(REGION, "node-2"): edge.Peer("10.0.0.2:80"),
+    edge.certificate_key(REGION, "shop.example.com"): edge.Certificate(
+        "the chain", seal(KEY, "shop.example.com", "the key")
+    ),
+    edge.challenge_key(REGION, "token-1"): edge.Challenge("shop.example.com", "the answer"),
+}
+
+
+@asynccontextmanager
+async def opened(data: Path) -> AsyncIterator[Path]:
+    store = Store(data / "edge.sqlite")
+    store.begin("history")
+    changes = [
+        Change(key, number, number, edge.encode(record))
+        for number, (key, record) in enumerate(RECORDS.items(), 1)
+    ]
+    store.take(changes, last=True)
+    socket = prepare_run_directory(data) / "store.sock"
+    try:
+        async with Door(store, Wording(KEY), REGION).listening(socket):
+            yield socket
+    finally:
+        store.close()
+
+
+@pytest.fixture
+async def socket(scratch: Path) -> AsyncIterator[Path]:
+    async with opened(scratch) as it:
+        yield it
+
+
+async def said(reader: asyncio.StreamReader) -> tuple[int, list[dict[str, Any]]]:
+    head = (await reader.readuntil(b"\r\n\r\n")).decode()
+    length = int(head.partition("Content-Length: ")[2].partition("\r\n")[0])
+    body = await reader.readexactly(length)
+    return int(head.split(" ")[1]), [json.loads(line) for line in body.splitlines()]
+
+
+async def ask(socket: Path, path: str, method: str = "GET") -> tuple[int, list[dict[str, Any]]]:
+    reader, writer = await asyncio.open_unix_connection(socket)
+    try:
+        writer.write(f"{method} {path} HTTP/1.1\r\nHost: store\r\n\r\n".encode())
+        async with asyncio.timeout(5):
+            return await said(reader)
+    finally:
+        writer.close()
+
+
+async def test_a_host_is_answered_with_all_that_serving_it_needs(socket: Path) -> None:
+    status, lines = await ask(socket, "/host/shop.example.com")
+    assert status == 200
+    assert [(line["kind"], line["name"]) for line in lines] == [
+        ("host", "shop.example.com"),
+        ("environment", "env_1"),
+        ("redirects", "site_1.0"),
+        ("redirects", "site_1.1"),
+        ("node", "node-1"),
+    ]
+    assert all(line["revision"] > 0 for line in lines)
+    assert lines[-1]["value"] == {"address": "10.0.0.1:80"}
+
+
+async def test_a_host_whose_environment_is_gone_is_answered_alone(socket: Path) -> None:
+    _, lines = await ask(socket, "/host/stray.example.com")
+    assert [line["kind"] for line in lines] == ["host"]
+
+
+async def test_certificates_are_answered_open_and_challenges_as_they_are(socket: Path) -> None:
+    _, (certificate,) = await ask(socket, "/certificate/shop.example.com")
+    assert certificate["value"] == {"chain": "the chain", "key": "the key"}
+    _, (challenge,) = await ask(socket, "/challenge/token-1")
+    assert challenge["value"] == {"host": "shop.example.com", "answer": "the answer"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/", "/host", "/host/", "/host/unknown.example.com", "/host/*", "/host/shop.example.com/more"),
+        *("/environment/env_1", "/certificate/..", "/challenge/%2e", "/challenge/a.b", "//shop.example.com"),
+    ],
+)
+async def test_anything_else_is_not_found(socket: Path, path: str) -> None:
+    assert await ask(socket, path) == (404, [])
+
+
+async def test_only_reading_is_possible(socket: Path) -> None:
+    assert await ask(socket, "/host/shop.example.com", "POST") == (405, [])
+
+
+async def test_a_connection_serves_many_questions(socket: Path) -> None:
+    reader, writer = await asyncio.open_unix_connection(socket)
+    for host, status in (("shop", 200), ("unknown", 404), ("shop", 200)):
+        writer.write(f"GET /host/{host}.example.com HTTP/1.1\r\nHost: store\r\n\r\n".encode())
+        assert (await said(reader))[0] == status
+    writer.close()
+
+
+async def test_a_request_without_end_is_not_listened_to(socket: Path) -> None:
+    reader, writer = await asyncio.open_unix_connection(socket)
+    writer.write(b"GET /host/" + b"x" * 100_000)
+    async with asyncio.timeout(5):
+        with suppress(ConnectionResetError):
+            assert await reader.read() == b""
+    writer.close()
+    assert (await ask(socket, "/host/shop.example.com"))[0] == 200
+
+
+async def test_connections_are_bounded(socket: Path) -> None:
+    waiting = [await asyncio.open_unix_connection(socket) for _ in range(MOST_CONNECTIONS)]
+    assert (await ask(socket, "/host/shop.example.com"))[0] == 503
+    for _, writer in waiting:
+        writer.close()
+
+    async def served() -> bool | None:
+        return (await ask(socket, "/host/shop.example.com"))[0] == 200 or None
+
+    await until(served)
+
+
+CONNECT = """
+import os, socket, sys
+path, user, group = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+os.setgroups([]), os.setgid(group), os.setuid(user)
+try:
+    socket.socket(socket.AF_UNIX).connect(path)
+except PermissionError:
+    print("refused")
+else:
+    print("connected")
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can ask as somebody else")
+async def test_nginxs_workers_may_ask_and_nobody_else(socket: Path) -> None:
+    for user, outcome in ((EDGE_GROUP, b"connected"), ("nobody", b"refused")):
+        who = pwd.getpwnam(user)
+        argv = [sys.executable, "-c", CONNECT, str(socket), str(who.pw_uid), str(who.pw_gid)]
+        asked = await asyncio.to_thread(subprocess.run, argv, stdout=subprocess.PIPE, check=True)
+        assert asked.stdout.strip() == outcome

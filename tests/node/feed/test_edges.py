@@ -1,0 +1,154 @@
+"""The control plane's end: what it puts, what it lets expire, whom it introduces and admits."""
+
+import asyncio
+
+import nats.js.errors
+import pytest
+
+from stead.control.platform.edge import FeedUnavailable, NotApplied
+from stead.control.platform.nats import Nats as Connection
+from stead.control.platform.streams import ensure_consumers, ensure_streams
+from stead.dev.running import RunningStack
+from stead.dev.stack import Nats
+from stead.protocol.edge import (
+    BUCKET,
+    DELETIONS_KEPT_SECONDS,
+    PURGES_KEPT_SECONDS,
+    Applied,
+    Host,
+    Purge,
+    bucket_subject,
+    encode,
+    host_key,
+    node_key,
+    purge_key,
+)
+from stead.protocol.subjects import applied, bucket_stream
+from tests.node.feed.scene import Scene
+
+STREAM = bucket_stream(BUCKET)
+
+
+async def kept_for(there: Scene, key: str) -> str | None:
+    message = await there.stage.operator.jetstream().get_last_msg(STREAM, bucket_subject(key))
+    return (message.headers or {}).get("Nats-TTL")
+
+
+async def test_revisions_ascend_and_the_highest_is_returned(there: Scene) -> None:
+    first = await there.put(there.hosts(1_200))
+    second = await there.put({there.host(0): Host("env_2")})
+    assert second == first + 1
+    assert second == await there.edges.last_revision()
+    assert await there.edges.read(there.host(0)) == encode(Host("env_2"))
+
+
+async def test_purges_and_deletions_are_kept_for_a_time_and_all_else_for_ever(there: Scene) -> None:
+    purge = Purge("env_1")
+    await there.put({**there.hosts(2), purge_key(there.region, purge): purge})
+    await there.put({there.host(1): None})
+    assert await kept_for(there, there.host(0)) is None
+    assert await kept_for(there, there.host(1)) == str(DELETIONS_KEPT_SECONDS)
+    assert await kept_for(there, purge_key(there.region, purge)) == str(PURGES_KEPT_SECONDS)
+    assert await there.edges.read(there.host(1)) is None
+
+
+async def test_a_message_that_may_expire_does(there: Scene) -> None:
+    jetstream, subject = there.stage.operator.jetstream(), bucket_subject(there.host(0))
+    await jetstream.publish(subject, b"{}", msg_ttl=1)
+    async with asyncio.timeout(10):
+        while True:
+            try:
+                await jetstream.get_last_msg(STREAM, subject)
+            except nats.js.errors.NotFoundError:
+                return
+            await asyncio.sleep(0.1)
+
+
+async def test_keys_of_two_regions_are_refused_together(there: Scene) -> None:
+    with pytest.raises(ValueError, match="more than one region"):
+        await there.put({there.host(0): Host("env_1"), host_key("elsewhere", "a.example.com"): Host("env_1")})
+    with pytest.raises(ValueError, match="nothing"):
+        await there.put({})
+
+
+async def test_who_waits_late_finds_the_last_word(there: Scene) -> None:
+    async with there.feeding():
+        revision = await there.put(there.hosts(1))
+        await there.applied(revision)
+    await there.applied(revision, within=2)
+    await there.applied(revision - 1, within=2)
+
+
+async def test_all_named_nodes_are_waited_for(there: Scene) -> None:
+    async with there.feeding():
+        revision = await there.put(there.hosts(1))
+        with pytest.raises(NotApplied) as raised:
+            await there.edges.applied(there.region, [there.node, "silent-1", "silent-2"], revision, 1.5)
+    assert raised.value.nodes == ("silent-1", "silent-2")
+
+
+async def test_a_word_about_another_region_or_in_anothers_name_does_not_count(there: Scene) -> None:
+    revision = await there.put(there.hosts(1))
+    operator = there.stage.operator.jetstream()
+    await operator.publish(applied(there.node), encode(Applied(there.node, "elsewhere", revision)))
+    with pytest.raises(NotApplied):
+        await there.applied(revision, within=0.5)
+    waiting = asyncio.create_task(there.applied(revision, within=2))
+    await asyncio.sleep(0.3)
+    await operator.publish(applied("other"), encode(Applied(there.node, there.region, revision)))
+    with pytest.raises(NotApplied):
+        await waiting
+
+
+async def test_a_node_is_introduced_once_and_again_when_it_moves(there: Scene) -> None:
+    key = node_key(there.region, there.node)
+    await there.edges.introduce(there.region, there.node, "10.0.0.1:80")
+    first = await there.edges.last_revision()
+    await there.edges.introduce(there.region, there.node, "10.0.0.1:80")
+    assert await there.edges.last_revision() == first
+    await there.edges.introduce(there.region, there.node, "10.0.0.2:80")
+    assert await there.edges.read(key) == b'{"address":"10.0.0.2:80"}'
+
+
+async def test_a_node_does_not_come_to_see_another_region_by_claiming_it(
+    there: Scene, worker: Connection
+) -> None:
+    assert await ensure_consumers(worker, there.node, there.region)
+    assert not await ensure_consumers(worker, there.node, "elsewhere")
+    found = await there.stage.operator.jetstream().consumer_info(STREAM, there.node)
+    assert found.config.filter_subject == bucket_subject(f"{there.region}.>")
+
+
+async def test_making_the_streams_again_changes_nothing(there: Scene, worker: Connection) -> None:
+    revision = await there.put(there.hosts(1))
+    await ensure_streams(worker)
+    assert await there.put({there.host(0): Host("env_2")}) == revision + 1
+
+
+async def test_a_nats_that_is_away_is_said_to_be(apart: tuple[RunningStack, Scene]) -> None:
+    stack, it = apart
+    await stack.stop(Nats)
+    with pytest.raises(FeedUnavailable):
+        await it.put(it.hosts(1))
+    with pytest.raises(NotApplied):
+        await it.applied(1, within=1)
+    await stack.start(Nats)
+    async with it.feeding():
+        async with asyncio.timeout(20):
+            while True:
+                try:
+                    revision = await it.put(it.hosts(1))
+                    break
+                except FeedUnavailable:
+                    await asyncio.sleep(0.2)
+        await it.applied(revision)
+
+
+async def test_a_worker_that_is_stopped_while_it_waits_stops(there: Scene) -> None:
+    for _ in range(20):
+        waiting = asyncio.create_task(there.applied(1 << 50, within=60))
+        await asyncio.sleep(0.01)
+        waiting.cancel()
+        async with asyncio.timeout(5):
+            with pytest.raises(asyncio.CancelledError):
+                await waiting

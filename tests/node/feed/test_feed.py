@@ -1,0 +1,242 @@
+"""From a record in NATS to nginx: all of it, in order, soon, and only what is this region's."""
+
+import asyncio
+import statistics
+import time
+from collections.abc import Callable
+
+import pytest
+
+from stead.dev.running import RunningStack
+from stead.protocol.edge import Certificate as Sealed
+from stead.protocol.edge import (
+    Host,
+    Purge,
+    Redirects,
+    Rule,
+    certificate_key,
+    host_key,
+    purge_key,
+    redirects_key,
+)
+from stead.protocol.subjects import Program
+from stead.shared.edge_keys import key_from_text, region_key, seal
+from stead.shared.ids import new_id
+from tests.node.feed.scene import Scene, scene
+from tests.node.stage import connected, stage, until
+
+Property = Callable[[str, object], None]
+PEM = "-----BEGIN PRIVATE KEY-----\nnever at rest\n-----END PRIVATE KEY-----\n"
+
+
+async def test_ten_thousand_records_arrive_as_a_snapshot(there: Scene, record_property: Property) -> None:
+    count = 10_000
+    started = time.monotonic()
+    revision = await there.put(there.hosts(count))
+    record_property("put_seconds", round(time.monotonic() - started, 2))
+    started = time.monotonic()
+    async with there.feeding():
+        await there.applied(revision)
+        taken = time.monotonic() - started
+        assert there.missing_hosts(count) == []
+        assert there.nginx.completed
+        assert there.nginx.heard == sorted(there.nginx.heard)
+        assert max(there.nginx.posts) <= 1_000
+    record_property("snapshot_seconds", round(taken, 2))
+    assert taken < 10
+    assert len(there.stored()) == count
+    assert there.position() == revision
+
+
+async def test_one_change_arrives_at_once(there: Scene, record_property: Property) -> None:
+    taken = []
+    async with there.feeding():
+        await there.applied(await there.put(there.hosts(10)))
+        for number in range(200):
+            started = time.monotonic()
+            revision = await there.put({there.host(0): Host(f"env_{number}")})
+            await there.nginx.until(lambda revision=revision: there.nginx.revision >= revision)
+            taken.append(time.monotonic() - started)
+    cuts = statistics.quantiles(taken, n=100)
+    record_property("change_p50_ms", round(cuts[49] * 1000, 2))
+    record_property("change_p99_ms", round(cuts[98] * 1000, 2))
+    # A request that waits to be filled, or to expire, would take half a second or more.
+    assert cuts[49] < 0.25
+    assert there.nginx.known["host h0.example.com"] == {"environment": "env_199"}
+
+
+async def test_what_is_deleted_is_forgotten_by_the_store_and_by_nginx(there: Scene) -> None:
+    async with there.feeding():
+        await there.applied(await there.put(there.hosts(3)))
+        await there.applied(await there.put({there.host(1): None}))
+        assert there.missing_hosts(3) == [1]
+        assert set(there.stored()) == {there.host(0), there.host(2)}
+
+
+async def test_records_too_big_for_one_request_arrive_in_several(there: Scene) -> None:
+    count, size = 40, 900_000
+    async with there.feeding():
+        revision = await there.put(
+            {
+                redirects_key(there.region, "site_1", part): Redirects(
+                    "1", (Rule("/" + "x" * size, "/", 301),)
+                )
+                for part in range(count)
+            }
+        )
+        await there.applied(revision)
+    assert len(there.nginx.known) == count
+    assert max(there.nginx.posts) < 10
+
+
+async def test_changes_arrive_in_the_order_they_were_made(there: Scene) -> None:
+    async with there.feeding():
+        for turn in range(20):
+            await there.put(there.hosts(50, environment=f"env_{turn}"))
+        revision = await there.put({host_key(there.region, "last.example.com"): Host("env_1")})
+        await there.applied(revision)
+    assert there.nginx.heard == sorted(there.nginx.heard)
+    assert {there.nginx.known[f"host h{each}.example.com"]["environment"] for each in range(50)} == {"env_19"}
+
+
+async def test_a_node_of_another_region_sees_nothing(there: Scene, nats_stack: RunningStack) -> None:
+    region = new_id("r").replace("_", "-")
+    async with (
+        connected(nats_stack, Program.OPERATOR) as operator,
+        stage(nats_stack, operator, region) as it,
+        scene(it, region) as elsewhere,
+        there.feeding(),
+        elsewhere.feeding(),
+    ):
+        await there.applied(await there.put(there.hosts(5)))
+        revision = await elsewhere.put({host_key(region, "own.example.com"): Host("env_2")})
+        await elsewhere.applied(revision)
+        assert list(elsewhere.nginx.known) == ["host own.example.com"]
+        assert list(elsewhere.stored()) == [host_key(region, "own.example.com")]
+        assert not there.nginx.has("host", "own.example.com")
+
+
+async def test_a_node_that_claims_another_region_is_not_fed(there: Scene) -> None:
+    await there.put(there.hosts(1))
+    async with there.feeding(STEAD_NODE_REGION="elsewhere"):
+        await asyncio.sleep(2)
+        assert there.nginx.known == {}
+        assert not there.nginx.completed
+
+
+async def test_a_certificates_key_is_opened_on_the_way_to_nginx_and_nowhere_else(there: Scene) -> None:
+    key = region_key(key_from_text(there.stage.stack.secrets.edge_master_key), there.region)
+    sealed = Sealed("the chain", seal(key, "shop.example.com", PEM))
+    async with there.feeding():
+        where = certificate_key(there.region, "shop.example.com")
+        await there.applied(await there.put({where: sealed}))
+        assert there.nginx.known["certificate shop.example.com"] == {"chain": "the chain", "key": PEM}
+        for path in there.stage.data.glob("edge.sqlite*"):
+            assert b"never at rest" not in path.read_bytes()
+            assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("spoilt", ["moved to another host", "sealed for another region"])
+async def test_a_certificate_that_does_not_open_is_left_out_and_holds_nothing_up(
+    there: Scene, spoilt: str
+) -> None:
+    master = key_from_text(there.stage.stack.secrets.edge_master_key)
+    moved = spoilt == "moved to another host"
+    key = region_key(master, there.region if moved else "elsewhere")
+    host = "other.example.com" if moved else "shop.example.com"
+    wrong = Sealed("the chain", seal(key, host, PEM))
+    async with there.feeding():
+        revision = await there.put(
+            {certificate_key(there.region, "shop.example.com"): wrong, **there.hosts(1)}
+        )
+        await there.applied(revision)
+        assert list(there.nginx.known) == ["host h0.example.com"]
+
+
+async def test_without_a_key_certificates_are_left_out_and_come_when_there_is_one(there: Scene) -> None:
+    key = region_key(key_from_text(there.stage.stack.secrets.edge_master_key), there.region)
+    where = certificate_key(there.region, "shop.example.com")
+    revision = await there.put({where: Sealed("the chain", seal(key, "shop.example.com", PEM))})
+    async with there.feeding(STEAD_EDGE_KEY=""):
+        await there.applied(revision)
+        assert there.nginx.known == {}
+    async with there.feeding():
+        await there.nginx.until(lambda: there.nginx.has("certificate", "shop.example.com"))
+
+
+async def test_applied_is_said_only_after_nginx_has_said_so(there: Scene) -> None:
+    async with there.feeding():
+        first = await there.put(there.hosts(1))
+        await there.applied(first)
+        there.nginx.answering.clear()
+        second = await there.put(there.hosts(1, environment="env_2"))
+
+        async def stored() -> bool | None:
+            return there.position() == second or None
+
+        await until(stored)
+        await asyncio.sleep(0.5)
+        said = await there.edges.last_applied(there.node)
+        assert said is not None
+        assert said.revision == first
+        there.nginx.answering.set()
+        await there.applied(second)
+
+
+async def test_an_nginx_that_starts_anew_is_told_everything_within_seconds(there: Scene) -> None:
+    async with there.feeding():
+        await there.applied(await there.put(there.hosts(2_500)))
+        await there.put({there.host(7): None})
+        await there.nginx.stop()
+        await there.put({there.host(8): None})
+        await there.nginx.start()
+        started = time.monotonic()
+        await there.nginx.until(lambda: there.nginx.completed)
+        assert time.monotonic() - started < 10
+        assert there.missing_hosts(2_500) == [7, 8]
+
+
+async def test_an_nginx_replaced_between_two_looks_is_noticed_without_a_change(there: Scene) -> None:
+    async with there.feeding():
+        await there.applied(await there.put(there.hosts(5)))
+        await there.nginx.stop()
+        await there.nginx.start()
+        await there.nginx.until(lambda: there.nginx.completed, bound=5)
+        assert there.missing_hosts(5) == []
+
+
+async def test_what_changes_while_nginx_is_away_is_stored_and_told_later(there: Scene) -> None:
+    async with there.feeding():
+        await there.applied(await there.put(there.hosts(3)))
+        instance, known = there.nginx.instance, dict(there.nginx.known)
+        await there.nginx.stop()
+        revision = await there.put({there.host(1): None, there.host(3): Host("env_1")})
+
+        async def stored() -> bool | None:
+            return there.position() == revision or None
+
+        await until(stored)
+        # The same one: it was only out of reach, and must be told what is gone.
+        await there.nginx.start()
+        there.nginx.instance = instance
+        there.nginx.known.update(known)
+        await there.applied(revision)
+        assert there.missing_hosts(4) == [1]
+
+
+async def test_a_deletion_made_while_the_agent_was_down_reaches_an_nginx_that_was_not(there: Scene) -> None:
+    async with there.feeding():
+        await there.applied(await there.put(there.hosts(3)))
+    revision = await there.put({there.host(0): None})
+    async with there.feeding():
+        await there.applied(revision)
+        assert there.missing_hosts(3) == [0]
+
+
+async def test_a_purge_is_told_with_its_revision(there: Scene) -> None:
+    purge = Purge("env_1", url="/shop?page=2")
+    async with there.feeding():
+        revision = await there.put({purge_key(there.region, purge): purge})
+        await there.applied(revision)
+        assert there.nginx.revision == revision
+        assert list(there.nginx.known.values()) == [{"environment": "env_1", "url": "/shop?page=2"}]

@@ -1,0 +1,154 @@
+"""A node that was away, a NATS that restarts or forgets, a store that is lost, an agent that is killed."""
+
+import asyncio
+import sqlite3
+
+import pytest
+
+from stead.control.platform.edge import FeedUnavailable, NotApplied
+from stead.control.platform.streams import consumer_config, stream_config
+from stead.dev.running import RunningStack
+from stead.dev.stack import Nats
+from stead.protocol.commands import EnsureEnvironment
+from stead.protocol.edge import BUCKET, Host
+from stead.protocol.streams import edge_consumer, streams
+from stead.protocol.subjects import bucket_stream
+from tests.node.feed.scene import Scene
+from tests.node.stage import until
+
+STREAM = bucket_stream(BUCKET)
+
+
+async def test_a_node_that_was_away_catches_up_with_what_changed_and_reads_no_more(there: Scene) -> None:
+    async with there.feeding():
+        await there.applied(await there.put(there.hosts(2_000)))
+    before = len(there.stored())
+    revision = await there.put(
+        {**there.hosts(3, environment="env_2"), there.host(5): None, there.host(2_000): Host("env_1")}
+    )
+    async with there.feeding():
+        await there.applied(revision)
+        delivered = await there.stage.operator.jetstream().consumer_info(STREAM, there.node)
+        # The record at its position again, and the five changes.
+        assert delivered.delivered.consumer_seq <= 6
+    assert there.missing_hosts(2_001) == [5]
+    assert len(there.stored()) == before
+    assert there.nginx.known["host h1.example.com"] == {"environment": "env_2"}
+
+
+async def test_a_store_that_was_deleted_is_filled_again(there: Scene) -> None:
+    async with there.feeding():
+        await there.applied(await there.put(there.hosts(1_500)))
+    for path in there.stage.data.glob("edge.sqlite*"):
+        path.unlink()
+    revision = await there.put({there.host(3): Host("env_2")})
+    async with there.feeding():
+        await there.applied(revision)
+    assert len(there.stored()) == 1_500
+    assert there.missing_hosts(1_500) == []
+
+
+async def test_a_store_that_is_damaged_is_filled_again(there: Scene) -> None:
+    async with there.feeding():
+        await there.applied(await there.put(there.hosts(200)))
+    (there.stage.data / "edge.sqlite").write_bytes(b"this is no database" * 500)
+    revision = await there.put({there.host(3): Host("env_2")})
+    async with there.feeding():
+        await there.applied(revision)
+    assert len(there.stored()) == 200
+
+
+async def test_a_nats_that_restarts_loses_no_change(apart: tuple[RunningStack, Scene]) -> None:
+    stack, it = apart
+    async with it.feeding():
+        await it.applied(await it.put(it.hosts(100)))
+        for turn in range(3):
+            await stack.kill(Nats)
+            await stack.start(Nats)
+
+            async def put(turn: int = turn) -> int | None:
+                try:
+                    return await it.put(it.hosts(100, environment=f"env_{turn}"))
+                except FeedUnavailable:
+                    return None
+
+            await it.applied(await until(put), within=30)
+            assert it.nginx.known["host h99.example.com"] == {"environment": f"env_{turn}"}
+        assert it.nginx.posts
+
+
+async def test_a_nats_that_lost_everything_is_followed_in_what_it_says_now(
+    apart: tuple[RunningStack, Scene],
+) -> None:
+    """The control plane writes anew what there is; what is not among it is gone."""
+    _, it = apart
+    operator = it.stage.operator.jetstream()
+    async with it.feeding():
+        lost = await it.put(it.hosts(10))
+        await it.applied(lost)
+        await operator.delete_stream(STREAM)
+        (bucket,) = (each for each in streams() if each.name == STREAM)
+        await operator.add_stream(stream_config(bucket))
+        wanted = edge_consumer(it.stage.node, it.region)
+        await operator.add_consumer(STREAM, consumer_config(wanted))
+        revision = await it.put(it.hosts(4, environment="env_2"))
+        assert revision > lost
+        await it.applied(revision)
+        await it.nginx.until(lambda: len(it.nginx.known) == 4)
+        assert it.missing_hosts(4) == []
+        assert len(it.stored()) == 4
+
+
+async def test_an_agent_killed_in_the_middle_of_a_snapshot_goes_on_where_it_was(there: Scene) -> None:
+    count = 10_000
+    revision = await there.put(there.hosts(count))
+    positions = [0]
+    for _ in range(3):
+        there.stage.start()
+        await until(lambda: _beyond(there, positions[-1]), pause=0.005)
+        await there.stage.kill()
+        stored = there.stored()
+        positions.append(there.position())
+        # Never a position without the records before it, nor records without their position.
+        assert positions[-1] == revision - count + len(stored)
+        assert all(there.host(number) in stored for number in range(len(stored)))
+    assert positions[1] < revision
+    assert positions == sorted(positions)
+    there.stage.start()
+    await there.applied(revision, within=30)
+    assert len(there.stored()) == count
+    assert there.missing_hosts(count) == []
+
+
+async def _beyond(there: Scene, position: int) -> bool | None:
+    try:
+        return there.position() > position or None
+    except sqlite3.Error:
+        return None
+
+
+async def test_an_agent_whose_edge_is_not_there_still_obeys(there: Scene) -> None:
+    await there.nginx.stop()
+    there.stage.start()
+    order = there.stage.command(EnsureEnvironment("static"))
+    assert (await there.stage.ask(order)).outcome == "done"
+
+
+async def test_an_agent_whose_store_cannot_be_made_still_obeys(there: Scene) -> None:
+    (there.stage.data / "edge.sqlite").mkdir()
+    there.stage.start()
+    order = there.stage.command(EnsureEnvironment("static"))
+    assert (await there.stage.ask(order)).outcome == "done"
+    assert "feed.failed" in there.stage.log
+
+
+async def test_a_node_that_is_cut_off_is_named_by_whoever_waits_for_it(there: Scene) -> None:
+    async with there.feeding():
+        await there.applied(await there.put(there.hosts(1)))
+    revision = await there.put(there.hosts(1, environment="env_2"))
+    with pytest.raises(NotApplied, match=there.node) as raised:
+        await there.applied(revision, within=1)
+    assert raised.value.nodes == (there.node,)
+    waiting = asyncio.create_task(there.applied(revision))
+    async with there.feeding():
+        await waiting
