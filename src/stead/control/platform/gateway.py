@@ -23,6 +23,7 @@ from stead.protocol.commands import (
     read_result,
 )
 from stead.protocol.subjects import command
+from stead.shared.cancellation import heed_cancellation
 
 log = structlog.get_logger()
 
@@ -66,6 +67,7 @@ class Gateway:
     async def _ask(self, order: Order, answer: asyncio.Future[Result]) -> Result:
         while True:
             pause = ASK_AGAIN_SECONDS if await self._send(order) else RETRY_SECONDS
+            heed_cancellation()
             done, _ = await asyncio.wait({answer}, timeout=pause)
             if done:
                 return answer.result()
