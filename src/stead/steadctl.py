@@ -51,6 +51,17 @@ def edge() -> None:
 
 
 @app.command()
+def announce() -> None:
+    """Tell the edges again all that the database knows of sites; needs the worker's settings."""
+    from stead.control.provisioning import announce_everything
+
+    def told(count: int) -> None:
+        typer.echo(f"{count} sites so far", err=True)
+
+    typer.echo(f"{asyncio.run(announce_everything(told))} sites were announced")
+
+
+@app.command()
 def migrate() -> None:
     """Bring the database to this version of Stead."""
     from stead.control.platform.migrations import migrate as upgrade

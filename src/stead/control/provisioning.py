@@ -1,6 +1,6 @@
 """What an operator does at the machine itself, without the API."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from msgspec import convert
@@ -11,10 +11,17 @@ from stead.control.keys import service as keys
 from stead.control.keys.schema import NewKey
 from stead.control.nodes import service as nodes
 from stead.control.platform.database import Database, Tx
+from stead.control.platform.edge import Edges
+from stead.control.platform.nats import Nats
+from stead.control.platform.streams import ensure_streams
+from stead.control.routing import service as routing
 from stead.control.settings import from_environment
+from stead.protocol.subjects import Program
 from stead.shared import scopes
 from stead.shared.clock import wall_clock
 from stead.shared.edge_keys import key_from_text, key_to_text, region_key
+
+SITES_AT_ONCE = 200
 
 
 @asynccontextmanager
@@ -43,6 +50,35 @@ async def node_table(only: str | None = None) -> str:
 async def drain(node: str, *, draining: bool) -> None:
     async with _transaction() as tx:
         await nodes.drain(tx, node, draining=draining)
+
+
+async def announce_everything(told: Callable[[int], None]) -> int:
+    """Tells the edges all that the database knows of sites, as after a loss of NATS's; how many sites."""
+    settings, after, count = from_environment(), "", 0
+    nats = Nats(
+        settings.nats_url, user=settings.nats_user, password=settings.nats_password, program=Program.WORKER
+    )
+    database = Database(settings.database_url, clock=wall_clock)
+    nats.start()
+    try:
+        await nats.ready()
+        await ensure_streams(nats)
+        edges = Edges(nats)
+        while True:
+            async with database.reading() as tx:
+                page = await routing.every_site(tx, after=after, most=SITES_AT_ONCE)
+                announced = [await routing.serve_site(tx, site) for site in page]
+            for announcement in announced:
+                if announcement is not None:
+                    await edges.put(announcement.records)
+                    count += 1
+            if len(page) < SITES_AT_ONCE:
+                return count
+            after = page[-1]
+            told(count)
+    finally:
+        await nats.stop()
+        await database.close()
 
 
 def edge_key(region: str) -> str:

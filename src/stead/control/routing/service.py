@@ -34,6 +34,10 @@ async def serve_site(tx: Tx, site: str) -> Announcement | None:
     return Announcement(region, records)
 
 
+async def every_site(tx: Tx, *, after: str, most: int) -> list[str]:
+    return await store.served(tx, after=after, most=most)
+
+
 async def withdraw(tx: Tx, env: str) -> Announcement | None:
     facts = await _announced(tx, env)
     return Announcement(facts.region, rules.gone(facts)) if facts else None

@@ -15,12 +15,11 @@ async def facts(tx: Tx, env: str) -> Facts | None:
 
 
 async def served(tx: Tx, *, after: str, most: int) -> list[str]:
-    """The environments that visitors can reach, in pages by id."""
+    """The sites that visitors can reach, in pages by id."""
     return await tx.all(
         str,
-        "select e.id from environments e join sites s on s.id = e.site_id"
-        " where s.mode = 'live' and e.node_id is not null and e.status in ('running', 'suspended')"
-        " and s.status <> 'deleted' and e.id > $1 order by e.id limit $2",
+        "select s.id from sites s where s.mode = 'live' and s.status not in ('deleted', 'provisioning')"
+        " and s.id > $1 order by s.id limit $2",
         after,
         most,
     )
