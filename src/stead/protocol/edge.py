@@ -200,6 +200,5 @@ def _digest(text: str) -> str:
 
 
 encode = msgspec.json.encode
-decode_certificate = msgspec.json.Decoder(Certificate).decode
 decode_state = msgspec.json.Decoder(EdgeState).decode
 decode_applied = msgspec.json.Decoder(Applied).decode
