@@ -1,5 +1,6 @@
 """What an operator does at the machine itself, without the API."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -11,10 +12,16 @@ from stead.control.keys import service as keys
 from stead.control.keys.schema import NewKey
 from stead.control.nodes import service as nodes
 from stead.control.platform.database import Database, Tx
+from stead.control.platform.edge import Edges, FeedUnavailable
+from stead.control.platform.nats import Nats
 from stead.control.settings import from_environment
+from stead.protocol.subjects import Program
 from stead.shared import scopes
 from stead.shared.clock import wall_clock
 from stead.shared.edge_keys import key_from_text, key_to_text, region_key
+
+NATS_SECONDS = 10.0
+_MAY_ASK = (Program.WORKER, Program.OPERATOR)
 
 
 @asynccontextmanager
@@ -38,6 +45,33 @@ async def node_table(only: str | None = None) -> str:
             room = f"{node.carrying} of {node.capacity}"
             lines.append(f"{node.id:24} {node.region:12} {room:>12}  {node.version:10} {ago:12} {state}")
     return "\n".join(lines)
+
+
+async def edge_progress(node: str) -> str:
+    """How far a node's edge has come with what it was told, as a line for a terminal."""
+    settings = from_environment()
+    if settings.nats_user not in _MAY_ASK:
+        return "edge: only the worker's NATS user may ask how far it is"
+    nats_ = Nats(
+        settings.nats_url,
+        user=settings.nats_user,
+        password=settings.nats_password,
+        program=Program(settings.nats_user),
+    )
+    nats_.start()
+    try:
+        async with asyncio.timeout(NATS_SECONDS):
+            await nats_.ready()
+            edges = Edges(nats_)
+            unread, said = await edges.unread(node), await edges.last_applied(node)
+    except (TimeoutError, FeedUnavailable):
+        return "edge: NATS does not answer"
+    finally:
+        await nats_.stop()
+    if unread is None:
+        return "edge: the node was never heard"
+    revision = "nothing yet" if said is None else f"everything up to revision {said.revision}"
+    return f"edge: has applied {revision}; {unread} newer records wait to be fetched"
 
 
 async def drain(node: str, *, draining: bool) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import signal
+import time
 
 import structlog
 
@@ -30,6 +31,8 @@ from stead.shared.clock import wall_clock
 
 log = structlog.get_logger()
 
+MEET_AGAIN_SECONDS = 60.0
+
 
 class WorkerProgram:
     def __init__(self, settings: Settings) -> None:
@@ -46,7 +49,7 @@ class WorkerProgram:
         self.edges = Edges(self.nats)
         sealer = Sealer.from_text(settings.sealing_key)
         self.postman = Postman(self.database, sealer, smtp_url=settings.smtp_url, sender=settings.mail_from)
-        self._introduced: dict[str, tuple[str, str]] = {}
+        self._introduced: dict[str, tuple[str, str, float]] = {}
         self._housekeeping = Housekeeping(
             [
                 Chore("nodes.report", 5, self._report_nodes),
@@ -98,8 +101,10 @@ class WorkerProgram:
             log.warning("node.unheard", node=beat.node, reason=type(error).__name__)
 
     async def _meet(self, beat: Heartbeat) -> None:
-        """A node that is new, or is found elsewhere than before."""
-        where = beat.region, beat.edge_address
+        """A node that is new, or is found elsewhere than before; now and then also one that is known, should
+        NATS have lost what was made for it."""
+        turn = time.monotonic() // MEET_AGAIN_SECONDS
+        where = beat.region, beat.edge_address, turn
         if self._introduced.get(beat.node) == where:
             return
         admitted = await ensure_consumers(self.nats, beat.node, beat.region)

@@ -28,7 +28,7 @@ from stead.protocol.edge import (
     encode,
     node_key,
 )
-from stead.protocol.subjects import APPLIED, bucket_stream
+from stead.protocol.subjects import APPLIED, Node, bucket_stream, consumer
 from stead.shared.cancellation import heed_cancellation
 
 WINDOW = 500
@@ -102,6 +102,15 @@ class Edges:
             except nats.js.errors.NotFoundError:
                 return None
         return decode_applied(found.data or b"")
+
+    async def unread(self, node: str) -> int | None:
+        """How many records wait for the node to fetch them; None for one that was never admitted."""
+        with _translated():
+            try:
+                found = await self._jetstream.consumer_info(bucket_stream(BUCKET), consumer(Node(node)))
+            except nats.js.errors.NotFoundError:
+                return None
+        return found.num_pending or 0
 
     async def applied(self, region: str, nodes: Collection[str], revision: int, within: float) -> None:
         """Returns when the edge of every named node of the region has applied the revision."""
