@@ -6,6 +6,7 @@ import signal
 import time
 
 import structlog
+from nats.errors import Error as NatsError
 
 from stead.control.accounts import service as accounts
 from stead.control.jobs.dispatcher import Dispatcher
@@ -17,7 +18,7 @@ from stead.control.platform.edge import Edges, FeedUnavailable
 from stead.control.platform.gateway import Gateway
 from stead.control.platform.housekeeping import Chore, Housekeeping
 from stead.control.platform.mail import Postman
-from stead.control.platform.nats import Nats
+from stead.control.platform.nats import Nats, NatsDown
 from stead.control.platform.notices import Notices
 from stead.control.platform.sealing import Sealer
 from stead.control.platform.streams import ensure_consumers, ensure_streams
@@ -94,11 +95,14 @@ class WorkerProgram:
 
     async def _heard(self, beat: Heartbeat) -> None:
         try:
-            await self._meet(beat)
             async with self.database.transaction() as tx:
                 await nodes.seen(tx, beat)
-        except (*UNREACHABLE, FeedUnavailable) as error:
+        except UNREACHABLE as error:
             log.warning("node.unheard", node=beat.node, reason=type(error).__name__)
+        try:
+            await self._meet(beat)
+        except (FeedUnavailable, NatsDown, NatsError, OSError, TimeoutError, ValueError) as error:
+            log.warning("node.unmet", node=beat.node, reason=type(error).__name__)
 
     async def _meet(self, beat: Heartbeat) -> None:
         """A node that is new, or is found elsewhere than before; now and then also one that is known, should

@@ -112,6 +112,9 @@ async def test_a_node_is_introduced_once_and_again_when_it_moves(there: Scene) -
     assert await there.edges.last_revision() == first
     await there.edges.introduce(there.region, there.node, "10.0.0.2:80")
     assert await there.edges.read(key) == b'{"address":"10.0.0.2:80"}'
+    for nonsense in ("10.0.0.1", "10.0.0.1:80/path", "a b:80", "http://10.0.0.1:80"):
+        with pytest.raises(ValueError, match="no address"):
+            await there.edges.introduce(there.region, there.node, nonsense)
 
 
 async def test_a_node_does_not_come_to_see_another_region_by_claiming_it(

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 import nats.errors
 import nats.js.errors
+from msgspec import ValidationError, convert
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
@@ -75,7 +76,11 @@ class Edges:
 
     async def introduce(self, region: str, node: str, address: str) -> None:
         """Where the other edges of the region find this node's; told only when it is new."""
-        key, peer = node_key(region, node), Peer(address)
+        try:
+            peer = convert({"address": address}, Peer)
+        except ValidationError:
+            raise ValueError("this is no address of an edge") from None
+        key = node_key(region, node)
         if await self.read(key) != encode(peer):
             await self.put({key: peer})
 
