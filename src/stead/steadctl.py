@@ -125,10 +125,11 @@ def list_nodes() -> None:
 
 @nodes.command("show")
 def show_node(node: str) -> None:
-    """Show one node."""
-    from stead.control.provisioning import node_table
+    """Show one node, and how far its edge has come with what it was told."""
+    from stead.control.provisioning import edge_progress, node_table
 
     typer.echo(asyncio.run(node_table(node)))
+    typer.echo(asyncio.run(edge_progress(node)))
 
 
 @nodes.command("drain")

@@ -1,5 +1,6 @@
 """What an operator does at the machine itself, without the API."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -11,17 +12,19 @@ from stead.control.keys import service as keys
 from stead.control.keys.schema import NewKey
 from stead.control.nodes import service as nodes
 from stead.control.platform.database import Database, Tx
-from stead.control.platform.edge import Edges
+from stead.control.platform.edge import Edges, FeedUnavailable
 from stead.control.platform.nats import Nats
 from stead.control.platform.streams import ensure_streams
 from stead.control.routing import service as routing
-from stead.control.settings import from_environment
+from stead.control.settings import Settings, from_environment
 from stead.protocol.subjects import Program
 from stead.shared import scopes
 from stead.shared.clock import wall_clock
 from stead.shared.edge_keys import key_from_text, key_to_text, region_key
 
 SITES_AT_ONCE = 200
+NATS_SECONDS = 10.0
+_MAY_ASK = (Program.WORKER, Program.OPERATOR)
 
 
 @asynccontextmanager
@@ -32,6 +35,23 @@ async def _transaction() -> AsyncIterator[Tx]:
             yield tx
     finally:
         await database.close()
+
+
+@asynccontextmanager
+async def _nats(settings: Settings) -> AsyncIterator[Nats]:
+    nats_ = Nats(
+        settings.nats_url,
+        user=settings.nats_user,
+        password=settings.nats_password,
+        program=Program(settings.nats_user),
+    )
+    nats_.start()
+    try:
+        async with asyncio.timeout(NATS_SECONDS):
+            await nats_.ready()
+        yield nats_
+    finally:
+        await nats_.stop()
 
 
 async def node_table(only: str | None = None) -> str:
@@ -47,6 +67,23 @@ async def node_table(only: str | None = None) -> str:
     return "\n".join(lines)
 
 
+async def edge_progress(node: str) -> str:
+    """How far a node's edge has come with what it was told, as a line for a terminal."""
+    settings = from_environment()
+    if settings.nats_user not in _MAY_ASK:
+        return "edge: only the worker's NATS user may ask how far it is"
+    try:
+        async with _nats(settings) as nats_:
+            edges = Edges(nats_)
+            unread, said = await edges.unread(node), await edges.last_applied(node)
+    except (TimeoutError, FeedUnavailable):
+        return "edge: NATS does not answer"
+    if unread is None:
+        return "edge: the node was never heard"
+    revision = "nothing yet" if said is None else f"everything up to revision {said.revision}"
+    return f"edge: has applied {revision}; {unread} newer records wait to be fetched"
+
+
 async def drain(node: str, *, draining: bool) -> None:
     async with _transaction() as tx:
         await nodes.drain(tx, node, draining=draining)
@@ -54,18 +91,12 @@ async def drain(node: str, *, draining: bool) -> None:
 
 async def announce_everything(told: Callable[[int], None]) -> int:
     """Tells the edges all that the database knows of sites, as after a loss of NATS's; how many sites."""
-    settings, after, count = from_environment(), "", 0
-    nats = Nats(
-        settings.nats_url, user=settings.nats_user, password=settings.nats_password, program=Program.WORKER
-    )
-    database = Database(settings.database_url, clock=wall_clock)
-    nats.start()
-    try:
-        await nats.ready()
-        await ensure_streams(nats)
-        edges = Edges(nats)
+    after, count = "", 0
+    async with _nats(from_environment()) as nats_:
+        await ensure_streams(nats_)
+        edges = Edges(nats_)
         while True:
-            async with database.reading() as tx:
+            async with _transaction() as tx:
                 page = await routing.every_site(tx, after=after, most=SITES_AT_ONCE)
                 announced = [await routing.serve_site(tx, site) for site in page]
             for announcement in announced:
@@ -76,9 +107,6 @@ async def announce_everything(told: Callable[[int], None]) -> int:
                 return count
             after = page[-1]
             told(count)
-    finally:
-        await nats.stop()
-        await database.close()
 
 
 def edge_key(region: str) -> str:

@@ -3,8 +3,10 @@
 import asyncio
 import contextlib
 import signal
+import time
 
 import structlog
+from nats.errors import Error as NatsError
 
 from stead.control.accounts import service as accounts
 from stead.control.edge import workflows as edge_jobs
@@ -17,7 +19,7 @@ from stead.control.platform.edge import Edges, FeedUnavailable
 from stead.control.platform.gateway import Gateway
 from stead.control.platform.housekeeping import Chore, Housekeeping
 from stead.control.platform.mail import Postman
-from stead.control.platform.nats import Nats
+from stead.control.platform.nats import Nats, NatsDown
 from stead.control.platform.notices import Notices
 from stead.control.platform.sealing import Sealer
 from stead.control.platform.streams import ensure_consumers, ensure_streams
@@ -33,6 +35,7 @@ log = structlog.get_logger()
 
 JOBS = (site_jobs, edge_jobs)
 """Every kind of job that a worker carries out is declared in one of these."""
+MEET_AGAIN_SECONDS = 60.0
 
 
 class WorkerProgram:
@@ -50,7 +53,7 @@ class WorkerProgram:
         self.edges = Edges(self.nats)
         sealer = Sealer.from_text(settings.sealing_key)
         self.postman = Postman(self.database, sealer, smtp_url=settings.smtp_url, sender=settings.mail_from)
-        self._introduced: dict[str, tuple[str, str]] = {}
+        self._introduced: dict[str, tuple[str, str, float]] = {}
         self._housekeeping = Housekeeping(
             [
                 Chore("nodes.report", 5, self._report_nodes),
@@ -95,15 +98,20 @@ class WorkerProgram:
 
     async def _heard(self, beat: Heartbeat) -> None:
         try:
-            await self._meet(beat)
             async with self.database.transaction() as tx:
                 await nodes.seen(tx, beat)
-        except (*UNREACHABLE, FeedUnavailable) as error:
+        except UNREACHABLE as error:
             log.warning("node.unheard", node=beat.node, reason=type(error).__name__)
+        try:
+            await self._meet(beat)
+        except (FeedUnavailable, NatsDown, NatsError, OSError, TimeoutError, ValueError) as error:
+            log.warning("node.unmet", node=beat.node, reason=type(error).__name__)
 
     async def _meet(self, beat: Heartbeat) -> None:
-        """A node that is new, or is found elsewhere than before."""
-        where = beat.region, beat.edge_address
+        """A node that is new, or is found elsewhere than before; now and then also one that is known, should
+        NATS have lost what was made for it."""
+        turn = time.monotonic() // MEET_AGAIN_SECONDS
+        where = beat.region, beat.edge_address, turn
         if self._introduced.get(beat.node) == where:
             return
         admitted = await ensure_consumers(self.nats, beat.node, beat.region)

@@ -16,7 +16,7 @@ The node's feed hands records to its nginx as `Line`s, one JSON a line, over a s
 """
 
 import hashlib
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -117,7 +117,7 @@ class Purge(Struct, frozen=True, omit_defaults=True):
 
 
 class Peer(Struct, frozen=True):
-    address: str
+    address: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9.-]+:[0-9]{1,5}$")]
     """`host:port` where its edge takes visitors of plain HTTP."""
 
 
@@ -201,6 +201,5 @@ def _digest(text: str) -> str:
 
 
 encode = msgspec.json.encode
-decode_certificate = msgspec.json.Decoder(Certificate).decode
 decode_state = msgspec.json.Decoder(EdgeState).decode
 decode_applied = msgspec.json.Decoder(Applied).decode

@@ -4,10 +4,12 @@ import asyncio
 
 import nats.js.errors
 import pytest
+from typer.testing import CliRunner
 
 from stead.control.platform.edge import FeedUnavailable, NotApplied
 from stead.control.platform.nats import Nats as Connection
 from stead.control.platform.streams import ensure_consumers, ensure_streams
+from stead.control.provisioning import edge_key, edge_progress
 from stead.dev.running import RunningStack
 from stead.dev.stack import Nats
 from stead.protocol.edge import (
@@ -23,7 +25,9 @@ from stead.protocol.edge import (
     node_key,
     purge_key,
 )
-from stead.protocol.subjects import applied, bucket_stream
+from stead.protocol.subjects import Program, applied, bucket_stream
+from stead.shared.edge_keys import key_from_text, key_to_text, region_key
+from stead.steadctl import app
 from tests.node.feed.scene import Scene
 
 STREAM = bucket_stream(BUCKET)
@@ -108,6 +112,9 @@ async def test_a_node_is_introduced_once_and_again_when_it_moves(there: Scene) -
     assert await there.edges.last_revision() == first
     await there.edges.introduce(there.region, there.node, "10.0.0.2:80")
     assert await there.edges.read(key) == b'{"address":"10.0.0.2:80"}'
+    for nonsense in ("10.0.0.1", "10.0.0.1:80/path", "a b:80", "http://10.0.0.1:80"):
+        with pytest.raises(ValueError, match="no address"):
+            await there.edges.introduce(there.region, there.node, nonsense)
 
 
 async def test_a_node_does_not_come_to_see_another_region_by_claiming_it(
@@ -123,6 +130,32 @@ async def test_making_the_streams_again_changes_nothing(there: Scene, worker: Co
     revision = await there.put(there.hosts(1))
     await ensure_streams(worker)
     assert await there.put({there.host(0): Host("env_2")}) == revision + 1
+
+
+async def test_an_operator_sees_how_far_an_edge_is(there: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable, value in there.stage.stack.environment(Program.WORKER).items():
+        monkeypatch.setenv(variable, value)
+    async with there.feeding():
+        revision = await there.put(there.hosts(1))
+        await there.applied(revision)
+    await there.put(there.hosts(3, start=1))
+    said = await edge_progress(there.node)
+    assert f"everything up to revision {revision}; 3 newer records" in said
+    assert await edge_progress("nobody") == "edge: the node was never heard"
+    monkeypatch.setenv("STEAD_NATS_USER", "api")
+    assert "only the worker" in await edge_progress(there.node)
+
+
+def test_an_operator_gets_the_key_of_a_region(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {"DATABASE_URL": "-", "REDIS_URL": "-", "NATS_URL": "-", "SEALING_KEY": "-"}
+    for name, value in given.items():
+        monkeypatch.setenv(f"STEAD_{name}", value)
+    monkeypatch.setenv("STEAD_EDGE_MASTER_KEY", key_to_text(bytes(32)))
+    assert key_from_text(edge_key("us-east")) == region_key(bytes(32), "us-east")
+    printed = CliRunner().invoke(app, ["nodes", "key", "us-east"])
+    assert (printed.exit_code, printed.output) == (0, edge_key("us-east") + "\n")
+    monkeypatch.setenv("STEAD_EDGE_MASTER_KEY", "nonsense")
+    assert CliRunner().invoke(app, ["nodes", "key", "us-east"]).exit_code == 1
 
 
 async def test_a_nats_that_is_away_is_said_to_be(apart: tuple[RunningStack, Scene]) -> None:

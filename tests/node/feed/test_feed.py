@@ -14,6 +14,7 @@ from stead.protocol.edge import (
     Purge,
     Redirects,
     Rule,
+    bucket_subject,
     certificate_key,
     host_key,
     purge_key,
@@ -151,6 +152,16 @@ async def test_a_certificate_that_does_not_open_is_left_out_and_holds_nothing_up
         )
         await there.applied(revision)
         assert list(there.nginx.known) == ["host h0.example.com"]
+
+
+async def test_a_record_that_makes_no_sense_is_left_out_and_holds_nothing_up(there: Scene) -> None:
+    jetstream = there.stage.operator.jetstream()
+    async with there.feeding():
+        for number, nonsense in enumerate((b"", b"{", b"[]", b'{"environment": 1}')):
+            await jetstream.publish(bucket_subject(there.host(number)), nonsense)
+        await jetstream.publish(bucket_subject(f"{there.region}.novelty.name"), b"{}")
+        await there.applied(await there.put(there.hosts(1, start=10)))
+        assert list(there.nginx.known) == ["host h10.example.com"]
 
 
 async def test_without_a_key_certificates_are_left_out_and_come_when_there_is_one(there: Scene) -> None:

@@ -1,7 +1,9 @@
 """A node that was away, a NATS that restarts or forgets, a store that is lost, an agent that is killed."""
 
 import asyncio
+import shutil
 import sqlite3
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +12,7 @@ from stead.control.platform.streams import consumer_config, stream_config
 from stead.dev.running import RunningStack
 from stead.dev.stack import Nats
 from stead.protocol.commands import EnsureEnvironment
-from stead.protocol.edge import BUCKET, Host
+from stead.protocol.edge import BUCKET, Host, Record
 from stead.protocol.streams import edge_consumer, streams
 from stead.protocol.subjects import bucket_stream
 from tests.node.feed.scene import Scene
@@ -65,14 +67,9 @@ async def test_a_nats_that_restarts_loses_no_change(apart: tuple[RunningStack, S
         for turn in range(3):
             await stack.kill(Nats)
             await stack.start(Nats)
-
-            async def put(turn: int = turn) -> int | None:
-                try:
-                    return await it.put(it.hosts(100, environment=f"env_{turn}"))
-                except FeedUnavailable:
-                    return None
-
-            await it.applied(await until(put), within=30)
+            changed = it.hosts(100, environment=f"env_{turn}")
+            revision = await until(lambda changed=changed: put_at_last(it, changed))
+            await it.applied(revision, within=30)
             assert it.nginx.known["host h99.example.com"] == {"environment": f"env_{turn}"}
         assert it.nginx.posts
 
@@ -97,6 +94,39 @@ async def test_a_nats_that_lost_everything_is_followed_in_what_it_says_now(
         await it.nginx.until(lambda: len(it.nginx.known) == 4)
         assert it.missing_hosts(4) == []
         assert len(it.stored()) == 4
+
+
+async def test_a_nats_restored_from_an_older_copy_is_followed(
+    apart: tuple[RunningStack, Scene], tmp_path: Path
+) -> None:
+    """It gives numbers again that it gave before, to other records."""
+    stack, it = apart
+    store = stack.nats.place.home / "store"
+    first = await it.put(it.hosts(1))
+    await stack.stop(Nats)
+    await asyncio.to_thread(shutil.copytree, store, tmp_path / "copy")
+    await stack.start(Nats)
+    async with it.feeding():
+        await it.applied(await until(lambda: put_at_last(it, it.hosts(2, start=1))))
+        assert it.missing_hosts(3) == []
+    await stack.stop(Nats)
+    await asyncio.to_thread(shutil.rmtree, store)
+    await asyncio.to_thread(shutil.copytree, tmp_path / "copy", store)
+    await stack.start(Nats)
+    revision = await until(lambda: put_at_last(it, it.hosts(2, start=10)))
+    assert revision == first + 2
+    async with it.feeding():
+        await it.nginx.until(lambda: it.nginx.has("host", "h10.example.com") and len(it.nginx.known) == 3)
+        assert [each for each in range(12) if each not in it.missing_hosts(12)] == [0, 10, 11]
+        assert len(it.stored()) == 3
+
+
+async def put_at_last(it: Scene, records: dict[str, Record | None]) -> int | None:
+    """As soon as NATS takes it."""
+    try:
+        return await it.put(records)
+    except FeedUnavailable:
+        return None
 
 
 async def test_an_agent_killed_in_the_middle_of_a_snapshot_goes_on_where_it_was(there: Scene) -> None:

@@ -102,7 +102,7 @@ def test_a_history_with_nothing_in_it_removes_everything(store: Store) -> None:
     told = store.after(0, 1_000, MUCH).change
     store.begin("history 2")
     store.take([], last=True)
-    assert untold(store, told) == [("us-east.host.a", 1, None)]
+    assert untold(store, told) == [("us-east.host.a", 2, None)]
 
 
 def test_purges_are_forgotten_when_the_bucket_has_forgotten_them(store: Store) -> None:

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 import nats.errors
 import nats.js.errors
+from msgspec import ValidationError, convert
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
@@ -28,7 +29,7 @@ from stead.protocol.edge import (
     encode,
     node_key,
 )
-from stead.protocol.subjects import APPLIED, bucket_stream
+from stead.protocol.subjects import APPLIED, Node, bucket_stream, consumer
 from stead.shared.cancellation import heed_cancellation
 
 WINDOW = 500
@@ -75,7 +76,11 @@ class Edges:
 
     async def introduce(self, region: str, node: str, address: str) -> None:
         """Where the other edges of the region find this node's; told only when it is new."""
-        key, peer = node_key(region, node), Peer(address)
+        try:
+            peer = convert({"address": address}, Peer)
+        except ValidationError:
+            raise ValueError("this is no address of an edge") from None
+        key = node_key(region, node)
         if await self.read(key) != encode(peer):
             await self.put({key: peer})
 
@@ -102,6 +107,15 @@ class Edges:
             except nats.js.errors.NotFoundError:
                 return None
         return decode_applied(found.data or b"")
+
+    async def unread(self, node: str) -> int | None:
+        """How many records wait for the node to fetch them; None for one that was never admitted."""
+        with _translated():
+            try:
+                found = await self._jetstream.consumer_info(bucket_stream(BUCKET), consumer(Node(node)))
+            except nats.js.errors.NotFoundError:
+                return None
+        return found.num_pending or 0
 
     async def applied(self, region: str, nodes: Collection[str], revision: int, within: float) -> None:
         """Returns when the edge of every named node of the region has applied the revision."""

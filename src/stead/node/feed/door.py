@@ -70,8 +70,7 @@ class Door:
         """Whether the connection may be used again."""
         async with asyncio.timeout(IDLE_SECONDS):
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-        method, _, rest = head.partition(" ")
-        path = rest.partition(" ")[0]
+        method, path, version = (*head.partition("\r\n")[0].split(" "), "", "", "")[:3]
         if method != "GET":
             await _send(writer, 405, b"")
             return False
@@ -82,7 +81,7 @@ class Door:
             await _send(writer, 503, b"")
             return False
         await _send(writer, 200 if lines else 404, lines)
-        return "\r\nconnection: close" not in head.lower()
+        return version == "HTTP/1.1" and "\r\nconnection: close" not in head.lower()
 
     def _find(self, path: str) -> bytes:
         _, kind, name = path.split("/", 2) if path.count("/") == 2 else ("", "", "")

@@ -21,7 +21,7 @@ from stead.protocol import subjects
 from stead.protocol.edge import Applied, encode
 from stead.shared.cancellation import heed_cancellation
 
-PAUSE = 0.5
+PAUSE, LONGEST_PAUSE = 0.5, 10.0
 ACK_SECONDS = 5.0
 TIDY_SECONDS = 3600.0
 
@@ -36,12 +36,14 @@ class Feed:
 
     async def run(self) -> None:
         """For ever."""
+        pause = PAUSE
         while True:
             try:
                 await self._run()
             except Exception as error:  # noqa: BLE001
                 log.error("feed.failed", errors=_kinds(error))
-                await asyncio.sleep(PAUSE)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
 
     async def _run(self) -> None:
         settings = self._settings

@@ -14,15 +14,14 @@ def prepare_run_directory(data: Path) -> Path:
     run = data / "run"
     run.mkdir(mode=0o700, exist_ok=True)
     if os.geteuid() == 0 and (group := _edge_group()) is not None:
-        # Writable for the group: an nginx that is not started by root makes its socket here itself.
-        os.chown(run, 0, group)
-        run.chmod(0o770)
+        os.chown(run, -1, group)
+        run.chmod(0o750)
     return run
 
 
 def share_with_edge(socket: Path) -> None:
     if os.geteuid() == 0 and (group := _edge_group()) is not None:
-        os.chown(socket, 0, group)
+        os.chown(socket, -1, group)
     socket.chmod(0o660)
 
 

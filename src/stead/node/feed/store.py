@@ -181,7 +181,8 @@ class Store:
         (change,) = self._database.execute("select change from progress").fetchone()
         self._database.executemany(
             "update records set value = null, change = ?,"
-            " revision = max(revision, (select position from progress)) where key = ?",
+            # Above its own: nginx heeds only what is newer than what it has.
+            " revision = max(revision + 1, (select position from progress)) where key = ?",
             [(number, key) for number, (key,) in enumerate(keys, change + 1)],
         )
         self._database.execute("update progress set change = ?", (change + len(keys),))

@@ -13,7 +13,7 @@ from stead.protocol.edge import EdgeState
 AT_ONCE = 1_000
 AT_ONCE_BYTES = 4 * 1024 * 1024
 WATCH_SECONDS = 1.0
-RETRY_SECONDS = 0.25
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 1.0
 
 log = structlog.get_logger()
 
@@ -29,18 +29,19 @@ class Teller:
 
     async def run(self) -> None:
         """For ever."""
-        said = ""
+        said, pause = "", FIRST_PAUSE
         while True:
             try:
                 self._meet(await self._edge.state())
-                said = ""
                 while True:
                     await self._tell_all()
+                    said, pause = "", FIRST_PAUSE
                     await self._changed()
             except EdgeUnreachable as error:
                 if said != (said := str(error)):
                     log.warning("edge.unreachable", reason=said)
-                await asyncio.sleep(RETRY_SECONDS)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
 
     def _forget(self, instance: str) -> None:
         """A new nginx knows nothing; neither do we know what an nginx from before our start knows."""
