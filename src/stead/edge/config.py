@@ -227,6 +227,7 @@ def _maps() -> str:
         "~^(?<stead_script_name>.+?\.php)(?<stead_path_info>/.*)?$" $stead_script_name;
         default "/.none";
     }
+    map $uri $stead_directory { "~^(?<stead_directory_name>.*/)$" "${stead_directory_name}index.php"; default "/.none"; }
     map $http_x_stead_scheme $stead_inner_https { https on; default ""; }
 """
 
@@ -267,10 +268,11 @@ def _visitors(settings: EdgeSettings, *, secure: bool) -> str:
 {_tls(settings) if secure else ""}        access_log {settings.ledger_file} ledger buffer=64k flush=1s;
         client_max_body_size 128m;
         root {releases};
-        disable_symlinks on from={releases};
+        disable_symlinks on;
 {SECURITY_HEADERS}
         error_page 404 @notfound;
-        error_page 403 405 413 416 500 @refused;
+        error_page 403 =404 @notfound;
+        error_page 405 413 416 500 @refused;
         error_page 502 503 504 @unreachable;
         location / {{
             rewrite_by_lua_block {{ route.{way}() }}
@@ -279,7 +281,7 @@ def _visitors(settings: EdgeSettings, *, secure: bool) -> str:
             brotli_static on;
             try_files $uri$stead_index $uri.html @missing;
         }}
-        location ^~ /_fn/ {{ rewrite_by_lua_block {{ route.{way}_function() }} return 404; }}
+        location ^~ /_fn/ {{ rewrite_by_lua_block {{ route.{way}_function() }} }}
         location ^~ /.well-known/acme-challenge/ {{ content_by_lua_block {{ route.challenge() }} }}
         location @missing {{ rewrite_by_lua_block {{ route.missing() }} }}
         location @notfound {{ try_files /404.html @nothing; }}
@@ -392,7 +394,7 @@ def _fastcgi(settings: EdgeSettings, verdict: str) -> str:
     )
     socket = f"{settings.data}/environments/$http_x_stead_environment/run/fpm.sock"
     said = f"            add_header X-Stead-Verdict {verdict} always;\n" if verdict else ""
-    return f"""{said}            try_files $stead_script $uri/index.php /index.php =404;
+    return f"""{said}            try_files $stead_script $stead_directory /index.php =404;
             fastcgi_pass unix:{socket};
 {parameters}            fastcgi_ignore_headers {STEERING} X-Accel-Expires Cache-Control Expires Set-Cookie Vary;
             fastcgi_hide_header X-Stead-Verdict;
