@@ -27,7 +27,6 @@ VARIABLES = (
     "inner",
     "key",
     "target",
-    "cold",
     "parent",
     "peer",
     "login",
@@ -70,7 +69,7 @@ DISTRUSTED = (
     "X-Accel-Internal",
     "X-Stead-Hop",
     "X-Stead-Scheme",
-    "X-Stead-Cacheable",
+    "X-Stead-Key",
     "X-Stead-Verdict",
 )
 
@@ -211,6 +210,9 @@ def _maps() -> str:
         "~^(?<stead_v6>[0-9a-f]+)::" "$stead_v6::";
         default "::";
     }
+    map "$http_authorization$http_origin$http_x_wp_nonce$http_upgrade$http_content_length$http_transfer_encoding"
+        $stead_special { "" ""; default 1; }
+    map $stead_special$http_cookie $stead_personal { "" ""; default 1; }
     map $stead_scheme $stead_seen_scheme { "" $scheme; default $stead_scheme; }
     map $stead_seen_scheme $stead_https { https on; default ""; }
     map $request_uri $stead_path { "~^(?<stead_bounded_path>[^?]{0,1024})" $stead_bounded_path; }
@@ -326,7 +328,7 @@ def _applications() -> str:
             proxy_pass_request_headers off;
             proxy_pass_request_body off;
 {_sent({
-    "X-Stead-Cacheable": "1",
+    "X-Stead-Key": "$stead_key",
     "User-Agent": "$http_user_agent",
     "Accept": "$http_accept",
     "Accept-Language": "$http_accept_language",
@@ -336,7 +338,6 @@ def _applications() -> str:
             proxy_cache_lock_timeout 15s;
             proxy_cache_lock_age 15s;
             proxy_cache_use_stale error timeout updating http_500 http_502 http_503 http_504;
-            header_filter_by_lua_block {{ origin.learn() }}
 {shown}            add_header X-Cache $upstream_cache_status always;
         }}
         location @dynamic {{
@@ -397,6 +398,7 @@ def _fastcgi(settings: EdgeSettings, verdict: str) -> str:
     return f"""{said}            try_files $stead_script $stead_directory /index.php =404;
             fastcgi_pass unix:{socket};
 {parameters}            fastcgi_ignore_headers {STEERING} X-Accel-Expires Cache-Control Expires Set-Cookie Vary;
+            fastcgi_param HTTP_X_STEAD_KEY "";
             fastcgi_hide_header X-Stead-Verdict;
             fastcgi_hide_header X-Stead-Reason;
             fastcgi_read_timeout 300s;
@@ -430,7 +432,7 @@ def _inner(settings: EdgeSettings, mode: str) -> str:
         gzip off;
         client_max_body_size 128m;
         error_page 502 503 504 @broken;
-        header_filter_by_lua_block {{ origin.lifetime() }}
+        header_filter_by_lua_block {{ origin.fetched() }}
 {firewall}        location / {{
 {_fastcgi(settings, verdict)}        }}
         location @broken {{ modsecurity_off_here content_by_lua_block {{ answer.status() }} }}
