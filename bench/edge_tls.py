@@ -47,9 +47,7 @@ async def _certificates(both: Edges) -> None:
     for number in range(HOSTS):
         chain, key = self_signed(f"s{number}.test")
         await both.tell("host", f"s{number}.test", Host("env_tls"))
-        await both.tell(
-            "certificate", f"s{number}.test", {"chain": chain.decode(), "key": key.decode()}
-        )
+        await both.tell("certificate", f"s{number}.test", {"chain": chain.decode(), "key": key.decode()})
 
 
 def _spent(both: Edges, context: ssl.SSLContext, mine: bool) -> float:

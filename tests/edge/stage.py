@@ -202,7 +202,12 @@ class Edge:
         return await _converse(reader, writer, said, patience)
 
     async def secure(
-        self, host: str, path: str = "/", *, sni: str | None = None, protocols: tuple[str, ...] = ("http/1.1",)
+        self,
+        host: str,
+        path: str = "/",
+        *,
+        sni: str | None = None,
+        protocols: tuple[str, ...] = ("http/1.1",),
     ) -> bytes:
         context = unchecked()
         context.set_alpn_protocols(list(protocols))

@@ -61,7 +61,9 @@ async def test_many_lines_at_once_arrive_whole(edge: Edge) -> None:
     answer = await edge.admin.apply(lines)
     assert answer.revision == lines[-1].revision
     assert (await edge.admin.state()).hosts - before == 5000
-    await edge.admin.apply(msgspec.structs.replace(line, value=None, revision=line.revision + 5000) for line in lines)
+    await edge.admin.apply(
+        msgspec.structs.replace(line, value=None, revision=line.revision + 5000) for line in lines
+    )
     assert (await edge.admin.state()).hosts == before
     for _ in range(5000):
         next(edge.revisions)

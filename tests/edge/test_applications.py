@@ -135,7 +135,13 @@ async def test_five_failed_sign_ins_lock_an_address_out(edge: Edge, app: Applica
         for _ in range(4):
             assert (await post(edge, b"pwd=wrong")) == 200
         assert await post(edge, b"pwd=right") == 302
-        for path in ("/wp-login.php", "//wp-login.php", "/./wp-login.php", "/wp-login.php/x", "/wp-login%2ephp"):
+        for path in (
+            "/wp-login.php",
+            "//wp-login.php",
+            "/./wp-login.php",
+            "/wp-login.php/x",
+            "/wp-login%2ephp",
+        ):
             assert await post(edge, b"pwd=wrong", path) == 200
         before = len(app.seen)
         answer = await edge.get("app.test", "/wp-login.php", method="POST", content=b"pwd=right")
@@ -149,5 +155,7 @@ async def test_five_failed_sign_ins_lock_an_address_out(edge: Edge, app: Applica
 
 
 async def post(edge: Edge, body: bytes, path: str = "/wp-login.php") -> int:
-    said = f"POST {path} HTTP/1.1\r\nHost: app.test\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    said = (
+        f"POST {path} HTTP/1.1\r\nHost: app.test\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    )
     return status(await edge.raw(said.encode() + body))

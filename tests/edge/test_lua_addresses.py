@@ -24,7 +24,9 @@ def network(given: tuple[ipaddress.IPv4Address | ipaddress.IPv6Address, int]) ->
     return f"{where}/{length % (where.max_prefixlen + 1)}"
 
 
-networks = st.lists(st.one_of(address.map(str), st.tuples(address, st.integers(0, 200)).map(network)), max_size=12)
+networks = st.lists(
+    st.one_of(address.map(str), st.tuples(address, st.integers(0, 200)).map(network)), max_size=12
+)
 
 
 def unmapped(
@@ -49,8 +51,28 @@ def test_what_python_refuses_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "1.2.3", "1.2.3.4.5", "01.2.3.4", "256.1.1.1", ":", ":::", "1::2::3", "::1%eth0", "1:2:3:4:5:6:7",
-             "1:2:3:4:5:6:7:8:9", "12345::", "::1.2.3", "1.2.3.4::", "1:", ":1", "0x7f.0.0.1", "2130706433", "1.2.3.4\n"],
+    "text",
+    [
+        "",
+        "1.2.3",
+        "1.2.3.4.5",
+        "01.2.3.4",
+        "256.1.1.1",
+        ":",
+        ":::",
+        "1::2::3",
+        "::1%eth0",
+        "1:2:3:4:5:6:7",
+        "1:2:3:4:5:6:7:8:9",
+        "12345::",
+        "::1.2.3",
+        "1.2.3.4::",
+        "1:",
+        ":1",
+        "0x7f.0.0.1",
+        "2130706433",
+        "1.2.3.4\n",
+    ],
 )
 def test_what_only_looks_like_an_address_is_none(text: str) -> None:
     assert ADDRESSES.parse(text.encode()) is None

@@ -71,7 +71,9 @@ def test_several_headers_of_one_name_are_one() -> None:
 
 
 @given(
-    st.dictionaries(st.sampled_from(["a:e", "u:e:/p", "t:e:x", "t:e:y", "a:other", "t:e:z"]), st.integers(1, 20)),
+    st.dictionaries(
+        st.sampled_from(["a:e", "u:e:/p", "t:e:x", "t:e:y", "a:other", "t:e:z"]), st.integers(1, 20)
+    ),
     st.integers(0, 20),
 )
 def test_a_page_is_fresh_until_something_of_it_is_purged(purged: dict[str, int], since: int) -> None:

@@ -11,7 +11,9 @@ LUA = runtime()
 REDIRECTS = module(LUA, "redirects")
 BASE = b"site\nv1\n"
 
-path = st.lists(st.sampled_from(["a", "b", "*", "%41", "ü", "/"]), max_size=5).map(lambda parts: "/" + "".join(parts))
+path = st.lists(st.sampled_from(["a", "b", "*", "%41", "ü", "/"]), max_size=5).map(
+    lambda parts: "/" + "".join(parts)
+)
 rule = st.tuples(path, st.booleans()).map(lambda given: given[0].rstrip("*") + ("*" if given[1] else ""))
 rules = st.dictionaries(rule.filter(bool), st.sampled_from([301, 302, 307, 308]), max_size=12)
 

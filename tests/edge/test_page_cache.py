@@ -135,7 +135,9 @@ async def test_what_an_origin_does_not_give_to_everyone_is_not_kept(
     assert len(seen) == 3
 
 
-@pytest.mark.parametrize(("code", "kept"), [(200, True), (301, True), (404, True), (302, False), (500, False)])
+@pytest.mark.parametrize(
+    ("code", "kept"), [(200, True), (301, True), (404, True), (302, False), (500, False)]
+)
 async def test_only_some_answers_are_kept(edge: Edge, page: Counting, code: int, kept: bool) -> None:
     page.status = code
     page.headers = (("Location", "/x"),) if code in {301, 302} else ()

@@ -58,9 +58,7 @@ async def test_redirects_come_before_files_and_the_longest_prefix_wins(edge: Edg
         Rule("/all/*", "/", 307),
         Rule("/café", "/coffee", 301),
     )
-    await edge.site(
-        "redirects.test", "redirects", {"old": "file"}, redirects=RedirectSet("v1", (11, 6, 5))
-    )
+    await edge.site("redirects.test", "redirects", {"old": "file"}, redirects=RedirectSet("v1", (11, 6, 5)))
     await edge.tell("redirects", "site_redirects.0", Redirects("v1", rules))
     for path, code, location in (
         ("/old", 301, "/new"),

@@ -3,11 +3,11 @@
 import asyncio
 import time
 
+import pytest
+
 from stead.dev.engine import LOOPBACK
 from tests.conftest import FIGURE
 from tests.edge.stage import Edge
-
-import pytest
 
 SWITCHES = 2_000
 READERS = 4
@@ -56,4 +56,6 @@ async def test_no_reader_meets_a_failure_a_mixture_or_an_old_release(
         tasks.create_task(switch())
     assert reads > SWITCHES / 4
     assert late <= LATE
-    record_property(FIGURE, f"{SWITCHES} switches, {reads} reads, none bad; latest old release {late * 1e3:.1f} ms")
+    record_property(
+        FIGURE, f"{SWITCHES} switches, {reads} reads, none bad; latest old release {late * 1e3:.1f} ms"
+    )

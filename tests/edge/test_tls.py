@@ -94,9 +94,7 @@ async def test_a_name_other_than_the_handshakes_is_misdirected(edge: Edge, host:
     [(ssl.TLSVersion.TLSv1_1, False), (ssl.TLSVersion.TLSv1_2, True), (ssl.TLSVersion.TLSv1_3, True)],
 )
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1_1:DeprecationWarning")
-async def test_old_protocols_are_refused(
-    edge: Edge, host: str, version: ssl.TLSVersion, works: bool
-) -> None:
+async def test_old_protocols_are_refused(edge: Edge, host: str, version: ssl.TLSVersion, works: bool) -> None:
     context = unchecked()
     context.set_ciphers("ALL:@SECLEVEL=0")
     context.minimum_version = context.maximum_version = version
@@ -110,9 +108,7 @@ async def test_old_protocols_are_refused(
 async def test_http_2_is_offered(edge: Edge, host: str) -> None:
     context = unchecked()
     context.set_alpn_protocols(["h2", "http/1.1"])
-    _, writer = await asyncio.open_connection(
-        LOOPBACK, edge.secure_port, ssl=context, server_hostname=host
-    )
+    _, writer = await asyncio.open_connection(LOOPBACK, edge.secure_port, ssl=context, server_hostname=host)
     assert writer.get_extra_info("ssl_object").selected_alpn_protocol() == "h2"
     writer.close()
 

@@ -90,7 +90,9 @@ class Admin:
         if status == 507:
             raise Full(msgspec.json.decode(answer, type=_Refusal).dict)
         if status != 200:
-            raise AdminFailed(f"{method} {path} was answered {status}: {answer[:200].decode(errors='replace')}")
+            raise AdminFailed(
+                f"{method} {path} was answered {status}: {answer[:200].decode(errors='replace')}"
+            )
         return answer
 
     async def _exchange(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:

@@ -327,12 +327,16 @@ def _applications() -> str:
 {behind} Cache-Control Expires Vary;
             proxy_pass_request_headers off;
             proxy_pass_request_body off;
-{_sent({
-    "X-Stead-Key": "$stead_key",
-    "User-Agent": "$http_user_agent",
-    "Accept": "$http_accept",
-    "Accept-Language": "$http_accept_language",
-})}            proxy_cache cached;
+{
+        _sent(
+            {
+                "X-Stead-Key": "$stead_key",
+                "User-Agent": "$http_user_agent",
+                "Accept": "$http_accept",
+                "Accept-Language": "$http_accept_language",
+            }
+        )
+    }            proxy_cache cached;
             proxy_cache_key $stead_key;
             proxy_cache_lock on;
             proxy_cache_lock_timeout 15s;
@@ -358,7 +362,9 @@ def _applications() -> str:
             proxy_connect_timeout 3s;
             proxy_request_buffering off;
             error_page 502 504 @nonode;
-{_sent({"X-Stead-Hop": "1", "Accept-Encoding": "$http_accept_encoding"})}            proxy_pass_header X-Accel-Expires;
+{
+        _sent({"X-Stead-Hop": "1", "Accept-Encoding": "$http_accept_encoding"})
+    }            proxy_pass_header X-Accel-Expires;
         }}
 """
 
@@ -390,9 +396,7 @@ PARAMETERS = {
 
 def _fastcgi(settings: EdgeSettings, verdict: str) -> str:
     """An existing script, else the index of an existing directory, else the front controller."""
-    parameters = "".join(
-        f"            fastcgi_param {name} {value};\n" for name, value in PARAMETERS.items()
-    )
+    parameters = "".join(f"            fastcgi_param {name} {value};\n" for name, value in PARAMETERS.items())
     socket = f"{settings.data}/environments/$http_x_stead_environment/run/fpm.sock"
     said = f"            add_header X-Stead-Verdict {verdict} always;\n" if verdict else ""
     return f"""{said}            try_files $stead_script $stead_directory /index.php =404;
