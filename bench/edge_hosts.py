@@ -1,8 +1,7 @@
-"""A million hosts in one edge: how long it takes to tell them, what they weigh, and what a visit costs then."""
+"""A million hosts in one edge: how long it takes to tell them, what they weigh, what a visit costs then."""
 
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from statistics import median
 
 import msgspec
@@ -40,7 +39,7 @@ async def million(_: Bench) -> Result:
         took = time.monotonic() - began
         state = await both.admin.state()
         script = both.home / "hosts.lua"
-        Path(script).write_text(_SCRIPT)
+        script.write_text(_SCRIPT)
         measured = Subject("edge with a million hosts", f"{both.url}/", both.pid, script=script)
         base = Subject("bare nginx", f"{both.bare_url}/", both.bare_pid)
         single = Subject("edge, one host of them", f"{both.url}/", both.pid, host=HOST)

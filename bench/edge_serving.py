@@ -2,7 +2,6 @@
 
 import asyncio
 import struct
-from pathlib import Path
 from statistics import median
 
 import httpx
@@ -52,7 +51,7 @@ async def _application(both: Edges) -> asyncio.Server:
         directory.mkdir(parents=True)
     (home / "current" / "index.php").write_text("<?php")
     server = await asyncio.start_unix_server(_answer, home / "run" / "fpm.sock")
-    Path(home / "run" / "fpm.sock").chmod(0o666)
+    (home / "run" / "fpm.sock").chmod(0o666)
     record = Environment("site_app", NODE, runtime="cms", release="one", cache_ttl=3600)
     await both.tell("environment", "env_app", record)
     await both.tell("host", "app.test", Host("env_app"))

@@ -25,7 +25,8 @@ async def handshake(_: Bench) -> Result:
         context = ssl.create_default_context()
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-        ours, theirs = [], []
+        ours: list[float] = []
+        theirs: list[float] = []
         for turn in range(ROUNDS + 1):
             order = [True, False] if turn % 2 else [False, True]
             for mine in order:

@@ -1,5 +1,6 @@
 """The whole edge as operators run it, and beside it an nginx that knows one directory and nothing else."""
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -41,9 +42,14 @@ http {{
         ssl_certificate {home}/bare.crt; ssl_certificate_key {home}/bare.key;
         ssl_protocols TLSv1.2 TLSv1.3; ssl_session_cache shared:tls:16m; ssl_session_tickets on;
         root {home}/releases/bare;
-        location /cached/ {{ proxy_pass http://unix:{home}/origin.sock:; proxy_cache bare; proxy_cache_valid 200 1h; }}
+        location /cached/ {{
+            proxy_pass http://unix:{home}/origin.sock:; proxy_cache bare; proxy_cache_valid 200 1h;
+        }}
     }}
-    server {{ listen unix:{home}/origin.sock; root {home}/releases/bare; location / {{ try_files /index.html =404; }} }}
+    server {{
+        listen unix:{home}/origin.sock; root {home}/releases/bare;
+        location / {{ try_files /index.html =404; }}
+    }}
 }}
 """
 
@@ -94,7 +100,7 @@ class Edges:
             except AdminFailed:
                 if time.monotonic() > until or self._processes[0].poll() is not None:
                     raise CouldNotRun("the edge did not come up") from None
-                time.sleep(0.1)
+                await asyncio.sleep(0.1)
             else:
                 break
         await self.tell("environment", "env_site", Environment("site_x", NODE, release="site"))
@@ -145,10 +151,15 @@ class Edges:
             )
 
 
+def _scratch() -> Path:
+    made = Path(tempfile.mkdtemp(prefix="stead-edge-"))
+    made.chmod(0o711)
+    return made
+
+
 @asynccontextmanager
 async def edges(**memory: str) -> AsyncIterator[Edges]:
-    home = Path(tempfile.mkdtemp(prefix="stead-edge-"))
-    home.chmod(0o711)
+    home = _scratch()
     ports = [port for port in range(LOWEST + 5000, LOWEST + 6000) if free(port)][:4]
     made = Edges(home, ports)
     try:

@@ -1,4 +1,4 @@
-"""A small FastCGI application in the test's own process: it answers with what a handler makes of the request."""
+"""A small FastCGI application in the test's own process: a handler makes the answers."""
 
 import asyncio
 import struct
@@ -41,11 +41,17 @@ class Application:
         self.socket, self.handler = socket, handler
         self.seen: list[Request] = []
         self._server: asyncio.Server | None = None
+        self._changed = asyncio.Condition()
 
     async def start(self) -> None:
         self.socket.parent.mkdir(parents=True, exist_ok=True)
         self._server = await asyncio.start_unix_server(self._serve, self.socket)
         self.socket.chmod(0o666)
+
+    async def asked(self, times: int) -> None:
+        """Returns when it was asked this many times in all."""
+        async with asyncio.timeout(30), self._changed:
+            await self._changed.wait_for(lambda: len(self.seen) >= times)
 
     async def stop(self) -> None:
         if self._server is not None:
@@ -56,7 +62,9 @@ class Application:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             number, request = await _read(reader)
-            self.seen.append(request)
+            async with self._changed:
+                self.seen.append(request)
+                self._changed.notify_all()
             said = (await self.handler(request)).encoded()
             for at in range(0, len(said), 60_000):
                 writer.write(_record(STDOUT, number, said[at : at + 60_000]))

@@ -1,4 +1,4 @@
-"""Those an edge speaks to over unix sockets: the host of functions and the node's store, as small HTTP servers."""
+"""Those an edge asks over unix sockets: the host of functions and the node's store, as small HTTP servers."""
 
 import asyncio
 from collections.abc import Callable

@@ -98,8 +98,12 @@ class Edge:
             "STEAD_EDGE_USER": "www-data" if os.geteuid() == 0 else "",
             "STEAD_EDGE_WORKERS": "2",
         }
+        self._process = self._spawn(environment)
+        await self.until_ready()
+
+    def _spawn(self, environment: dict[str, str]) -> subprocess.Popen[bytes]:
         with (self.data / "edge.log").open("ab") as log:
-            self._process = subprocess.Popen(
+            return subprocess.Popen(
                 [sys.executable, "-m", "stead.steadctl", "edge"],
                 env=surroundings(environment | self.settings),
                 cwd=_ROOT,
@@ -108,7 +112,6 @@ class Edge:
                 stderr=log,
                 start_new_session=True,
             )
-        await self.until_ready()
 
     async def until_ready(self) -> None:
         until = time.monotonic() + BOUND

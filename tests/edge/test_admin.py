@@ -69,15 +69,19 @@ async def test_many_lines_at_once_arrive_whole(edge: Edge) -> None:
         next(edge.revisions)
 
 
+async def fill(small: Edge) -> None:
+    for batch in range(100):
+        await small.admin.apply(
+            Line("host", f"h{batch}-{n}.test", next(small.revisions), {"environment": "env_first"})
+            for n in range(500)
+        )
+
+
 async def test_a_full_memory_says_which_and_forgets_nothing() -> None:
     async with edge(STEAD_EDGE_MEMORY_RECORDS="1") as small:
         await small.site("first.test", "first", {"index.html": "first"})
         with pytest.raises(Full) as full:
-            for batch in range(100):
-                await small.admin.apply(
-                    Line("host", f"h{batch}-{n}.test", next(small.revisions), {"environment": "env_first"})
-                    for n in range(500)
-                )
+            await fill(small)
         assert full.value.dictionary == "records"
         assert (await small.get("first.test")).text == "first"
         assert (await small.get("h0-0.test")).text == "first"

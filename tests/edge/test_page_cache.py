@@ -228,8 +228,7 @@ async def test_a_page_under_way_while_it_is_purged_is_not_kept(edge: Edge, page:
         page.pause = asyncio.Event()
         before = len(edge.applications["cached"].seen)
         flight = asyncio.create_task(fetch(edge, f"/flight-{kind}"))
-        while len(edge.applications["cached"].seen) == before:
-            await asyncio.sleep(0.005)
+        await edge.applications["cached"].asked(before + 1)
         await purge(edge, what)
         page.pause.set()
         old, _ = await flight
@@ -244,8 +243,7 @@ async def test_many_who_come_at_once_make_one_fetch(edge: Edge, app: Application
     page.pause = asyncio.Event()
     before = len(app.seen)
     visits = [asyncio.create_task(fetch(edge, "/crowd")) for _ in range(20)]
-    while len(app.seen) == before:
-        await asyncio.sleep(0.005)
+    await app.asked(before + 1)
     await edge.tell("challenge", "unrelated", {"host": "x", "answer": "y"})
     visits += [asyncio.create_task(fetch(edge, "/crowd")) for _ in range(5)]
     await asyncio.sleep(0.2)

@@ -1,8 +1,8 @@
 """Who answers for a host, and what a visitor is told when nobody does."""
 
 import asyncio
+import os
 import signal
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -178,7 +178,7 @@ async def test_a_silent_store_costs_a_visitor_little(edge: Edge) -> None:
         await asyncio.sleep(20)
         writer.close()
 
-    path = Path(edge.run / "store.sock")
+    path = edge.run / "store.sock"
     server = await asyncio.start_unix_server(silent, path)
     path.chmod(0o666)
     try:
@@ -237,8 +237,6 @@ async def test_reload_and_a_dead_worker_keep_everything_and_a_restart_forgets() 
         before = await fresh.admin.state()
         first = set(fresh.workers)
         fresh_pid = fresh.pid
-        import os
-
         os.kill(fresh_pid, signal.SIGHUP)
         for _ in range(200):
             if first.isdisjoint(fresh.workers) and len(fresh.workers) == 2:

@@ -2,8 +2,7 @@
 
 import asyncio
 import time
-
-import pytest
+from collections.abc import Callable
 
 from stead.dev.engine import LOOPBACK
 from tests.conftest import FIGURE
@@ -15,7 +14,7 @@ LATE = 0.1
 
 
 async def test_no_reader_meets_a_failure_a_mixture_or_an_old_release(
-    edge: Edge, record_property: pytest.FixtureRequest
+    edge: Edge, record_property: Callable[[str, object], None]
 ) -> None:
     """Each release says its number twice, in files of different length; what was reported as switched is what
     a request that begins afterwards must get."""

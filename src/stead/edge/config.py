@@ -1,7 +1,8 @@
 """nginx's configuration. Nothing in it names a host: it is written once for a node and stays.
 
-Two tiers. The outer one takes visitors: it decides, serves files and cached pages, and passes on the rest. The
-inner one is reached over sockets, one for each mode of the firewall: what it lets through goes to FastCGI.
+Two tiers. The outer one takes visitors: it decides, serves files and cached pages, and passes on the rest.
+The inner one is reached over sockets, one for each mode of the firewall; what it lets through goes to
+FastCGI.
 """
 
 from stead.edge.firewall import DENIED
@@ -30,6 +31,11 @@ VARIABLES = (
     "parent",
     "peer",
     "login",
+)
+
+TEXT = (
+    "text/plain text/css text/xml text/markdown text/javascript application/javascript application/json"
+    " application/xml application/manifest+json application/rss+xml application/atom+xml image/svg+xml"
 )
 
 MODES = ("on", "detection", "off")
@@ -99,7 +105,8 @@ http {{
 {_lua(settings)}
 {_maps()}
     log_format ledger escape=json '{LEDGER}';
-    proxy_cache_path {run}/pages levels=1:2 keys_zone=cached:32m max_size={settings.cache}m inactive=31d use_temp_path=off;
+    proxy_cache_path {run}/pages levels=1:2 keys_zone=cached:32m max_size={settings.cache}m inactive=31d
+        use_temp_path=off;
 {_upstreams(settings)}
 {"".join(servers)}}}
 """
@@ -133,8 +140,7 @@ def _general(settings: EdgeSettings) -> str:
     }}
     default_type application/octet-stream;
     charset utf-8;
-    charset_types text/plain text/css text/xml text/markdown text/javascript application/javascript
-        application/json application/xml application/manifest+json application/rss+xml application/atom+xml image/svg+xml;
+    charset_types {TEXT};
     access_log off;
     server_tokens off;
     sendfile on;
@@ -152,8 +158,7 @@ def _general(settings: EdgeSettings) -> str:
     gzip_min_length 1024;
     gzip_vary on;
     gzip_proxied any;
-    gzip_types text/plain text/css text/xml text/markdown text/javascript application/javascript application/json
-        application/xml application/manifest+json application/rss+xml application/atom+xml image/svg+xml application/wasm;
+    gzip_types {TEXT} application/wasm;
     # A release is never rewritten, so what was once found stays right.
     open_file_cache max=50000 inactive=60s;
     open_file_cache_valid 5s;
@@ -186,8 +191,8 @@ def _lua(settings: EdgeSettings) -> str:
         node.set {{ id = "{settings.node_id}", run = "{settings.run}", secure_port = {settings.https_port},
             firewall = {"true" if settings.firewall else "false"} }}
         node.name_memory()
-        route, origin, answer, admin, tls = require "stead.route", require "stead.origin", require "stead.answer",
-            require "stead.admin", require "stead.tls"
+        route, origin, answer = require "stead.route", require "stead.origin", require "stead.answer"
+        admin, tls = require "stead.admin", require "stead.tls"
     }}
     init_worker_by_lua_block {{ require("stead.node").die_with_master() }}"""
 
@@ -210,8 +215,8 @@ def _maps() -> str:
         "~^(?<stead_v6>[0-9a-f]+)::" "$stead_v6::";
         default "::";
     }
-    map "$http_authorization$http_origin$http_x_wp_nonce$http_upgrade$http_content_length$http_transfer_encoding"
-        $stead_special { "" ""; default 1; }
+    map $http_authorization$http_origin$http_x_wp_nonce$http_upgrade $stead_special_word { "" ""; default 1; }
+    map $stead_special_word$http_content_length$http_transfer_encoding $stead_special { "" ""; default 1; }
     map $stead_special$http_cookie $stead_personal { "" ""; default 1; }
     map $stead_scheme $stead_seen_scheme { "" $scheme; default $stead_scheme; }
     map $stead_seen_scheme $stead_https { https on; default ""; }
@@ -229,7 +234,10 @@ def _maps() -> str:
         "~^(?<stead_script_name>.+?\.php)(?<stead_path_info>/.*)?$" $stead_script_name;
         default "/.none";
     }
-    map $uri $stead_directory { "~^(?<stead_directory_name>.*/)$" "${stead_directory_name}index.php"; default "/.none"; }
+    map $uri $stead_directory {
+        "~^(?<stead_directory_name>.*/)$" "${stead_directory_name}index.php";
+        default "/.none";
+    }
     map $http_x_stead_scheme $stead_inner_https { https on; default ""; }
 """
 
@@ -401,7 +409,7 @@ def _fastcgi(settings: EdgeSettings, verdict: str) -> str:
     said = f"            add_header X-Stead-Verdict {verdict} always;\n" if verdict else ""
     return f"""{said}            try_files $stead_script $stead_directory /index.php =404;
             fastcgi_pass unix:{socket};
-{parameters}            fastcgi_ignore_headers {STEERING} X-Accel-Expires Cache-Control Expires Set-Cookie Vary;
+{parameters}            fastcgi_ignore_headers {STEERING} X-Accel-Expires;
             fastcgi_param HTTP_X_STEAD_KEY "";
             fastcgi_hide_header X-Stead-Verdict;
             fastcgi_hide_header X-Stead-Reason;

@@ -55,7 +55,7 @@ class EdgeSettings(msgspec.Struct, frozen=True, kw_only=True):
     ledger: str = ""
     lua: str = str(LUA)
     firewall: bool = True
-    """Whether ModSecurity and its core rules are installed. Without, every environment is served as with `off`."""
+    """Whether ModSecurity and its core rules are installed. Without, all are served as with `off`."""
     resolver: str = ""
     """A name server, if peers are given by name."""
     modules: str = "/usr/lib/nginx/modules"
