@@ -4,7 +4,7 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 
-from bench import api_reads, job_start, list_depth
+from bench import api_reads, edge_hosts, edge_serving, edge_tls, job_start, list_depth
 from bench.results import CouldNotRun, Result
 from bench.servers import Bench, bench
 from stead.dev.engine import DevError
@@ -14,6 +14,10 @@ BENCHMARKS: dict[str, Callable[[Bench], Awaitable[Result]]] = {
     "api_list_cpu_ratio": api_reads.page,
     "list_depth_ratio": list_depth.depth,
     "job_start_ratio": job_start.ratio,
+    "edge_static_cpu_ratio": edge_serving.static,
+    "edge_cached_cpu_ratio": edge_serving.cached,
+    "edge_tls_handshake_ratio": edge_tls.handshake,
+    "edge_million_hosts": edge_hosts.million,
 }
 
 

@@ -1,4 +1,4 @@
-"""The certificate nginx insists on having. No visitor gets to see it: a name that is not ours has no handshake."""
+"""The certificate nginx insists on having. No visitor sees it: a name that is not ours has no handshake."""
 
 import datetime as dt
 

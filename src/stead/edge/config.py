@@ -1,7 +1,8 @@
 """nginx's configuration. Nothing in it names a host: it is written once for a node and stays.
 
-Two tiers. The outer one takes visitors: it decides, serves files and cached pages, and passes on the rest. The
-inner one is reached over sockets, one for each mode of the firewall: what it lets through goes to FastCGI.
+Two tiers. The outer one takes visitors: it decides, serves files and cached pages, and passes on the rest.
+The inner one is reached over sockets, one for each mode of the firewall; what it lets through goes to
+FastCGI.
 """
 
 from stead.edge.firewall import DENIED
@@ -27,10 +28,14 @@ VARIABLES = (
     "inner",
     "key",
     "target",
-    "cold",
     "parent",
     "peer",
     "login",
+)
+
+TEXT = (
+    "text/plain text/css text/xml text/markdown text/javascript application/javascript application/json"
+    " application/xml application/manifest+json application/rss+xml application/atom+xml image/svg+xml"
 )
 
 MODES = ("on", "detection", "off")
@@ -70,7 +75,7 @@ DISTRUSTED = (
     "X-Accel-Internal",
     "X-Stead-Hop",
     "X-Stead-Scheme",
-    "X-Stead-Cacheable",
+    "X-Stead-Key",
     "X-Stead-Verdict",
 )
 
@@ -100,7 +105,8 @@ http {{
 {_lua(settings)}
 {_maps()}
     log_format ledger escape=json '{LEDGER}';
-    proxy_cache_path {run}/pages levels=1:2 keys_zone=cached:32m max_size={settings.cache}m inactive=31d use_temp_path=off;
+    proxy_cache_path {run}/pages levels=1:2 keys_zone=cached:32m max_size={settings.cache}m inactive=31d
+        use_temp_path=off;
 {_upstreams(settings)}
 {"".join(servers)}}}
 """
@@ -134,8 +140,7 @@ def _general(settings: EdgeSettings) -> str:
     }}
     default_type application/octet-stream;
     charset utf-8;
-    charset_types text/plain text/css text/xml text/markdown text/javascript application/javascript
-        application/json application/xml application/manifest+json application/rss+xml application/atom+xml image/svg+xml;
+    charset_types {TEXT};
     access_log off;
     server_tokens off;
     sendfile on;
@@ -153,8 +158,7 @@ def _general(settings: EdgeSettings) -> str:
     gzip_min_length 1024;
     gzip_vary on;
     gzip_proxied any;
-    gzip_types text/plain text/css text/xml text/markdown text/javascript application/javascript application/json
-        application/xml application/manifest+json application/rss+xml application/atom+xml image/svg+xml application/wasm;
+    gzip_types {TEXT} application/wasm;
     # A release is never rewritten, so what was once found stays right.
     open_file_cache max=50000 inactive=60s;
     open_file_cache_valid 5s;
@@ -187,8 +191,8 @@ def _lua(settings: EdgeSettings) -> str:
         node.set {{ id = "{settings.node_id}", run = "{settings.run}", secure_port = {settings.https_port},
             firewall = {"true" if settings.firewall else "false"} }}
         node.name_memory()
-        route, origin, answer, admin, tls = require "stead.route", require "stead.origin", require "stead.answer",
-            require "stead.admin", require "stead.tls"
+        route, origin, answer = require "stead.route", require "stead.origin", require "stead.answer"
+        admin, tls = require "stead.admin", require "stead.tls"
     }}
     init_worker_by_lua_block {{ require("stead.node").die_with_master() }}"""
 
@@ -211,6 +215,9 @@ def _maps() -> str:
         "~^(?<stead_v6>[0-9a-f]+)::" "$stead_v6::";
         default "::";
     }
+    map $http_authorization$http_origin$http_x_wp_nonce$http_upgrade $stead_special_word { "" ""; default 1; }
+    map $stead_special_word$http_content_length$http_transfer_encoding $stead_special { "" ""; default 1; }
+    map $stead_special$http_cookie $stead_personal { "" ""; default 1; }
     map $stead_scheme $stead_seen_scheme { "" $scheme; default $stead_scheme; }
     map $stead_seen_scheme $stead_https { https on; default ""; }
     map $request_uri $stead_path { "~^(?<stead_bounded_path>[^?]{0,1024})" $stead_bounded_path; }
@@ -225,6 +232,10 @@ def _maps() -> str:
     }
     map $uri $stead_script {
         "~^(?<stead_script_name>.+?\.php)(?<stead_path_info>/.*)?$" $stead_script_name;
+        default "/.none";
+    }
+    map $uri $stead_directory {
+        "~^(?<stead_directory_name>.*/)$" "${stead_directory_name}index.php";
         default "/.none";
     }
     map $http_x_stead_scheme $stead_inner_https { https on; default ""; }
@@ -268,10 +279,11 @@ def _visitors(settings: EdgeSettings, *, secure: bool) -> str:
 {_tls(settings) if secure else ""}        access_log {settings.ledger_file} ledger buffer=64k flush=1s;
         client_max_body_size 128m;
         root {releases};
-        disable_symlinks on from={releases};
+        disable_symlinks on;
 {SECURITY_HEADERS}
         error_page 404 @notfound;
-        error_page 403 405 413 416 500 @refused;
+        error_page 403 =404 @notfound;
+        error_page 405 413 416 500 @refused;
         error_page 502 503 504 @unreachable;
         location / {{
             rewrite_by_lua_block {{ route.{way}() }}
@@ -280,7 +292,7 @@ def _visitors(settings: EdgeSettings, *, secure: bool) -> str:
             brotli_static on;
             try_files $uri$stead_index $uri.html @missing;
         }}
-        location ^~ /_fn/ {{ rewrite_by_lua_block {{ route.{way}_function() }} return 404; }}
+        location ^~ /_fn/ {{ rewrite_by_lua_block {{ route.{way}_function() }} }}
         location ^~ /.well-known/acme-challenge/ {{ content_by_lua_block {{ route.challenge() }} }}
         location @missing {{ rewrite_by_lua_block {{ route.missing() }} }}
         location @notfound {{ try_files /404.html @nothing; }}
@@ -327,7 +339,7 @@ def _applications() -> str:
 {
         _sent(
             {
-                "X-Stead-Cacheable": "1",
+                "X-Stead-Key": "$stead_key",
                 "User-Agent": "$http_user_agent",
                 "Accept": "$http_accept",
                 "Accept-Language": "$http_accept_language",
@@ -339,7 +351,6 @@ def _applications() -> str:
             proxy_cache_lock_timeout 15s;
             proxy_cache_lock_age 15s;
             proxy_cache_use_stale error timeout updating http_500 http_502 http_503 http_504;
-            header_filter_by_lua_block {{ origin.learn() }}
 {shown}            add_header X-Cache $upstream_cache_status always;
         }}
         location @dynamic {{
@@ -397,9 +408,10 @@ def _fastcgi(settings: EdgeSettings, verdict: str) -> str:
     parameters = "".join(f"            fastcgi_param {name} {value};\n" for name, value in PARAMETERS.items())
     socket = f"{settings.data}/environments/$http_x_stead_environment/run/fpm.sock"
     said = f"            add_header X-Stead-Verdict {verdict} always;\n" if verdict else ""
-    return f"""{said}            try_files $stead_script $uri/index.php /index.php =404;
+    return f"""{said}            try_files $stead_script $stead_directory /index.php =404;
             fastcgi_pass unix:{socket};
-{parameters}            fastcgi_ignore_headers {STEERING} X-Accel-Expires Cache-Control Expires Set-Cookie Vary;
+{parameters}            fastcgi_ignore_headers {STEERING} X-Accel-Expires;
+            fastcgi_param HTTP_X_STEAD_KEY "";
             fastcgi_hide_header X-Stead-Verdict;
             fastcgi_hide_header X-Stead-Reason;
             fastcgi_read_timeout 300s;
@@ -433,7 +445,7 @@ def _inner(settings: EdgeSettings, mode: str) -> str:
         gzip off;
         client_max_body_size 128m;
         error_page 502 503 504 @broken;
-        header_filter_by_lua_block {{ origin.lifetime() }}
+        header_filter_by_lua_block {{ origin.fetched() }}
 {firewall}        location / {{
 {_fastcgi(settings, verdict)}        }}
         location @broken {{ modsecurity_off_here content_by_lua_block {{ answer.status() }} }}

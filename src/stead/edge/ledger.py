@@ -20,15 +20,19 @@ class NotLetGo(Exception):
 async def rotate(ledger: Path, master: int) -> Path:
     """The finished file, named after the moment. `master` is nginx's first process."""
     taken = ledger.with_name(f"{ledger.stem}.{time.time_ns()}{ledger.suffix}")
-    ledger.rename(taken)
+    what = _rename(ledger, taken)
     os.kill(master, signal.SIGUSR1)
-    what = taken.stat()
     until = time.monotonic() + PATIENCE
     while any(_holds(pid, what) for pid in processes(master)):
         if time.monotonic() > until:
             raise NotLetGo(str(taken))
         await asyncio.sleep(_POLL)
     return taken
+
+
+def _rename(ledger: Path, taken: Path) -> os.stat_result:
+    ledger.rename(taken)
+    return taken.stat()
 
 
 def processes(master: int) -> list[int]:

@@ -33,11 +33,11 @@ def _holders(file: Path) -> list[int]:
         wanted = file.stat()
     except FileNotFoundError:
         return []
-    found = []
-    for process in Path("/proc").iterdir():
-        if process.name.isdigit() and _open(process / "fd", (wanted.st_dev, wanted.st_ino)):
-            found.append(int(process.name))
-    return found
+    return [
+        int(process.name)
+        for process in Path("/proc").iterdir()
+        if process.name.isdigit() and _open(process / "fd", (wanted.st_dev, wanted.st_ino))
+    ]
 
 
 def _open(descriptors: Path, wanted: tuple[int, int]) -> bool:

@@ -27,7 +27,7 @@ def run() -> None:
     prepare(settings)
     end_leftovers(settings)
     arguments = argv(settings, program)
-    os.execv(arguments[0], arguments)  # noqa: S606: there is no shell in it
+    os.execv(arguments[0], arguments)  # noqa: S606
 
 
 def prepare(settings: EdgeSettings) -> None:

@@ -55,7 +55,7 @@ class EdgeSettings(msgspec.Struct, frozen=True, kw_only=True):
     ledger: str = ""
     lua: str = str(LUA)
     firewall: bool = True
-    """Whether ModSecurity and its core rules are installed. Without, every environment is served as with `off`."""
+    """Whether ModSecurity and its core rules are installed. Without, all are served as with `off`."""
     resolver: str = ""
     """A name server, if peers are given by name."""
     modules: str = "/usr/lib/nginx/modules"
@@ -87,6 +87,10 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> EdgeSetting
     for field, name in (("node_id", "STEAD_NODE_ID"), ("data", "STEAD_NODE_DATA")):
         if name in environment:
             given.setdefault(field, environment[name])
+    for field in ("data", "run"):
+        # nginx serves nothing that a symbolic link leads to, not even to its own root.
+        if field in given:
+            given[field] = str(Path(str(given[field])).resolve())
     if "data" in given:
         given.setdefault("run", f"{given['data']}/run")
     try:

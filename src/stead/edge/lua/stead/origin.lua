@@ -15,34 +15,34 @@ local EARLIER = 0.5
 
 M.PASS = PASS
 
--- Inner tier: nginx's cache in the outer tier obeys this header alone.
-function M.lifetime()
-  if ngx.var.http_x_stead_cacheable then
-    local view = records.view(ngx.var.host)
-    ngx.header["X-Accel-Expires"] = view and pagecache.seconds(ngx.status, ngx.resp.get_headers(), view.ttl) or 0
-  end
-end
-
--- Outer tier: when was it fetched, and what does it concern. A page that may not be kept is not waited for by
--- others next time.
-function M.learn()
-  local var = ngx.var
-  local how = var.upstream_cache_status
-  if (how == "HIT" and not var.stead_cold) or how == "STALE" or how == "UPDATING" then
+-- Runs in the inner tier, so only when something was fetched. nginx's cache in the outer tier obeys the header
+-- alone. A page that may not be kept is not waited for by others next time, unless it was a refusal or a failure:
+-- those may be the work of one visitor.
+function M.fetched()
+  local key = ngx.var.http_x_stead_key
+  if not key then
     return
   end
-  local since, page = pagecache.parts(var.stead_key)
-  local seconds = tonumber(var.upstream_http_x_accel_expires) or 0
-  if seconds <= 0 or var.upstream_http_set_cookie then
-    pages:set(page, PASS, PASS_SECONDS)
+  local header, status = ngx.header, ngx.status
+  local view = records.view(ngx.var.host)
+  local seconds = view and pagecache.seconds(status, ngx.resp.get_headers(), view.ttl) or 0
+  header["X-Accel-Expires"] = seconds
+  local since, page = pagecache.parts(key)
+  if seconds <= 0 then
+    if status < 500 and not header["X-Stead-Reason"] then
+      pages:set(page, PASS, PASS_SECONDS)
+    end
     return
   end
   local known = pages:get(page)
   if known and known ~= PASS and lines.split(known) > since then
     return
   end
-  local tags = lines.join(since, var.upstream_http_cache_tag or "")
-  pages:set(page, tags, math.max(seconds - EARLIER, EARLIER))
+  local tags = header["Cache-Tag"] or ""
+  if type(tags) == "table" then
+    tags = table.concat(tags, ",")
+  end
+  pages:set(page, lines.join(since, tags), math.max(seconds - EARLIER, EARLIER))
 end
 
 function M.signed_in()

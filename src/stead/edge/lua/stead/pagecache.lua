@@ -66,15 +66,15 @@ end
 -- What is known about a page is kept under `page`; the page itself under that, the moment it was fetched and the
 -- memory it was fetched in.
 function M.page(environment, release, scheme, host, target)
-  return environment .. "\n" .. release .. "\n" .. scheme .. "\n" .. host .. "\n" .. target
+  return environment .. " " .. release .. " " .. scheme .. " " .. host .. " " .. target
 end
 
 function M.key(instance, since, page)
-  return instance .. "\n" .. format("%.0f", since) .. "\n" .. page
+  return instance .. " " .. format("%.0f", since) .. " " .. page
 end
 
 function M.parts(key)
-  local since, page = match(key, "^[^\n]*\n(%d+)\n(.*)$")
+  local since, page = match(key, "^%S+ (%d+) (.*)$")
   return tonumber(since), page
 end
 

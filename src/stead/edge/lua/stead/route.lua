@@ -95,13 +95,14 @@ local function begin_trace(view)
   var.stead_parent = trace.parent(var.http_traceparent, var.request_id, view.sample_rate, math.random())
 end
 
+-- `stead_personal` is all headers in one by which a visitor could be told from others; mostly there are none.
 local function shareable()
-  if not READS[ngx.req.get_method()] or var.http_authorization or var.http_origin or var.http_x_wp_nonce
-    or var.http_upgrade or var.http_content_length or var.http_transfer_encoding then
+  if not READS[ngx.req.get_method()] then
     return false
+  elseif var.stead_personal == "" then
+    return true
   end
-  local cookies = var.http_cookie
-  return not cookies or pagecache.harmless_cookies(cookies)
+  return var.stead_special == "" and pagecache.harmless_cookies(var.http_cookie or "")
 end
 
 local function application(view, host, uri, scheme)
@@ -127,7 +128,6 @@ local function application(view, host, uri, scheme)
         end
         if not since then
           since = records.purged("s:" .. view.environment) or 0
-          var.stead_cold = "1"
           begin_trace(view)
         end
         var.stead_key = pagecache.key(node.instance, since, page)

@@ -1,0 +1,55 @@
+"""Those an edge asks over unix sockets: the host of functions and the node's store, as small HTTP servers."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Asked:
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+
+Reply = Callable[[Asked], tuple[int, bytes]]
+
+
+@dataclass
+class HttpServer:
+    socket: Path
+    reply: Reply
+    seen: list[Asked] = field(default_factory=list)
+    _server: asyncio.Server | None = None
+
+    async def start(self) -> None:
+        self._server = await asyncio.start_unix_server(self._serve, self.socket)
+        self.socket.chmod(0o666)
+
+    async def stop(self) -> None:
+        if self._server is not None:
+            self._server.close()
+            await self._server.wait_closed()
+        self.socket.unlink(missing_ok=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+            method, path, _ = head[0].split(" ")
+            headers = {}
+            for line in filter(None, head[1:]):
+                name, _, value = line.partition(":")
+                headers[name.lower()] = value.strip()
+            body = await reader.readexactly(int(headers.get("content-length", 0)))
+            asked = Asked(method, path, headers, body)
+            self.seen.append(asked)
+            status, said = self.reply(asked)
+            answer = f"HTTP/1.1 {status} X\r\nContent-Length: {len(said)}\r\nConnection: close\r\n\r\n"
+            writer.write(answer.encode() + said)
+            await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()

@@ -1,0 +1,288 @@
+"""An edge as operators run it, on free ports and in a directory of its own, and what tests tell it."""
+
+import asyncio
+import itertools
+import json
+import os
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+
+from stead.dev.engine import LOOPBACK, surroundings
+from stead.edge.admin import Admin, AdminFailed, Answer
+from stead.edge.certificate import self_signed
+from stead.edge.ledger import processes
+from stead.protocol.edge import Environment, Host, Kind, Line
+from tests.edge.fastcgi import Application, Reply, Request
+
+NODE = "node-a"
+BOUND = 30.0
+POLL = 0.05
+_ROOT = Path(__file__).parents[2]
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """Short enough for a socket's path, and the workers, who are somebody else, may pass through."""
+    path = Path(tempfile.mkdtemp(prefix="edge-"))
+    path.chmod(0o711)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind((LOOPBACK, 0))
+        return int(one.getsockname()[1])
+
+
+@dataclass
+class Edge:
+    data: Path
+    port: int
+    secure_port: int
+    node: str = NODE
+    settings: dict[str, str] = field(default_factory=dict)
+    revisions: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    applications: dict[str, Application] = field(default_factory=dict)
+    _process: subprocess.Popen[bytes] | None = None
+    _admin: Admin | None = None
+
+    @property
+    def run(self) -> Path:
+        return self.data / "run"
+
+    @property
+    def ledger(self) -> Path:
+        return self.run / "ledger.json"
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def workers(self) -> list[int]:
+        return [
+            pid for pid in processes(self.pid)[1:] if b"worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        ]
+
+    @property
+    def admin(self) -> Admin:
+        if self._admin is None:
+            self._admin = Admin(self.run / "admin.sock")
+        return self._admin
+
+    async def start(self) -> None:
+        environment = {
+            "STEAD_NODE_ID": self.node,
+            "STEAD_NODE_DATA": str(self.data),
+            "STEAD_EDGE_HTTP": f"{LOOPBACK}:{self.port}",
+            "STEAD_EDGE_HTTPS": f"{LOOPBACK}:{self.secure_port}",
+            "STEAD_EDGE_HTTPS_PORT": str(self.secure_port),
+            "STEAD_EDGE_USER": "www-data" if os.geteuid() == 0 else "",
+            "STEAD_EDGE_WORKERS": "2",
+        }
+        self._process = self._spawn(environment)
+        await self.until_ready()
+
+    def _spawn(self, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+        with (self.data / "edge.log").open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "stead.steadctl", "edge"],
+                env=surroundings(environment | self.settings),
+                cwd=_ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    async def until_ready(self) -> None:
+        until = time.monotonic() + BOUND
+        while True:
+            try:
+                await self.admin.state()
+            except AdminFailed:
+                assert self._process is not None
+                assert self._process.poll() is None, self.log()
+                assert time.monotonic() < until, self.log()
+                await asyncio.sleep(POLL)
+            else:
+                return
+
+    def log(self) -> str:
+        return (self.data / "edge.log").read_text(errors="replace")[-4000:]
+
+    async def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
+        if self._admin is not None:
+            await self._admin.close()
+            self._admin = None
+        if self._process is not None:
+            if self._process.poll() is None:
+                self._process.send_signal(number)
+            try:
+                await asyncio.to_thread(self._process.wait, BOUND)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                await asyncio.to_thread(self._process.wait)
+
+    async def close(self) -> None:
+        for application in self.applications.values():
+            await application.stop()
+        await self.stop()
+
+    # What it is told
+
+    def line(self, kind: Kind, name: str, value: Any) -> Line:
+        return Line(kind, name, next(self.revisions), msgspec.to_builtins(value))
+
+    async def tell(self, kind: Kind, name: str, value: Any) -> Answer:
+        return await self.admin.apply([self.line(kind, name, value)])
+
+    async def environment(self, name: str, **fields: Any) -> Answer:
+        given = {"site": f"site_{name}", "node": self.node} | fields
+        return await self.tell("environment", f"env_{name}", msgspec.convert(given, Environment))
+
+    async def site(self, host: str, name: str, files: dict[str, str | bytes] | None, **fields: Any) -> str:
+        """A host with an environment; with files, a static release of them."""
+        if files is not None:
+            fields["release"] = self.release(fields.get("release", f"rel-{name}"), files)
+        await self.environment(name, **fields)
+        await self.tell("host", host, Host(f"env_{name}"))
+        return host
+
+    def release(self, name: str, files: dict[str, str | bytes]) -> str:
+        home = self.data / "releases" / name
+        for path, content in files.items():
+            (home / path).parent.mkdir(parents=True, exist_ok=True)
+            (home / path).write_bytes(content if isinstance(content, bytes) else content.encode())
+        home.mkdir(parents=True, exist_ok=True)
+        return name
+
+    async def application(self, name: str) -> Application:
+        """The FastCGI side of an environment, which tells what it was asked."""
+        home = self.data / "environments" / f"env_{name}"
+        (home / "current").mkdir(parents=True)
+        (home / "current" / "index.php").write_text("<?php")
+        made = Application(home / "run" / "fpm.sock", echo)
+        await made.start()
+        self.applications[name] = made
+        return made
+
+    async def certificate(self, host: str) -> bytes:
+        chain, key = self_signed(host)
+        await self.tell("certificate", host, {"chain": chain.decode(), "key": key.decode()})
+        return chain
+
+    # What visitors do
+
+    async def get(self, host: str, path: str = "/", *, method: str = "GET", **options: Any) -> httpx.Response:
+        headers = [("host", host), *dict(options.pop("headers", {})).items()]
+        async with httpx.AsyncClient(timeout=BOUND) as client:
+            return await client.request(
+                method, f"http://{LOOPBACK}:{self.port}{path}", headers=headers, **options
+            )
+
+    async def raw(self, said: bytes, *, patience: float = 10.0) -> bytes:
+        """Everything that is answered to these bytes until the edge hangs up, or falls silent."""
+        reader, writer = await asyncio.open_connection(LOOPBACK, self.port)
+        return await _converse(reader, writer, said, patience)
+
+    async def secure(
+        self,
+        host: str,
+        path: str = "/",
+        *,
+        sni: str | None = None,
+        protocols: tuple[str, ...] = ("http/1.1",),
+    ) -> bytes:
+        context = unchecked()
+        context.set_alpn_protocols(list(protocols))
+        reader, writer = await asyncio.open_connection(
+            LOOPBACK, self.secure_port, ssl=context, server_hostname=sni or host
+        )
+        said = f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode()
+        return await _converse(reader, writer, said, 10.0)
+
+    async def ledger_lines(self, count: int) -> list[dict[str, Any]]:
+        """The ledger once it has this many lines."""
+        until = time.monotonic() + BOUND
+        while True:
+            text = self.ledger.read_text()
+            lines = text.splitlines() if text.endswith("\n") else text.splitlines()[:-1]
+            if len(lines) >= count:
+                return [json.loads(line) for line in lines]
+            assert time.monotonic() < until
+            await asyncio.sleep(POLL)
+
+    async def ledgered(self, path: str) -> dict[str, Any]:
+        """The one line about a path that only this test asked for."""
+        until = time.monotonic() + BOUND
+        while True:
+            for text in self.ledger.read_text().splitlines():
+                if path in text and text.endswith("}"):
+                    line: dict[str, Any] = json.loads(text)
+                    if line["path"] == path:
+                        return line
+            assert time.monotonic() < until
+            await asyncio.sleep(POLL)
+
+
+def unchecked() -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+async def _converse(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, said: bytes, patience: float
+) -> bytes:
+    heard = b""
+    try:
+        writer.write(said)
+        async with asyncio.timeout(patience):
+            while part := await reader.read(65536):
+                heard += part
+    except (TimeoutError, ConnectionError, ssl.SSLError):
+        pass
+    finally:
+        writer.close()
+    return heard
+
+
+def status(answer: bytes) -> int:
+    """0 when there was none."""
+    return int(answer.split(maxsplit=2)[1]) if answer.startswith(b"HTTP/") else 0
+
+
+async def echo(request: Request) -> Reply:
+    """A page that says everything it was asked with."""
+    return Reply(json.dumps(request.params | {"body": request.body.decode("latin-1")}).encode())
+
+
+@asynccontextmanager
+async def edge(node: str = NODE, **settings: str) -> AsyncIterator[Edge]:
+    with scratch() as data:
+        made = Edge(data, free_port(), free_port(), node, settings)
+        try:
+            await made.start()
+            yield made
+        finally:
+            await made.close()

@@ -1,0 +1,87 @@
+"""The admin socket: who can open it, what it refuses, and what it says about itself."""
+
+import os
+
+import msgspec
+import pytest
+
+from stead.edge.admin import AdminFailed, Full
+from stead.protocol.edge import Line
+from tests.edge.stage import Edge, edge
+
+
+async def test_it_says_how_far_it_has_come(edge: Edge) -> None:
+    before = await edge.admin.state()
+    await edge.site("one.test", "one", {"index.html": ""})
+    answer = await edge.tell("host", "two.test", {"environment": "env_one"})
+    state = await edge.admin.state()
+    assert (state.hosts - before.hosts, state.revision) == (2, answer.revision)
+    assert state.instance == answer.instance == before.instance
+    assert set(state.free) >= {"records", "redirects", "certificates", "purges"}
+    assert state.complete is False
+    await edge.admin.complete()
+    assert (await edge.admin.state()).complete is True
+    await edge.tell("host", "two.test", None)
+    await edge.tell("host", "two.test", None)
+    assert (await edge.admin.state()).hosts == before.hosts + 1
+
+
+async def test_only_the_node_can_reach_it(edge: Edge) -> None:
+    mode = edge.run.stat().st_mode & 0o777
+    assert mode & 0o007 == 0
+    if os.geteuid() == 0:
+        assert mode & 0o020 == 0
+    for path in ("/apply", "/state", "/complete"):
+        answer = await edge.get("one.test", path, method="POST", content=b"{}")
+        assert answer.status_code in {404, 405, 503}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"nonsense",
+        b"[]",
+        b'{"kind":"nothing","name":"x","revision":1,"value":{}}',
+        b'{"kind":"host","name":5,"revision":1,"value":{}}',
+        b'{"kind":"host","name":"x","revision":"1","value":{}}',
+        b'{"kind":"host","name":"x","revision":1,"value":"text"}',
+        b'{"kind":"redirects","name":"s.0","revision":99999,"value":{"version":7}}',
+        b'{"kind":"purge","name":"e.all","revision":99999,"value":{}}',
+    ],
+)
+async def test_what_is_not_a_line_is_refused(edge: Edge, line: bytes) -> None:
+    with pytest.raises(AdminFailed, match="400"):
+        await edge.admin._ask("POST", "/apply", line)
+    assert (await edge.admin.state()).revision < 99999
+
+
+async def test_many_lines_at_once_arrive_whole(edge: Edge) -> None:
+    lines = [edge.line("host", f"many{n}.test", {"environment": "env_" + "x" * 60}) for n in range(5000)]
+    before = (await edge.admin.state()).hosts
+    answer = await edge.admin.apply(lines)
+    assert answer.revision == lines[-1].revision
+    assert (await edge.admin.state()).hosts - before == 5000
+    await edge.admin.apply(
+        msgspec.structs.replace(line, value=None, revision=line.revision + 5000) for line in lines
+    )
+    assert (await edge.admin.state()).hosts == before
+    for _ in range(5000):
+        next(edge.revisions)
+
+
+async def fill(small: Edge) -> None:
+    for batch in range(100):
+        await small.admin.apply(
+            Line("host", f"h{batch}-{n}.test", next(small.revisions), {"environment": "env_first"})
+            for n in range(500)
+        )
+
+
+async def test_a_full_memory_says_which_and_forgets_nothing() -> None:
+    async with edge(STEAD_EDGE_MEMORY_RECORDS="1") as small:
+        await small.site("first.test", "first", {"index.html": "first"})
+        with pytest.raises(Full) as full:
+            await fill(small)
+        assert full.value.dictionary == "records"
+        assert (await small.get("first.test")).text == "first"
+        assert (await small.get("h0-0.test")).text == "first"

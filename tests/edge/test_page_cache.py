@@ -1,0 +1,300 @@
+"""The page cache: one visitor's page is another's only if it may be, and no longer than it may be."""
+
+import asyncio
+import itertools
+
+import pytest
+
+from stead.protocol.edge import Purge, purge_key
+from tests.edge.fastcgi import Application, Reply, Request
+from tests.edge.stage import Edge, edge
+
+REGION = "here"
+NUMBERS = itertools.count(1)
+
+
+class Counting:
+    """Says a different thing each time, so a kept page is recognised."""
+
+    def __init__(self) -> None:
+        self.headers: tuple[tuple[str, str], ...] = ()
+        self.status = 200
+        self.pause: asyncio.Event | None = None
+
+    async def __call__(self, request: Request) -> Reply:
+        number = next(NUMBERS)
+        if self.pause is not None:
+            await self.pause.wait()
+        cookie = request.params.get("HTTP_COOKIE", "")
+        body = f"{number} {request.params['HTTP_HOST']} {request.uri} [{cookie}]"
+        return Reply(body.encode(), self.status, self.headers)
+
+
+@pytest.fixture(scope="module")
+async def app(edge: Edge) -> Application:
+    made = await edge.application("cached")
+    await edge.site("cached.test", "cached", None, runtime="cms", waf="off", cache_ttl=600)
+    await edge.tell("host", "twin.test", {"environment": "env_cached"})
+    return made
+
+
+@pytest.fixture
+def page(app: Application) -> Counting:
+    app.handler = made = Counting()
+    return made
+
+
+async def fetch(edge: Edge, path: str, host: str = "cached.test", **headers: str) -> tuple[str, str]:
+    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    answer = await edge.get(host, path, headers=given)
+    return answer.text, answer.headers["x-cache"]
+
+
+async def purge(edge: Edge, what: Purge) -> None:
+    name = purge_key(REGION, what).removeprefix(f"{REGION}.purge.")
+    await edge.tell("purge", name, what)
+
+
+async def test_the_second_visitor_gets_the_first_ones_page(edge: Edge, page: Counting) -> None:
+    first, how = await fetch(edge, "/second")
+    assert how == "MISS"
+    assert await fetch(edge, "/second") == (first, "HIT")
+    assert (await edge.get("cached.test", "/second", method="HEAD")).headers["x-cache"] == "HIT"
+    assert (await edge.ledgered("/second"))["cache"] in {"MISS", "HIT"}
+
+
+async def test_hosts_of_one_environment_do_not_share_pages(edge: Edge, page: Counting) -> None:
+    one, _ = await fetch(edge, "/hosts")
+    two, how = await fetch(edge, "/hosts", "twin.test")
+    assert how == "MISS"
+    assert ("cached.test" in one, "twin.test" in two) == (True, True)
+
+
+async def test_the_order_of_a_query_and_where_one_came_from_make_no_other_page(
+    edge: Edge, page: Counting
+) -> None:
+    first, _ = await fetch(edge, "/query?b=2&a=1&utm_source=<mail>&fbclid=x")
+    assert "/query?a=1&b=2 " in first
+    for same in ("/query?a=1&b=2", "/query?utm_campaign=z&a=1&UTM_medium=q&b=2&gclid=1"):
+        assert await fetch(edge, same) == (first, "HIT")
+    for other in ("/query?a=2&b=1", "/query?a=1", "/query?A=1&b=2", "/query"):
+        assert (await fetch(edge, other))[1] == "MISS"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"cookie": "wordpress_logged_in_9a8b7c=admin"},
+        {"cookie": "_ga=1; wp-postpass_abc=x"},
+        {"cookie": "comment_author_abc=me"},
+        {"cookie": "PHPSESSID=1"},
+        {"cookie": "_ga=1;woocommerce_items_in_cart=1"},
+        {"cookie": "anything=else"},
+        {"cookie": "_gat; sid"},
+        {"authorization": "Basic eDp5"},
+        {"origin": "https://elsewhere.example"},
+        {"x_wp_nonce": "abc"},
+    ],
+)
+async def test_whoever_may_see_something_else_passes_the_cache(
+    edge: Edge, page: Counting, headers: dict[str, str]
+) -> None:
+    first, _ = await fetch(edge, "/personal")
+    own, how = await fetch(edge, "/personal", **headers)
+    assert how == "BYPASS"
+    assert own != first
+    if "cookie" in headers:
+        assert headers["cookie"] in own
+    assert await fetch(edge, "/personal") == (first, "HIT")
+
+
+async def test_cookies_that_only_scripts_read_are_kept_from_the_origin(edge: Edge, page: Counting) -> None:
+    first, how = await fetch(edge, "/harmless", cookie="_ga=GA1.2; _fbp=1; __utmz=2; _gcl_au=3")
+    assert (how, first.endswith("[]")) == ("MISS", True)
+    assert await fetch(edge, "/harmless", cookie="_gid=other") == (first, "HIT")
+
+
+@pytest.mark.parametrize(
+    ("number", "header", "value"),
+    [
+        (1, "Set-Cookie", "session=secret"),
+        (2, "Cache-Control", "private"),
+        (3, "Cache-Control", "max-age=60, No-Store"),
+        (4, "Cache-Control", "no-cache"),
+        (5, "Vary", "Cookie"),
+        (6, "Vary", "Accept-Encoding, User-Agent"),
+        (7, "Vary", "*"),
+        (8, "Cache-Control", "max-age=0"),
+    ],
+)
+async def test_what_an_origin_does_not_give_to_everyone_is_not_kept(
+    edge: Edge, page: Counting, number: int, header: str, value: str
+) -> None:
+    page.headers = ((header, value),)
+    seen = {(await fetch(edge, f"/forbidden{number}"))[0] for _ in range(3)}
+    assert len(seen) == 3
+
+
+@pytest.mark.parametrize(
+    ("code", "kept"), [(200, True), (301, True), (404, True), (302, False), (500, False)]
+)
+async def test_only_some_answers_are_kept(edge: Edge, page: Counting, code: int, kept: bool) -> None:
+    page.status = code
+    page.headers = (("Location", "/x"),) if code in {301, 302} else ()
+    first, _ = await fetch(edge, f"/code{code}")
+    second, _ = await fetch(edge, f"/code{code}")
+    assert (first == second) is kept
+
+
+async def test_an_answer_that_varies_by_encoding_is_kept_once(edge: Edge, page: Counting) -> None:
+    page.headers = (("Vary", "Accept-Encoding"),)
+    first, _ = await fetch(edge, "/encoding", accept_encoding="gzip")
+    assert await fetch(edge, "/encoding", accept_encoding="identity") == (first, "HIT")
+
+
+async def test_a_page_is_kept_no_longer_than_it_may(edge: Edge, page: Counting) -> None:
+    page.headers = (("Cache-Control", "max-age=1"),)
+    first, _ = await fetch(edge, "/short")
+    assert await fetch(edge, "/short") == (first, "HIT")
+    await asyncio.sleep(2.1)
+    assert (await fetch(edge, "/short"))[0] != first
+
+
+async def test_without_a_time_to_live_nothing_is_kept(edge: Edge, app: Application, page: Counting) -> None:
+    await edge.environment("cached", runtime="cms", waf="off", cache_ttl=0)
+    try:
+        assert [(await fetch(edge, "/off"))[1] for _ in range(2)] == ["BYPASS", "BYPASS"]
+    finally:
+        await edge.environment("cached", runtime="cms", waf="off", cache_ttl=600)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"x_forwarded_host": "evil.example"},
+        {"x_forwarded_scheme": "http"},
+        {"x_original_url": "/admin"},
+        {"x_rewrite_url": "/admin"},
+        {"forwarded": "host=evil.example"},
+        {"x_host": "evil.example"},
+        {"x_http_method_override": "DELETE"},
+        {"x_custom": "evil"},
+        {"range": "bytes=0-1"},
+        {"if_none_match": '"x"'},
+    ],
+)
+async def test_a_header_that_is_not_in_the_key_does_not_reach_the_origin(
+    edge: Edge, app: Application, headers: dict[str, str]
+) -> None:
+    app.handler = Counting()
+    path = "/unkeyed-" + next(iter(headers))
+    await fetch(edge, path, **headers)
+    told = app.seen[-1]
+    assert told.uri == path
+    for name in headers:
+        assert f"HTTP_{name.upper()}" not in told.params or told.params[f"HTTP_{name.upper()}"] == ""
+
+
+async def test_a_purge_of_everything_a_url_or_a_tag_takes_what_it_names(edge: Edge, page: Counting) -> None:
+    page.headers = (("Cache-Tag", "post-1, list"),)
+    tagged, _ = await fetch(edge, "/tagged?x=1")
+    page.headers = ()
+    plain, _ = await fetch(edge, "/plain?b=1&a=2")
+    await purge(edge, Purge("env_cached", tag="post-2"))
+    await purge(edge, Purge("env_other"))
+    assert await fetch(edge, "/tagged?x=1") == (tagged, "HIT")
+    await purge(edge, Purge("env_cached", tag="post-1"))
+    again, how = await fetch(edge, "/tagged?x=1")
+    assert (how, again != tagged) == ("MISS", True)
+    assert await fetch(edge, "/plain?a=2&b=1") == (plain, "HIT")
+    await purge(edge, Purge("env_cached", url="/plain?a=2&b=1&utm_x=1"))
+    assert (await fetch(edge, "/plain?b=1&a=2"))[1] == "MISS"
+    kept, how = await fetch(edge, "/tagged?x=1")
+    assert (how, kept) == ("HIT", again)
+    await purge(edge, Purge("env_cached"))
+    assert (await fetch(edge, "/tagged?x=1"))[1] == "MISS"
+    assert "cache-tag" not in (await edge.get("cached.test", "/tagged?x=1")).headers
+
+
+@pytest.mark.parametrize("kind", ["all", "url", "tag"])
+async def test_a_page_under_way_while_it_is_purged_is_not_kept(edge: Edge, page: Counting, kind: str) -> None:
+    what = {
+        "all": Purge("env_cached"),
+        "url": Purge("env_cached", url=f"/flight-{kind}"),
+        "tag": Purge("env_cached", tag="flying"),
+    }[kind]
+    page.headers = (("Cache-Tag", "flying"),)
+    for _ in range(5):
+        page.pause = asyncio.Event()
+        before = len(edge.applications["cached"].seen)
+        flight = asyncio.create_task(fetch(edge, f"/flight-{kind}"))
+        await edge.applications["cached"].asked(before + 1)
+        await purge(edge, what)
+        page.pause.set()
+        old, _ = await flight
+        page.pause = None
+        new, _ = await fetch(edge, f"/flight-{kind}")
+        assert new != old
+        assert await fetch(edge, f"/flight-{kind}") == (new, "HIT")
+        await purge(edge, what)
+
+
+async def test_many_who_come_at_once_make_one_fetch(edge: Edge, app: Application, page: Counting) -> None:
+    page.pause = asyncio.Event()
+    before = len(app.seen)
+    visits = [asyncio.create_task(fetch(edge, "/crowd")) for _ in range(20)]
+    await app.asked(before + 1)
+    await edge.tell("challenge", "unrelated", {"host": "x", "answer": "y"})
+    visits += [asyncio.create_task(fetch(edge, "/crowd")) for _ in range(5)]
+    await asyncio.sleep(0.2)
+    page.pause.set()
+    assert len({body for body, _ in await asyncio.gather(*visits)}) == 1
+    assert len(app.seen) == before + 1
+
+
+async def test_a_crowd_for_a_page_that_may_not_be_kept_does_not_queue(edge: Edge, page: Counting) -> None:
+    page.headers = (("Cache-Control", "private"),)
+    await fetch(edge, "/private-crowd")
+    page.pause = asyncio.Event()
+    visits = [asyncio.create_task(fetch(edge, "/private-crowd")) for _ in range(10)]
+    seen = edge.applications["cached"].seen
+    before = len([each for each in seen if each.uri == "/private-crowd"])
+    for _ in range(400):
+        if len([each for each in seen if each.uri == "/private-crowd"]) >= 11:
+            break
+        await asyncio.sleep(0.01)
+    arrived = len([each for each in seen if each.uri == "/private-crowd"])
+    page.pause.set()
+    assert len({body for body, _ in await asyncio.gather(*visits)}) == 10
+    assert arrived == 11, before
+
+
+async def test_nobody_among_many_gets_anothers_page(edge: Edge, app: Application) -> None:
+    async def personal(request: Request) -> Reply:
+        who = request.params.get("HTTP_COOKIE") or "nobody"
+        return Reply(f"{who} {request.uri}".encode())
+
+    app.handler = personal
+
+    async def visit(number: int) -> None:
+        path = f"/mixed{number % 7}"
+        cookie = f"wordpress_logged_in_{number % 5}=user{number}" if number % 3 else ""
+        body, _ = await fetch(edge, path, **({"cookie": cookie} if cookie else {}))
+        assert body == f"{cookie or 'nobody'} {path}"
+
+    for start in range(0, 200, 20):
+        await asyncio.gather(*map(visit, range(start, start + 20)))
+
+
+async def test_pages_of_an_earlier_life_are_not_found_again() -> None:
+    async with edge() as fresh:
+        app = await fresh.application("cached")
+        app.handler = Counting()
+        await fresh.site("cached.test", "cached", None, runtime="cms", waf="off", cache_ttl=600)
+        first, _ = await fetch(fresh, "/")
+        assert await fetch(fresh, "/") == (first, "HIT")
+        await fresh.stop()
+        await fresh.start()
+        await fresh.site("cached.test", "cached", None, runtime="cms", waf="off", cache_ttl=600)
+        second, how = await fetch(fresh, "/")
+        assert (how, second != first) == ("MISS", True)

@@ -1,0 +1,272 @@
+"""Who answers for a host, and what a visitor is told when nobody does."""
+
+import asyncio
+import os
+import signal
+
+import msgspec
+import pytest
+
+from stead.protocol.edge import Challenge, Host, Line, Peer, Redirects, RedirectSet, Rule
+from tests.edge.neighbours import Asked, HttpServer
+from tests.edge.stage import Edge, edge, status
+
+
+async def test_an_unknown_host_is_told_so(edge: Edge) -> None:
+    await edge.admin.complete()
+    answer = await edge.get("nobody.test")
+    assert (answer.status_code, answer.headers["x-stead-reason"]) == (404, "unknown_host")
+
+
+@pytest.mark.parametrize(
+    ("fields", "code", "reason"),
+    [
+        ({"state": "suspended", "reason": "unpaid"}, 503, "suspended; unpaid"),
+        ({"state": "unreleased"}, 503, "unreleased"),
+        ({"allowed_ips": ["192.0.2.0/24", "2001:db8::/32"]}, 403, "not_allowed"),
+        ({"allowed_ips": ["192.0.2.0/24", "127.0.0.0/8"]}, 200, None),
+        ({"node": "node-z"}, 502, "node_unreachable; the node that carries it is not known"),
+        ({"release": "../../etc"}, 503, "unreleased; the release has no proper name"),
+    ],
+)
+async def test_a_state_has_its_page(
+    edge: Edge, fields: dict[str, object], code: int, reason: str | None
+) -> None:
+    edge.release("rel-states", {"index.html": "serving"})
+    await edge.site("states.test", "states", None, **({"release": "rel-states"} | fields))
+    answer = await edge.get("states.test")
+    assert (answer.status_code, answer.headers.get("x-stead-reason")) == (code, reason)
+
+
+async def test_a_forgotten_host_is_gone_and_an_old_record_does_not_bring_it_back(edge: Edge) -> None:
+    await edge.site("gone.test", "gone", {"index.html": "here"})
+    old = edge.line("host", "gone.test", Host("env_gone"))
+    assert (await edge.get("gone.test")).status_code == 200
+    await edge.tell("host", "gone.test", None)
+    assert (await edge.get("gone.test")).status_code == 404
+    await edge.admin.apply([old])
+    assert (await edge.get("gone.test")).status_code == 404
+    await edge.tell("host", "gone.test", Host("env_gone"))
+    assert (await edge.get("gone.test")).status_code == 200
+
+
+async def test_redirects_come_before_files_and_the_longest_prefix_wins(edge: Edge) -> None:
+    rules = (
+        Rule("/old", "/new", 301),
+        Rule("/blog/*", "/news/*", 302),
+        Rule("/blog/2020/*", "https://archive.example/*", 308),
+        Rule("/all/*", "/", 307),
+        Rule("/café", "/coffee", 301),
+    )
+    await edge.site("redirects.test", "redirects", {"old": "file"}, redirects=RedirectSet("v1", (11, 6, 5)))
+    await edge.tell("redirects", "site_redirects.0", Redirects("v1", rules))
+    for path, code, location in (
+        ("/old", 301, "/new"),
+        ("/old?x=1", 301, "/new?x=1"),
+        ("/blog/a/b?c", 302, "/news/a/b?c"),
+        ("/blog/2020/x%20y", 308, "https://archive.example/x%20y"),
+        ("/all/of/it", 307, "/"),
+        ("/caf%C3%A9", 301, "/coffee"),
+        ("/blog//evil.example", 302, "/news/evil.example"),
+    ):
+        answer = await edge.get("redirects.test", path)
+        assert (answer.status_code, answer.headers.get("location")) == (code, location), path
+    assert (await edge.get("redirects.test", "/blog")).status_code == 404
+
+
+async def test_a_new_set_of_redirects_is_in_force_when_its_version_is_named(edge: Edge) -> None:
+    await edge.site("versions.test", "versions", {"index.html": ""}, redirects=RedirectSet("v1"))
+    await edge.tell("redirects", "site_versions.0", Redirects("v1", (Rule("/a", "/one", 301),)))
+    await edge.tell("redirects", "site_versions.0", Redirects("v2", (Rule("/a", "/two", 301),)))
+    assert (await edge.get("versions.test", "/a")).headers["location"] == "/one"
+    await edge.environment("versions", release="rel-versions", redirects=RedirectSet("v2"))
+    assert (await edge.get("versions.test", "/a")).headers["location"] == "/two"
+    await edge.environment("versions", release="rel-versions")
+    assert (await edge.get("versions.test", "/a")).status_code == 404
+
+
+async def test_a_challenge_is_answered_for_its_host_only(edge: Edge) -> None:
+    await edge.site("acme.test", "acme", {"index.html": ""}, https=True)
+    await edge.tell("challenge", "tok-en_1", Challenge("acme.test", "tok-en_1.thumb"))
+    path = "/.well-known/acme-challenge/tok-en_1"
+    answer = await edge.get("acme.test", path)
+    assert (answer.status_code, answer.text) == (200, "tok-en_1.thumb")
+    assert (await edge.get("other.test", path)).status_code == 404
+    await edge.tell("challenge", "tok-en_1", None)
+    assert (await edge.get("acme.test", path)).status_code == 404
+
+
+async def test_functions_are_told_whose_they_are(edge: Edge) -> None:
+    functions = HttpServer(edge.run / "functions.sock", lambda asked: (200, asked.path.encode()))
+    await functions.start()
+    try:
+        await edge.site("fn.test", "fn", {"index.html": "static"})
+        await edge.site("wasm.test", "wasm", None, runtime="wasm")
+        forged = {"x-stead-environment": "env_other", "x-stead-site": "site_other"}
+        assert (await edge.get("fn.test", "/_fn/hello?a=1", headers=forged)).text == "/_fn/hello?a=1"
+        assert (await edge.get("fn.test", "/")).text == "static"
+        answer = await edge.get("wasm.test", "/any", method="POST", content=b"body")
+        assert (answer.status_code, functions.seen[-1].body) == (200, b"body")
+        assert [asked.headers["x-stead-environment"] for asked in functions.seen] == ["env_fn", "env_wasm"]
+        assert [asked.headers["x-stead-site"] for asked in functions.seen] == ["site_fn", "site_wasm"]
+        assert functions.seen[0].headers["host"] == "fn.test"
+        assert answer.headers["x-trace-id"] == functions.seen[1].headers["traceparent"].split("-")[1]
+    finally:
+        await functions.stop()
+    answer = await edge.get("wasm.test", "/any")
+    assert (answer.status_code, answer.headers["x-stead-reason"]) == (502, "origin_unreachable")
+
+
+async def test_a_valid_trace_is_continued_and_any_other_replaced(edge: Edge) -> None:
+    host = await edge.site("trace.test", "trace", {"index.html": ""})
+    mine = "4bf92f3577b34da6a3ce929d0e0e4736"
+    for given, kept in (
+        (f"00-{mine}-00f067aa0ba902b7-01", True),
+        (f"00-{'0' * 32}-00f067aa0ba902b7-01", False),
+        (f"00-{mine}-{'0' * 16}-01", False),
+        (f"00-{mine.upper()}-00f067aa0ba902b7-01", False),
+        (f"ff-{mine}-00f067aa0ba902b7-01", False),
+        ('"}{"', False),
+    ):
+        answer = await edge.get(host, headers={"traceparent": given})
+        assert (answer.headers["x-trace-id"] == mine) is kept
+        assert len(answer.headers["x-trace-id"]) == 32
+
+
+def lines(*records: Line) -> bytes:
+    return b"\n".join(map(msgspec.json.encode, records))
+
+
+async def test_the_store_is_asked_before_a_host_is_called_unknown() -> None:
+    async with edge() as fresh:
+        fresh.release("rel-late", {"index.html": "late"})
+        known = lines(
+            Line("host", "late.test", 1, {"environment": "env_late"}),
+            Line(
+                "environment",
+                "env_late",
+                2,
+                {"site": "site_late", "node": fresh.node, "release": "rel-late"},
+            ),
+        )
+
+        def reply(asked: Asked) -> tuple[int, bytes]:
+            return (200, known) if asked.path == "/host/late.test" else (404, b"")
+
+        answer = await fresh.get("late.test")
+        assert (answer.status_code, answer.headers["x-stead-reason"]) == (503, "starting")
+        await asyncio.sleep(1.1)
+        store = HttpServer(fresh.run / "store.sock", reply)
+        await store.start()
+        try:
+            assert (await fresh.get("late.test")).text == "late"
+            assert (await fresh.get("late.test")).text == "late"
+            assert [asked.path for asked in store.seen] == ["/host/late.test"]
+            for _ in range(5):
+                assert (await fresh.get("never.test")).status_code == 404
+            assert len(store.seen) <= 3
+            await asyncio.gather(*(fresh.get(f"random{n}.test") for n in range(60)))
+        finally:
+            await store.stop()
+        await fresh.admin.complete()
+        assert (await fresh.get("another.test")).status_code == 404
+        assert (await fresh.get("late.test")).text == "late"
+
+
+async def test_a_silent_store_costs_a_visitor_little(edge: Edge) -> None:
+    async def silent(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(20)
+        writer.close()
+
+    path = edge.run / "store.sock"
+    server = await asyncio.start_unix_server(silent, path)
+    path.chmod(0o666)
+    try:
+        began = asyncio.get_running_loop().time()
+        assert (await edge.get("silent.test")).status_code in {404, 503}
+        assert asyncio.get_running_loop().time() - began < 5
+    finally:
+        server.close()
+        path.unlink()
+
+
+async def test_another_nodes_site_is_fetched_from_it_and_never_passed_on_twice() -> None:
+    async with edge("node-a") as a, edge("node-b") as b:
+        for here, there in ((a, b), (b, a)):
+            await here.tell("node", there.node, Peer(f"127.0.0.1:{there.port}"))
+            await here.site("far.test", "far", None, node="node-b", release="rel-far")
+            await here.site("lost.test", "lost", None, node=there.node)
+        b.release("rel-far", {"index.html": "from b"})
+        answer = await a.get("far.test")
+        assert (answer.status_code, answer.text) == (200, "from b")
+        answer = await a.get("lost.test")
+        assert (answer.status_code, answer.headers["x-stead-reason"].split(";")[0]) == (508, "loop")
+
+        # The visitor's own address decides, and it is a peer's word.
+        await b.environment("far", node="node-b", release="rel-far", allowed_ips=["192.0.2.7"])
+        assert (await a.get("far.test")).status_code == 403
+        said = {"x-stead-hop": "1", "x-stead-visitor": "192.0.2.7"}
+        assert (await b.get("far.test", headers=said)).status_code == 200
+        assert (await a.get("far.test", headers=said)).status_code == 508
+        assert (await a.get("far.test", headers={"x-stead-visitor": "192.0.2.7"})).status_code == 403
+
+        # Who came by TLS to one is not sent to TLS by the other.
+        await a.certificate("far.test")
+        for each in (a, b):
+            await each.environment("far", node="node-b", release="rel-far", https=True, hsts=600)
+        heard = await a.secure("far.test")
+        assert status(heard) == 200
+        assert heard.count(b"Strict-Transport-Security: max-age=600") == 1
+        assert (await a.get("far.test")).headers["location"].startswith("https://far.test")
+
+        await b.stop()
+        answer = await a.get("lost.test")
+        assert answer.headers["x-stead-reason"] == "node_unreachable"
+
+
+async def test_without_having_been_told_peers_are_not_believed(edge: Edge) -> None:
+    await edge.tell("node", "node-c", Peer("127.0.0.9:80"))
+    await edge.site("guarded.test", "guarded", {"index.html": ""}, allowed_ips=["192.0.2.7"])
+    said = {"x-stead-hop": "1", "x-stead-visitor": "192.0.2.7", "x-forwarded-for": "192.0.2.7"}
+    assert (await edge.get("guarded.test", headers=said)).status_code == 403
+
+
+async def test_reload_and_a_dead_worker_keep_everything_and_a_restart_forgets() -> None:
+    async with edge() as fresh:
+        await fresh.site("kept.test", "kept", {"index.html": "kept"})
+        before = await fresh.admin.state()
+        first = set(fresh.workers)
+        fresh_pid = fresh.pid
+        os.kill(fresh_pid, signal.SIGHUP)
+        for _ in range(200):
+            if first.isdisjoint(fresh.workers) and len(fresh.workers) == 2:
+                break
+            await asyncio.sleep(0.05)
+        assert first.isdisjoint(fresh.workers)
+        assert (await fresh.get("kept.test")).text == "kept"
+        victim = fresh.workers[0]
+        os.kill(victim, signal.SIGKILL)
+        for _ in range(200):
+            if victim not in fresh.workers and len(fresh.workers) == 2:
+                break
+            await asyncio.sleep(0.05)
+        assert (await fresh.get("kept.test")).text == "kept"
+        after = await fresh.admin.state()
+        assert (after.instance, after.revision, after.hosts) == (before.instance, before.revision, 1)
+        await fresh.stop()
+        await fresh.start()
+        again = await fresh.admin.state()
+        assert again.instance != before.instance
+        assert (again.revision, again.hosts, again.complete) == (0, 0, False)
+        assert (await fresh.get("kept.test")).status_code == 503
+
+
+async def test_a_killed_master_leaves_nobody_who_holds_the_port() -> None:
+    async with edge() as fresh:
+        await fresh.site("kept.test", "kept", {"index.html": "kept"})
+        before = await fresh.admin.state()
+        await fresh.stop(signal.SIGKILL)
+        await fresh.start()
+        assert (await fresh.admin.state()).instance != before.instance
+        await fresh.site("kept.test", "kept", {"index.html": "kept"})
+        assert (await fresh.get("kept.test")).text == "kept"
