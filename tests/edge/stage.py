@@ -161,10 +161,11 @@ class Edge:
 
     async def site(self, host: str, name: str, files: dict[str, str | bytes] | None, **fields: Any) -> str:
         """A host with an environment; with files, a static release of them."""
+        https = fields.pop("https", False)
         if files is not None:
             fields["release"] = self.release(fields.get("release", f"rel-{name}"), files)
         await self.environment(name, **fields)
-        await self.tell("host", host, Host(f"env_{name}"))
+        await self.tell("host", host, Host(f"env_{name}", https=https))
         return host
 
     def release(self, name: str, files: dict[str, str | bytes]) -> str:

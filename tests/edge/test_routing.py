@@ -213,7 +213,8 @@ async def test_another_nodes_site_is_fetched_from_it_and_never_passed_on_twice()
         # Who came by TLS to one is not sent to TLS by the other.
         await a.certificate("far.test")
         for each in (a, b):
-            await each.environment("far", node="node-b", release="rel-far", https=True, hsts=600)
+            await each.environment("far", node="node-b", release="rel-far", hsts=600)
+            await each.tell("host", "far.test", Host("env_far", https=True))
         heard = await a.secure("far.test")
         assert status(heard) == 200
         assert heard.count(b"Strict-Transport-Security: max-age=600") == 1
