@@ -1,4 +1,4 @@
-"""A network of the tests' own: a bridge on this machine, and behind it namespaces, each a machine to nginx."""
+"""A network of the tests' own: a bridge on this machine, and behind it namespaces that pass for machines."""
 
 import random
 from collections.abc import AsyncIterator, Sequence

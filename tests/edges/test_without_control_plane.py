@@ -13,7 +13,7 @@ from tests.edges.machine import Machine
 from tests.edges.region import Region, Site
 
 SITES_A_NODE = 4
-BACK_WITHIN = 15.0
+BACK_WITHIN = 30.0
 
 
 @asynccontextmanager
