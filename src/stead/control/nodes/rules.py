@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 
 LOST_AFTER = timedelta(seconds=30)
 PATIENCE = timedelta(seconds=10)
-"""How long a job waits for a node with room before it is refused."""
+"""How long a job waits for a node with room, from when it was taken up: a worker that has just started has
+yet to hear the nodes."""
 
 
 @dataclass(frozen=True, slots=True)

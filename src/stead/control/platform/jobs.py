@@ -47,7 +47,7 @@ class Job(Generic[P]):
     site_id: str
     env_id: str | None
     params: P
-    created_at: datetime
+    taken_up_at: datetime
     begun: bool = True
     """False for one that nobody had taken up."""
 
@@ -154,9 +154,8 @@ class JobKind(Generic[P]):
 
     def read(self, row: "JobRow") -> Job[P]:
         params = msgspec.convert(row.params["with"], self.params)
-        return Job(
-            row.id, row.site_id, row.env_id, params, row.created_at, begun=row.dispatched_at is not None
-        )
+        taken_up_at = row.dispatched_at or row.created_at
+        return Job(row.id, row.site_id, row.env_id, params, taken_up_at, begun=row.dispatched_at is not None)
 
 
 @dataclass(frozen=True, slots=True)

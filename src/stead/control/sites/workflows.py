@@ -50,7 +50,7 @@ async def _place(tx: Tx, job: SiteJob) -> None:
     environment = await environments.production(tx, job.site_id)
     if environment.node_id is None:
         facts = await sites.facts(tx, job.site_id)
-        node = await nodes.place(tx, facts.region, wanted_since=job.created_at)
+        node = await nodes.place(tx, facts.region, wanted_since=job.taken_up_at)
         await environments.put_on(tx, environment.id, node)
 
 

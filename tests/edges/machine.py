@@ -1,0 +1,73 @@
+"""One edge node: an agent and an nginx, as operators start them, on a machine of their own."""
+
+import json
+import sys
+from typing import Any
+
+from stead.dev.running import RunningStack
+from stead.edge.settings import EdgeSettings, check
+from tests.edges.network import Namespace
+from tests.edges.wire import Wire
+from tests.faults.jobs.programs import Program, until
+
+STEADCTL = (sys.executable, "-m", "stead.steadctl")
+PORT = 8080
+
+
+class Machine:
+    def __init__(
+        self, stack: RunningStack, node: str, namespace: Namespace, wire: Wire, nats_address: str
+    ) -> None:
+        self.id, self.namespace, self.wire = node, namespace, wire
+        self.data = stack.directory.home(node)
+        self.address = f"{namespace.address}:{PORT}"
+        agent = stack.node_environment(node, self.data) | {
+            "STEAD_NATS_URL": f"nats://{nats_address}",
+            "STEAD_EDGE_ADDRESS": self.address,
+        }
+        edge = {
+            "STEAD_NODE_ID": node,
+            "STEAD_NODE_DATA": str(self.data),
+            "STEAD_EDGE_HTTP": self.address,
+            "STEAD_EDGE_USER": "www-data",
+            "STEAD_EDGE_WORKERS": "1",
+            "STEAD_EDGE_CONNECTIONS": "1024",
+            "STEAD_EDGE_CACHE": "64",
+        }
+        check(EdgeSettings(node_id=node, data=str(self.data), run=str(self.data / "run")))
+        logs = stack.directory.logs
+        self.agent = Program([*namespace.inside, *STEADCTL, "node"], agent, logs / f"{node}.log")
+        self.nginx = Program([*namespace.inside, *STEADCTL, "edge"], edge, logs / f"{node}-nginx.log")
+
+    def start(self) -> None:
+        self.data.mkdir(exist_ok=True)
+        # nginx's workers, who are another user, pass through.
+        self.data.chmod(0o711)
+        for program in (self.nginx, self.agent):
+            if not program.runs:
+                program.start()
+
+    async def kill(self) -> None:
+        await self.nginx.kill()
+        await self.agent.kill()
+
+    def write_release(self, name: str, page: str) -> None:
+        """As a deployment leaves it: there, whole, for the edge to read."""
+        release = self.data / "releases" / name
+        release.mkdir(parents=True)
+        release.chmod(0o755)
+        (release / "index.html").write_text(page)
+        (release / "index.html").chmod(0o644)
+
+    async def visits(self, path: str, *, host: str, at_least: int) -> list[dict[str, Any]]:
+        """What is written of visits to this path; nginx holds lines back for up to a second."""
+
+        async def written() -> list[dict[str, Any]] | None:
+            found = [visit for visit in self._ledger() if (visit["path"], visit["host"]) == (path, host)]
+            return found if len(found) >= at_least else None
+
+        return await until(written, f"{self.id} has written {at_least} visits down")
+
+    def _ledger(self) -> list[dict[str, Any]]:
+        lines = (self.data / "run" / "ledger.json").read_text().splitlines(keepends=True)
+        return [json.loads(line) for line in lines if line.endswith("\n")]
