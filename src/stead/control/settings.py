@@ -40,6 +40,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     mail_from: str = "stead@localhost"
     preview_domain: str = "preview.stead.example"
     """Every environment also answers on a name under this domain."""
+    acme_directory: str = ""
+    """The directory of the certificate authority; without it no certificate is asked for."""
+    acme_email: str = ""
+    """Where the certificate authority may write to."""
+    acme_ca_file: str = ""
+    """The roots to trust for a certificate authority that is not public."""
+    edge_addresses: str = ""
+    """Comma-separated addresses that a domain must lead to, `region=address` for those of one region."""
+    dns_resolver: str = ""
+    """`host:port` of the resolver to ask where a domain leads; the system's unless set."""
+    hsts_seconds: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """For how long browsers are told to come with TLS only, once a domain has its certificate."""
     cell: Annotated[int, msgspec.Meta(ge=0, lt=1024)] = 0
 
     @property

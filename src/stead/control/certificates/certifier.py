@@ -1,0 +1,277 @@
+"""The worker's part: takes what is due, a few at once; what it leaves half done, another can end."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import structlog
+
+from stead.control.certificates import store
+from stead.control.certificates.authority import AccountUnknown, Authority, new_key
+from stead.control.certificates.edges import EdgeDoor, EdgesSilent
+from stead.control.certificates.issuing import Issuing
+from stead.control.certificates.preflight import Preflight
+from stead.control.certificates.rules import (
+    ATTEMPT_SECONDS,
+    LEASE,
+    ORDER_GOES_ON,
+    Issued,
+    LeaseLost,
+    Problem,
+    Wish,
+    pause_after,
+    renewal_of,
+)
+from stead.control.platform.database import UNREACHABLE, Database, Tx
+from stead.control.platform.events import About, Fact, publish
+from stead.control.platform.housekeeping import Chore
+from stead.control.platform.sealing import Sealer
+from stead.protocol.edge import Certificate, Record, certificate_key
+from stead.shared.ids import new_id
+
+log = structlog.get_logger()
+
+HANDS = 8
+"""Certificates that one worker sees to at a time."""
+
+Refreshed = Callable[[str], Awaitable[None]]
+"""Publishes the edge records of a site anew: whether its domain has a certificate is in them."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorityAt:
+    """Which authority to ask, as whom. `trust` is a file with the root of one that is not public."""
+
+    directory: str
+    email: str = ""
+    trust: str = ""
+
+
+class Certifier:
+    def __init__(
+        self,
+        database: Database,
+        sealer: Sealer,
+        authority: AuthorityAt,
+        *,
+        preflight: Preflight,
+        door: EdgeDoor,
+        refreshed: Refreshed,
+    ) -> None:
+        self._database, self._sealer, self._authority = database, sealer, authority
+        self._preflight, self._door, self._refreshed = preflight, _Careful(door), refreshed
+
+    def chores(self) -> list[Chore]:
+        hands = [Chore(f"certificates.work.{number}", 2, self.work) for number in range(HANDS)]
+        return [Chore("certificates.watch", 1, self.watch), *hands]
+
+    async def watch(self) -> None:
+        """Puts new hosts in line and says of which certificates the end has passed."""
+        async with self._database.transaction() as tx:
+            await store.enroll(tx)
+            expired = await store.expire(tx)
+            for host, site in expired:
+                await _tell(tx, "certificate.expired", site, domain=host)
+        for host, site in expired:
+            log.warning("certificate.expired", host=host)
+            await self._refreshed(site)
+
+    async def work(self) -> int:
+        """See to what is due, one after the other, until nothing is. Says how many it were."""
+        done = 0
+        while await self._next():
+            done += 1
+        return done
+
+    async def _next(self) -> bool:
+        holder = new_id("hand")
+        async with self._database.transaction() as tx:
+            wish = await store.claim(tx, holder, tx.now + LEASE)
+        if wish is None:
+            return False
+        attempt = _Attempt(self._database, self._sealer, wish, holder)
+        try:
+            async with asyncio.timeout(ATTEMPT_SECONDS):
+                await self._see_to(attempt)
+        except Problem as problem:
+            await attempt.failed(problem)
+        except EdgesSilent:
+            await attempt.failed(
+                Problem("edges", "Not every edge of the site's region could be told. This is ours to mend.")
+            )
+        except LeaseLost:
+            await attempt.released()
+        except asyncio.CancelledError:
+            # A worker that stops in order does not make others wait for the lease.
+            with contextlib.suppress(*UNREACHABLE):
+                await attempt.released()
+            raise
+        except Exception as error:
+            if isinstance(error, UNREACHABLE) and not isinstance(error, TimeoutError):
+                raise
+            log.error("certificate.fault", host=wish.host, error=type(error).__name__)
+            await attempt.failed(
+                Problem("internal", "Something failed on our side. It is tried again by itself.")
+            )
+        return True
+
+    async def _see_to(self, attempt: "_Attempt") -> None:
+        wish = attempt.wish
+        if wish.forgotten:
+            records: dict[str, Record | None] = {certificate_key(wish.region, wish.host): None}
+            await self._door.tell(wish.region, records)
+            await attempt.removed()
+        elif wish.stage in ("stored", "told") and wish.chain is not None and wish.sealed_key is not None:
+            key = self._sealer.open(wish.sealed_key, context=_context(wish))
+            await self._deliver(attempt, wish.chain, key, told=wish.stage == "told")
+        else:
+            await self._preflight.check(wish.host, wish.region)
+            issued = await self._issue(attempt)
+            await attempt.issued(issued)
+            await self._deliver(attempt, issued.chain, issued.key, told=False)
+
+    async def _deliver(self, attempt: "_Attempt", chain: str, key: bytes, *, told: bool) -> None:
+        wish = attempt.wish
+        if not told:
+            sealed = self._door.seal(wish.region, wish.host, key)
+            record = Certificate(chain, sealed)
+            await self._door.tell(wish.region, {certificate_key(wish.region, wish.host): record})
+            await attempt.told()
+        await self._refreshed(wish.site_id)
+        await attempt.settled()
+
+    async def _issue(self, attempt: "_Attempt") -> Issued:
+        """An authority that lost our account, or never had it, is told of it and asked once more."""
+        async with self._conversation() as authority:
+            try:
+                return await self._issuing(attempt, authority, attempt.order()).certificate()
+            except AccountUnknown:
+                await self._register(authority)
+                return await self._issuing(attempt, authority, None).certificate()
+
+    def _issuing(self, attempt: "_Attempt", authority: Authority, order: tuple[str, bytes] | None) -> Issuing:
+        return Issuing(attempt.wish, authority, door=self._door, journal=attempt, order=order)
+
+    @asynccontextmanager
+    async def _conversation(self) -> AsyncIterator[Authority]:
+        directory = self._authority.directory
+        context = f"acme-account:{directory}".encode()
+        async with self._database.transaction() as tx:
+            account = await store.account(tx, directory)
+            if account is None:
+                await store.add_account(tx, directory, self._sealer.seal(new_key(), context=context))
+                account = await store.account(tx, directory)
+        if account is None:
+            raise LookupError("the account is gone")
+        sealed_key, uri = account
+        key = self._sealer.open(sealed_key, context=context)
+        authority = Authority(directory, key, uri=uri, trust=self._authority.trust)
+        try:
+            if uri is None:
+                await self._register(authority)
+            yield authority
+        finally:
+            authority.close()
+
+    async def _register(self, authority: Authority) -> None:
+        uri = await authority.register(self._authority.email)
+        async with self._database.transaction() as tx:
+            await store.note_registration(tx, self._authority.directory, uri)
+        log.info("acme.registered", directory=self._authority.directory)
+
+
+class _Attempt:
+    """One claimed wish and what is written down about it; every note is refused once the lease is lost."""
+
+    def __init__(self, database: Database, sealer: Sealer, wish: Wish, holder: str) -> None:
+        self._database, self._sealer, self.wish, self._holder = database, sealer, wish, holder
+
+    def order(self) -> tuple[str, bytes] | None:
+        wish = self.wish
+        if wish.order_uri is None or wish.order_key is None:
+            return None
+        return wish.order_uri, self._sealer.open(wish.order_key, context=_context(wish))
+
+    async def ordered(self, uri: str | None, key: bytes | None) -> None:
+        sealed = None if key is None else self._sealer.seal(key, context=_context(self.wish))
+        async with self._database.transaction() as tx:
+            _require(await store.note_order(tx, self.wish, self._holder, uri, sealed))
+
+    async def challenged(self, token: str | None) -> None:
+        async with self._database.transaction() as tx:
+            _require(await store.note_challenge(tx, self.wish, self._holder, token))
+
+    async def issued(self, issued: Issued) -> None:
+        wish = self.wish
+        sealed = self._sealer.seal(issued.key, context=_context(wish))
+        event = "certificate.issued" if wish.chain is None else "certificate.renewed"
+        async with self._database.transaction() as tx:
+            _require(await store.note_issued(tx, wish, self._holder, issued, sealed))
+            until = issued.expires_at.isoformat()
+            await _tell(tx, event, wish.site_id, domain=wish.host, ca=issued.ca, expires_at=until)
+        log.info(event, host=wish.host)
+
+    async def told(self) -> None:
+        async with self._database.transaction() as tx:
+            _require(await store.note_told(tx, self.wish, self._holder))
+
+    async def settled(self) -> None:
+        async with self._database.transaction() as tx:
+            issued_at, expires_at = await store.life_of(tx, self.wish.host)
+            renewal = renewal_of(issued_at, expires_at)
+            _require(await store.settle(tx, self.wish, self._holder, renewal))
+
+    async def removed(self) -> None:
+        async with self._database.transaction() as tx:
+            await store.remove(tx, self.wish.host, self._holder)
+
+    async def released(self) -> None:
+        async with self._database.transaction() as tx:
+            await store.release(tx, self.wish.host, self._holder)
+
+    async def failed(self, problem: Problem) -> None:
+        """Told when it begins to fail, or fails for another reason; not at every attempt."""
+        wish = self.wish
+        async with self._database.transaction() as tx:
+            again = tx.now + max(pause_after(wish.attempts + 1), problem.wait)
+            goes_on = problem.reason in ORDER_GOES_ON
+            noted = await store.note_failure(tx, wish, self._holder, problem, again, order_goes_on=goes_on)
+            if not noted:
+                await store.release(tx, wish.host, self._holder)
+            elif problem.reason != wish.error_code:
+                facts = {"domain": wish.host, "reason": problem.reason, "message": problem.sentence}
+                await _tell(tx, "certificate.failed", wish.site_id, **facts)
+        log.warning("certificate.failed", host=wish.host, reason=problem.reason, attempt=wish.attempts + 1)
+
+
+class _Careful:
+    """The door to the edges. What keeps it shut is never taken for our database being away."""
+
+    def __init__(self, door: EdgeDoor) -> None:
+        self._door = door
+
+    async def tell(self, region: str, records: Mapping[str, Record | None]) -> None:
+        try:
+            await self._door.tell(region, records)
+        except (OSError, TimeoutError):
+            raise EdgesSilent from None
+
+    def seal(self, region: str, host: str, key: bytes) -> str:
+        return self._door.seal(region, host, key)
+
+
+async def _tell(tx: Tx, event: str, site: str, **facts: Fact) -> None:
+    account, team = await store.owner_of(tx, site)
+    await publish(tx, event, About(account_id=account, team_id=team, site_id=site), **facts)
+
+
+def _require(noted: bool) -> None:
+    if not noted:
+        raise LeaseLost
+
+
+def _context(wish: Wish) -> bytes:
+    """A sealed key opens only for the host it was made for."""
+    return f"certificate:{wish.host}".encode()
