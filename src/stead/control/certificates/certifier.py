@@ -220,7 +220,7 @@ class _Attempt:
     async def settled(self) -> None:
         async with self._database.transaction() as tx:
             issued_at, expires_at = await store.life_of(tx, self.wish.host)
-            renewal = renewal_of(issued_at, expires_at)
+            renewal = renewal_of(issued_at, expires_at, now=tx.now)
             _require(await store.settle(tx, self.wish, self._holder, renewal))
 
     async def removed(self) -> None:

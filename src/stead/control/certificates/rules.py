@@ -37,6 +37,7 @@ PAUSES = (
 )
 JITTER = 0.1
 RENEWAL_JITTER = 0.01
+SOONEST_RENEWAL = timedelta(hours=1)
 LONGEST_DETAIL = 400
 
 ORDER_GOES_ON: frozenset[Reason] = frozenset(
@@ -95,10 +96,12 @@ def pause_after(attempts: int) -> timedelta:
     return longest * (1 + random.uniform(0, JITTER))  # noqa: S311 - chance that nobody need not guess
 
 
-def renewal_of(issued_at: datetime, expires_at: datetime) -> datetime:
-    """Two thirds into its life, and a little later for most."""
+def renewal_of(issued_at: datetime, expires_at: datetime, *, now: datetime) -> datetime:
+    """Two thirds into its life, and a little later for most. Never at once: were the authority's clock far
+    behind ours, one certificate would follow another without end."""
     life = expires_at - issued_at
-    return issued_at + life * (2 / 3 + random.uniform(0, RENEWAL_JITTER))  # noqa: S311
+    wanted = issued_at + life * (2 / 3 + random.uniform(0, RENEWAL_JITTER))  # noqa: S311
+    return max(wanted, now + SOONEST_RENEWAL)
 
 
 def quoted(detail: str | None) -> str:
