@@ -28,6 +28,7 @@ STATEMENTS = [
       sealed_key bytea,
       issued_at timestamptz(3),
       expires_at timestamptz(3),
+      told_region text,
       served_since timestamptz(3),
       order_uri text,
       order_key bytea,

@@ -139,7 +139,8 @@ async def test_a_host_that_is_wanted_again_keeps_its_certificate(office: Office)
         await service.want(tx, other.id, site.domain, "eu-west")
     office.door.told.clear()
     await office.certifier(f"https://{LOOPBACK}:1/dir").work()
-    assert office.door.told == [f"eu-west.certificate.{site.domain}"]
+    assert office.door.told == [f"{region}.certificate.{site.domain}" for region in (REGION, "eu-west")]
+    assert (await office.row(site.domain))["told_region"] == "eu-west"
     assert office.refreshed == [site.id, other.id]
     assert (await office.row(site.domain))["site_id"] == other.id
 

@@ -119,9 +119,10 @@ class Certifier:
 
     async def _see_to(self, attempt: "_Attempt") -> None:
         wish = attempt.wish
+        if wish.told_region is not None and (wish.forgotten or wish.told_region != wish.region):
+            records: dict[str, Record | None] = {certificate_key(wish.told_region, wish.host): None}
+            await self._door.tell(wish.told_region, records)
         if wish.forgotten:
-            records: dict[str, Record | None] = {certificate_key(wish.region, wish.host): None}
-            await self._door.tell(wish.region, records)
             await attempt.removed()
         elif wish.stage in ("stored", "told") and wish.chain is not None and wish.sealed_key is not None:
             key = self._sealer.open(wish.sealed_key, context=_context(wish))

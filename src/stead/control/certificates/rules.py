@@ -72,6 +72,8 @@ class Wish:
     sealed_key: bytes | None
     expires_at: datetime | None
     stage: Stage
+    told_region: str | None
+    """Whose edges were told of a certificate: those must hear when it is over."""
     order_uri: str | None
     order_key: bytes | None
     challenge: str | None

@@ -1,0 +1,91 @@
+"""Workers share the work; one that dies leaves nothing that another cannot end."""
+
+import asyncio
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from stead.control.certificates.certifier import HANDS
+from stead.control.certificates.rules import LEASE
+from stead.dev.process import Streams, exit_of, spawn
+from tests.control.certificates.between import CERTIFICATE, CHALLENGE, FINALIZE, ORDER, Between
+from tests.control.certificates.conftest import Office
+
+PATIENCE = 30
+
+
+@pytest.mark.parametrize("where", [ORDER, CHALLENGE, FINALIZE, CERTIFICATE])
+async def test_what_a_killed_worker_had_begun_another_ends(where: str, office: Office, between: Between):
+    """It dies while the authority has done what was asked and the answer is on its way."""
+    site = await office.site()
+    between.withhold = where
+    settings, pebble = office.plane.settings, office.stack.pebble
+    with tempfile.TemporaryFile() as nothing:
+        victim = spawn(
+            [
+                *(sys.executable, "-m", "tests.control.certificates.hand"),
+                *(settings.database_url, settings.sealing_key, between.directory, str(pebble.trust)),
+                str(office.stack.node_data / "hosts"),
+            ],
+            streams=Streams(nothing, nothing, sys.stderr.fileno()),
+            cwd=Path(__file__).parents[3],
+        )
+    try:
+        await asyncio.wait_for(between.withheld.wait(), PATIENCE)
+    finally:
+        victim.kill()
+        await exit_of(victim)
+    between.withhold = None
+    assert (await site.tls())["state"] == "pending"
+    certifier = office.certifier(between.directory)
+    assert await certifier.work() == 0
+    office.clock.move(LEASE * 1.01)
+    await certifier.work()
+    assert (await site.tls())["state"] == "valid"
+    assert await office.events(site) == ["certificate.issued"]
+    assert office.door.challenges() == []
+    # What was ordered is taken up; an order of which nobody heard cannot be.
+    assert between.passed[ORDER] == (2 if where == ORDER else 1)
+    assert between.passed[FINALIZE] == 1
+
+
+async def test_two_workers_issue_each_of_fifty_names_once(office: Office, between: Between):
+    sites = [await office.site() for _ in range(50)]
+    workers = [office.certifier(between.directory) for _ in range(2)]
+    seen_to = await asyncio.gather(*(worker.work() for worker in workers for _ in range(HANDS)))
+    assert sum(seen_to) == 50
+    assert {(await site.tls())["state"] for site in sites} == {"valid"}
+    assert [await office.events(site) for site in sites] == [["certificate.issued"]] * 50
+    assert between.passed[FINALIZE] == 50
+    async with office.plane.database.reading() as tx:
+        assert await tx.value("select count(*) from acme_accounts") == 1
+
+
+async def test_a_worker_that_is_stopped_leaves_its_work_at_once(office: Office, between: Between):
+    site = await office.site()
+    between.withhold = FINALIZE
+    working = asyncio.create_task(office.certifier(between.directory).work())
+    await asyncio.wait_for(between.withheld.wait(), PATIENCE)
+    working.cancel()
+    await asyncio.wait({working}, timeout=PATIENCE)
+    assert working.cancelled()
+    between.withhold = None
+    assert await office.certifier(between.directory).work() == 1
+    assert (await site.tls())["state"] == "valid"
+
+
+async def test_a_worker_whose_lease_is_over_changes_nothing_any_more(office: Office, between: Between):
+    site = await office.site()
+    between.withhold = CERTIFICATE
+    slow = asyncio.create_task(office.certifier(between.directory).work())
+    await asyncio.wait_for(between.withheld.wait(), PATIENCE)
+    between.withhold = None
+    office.clock.move(LEASE * 1.01)
+    await office.certifier(between.directory).work()
+    before = await office.row(site.domain)
+    await asyncio.wait({slow}, timeout=PATIENCE)
+    assert slow.done()
+    assert await office.row(site.domain) == before
+    assert await office.events(site) == ["certificate.issued"]
