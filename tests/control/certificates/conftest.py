@@ -18,9 +18,9 @@ from stead.control.certificates.preflight import Preflight
 from stead.control.platform.sealing import Sealer
 from stead.control.settings import Settings
 from stead.dev.engine import LOOPBACK
+from stead.dev.nginx import Nginx
 from stead.dev.pebble import Challtestsrv, Pebble
 from stead.dev.running import RunningStack, running
-from stead.dev.stack import Nginx
 from stead.shared.clock import MovableClock
 from tests.client import Client
 from tests.conftest import UNLIMITED

@@ -6,6 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import httpx
+import pytest
 from cryptography import x509
 
 from stead.control.certificates import service
@@ -145,7 +146,9 @@ async def test_a_host_that_is_wanted_again_keeps_its_certificate(office: Office)
     assert (await office.row(site.domain))["site_id"] == other.id
 
 
-async def test_nonces_that_the_authority_refuses_by_chance_are_no_reason_to_fail(office: Office, monkeypatch):
+async def test_nonces_that_the_authority_refuses_by_chance_are_no_reason_to_fail(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+):
     pebble = type(office.stack.pebble)
     monkeypatch.setattr(
         office.stack.pebble, "env", lambda: {"PEBBLE_VA_NOSLEEP": "1", "PEBBLE_WFE_NONCEREJECT": "50"}

@@ -3,10 +3,12 @@
 import asyncio
 import sys
 import tempfile
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from stead.control.certificates import service
 from stead.control.certificates.certifier import HANDS
 from stead.control.certificates.rules import LEASE
 from stead.dev.process import Streams, exit_of, spawn
@@ -89,3 +91,35 @@ async def test_a_worker_whose_lease_is_over_changes_nothing_any_more(office: Off
     assert slow.done()
     assert await office.row(site.domain) == before
     assert await office.events(site) == ["certificate.issued"]
+
+
+async def test_what_remains_after_the_edges_were_told_needs_no_authority(office: Office):
+    """The records of the site could not be published; nothing else is done twice."""
+    site = await office.site()
+
+    async def fail(_: str) -> None:
+        raise LookupError("no")
+
+    await office.certifier(refreshed=fail).work()
+    assert (await site.tls())["error_code"] == "internal"
+    told = list(office.door.told)
+    office.clock.move(timedelta(minutes=2))
+    await office.certifier("https://127.0.0.1:1/dir").work()
+    shown = await site.tls()
+    assert (shown["state"], "error" in shown) == ("valid", False)
+    assert (office.refreshed, office.door.told) == ([site.id], told)
+
+
+async def test_a_forgotten_host_stops_the_worker_that_is_at_it(office: Office, between: Between):
+    site = await office.site()
+    between.withhold = FINALIZE
+    working = asyncio.create_task(office.certifier(between.directory).work())
+    await asyncio.wait_for(between.withheld.wait(), PATIENCE)
+    between.withhold = None
+    async with office.plane.database.transaction() as tx:
+        await service.forget(tx, site.domain)
+    await asyncio.wait_for(working, PATIENCE)
+    await office.certifier(between.directory).work()
+    assert await office.row(site.domain) == {}
+    assert office.door.certificate(site.domain) is None
+    assert await office.events(site) == []

@@ -71,12 +71,14 @@ class Certifier:
         """Puts new hosts in line and says of which certificates the end has passed."""
         async with self._database.transaction() as tx:
             await store.enroll(tx)
-            expired = await store.expire(tx)
-            for host, site in expired:
-                await _tell(tx, "certificate.expired", site, domain=host)
-        for host, site in expired:
-            log.warning("certificate.expired", host=host)
+            ended = await store.ended(tx)
+        for host, site in ended:
+            # First the records, which go by the clock: were this worker to die here, another would repeat it.
             await self._refreshed(site)
+            async with self._database.transaction() as tx:
+                if await store.expire(tx, host):
+                    await _tell(tx, "certificate.expired", site, domain=host)
+            log.warning("certificate.expired", host=host)
 
     async def work(self) -> int:
         """See to what is due, one after the other, until nothing is. Says how many it were."""
@@ -93,7 +95,7 @@ class Certifier:
             return False
         attempt = _Attempt(self._database, self._sealer, wish, holder)
         try:
-            async with asyncio.timeout(ATTEMPT_SECONDS):
+            async with asyncio.timeout(ATTEMPT_SECONDS) as limit:
                 await self._see_to(attempt)
         except Problem as problem:
             await attempt.failed(problem)
@@ -111,10 +113,7 @@ class Certifier:
         except Exception as error:
             if isinstance(error, UNREACHABLE) and not isinstance(error, TimeoutError):
                 raise
-            log.error("certificate.fault", host=wish.host, error=type(error).__name__)
-            await attempt.failed(
-                Problem("internal", "Something failed on our side. It is tried again by itself.")
-            )
+            await attempt.failed(_LATE if limit.expired() else _fault(wish, error))
         return True
 
     async def _see_to(self, attempt: "_Attempt") -> None:
@@ -181,6 +180,15 @@ class Certifier:
         async with self._database.transaction() as tx:
             await store.note_registration(tx, self._authority.directory, uri)
         log.info("acme.registered", directory=self._authority.directory)
+
+
+_LATE = Problem("ca_unreachable", "The certificate authority has not finished in time. It is asked again.")
+
+
+def _fault(wish: Wish, error: Exception) -> Problem:
+    """A bug, or something that nobody foresaw: its message may quote a secret."""
+    log.error("certificate.fault", host=wish.host, error=type(error).__name__)
+    return Problem("internal", "Something failed on our side. It is tried again by itself.")
 
 
 class _Attempt:

@@ -73,15 +73,25 @@ async def enroll(tx: Tx) -> int:
     return await tx.run("update certificates set state = 'not_registered' where state = 'unconfigured'")
 
 
-async def expire(tx: Tx) -> list[tuple[str, str]]:
-    """Say which hosts, of which sites, have just lost their certificate."""
+async def ended(tx: Tx) -> list[tuple[str, str]]:
+    """Hosts, and their sites, whose certificate has ended and of which nobody was told."""
     return await tx.all(
         lambda *row: row,
-        "update certificates set state = 'expired' where host in (select host from certificates"
-        " where state = 'valid' and expires_at <= $1 and not forgotten limit 100 for update skip locked)"
-        " returning host, site_id",
+        "select host, site_id from certificates"
+        " where state = 'valid' and expires_at <= $1 and not forgotten order by expires_at limit 100",
         tx.now,
     )
+
+
+async def expire(tx: Tx, host: str) -> bool:
+    """Whether it was this caller who noticed."""
+    changed = await tx.run(
+        "update certificates set state = 'expired'"
+        " where host = $1 and state = 'valid' and expires_at <= $2 and not forgotten",
+        host,
+        tx.now,
+    )
+    return changed == 1
 
 
 async def owner_of(tx: Tx, site: str) -> tuple[str | None, str | None]:
