@@ -46,6 +46,10 @@ STATEMENTS = [
       check (state not in ('valid', 'expired') or chain is not null)
     )
     """,
+    """
+    insert into certificates (host, site_id, region, next_attempt_at, created_at)
+    select domain, id, region, now(), now() from sites where mode = 'live' and status = 'running'
+    """,
     "create index certificates_due on certificates (next_attempt_at)",
     "create index certificates_by_site on certificates (site_id)",
     "create index certificates_new on certificates (host) where state = 'unconfigured'",

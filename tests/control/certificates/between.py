@@ -33,6 +33,7 @@ class Between:
     refuse: dict[str, bytes] = field(default_factory=dict)
     withhold: str | None = None
     withheld: asyncio.Event = field(default_factory=asyncio.Event)
+    _over: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def directory(self) -> str:
@@ -49,6 +50,11 @@ class Between:
         finally:
             server.close()
 
+    def let_go(self) -> None:
+        """Answer whoever waits, late as it is, and withhold nothing any more."""
+        self.withhold = None
+        self._over.set()
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, asyncio.IncompleteReadError, ssl.SSLError):
             head = await reader.readuntil(b"\r\n\r\n")
@@ -64,10 +70,9 @@ class Between:
             if self.withhold is not None and path.startswith(self.withhold):
                 # The authority has done it; whoever asked never hears.
                 self.withheld.set()
-                await reader.read()
-            else:
-                writer.write(said)
-                await writer.drain()
+                await self._over.wait()
+            writer.write(said)
+            await writer.drain()
         writer.close()
 
     async def _forward(self, request: bytes) -> bytes:

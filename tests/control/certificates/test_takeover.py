@@ -39,7 +39,7 @@ async def test_what_a_killed_worker_had_begun_another_ends(where: str, office: O
     finally:
         victim.kill()
         await exit_of(victim)
-    between.withhold = None
+    between.let_go()
     assert (await site.tls())["state"] == "pending"
     certifier = office.certifier(between.directory)
     assert await certifier.work() == 0
@@ -73,7 +73,7 @@ async def test_a_worker_that_is_stopped_leaves_its_work_at_once(office: Office, 
     working.cancel()
     await asyncio.wait({working}, timeout=PATIENCE)
     assert working.cancelled()
-    between.withhold = None
+    between.let_go()
     assert await office.certifier(between.directory).work() == 1
     assert (await site.tls())["state"] == "valid"
 
@@ -85,8 +85,9 @@ async def test_a_worker_whose_lease_is_over_changes_nothing_any_more(office: Off
     await asyncio.wait_for(between.withheld.wait(), PATIENCE)
     between.withhold = None
     office.clock.move(LEASE * 1.01)
-    await office.certifier(between.directory).work()
+    assert await office.certifier(between.directory).work() == 1
     before = await office.row(site.domain)
+    between.let_go()
     await asyncio.wait({slow}, timeout=PATIENCE)
     assert slow.done()
     assert await office.row(site.domain) == before
@@ -115,11 +116,28 @@ async def test_a_forgotten_host_stops_the_worker_that_is_at_it(office: Office, b
     between.withhold = FINALIZE
     working = asyncio.create_task(office.certifier(between.directory).work())
     await asyncio.wait_for(between.withheld.wait(), PATIENCE)
-    between.withhold = None
     async with office.plane.database.transaction() as tx:
         await service.forget(tx, site.domain)
+    between.let_go()
     await asyncio.wait_for(working, PATIENCE)
     await office.certifier(between.directory).work()
     assert await office.row(site.domain) == {}
     assert office.door.certificate(site.domain) is None
     assert await office.events(site) == []
+
+
+async def test_a_challenge_that_was_left_behind_goes_with_its_host(office: Office, between: Between):
+    site = await office.site()
+    between.withhold = CHALLENGE
+    working = asyncio.create_task(office.certifier(between.directory).work())
+    await asyncio.wait_for(between.withheld.wait(), PATIENCE)
+    working.cancel()
+    await asyncio.wait({working}, timeout=PATIENCE)
+    between.let_go()
+    left = await office.row(site.domain)
+    async with office.plane.database.transaction() as tx:
+        await service.forget(tx, site.domain)
+    await office.certifier(between.directory).work()
+    assert left["order_uri"] is not None
+    assert office.door.challenges() == []
+    assert await office.row(site.domain) == {}

@@ -22,6 +22,7 @@ T = TypeVar("T")
 REQUEST_SECONDS = 15
 NONCE_TRIES = 8
 """An authority may refuse a fresh nonce whenever it likes; the library itself asks only twice."""
+LONGEST_WAIT = timedelta(days=7)
 FIRST_POLL, LONGEST_POLL = 0.2, 5.0
 DECISION_SECONDS = 75.0
 """How long an authority may think about a challenge or an order within one attempt."""
@@ -231,11 +232,12 @@ def _is_distrust(error: BaseException) -> bool:
 def _wait(answer: requests.Response | None) -> timedelta:
     text = answer.headers.get("Retry-After", "") if answer is not None else ""
     if text.isdecimal():
-        return timedelta(seconds=min(int(text), 30 * 86_400))
+        return timedelta(seconds=min(int(text), LONGEST_WAIT.total_seconds()))
     try:
-        return max(parsedate_to_datetime(text) - datetime.now(UTC), timedelta())
+        wanted = parsedate_to_datetime(text) - datetime.now(UTC)
     except (TypeError, ValueError):
         return timedelta()
+    return min(max(wanted, timedelta()), LONGEST_WAIT)
 
 
 async def _until(look: Callable[[], Awaitable[T]], done: Callable[[T], bool]) -> T:

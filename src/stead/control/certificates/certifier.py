@@ -10,7 +10,7 @@ import structlog
 
 from stead.control.certificates import store
 from stead.control.certificates.authority import AccountUnknown, Authority, new_key
-from stead.control.certificates.edges import EdgeDoor, EdgesSilent
+from stead.control.certificates.edges import EdgeDoor, EdgesSilent, region_of
 from stead.control.certificates.issuing import Issuing
 from stead.control.certificates.preflight import Preflight
 from stead.control.certificates.rules import (
@@ -119,9 +119,10 @@ class Certifier:
     async def _see_to(self, attempt: "_Attempt") -> None:
         wish = attempt.wish
         if wish.told_region is not None and (wish.forgotten or wish.told_region != wish.region):
-            records: dict[str, Record | None] = {certificate_key(wish.told_region, wish.host): None}
-            await self._door.tell(wish.told_region, records)
+            await self._hide(certificate_key(wish.told_region, wish.host))
         if wish.forgotten:
+            if wish.challenge is not None:
+                await self._hide(wish.challenge)
             await attempt.removed()
         elif wish.stage in ("stored", "told") and wish.chain is not None and wish.sealed_key is not None:
             key = self._sealer.open(wish.sealed_key, context=_context(wish))
@@ -132,11 +133,15 @@ class Certifier:
             await attempt.issued(issued)
             await self._deliver(attempt, issued.chain, issued.key, told=False)
 
+    async def _hide(self, key: str) -> None:
+        await self._door.tell(region_of(key), {key: None})
+
     async def _deliver(self, attempt: "_Attempt", chain: str, key: bytes, *, told: bool) -> None:
         wish = attempt.wish
         if not told:
             sealed = self._door.seal(wish.region, wish.host, key)
             record = Certificate(chain, sealed)
+            await attempt.telling()
             await self._door.tell(wish.region, {certificate_key(wish.region, wish.host): record})
             await attempt.told()
         await self._refreshed(wish.site_id)
@@ -208,9 +213,9 @@ class _Attempt:
         async with self._database.transaction() as tx:
             _require(await store.note_order(tx, self.wish, self._holder, uri, sealed))
 
-    async def challenged(self, token: str | None) -> None:
+    async def challenged(self, record: str | None) -> None:
         async with self._database.transaction() as tx:
-            _require(await store.note_challenge(tx, self.wish, self._holder, token))
+            _require(await store.note_challenge(tx, self.wish, self._holder, record))
 
     async def issued(self, issued: Issued) -> None:
         wish = self.wish
@@ -221,6 +226,10 @@ class _Attempt:
             until = issued.expires_at.isoformat()
             await _tell(tx, event, wish.site_id, domain=wish.host, ca=issued.ca, expires_at=until)
         log.info(event, host=wish.host)
+
+    async def telling(self) -> None:
+        async with self._database.transaction() as tx:
+            _require(await store.note_telling(tx, self.wish, self._holder))
 
     async def told(self) -> None:
         async with self._database.transaction() as tx:

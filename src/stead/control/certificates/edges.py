@@ -10,6 +10,11 @@ class EdgesSilent(Exception):
     """A live edge of the region did not say that it applied what it was told."""
 
 
+def region_of(key: str) -> str:
+    """Whose edges a record is for."""
+    return key.partition(".")[0]
+
+
 class EdgeDoor(Protocol):
     async def tell(self, region: str, records: Mapping[str, Record | None]) -> None:
         """Put records, None for what is to be forgotten. Returns when every live edge of the region has

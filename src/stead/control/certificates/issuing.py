@@ -7,9 +7,9 @@ from acme import messages
 
 from stead.control.certificates import authority as ca
 from stead.control.certificates.authority import Authority
-from stead.control.certificates.edges import EdgeDoor, EdgesSilent
+from stead.control.certificates.edges import EdgeDoor, EdgesSilent, region_of
 from stead.control.certificates.rules import Issued, Problem, Wish
-from stead.protocol.edge import Challenge, Record, challenge_key
+from stead.protocol.edge import Challenge, challenge_key
 
 
 class Journal(Protocol):
@@ -17,7 +17,8 @@ class Journal(Protocol):
 
     async def ordered(self, uri: str | None, key: bytes | None) -> None: ...
 
-    async def challenged(self, token: str | None) -> None: ...
+    async def challenged(self, record: str | None) -> None:
+        """Which record the edges have, or may have, of a challenge."""
 
 
 class Issuing:
@@ -78,23 +79,19 @@ class Issuing:
     async def _show(self, authorization: messages.Authorization) -> None:
         """The authority is called only when every edge of the region knows the answer."""
         challenge, answer = self._authority.answer_to(authorization)
-        token = challenge.chall.encode("token")
-        records: dict[str, Record | None] = {}
-        if self._challenge is not None:
-            records[self._key(self._challenge)] = None
-        records[self._key(token)] = Challenge(self._wish.host, answer)
-        await self._journal.challenged(token)
-        self._challenge = token
-        await self._door.tell(self._wish.region, records)
+        region, token = self._wish.region, challenge.chall.encode("token")
+        record = challenge_key(region, token)
+        if self._challenge not in (None, record):
+            await self._hide()
+        await self._journal.challenged(record)
+        self._challenge = record
+        await self._door.tell(region, {record: Challenge(self._wish.host, answer)})
         await self._authority.answer(challenge)
 
     async def _hide(self) -> None:
         """What cannot be hidden now is noted, and hidden by the next attempt: no reason to fail."""
         if self._challenge is not None:
             with contextlib.suppress(EdgesSilent):
-                await self._door.tell(self._wish.region, {self._key(self._challenge): None})
+                await self._door.tell(region_of(self._challenge), {self._challenge: None})
                 await self._journal.challenged(None)
                 self._challenge = None
-
-    def _key(self, token: str) -> str:
-        return challenge_key(self._wish.region, token)

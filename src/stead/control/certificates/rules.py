@@ -73,7 +73,7 @@ class Wish:
     expires_at: datetime | None
     stage: Stage
     told_region: str | None
-    """Whose edges were told of a certificate: those must hear when it is over."""
+    """Whose edges have, or may have, its certificate: those must hear when it is over."""
     order_uri: str | None
     order_key: bytes | None
     challenge: str | None

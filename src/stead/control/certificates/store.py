@@ -145,9 +145,13 @@ async def note_issued(tx: Tx, wish: Wish, holder: str, issued: Issued, sealed_ke
     )
 
 
+async def note_telling(tx: Tx, wish: Wish, holder: str) -> bool:
+    return await _noted(tx, wish, holder, "told_region = region")
+
+
 async def note_told(tx: Tx, wish: Wish, holder: str) -> bool:
     since = "served_since = coalesce(served_since, $5)"
-    return await _noted(tx, wish, holder, f"stage = 'told', told_region = region, {since}", tx.now)
+    return await _noted(tx, wish, holder, f"stage = 'told', {since}", tx.now)
 
 
 async def life_of(tx: Tx, host: str) -> tuple[datetime, datetime]:
