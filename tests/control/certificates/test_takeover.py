@@ -141,3 +141,18 @@ async def test_a_challenge_that_was_left_behind_goes_with_its_host(office: Offic
     assert left["order_uri"] is not None
     assert office.door.challenges() == []
     assert await office.row(site.domain) == {}
+
+
+async def test_edges_that_cannot_be_told_to_forget_are_told_later(office: Office):
+    site = await office.site()
+    await office.certifier().work()
+    async with office.plane.database.transaction() as tx:
+        await service.forget(tx, site.domain)
+    office.door.silent = True
+    assert await office.certifier().work() == 1
+    assert await office.due_in(site.domain) > 0
+    office.door.silent = False
+    office.clock.move(timedelta(minutes=2))
+    await office.certifier().work()
+    assert await office.row(site.domain) == {}
+    assert await office.events(site) == ["certificate.issued"]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import structlog
 
 from stead.control.certificates import store
+from stead.control.certificates.attempt import Attempt, context_of, tell_of
 from stead.control.certificates.authority import AccountUnknown, Authority, new_key
 from stead.control.certificates.edges import EdgeDoor, EdgesSilent, region_of
 from stead.control.certificates.issuing import Issuing
@@ -16,16 +17,12 @@ from stead.control.certificates.preflight import Preflight
 from stead.control.certificates.rules import (
     ATTEMPT_SECONDS,
     LEASE,
-    ORDER_GOES_ON,
     Issued,
     LeaseLost,
     Problem,
     Wish,
-    pause_after,
-    renewal_of,
 )
-from stead.control.platform.database import UNREACHABLE, Database, Tx
-from stead.control.platform.events import About, Fact, publish
+from stead.control.platform.database import UNREACHABLE, Database
 from stead.control.platform.housekeeping import Chore
 from stead.control.platform.sealing import Sealer
 from stead.protocol.edge import Certificate, Record, certificate_key
@@ -77,7 +74,7 @@ class Certifier:
             await self._refreshed(site)
             async with self._database.transaction() as tx:
                 if await store.expire(tx, host):
-                    await _tell(tx, "certificate.expired", site, domain=host)
+                    await tell_of(tx, "certificate.expired", site, domain=host)
             log.warning("certificate.expired", host=host)
 
     async def work(self) -> int:
@@ -93,7 +90,7 @@ class Certifier:
             wish = await store.claim(tx, holder, tx.now + LEASE)
         if wish is None:
             return False
-        attempt = _Attempt(self._database, self._sealer, wish, holder)
+        attempt = Attempt(self._database, self._sealer, wish, holder)
         try:
             async with asyncio.timeout(ATTEMPT_SECONDS) as limit:
                 await self._see_to(attempt)
@@ -116,7 +113,7 @@ class Certifier:
             await attempt.failed(_LATE if limit.expired() else _fault(wish, error))
         return True
 
-    async def _see_to(self, attempt: "_Attempt") -> None:
+    async def _see_to(self, attempt: Attempt) -> None:
         wish = attempt.wish
         if wish.told_region is not None and (wish.forgotten or wish.told_region != wish.region):
             await self._hide(certificate_key(wish.told_region, wish.host))
@@ -125,7 +122,7 @@ class Certifier:
                 await self._hide(wish.challenge)
             await attempt.removed()
         elif wish.stage in ("stored", "told") and wish.chain is not None and wish.sealed_key is not None:
-            key = self._sealer.open(wish.sealed_key, context=_context(wish))
+            key = self._sealer.open(wish.sealed_key, context=context_of(wish))
             await self._deliver(attempt, wish.chain, key, told=wish.stage == "told")
         else:
             await self._preflight.check(wish.host, wish.region)
@@ -136,7 +133,7 @@ class Certifier:
     async def _hide(self, key: str) -> None:
         await self._door.tell(region_of(key), {key: None})
 
-    async def _deliver(self, attempt: "_Attempt", chain: str, key: bytes, *, told: bool) -> None:
+    async def _deliver(self, attempt: Attempt, chain: str, key: bytes, *, told: bool) -> None:
         wish = attempt.wish
         if not told:
             sealed = self._door.seal(wish.region, wish.host, key)
@@ -144,10 +141,13 @@ class Certifier:
             await attempt.telling()
             await self._door.tell(wish.region, {certificate_key(wish.region, wish.host): record})
             await attempt.told()
-        await self._refreshed(wish.site_id)
+        try:
+            await self._refreshed(wish.site_id)
+        except (OSError, TimeoutError):
+            raise EdgesSilent from None
         await attempt.settled()
 
-    async def _issue(self, attempt: "_Attempt") -> Issued:
+    async def _issue(self, attempt: Attempt) -> Issued:
         """An authority that lost our account, or never had it, is told of it and asked once more."""
         async with self._conversation() as authority:
             try:
@@ -156,7 +156,7 @@ class Certifier:
                 await self._register(authority)
                 return await self._issuing(attempt, authority, None).certificate()
 
-    def _issuing(self, attempt: "_Attempt", authority: Authority, order: tuple[str, bytes] | None) -> Issuing:
+    def _issuing(self, attempt: Attempt, authority: Authority, order: tuple[str, bytes] | None) -> Issuing:
         return Issuing(attempt.wish, authority, door=self._door, journal=attempt, order=order)
 
     @asynccontextmanager
@@ -196,74 +196,6 @@ def _fault(wish: Wish, error: Exception) -> Problem:
     return Problem("internal", "Something failed on our side. It is tried again by itself.")
 
 
-class _Attempt:
-    """One claimed wish and what is written down about it; every note is refused once the lease is lost."""
-
-    def __init__(self, database: Database, sealer: Sealer, wish: Wish, holder: str) -> None:
-        self._database, self._sealer, self.wish, self._holder = database, sealer, wish, holder
-
-    def order(self) -> tuple[str, bytes] | None:
-        wish = self.wish
-        if wish.order_uri is None or wish.order_key is None:
-            return None
-        return wish.order_uri, self._sealer.open(wish.order_key, context=_context(wish))
-
-    async def ordered(self, uri: str | None, key: bytes | None) -> None:
-        sealed = None if key is None else self._sealer.seal(key, context=_context(self.wish))
-        async with self._database.transaction() as tx:
-            _require(await store.note_order(tx, self.wish, self._holder, uri, sealed))
-
-    async def challenged(self, record: str | None) -> None:
-        async with self._database.transaction() as tx:
-            _require(await store.note_challenge(tx, self.wish, self._holder, record))
-
-    async def issued(self, issued: Issued) -> None:
-        wish = self.wish
-        sealed = self._sealer.seal(issued.key, context=_context(wish))
-        event = "certificate.issued" if wish.chain is None else "certificate.renewed"
-        async with self._database.transaction() as tx:
-            _require(await store.note_issued(tx, wish, self._holder, issued, sealed))
-            until = issued.expires_at.isoformat()
-            await _tell(tx, event, wish.site_id, domain=wish.host, ca=issued.ca, expires_at=until)
-        log.info(event, host=wish.host)
-
-    async def telling(self) -> None:
-        async with self._database.transaction() as tx:
-            _require(await store.note_telling(tx, self.wish, self._holder))
-
-    async def told(self) -> None:
-        async with self._database.transaction() as tx:
-            _require(await store.note_told(tx, self.wish, self._holder))
-
-    async def settled(self) -> None:
-        async with self._database.transaction() as tx:
-            issued_at, expires_at = await store.life_of(tx, self.wish.host)
-            renewal = renewal_of(issued_at, expires_at, now=tx.now)
-            _require(await store.settle(tx, self.wish, self._holder, renewal))
-
-    async def removed(self) -> None:
-        async with self._database.transaction() as tx:
-            await store.remove(tx, self.wish.host, self._holder)
-
-    async def released(self) -> None:
-        async with self._database.transaction() as tx:
-            await store.release(tx, self.wish.host, self._holder)
-
-    async def failed(self, problem: Problem) -> None:
-        """Told when it begins to fail, or fails for another reason; not at every attempt."""
-        wish = self.wish
-        async with self._database.transaction() as tx:
-            again = tx.now + max(pause_after(wish.attempts + 1), problem.wait)
-            goes_on = problem.reason in ORDER_GOES_ON
-            noted = await store.note_failure(tx, wish, self._holder, problem, again, order_goes_on=goes_on)
-            if not noted:
-                await store.release(tx, wish.host, self._holder)
-            elif problem.reason != wish.error_code:
-                facts = {"domain": wish.host, "reason": problem.reason, "message": problem.sentence}
-                await _tell(tx, "certificate.failed", wish.site_id, **facts)
-        log.warning("certificate.failed", host=wish.host, reason=problem.reason, attempt=wish.attempts + 1)
-
-
 class _Careful:
     """The door to the edges. What keeps it shut is never taken for our database being away."""
 
@@ -278,18 +210,3 @@ class _Careful:
 
     def seal(self, region: str, host: str, key: bytes) -> str:
         return self._door.seal(region, host, key)
-
-
-async def _tell(tx: Tx, event: str, site: str, **facts: Fact) -> None:
-    account, team = await store.owner_of(tx, site)
-    await publish(tx, event, About(account_id=account, team_id=team, site_id=site), **facts)
-
-
-def _require(noted: bool) -> None:
-    if not noted:
-        raise LeaseLost
-
-
-def _context(wish: Wish) -> bytes:
-    """A sealed key opens only for the host it was made for."""
-    return f"certificate:{wish.host}".encode()

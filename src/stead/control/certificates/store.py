@@ -125,11 +125,11 @@ async def release(tx: Tx, host: str, holder: str) -> None:
 
 
 async def note_order(tx: Tx, wish: Wish, holder: str, uri: str | None, sealed_key: bytes | None) -> bool:
-    return await _noted(tx, wish, holder, "order_uri = $5, order_key = $6", uri, sealed_key)
+    return await _noted(tx, wish, holder, "order_uri = $6, order_key = $7", uri, sealed_key)
 
 
 async def note_challenge(tx: Tx, wish: Wish, holder: str, challenge: str | None) -> bool:
-    return await _noted(tx, wish, holder, "challenge = $5", challenge)
+    return await _noted(tx, wish, holder, "challenge = $6", challenge)
 
 
 async def note_issued(tx: Tx, wish: Wish, holder: str, issued: Issued, sealed_key: bytes) -> bool:
@@ -138,7 +138,7 @@ async def note_issued(tx: Tx, wish: Wish, holder: str, issued: Issued, sealed_ke
         tx,
         wish,
         holder,
-        "ca = $5, chain = $6, sealed_key = $7, issued_at = $8, expires_at = $9, state = 'valid',"
+        "ca = $6, chain = $7, sealed_key = $8, issued_at = $9, expires_at = $10, state = 'valid',"
         " error_code = null, error = null, attempts = 0, stage = 'stored',"
         " order_uri = null, order_key = null",
         *(issued.ca, issued.chain, sealed_key, issued.issued_at, issued.expires_at),
@@ -150,7 +150,7 @@ async def note_telling(tx: Tx, wish: Wish, holder: str) -> bool:
 
 
 async def note_told(tx: Tx, wish: Wish, holder: str) -> bool:
-    since = "served_since = coalesce(served_since, $5)"
+    since = "served_since = coalesce(served_since, $6)"
     return await _noted(tx, wish, holder, f"stage = 'told', {since}", tx.now)
 
 
@@ -168,7 +168,7 @@ async def settle(tx: Tx, wish: Wish, holder: str, next_attempt_at: datetime) -> 
         tx,
         wish,
         holder,
-        "stage = 'settled', next_attempt_at = $5, attempts = 0, error_code = null, error = null,"
+        "stage = 'settled', next_attempt_at = $6, attempts = 0, error_code = null, error = null,"
         " lease_holder = null, lease_until = null",
         next_attempt_at,
     )
@@ -182,8 +182,8 @@ async def note_failure(
         tx,
         wish,
         holder,
-        "error_code = $5, error = $6, attempts = attempts + 1, next_attempt_at = $7,"
-        " order_uri = case when $8 then order_uri end, order_key = case when $8 then order_key end,"
+        "error_code = $6, error = $7, attempts = attempts + 1, next_attempt_at = $8,"
+        " order_uri = case when $9 then order_uri end, order_key = case when $9 then order_key end,"
         " lease_holder = null, lease_until = null",
         *(problem.reason, problem.sentence, next_attempt_at, order_goes_on),
     )
@@ -193,8 +193,8 @@ async def _noted(tx: Tx, wish: Wish, holder: str, changes: str, *values: object)
     """Only by who holds the lease, and only while the wish is what it was when it was claimed."""
     changed = await tx.run(
         f"update certificates set {changes} where host = $1 and lease_holder = $2"  # noqa: S608
-        " and site_id = $3 and region = $4 and not forgotten",
-        *(wish.host, holder, wish.site_id, wish.region),
+        " and site_id = $3 and region = $4 and forgotten = $5",
+        *(wish.host, holder, wish.site_id, wish.region, wish.forgotten),
         *values,
     )
     return changed == 1
