@@ -18,7 +18,10 @@ from stead.dev.identity import ProcessId
 from stead.dev.ports import free
 
 BOUND = 90.0
-NAMES = ["postgres", "redis", "nats", "temporal", "seaweedfs", "nginx", "api", "worker", "node"]
+NAMES = [
+    *("postgres", "redis", "nats", "temporal", "seaweedfs", "nginx", "dns", "pebble"),
+    *("api", "worker", "node"),
+]
 
 
 def argv(data: Path, *words: str) -> list[str]:

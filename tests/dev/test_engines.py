@@ -1,12 +1,16 @@
 """Every engine answers a real request, and keeps or forgets what it should."""
 
+import ssl
+
 import asyncpg
+import dns.asyncresolver
 import httpx
 import nats
 import pytest
 
 from stead.dev import probe
 from stead.dev.engine import LOOPBACK
+from stead.dev.pebble import Challtestsrv, Pebble
 from stead.dev.running import RunningStack, running
 from stead.dev.stack import ENGINES, Nats, Postgres, Redis, SeaweedFS, Temporal
 from stead.protocol.subjects import Program
@@ -151,6 +155,24 @@ async def test_an_engine_that_was_stopped_or_killed_starts_again_on_its_port(scr
                 assert not await stack[kind].ready()
                 await stack.start(kind)
                 assert await stack[kind].ready()
+
+
+async def test_the_authority_and_the_dns_of_this_machine_answer_and_listen_on_loopback_only(scratch) -> None:
+    psutil = pytest.importorskip("psutil")
+    async with running(scratch, [Pebble, Challtestsrv]) as stack:
+        trusted = ssl.create_default_context(cafile=str(stack.pebble.trust))
+        async with httpx.AsyncClient(verify=trusted) as client:
+            assert "newOrder" in (await client.get(stack.pebble.directory)).json()
+        resolver = dns.asyncresolver.Resolver(configure=False)
+        resolver.nameservers, resolver.port = [LOOPBACK], stack.dns.port
+        found = await resolver.resolve("any.name.example.", "A")
+        assert [record.address for record in found] == [LOOPBACK]
+        for kind in (Pebble, Challtestsrv):
+            assert (await stack[kind].version())[0].isdecimal()
+            process = stack.child(kind).condition.process
+            assert process is not None
+            listening = psutil.Process(process.pid).net_connections("inet")
+            assert {it.laddr.ip for it in listening if it.status in ("LISTEN", "NONE")} == {LOOPBACK}
 
 
 def test_the_engines_are_the_five_of_the_design() -> None:

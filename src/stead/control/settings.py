@@ -25,6 +25,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     edge_master_key: str = ""
     """Base64 of 32 random bytes, for the worker: certificates are sealed for each region's edges with a key
     derived from it."""
+    edge_patience: Annotated[float, msgspec.Meta(gt=0)] = 40.0
+    """Seconds an edge may take to go by what it is told. A node that is down is known to be after thirty,
+    and then not waited for."""
     api_host: str = "127.0.0.1"
     api_port: Port = 8000
     metrics_port: Port = 9000
@@ -43,6 +46,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     mail_from: str = "stead@localhost"
     preview_domain: str = "preview.stead.example"
     """Every environment also answers on a name under this domain."""
+    acme_directory: str = ""
+    """The directory of the certificate authority; without it no certificate is asked for."""
+    acme_email: str = ""
+    """Where the certificate authority may write to."""
+    acme_ca_file: str = ""
+    """The roots to trust for a certificate authority that is not public."""
+    edge_addresses: str = ""
+    """Comma-separated addresses that a domain must lead to, `region=address` for those of one region."""
+    dns_resolver: str = ""
+    """`host:port` of the resolver to ask where a domain leads; the system's unless set."""
     cell: Annotated[int, msgspec.Meta(ge=0, lt=1024)] = 0
 
     @property

@@ -9,10 +9,14 @@ import structlog
 from nats.errors import Error as NatsError
 
 from stead.control.accounts import service as accounts
+from stead.control.certificates.certifier import AuthorityAt, Certifier
+from stead.control.certificates.door import Door, told
+from stead.control.certificates.preflight import Preflight
 from stead.control.edge import workflows as edge_jobs
 from stead.control.jobs.dispatcher import Dispatcher
 from stead.control.jobs.steps import Steps
 from stead.control.nodes import service as nodes
+from stead.control.nodes.announcing import Announcer
 from stead.control.platform import audit, idempotency
 from stead.control.platform.database import UNREACHABLE, Database
 from stead.control.platform.edge import Edges, FeedUnavailable
@@ -24,6 +28,7 @@ from stead.control.platform.notices import Notices
 from stead.control.platform.sealing import Sealer
 from stead.control.platform.streams import ensure_consumers, ensure_streams
 from stead.control.platform.temporal import Orchestrator, run_until
+from stead.control.routing import service as routing
 from stead.control.settings import Settings
 from stead.control.sites import service as sites
 from stead.control.sites import workflows as site_jobs
@@ -51,6 +56,7 @@ class WorkerProgram:
         )
         self.gateway = Gateway(self.nats, self._heard)
         self.edges = Edges(self.nats)
+        self.announcer = Announcer(self.database, self.edges, patience=settings.edge_patience)
         sealer = Sealer.from_text(settings.sealing_key)
         self.postman = Postman(self.database, sealer, smtp_url=settings.smtp_url, sender=settings.mail_from)
         self._introduced: dict[str, tuple[str, str, float]] = {}
@@ -62,8 +68,31 @@ class WorkerProgram:
                 Chore("audit.partitions", 3600, self._keep_audit_partitions),
                 Chore("idempotency.forget", 60, self._forget_old_answers),
                 Chore("sessions.forget", 3600, self._forget_old_sessions),
+                *self._certificates(sealer),
             ]
         )
+
+    def _certificates(self, sealer: Sealer) -> list[Chore]:
+        """None where no authority is named."""
+        settings = self.settings
+        if not settings.acme_directory:
+            return []
+        certifier = Certifier(
+            self.database,
+            sealer,
+            AuthorityAt(settings.acme_directory, settings.acme_email, settings.acme_ca_file),
+            preflight=Preflight(settings.edge_addresses, settings.dns_resolver),
+            door=Door(self.announcer, settings.edge_master_key),
+            refreshed=self._serve_anew,
+        )
+        return certifier.chores()
+
+    async def _serve_anew(self, site: str) -> None:
+        """The edges are told again how a site is served: its certificate has come, or its end."""
+        async with self.database.reading() as tx:
+            announcement = await routing.serve_site(tx, site)
+        if announcement is not None:
+            await told(self.announcer, announcement.region, announcement.records)
 
     async def run(self, end: asyncio.Event) -> None:
         orchestrator = await Orchestrator.connect(self.settings.temporal_address, end)
@@ -71,7 +100,7 @@ class WorkerProgram:
             return
         self.nats.start()
         self.notices.start()
-        steps = Steps(self.database, self.gateway, self.edges, self.settings.docs)
+        steps = Steps(self.database, self.gateway, self.announcer, self.settings.docs)
         dispatcher = Dispatcher(self.database, orchestrator, self.notices)
         with contextlib.suppress(*UNREACHABLE):
             await self._keep_audit_partitions()

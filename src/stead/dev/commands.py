@@ -34,6 +34,8 @@ class Name(StrEnum):
     TEMPORAL = "temporal"
     SEAWEEDFS = "seaweedfs"
     NGINX = "nginx"
+    DNS = "dns"
+    PEBBLE = "pebble"
     API = "api"
     WORKER = "worker"
     NODE = "node"

@@ -11,6 +11,7 @@ from stead.dev.directory import DataDirectory
 from stead.dev.engine import LOOPBACK, DevError, Engine, Place, Ports
 from stead.dev.nats import Nats
 from stead.dev.nginx import Nginx
+from stead.dev.pebble import Challtestsrv, Pebble
 from stead.dev.postgres import Postgres
 from stead.dev.programs import Api, NodeAgent, Worker
 from stead.dev.redis import Redis
@@ -21,8 +22,8 @@ from stead.protocol.subjects import COMMANDS, Node, Program, inbox_prefix, user
 from stead.shared.edge_keys import key_from_text, key_to_text, region_key
 
 ENGINES: tuple[type[Engine], ...] = (Postgres, Redis, Nats, Temporal, SeaweedFS)
-EVERY: tuple[type[Engine], ...] = (*ENGINES, Nginx)
-"""With the edge, which only a node needs."""
+EVERY: tuple[type[Engine], ...] = (*ENGINES, Nginx, Challtestsrv, Pebble)
+"""With the edge, which only a node needs, and with a certificate authority and a DNS for it to ask."""
 PROGRAMS: tuple[type[Engine], ...] = (Api, Worker, NodeAgent)
 PORTS: tuple[Ports, ...] = (*(kind.ports for kind in EVERY), *(kind.ports for kind in PROGRAMS))
 
@@ -49,10 +50,16 @@ class Stack:
         self._durable = durable
         self._engines: dict[type[Engine], Engine] = {kind: kind(self._place(kind)) for kind in ENGINES}
         self._engines[Nginx] = Nginx(self._place(Nginx), NODE, self.node_data)
+        self._engines[Challtestsrv] = Challtestsrv(self._place(Challtestsrv))
+        self._engines[Pebble] = Pebble(
+            self._place(Pebble), http_port=self.nginx.port, resolver=self[Challtestsrv].address
+        )
         self.api = Api(self._place(Api), self.environment(Program.API), self._keep_account)
         self._engines[Api] = self.api
         self._engines[Worker] = Worker(
-            self._place(Worker), self.environment(Program.WORKER), lambda: self.nats.has_stream(COMMANDS)
+            self._place(Worker),
+            self.environment(Program.WORKER) | self.certificate_environment(),
+            lambda: self.nats.has_stream(COMMANDS),
         )
         self._engines[NodeAgent] = NodeAgent(
             self._place(NodeAgent), self._admit_node, lambda: self.nats.beats(Node(NODE))
@@ -97,6 +104,14 @@ class Stack:
         return self[Nginx]
 
     @property
+    def pebble(self) -> Pebble:
+        return self[Pebble]
+
+    @property
+    def dns(self) -> Challtestsrv:
+        return self[Challtestsrv]
+
+    @property
     def node_data(self) -> Path:
         """Of the node on this machine, whose releases nginx serves."""
         return self.directory.home(NodeAgent.name)
@@ -120,6 +135,16 @@ class Stack:
             "STEAD_API_PORT": str(self.ports["api"]),
             "STEAD_METRICS_PORT": str(self.ports["api_metrics"]),
             "STEAD_BASE_URL": f"http://{LOOPBACK}:{self.ports['api']}",
+        }
+
+    def certificate_environment(self) -> dict[str, str]:
+        """What a worker needs besides, to get certificates from the authority on this machine."""
+        return {
+            "STEAD_ACME_DIRECTORY": self.pebble.directory,
+            "STEAD_ACME_EMAIL": "you@stead.example",
+            "STEAD_ACME_CA_FILE": str(self.pebble.trust),
+            "STEAD_EDGE_ADDRESSES": LOOPBACK,
+            "STEAD_DNS_RESOLVER": self.dns.address,
         }
 
     def node_environment(self, node: str, data: Path, region: str = REGION) -> dict[str, str]:

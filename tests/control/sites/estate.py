@@ -9,6 +9,7 @@ import httpx
 from stead.control.app import ControlPlane
 from stead.control.jobs import queue
 from stead.control.jobs.steps import Steps
+from stead.control.nodes.announcing import Announcer
 from stead.control.platform.edge import Edges
 from stead.control.platform.gateway import Gateway
 from stead.control.platform.job_workflow import Failure
@@ -102,7 +103,8 @@ class Estate:
         await self._steps().finish(job, Failure("deploy.unhealthy", "It did not answer."))
 
     def _steps(self) -> Steps:
-        return Steps(self.plane.database, Gateway(self.plane.nats, _unheard), Edges(self.plane.nats), DOCS)
+        announcer = Announcer(self.plane.database, Edges(self.plane.nats), patience=1)
+        return Steps(self.plane.database, Gateway(self.plane.nats, _unheard), announcer, DOCS)
 
     async def _row(self, job: str) -> JobRow:
         async with self.plane.database.reading() as tx:

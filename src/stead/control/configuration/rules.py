@@ -22,6 +22,7 @@ PhpWorkers = Annotated[int, Meta(ge=1, le=64)]
 HotPageCount = Annotated[int, Meta(ge=0, le=500)]
 HotTtl = Annotated[int, Meta(ge=60, le=86_400)]
 HotInterval = Annotated[int, Meta(ge=30, le=3_600)]
+HstsSeconds = Annotated[int, Meta(ge=0, le=63_072_000)]
 SampleRate = Annotated[float, Meta(ge=0, le=1)]
 PartnerText = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[!-~]+$(?!\n)")]
 
@@ -31,6 +32,7 @@ class Security(Struct, frozen=True):
     ip_reputation_enabled: bool = True
     login_lockout_enabled: bool = True
     allowed_ips: list[str] = []
+    hsts_seconds: int = 0
     waf_partner_client_id: str | None = None
     waf_partner_secret_key: str | None = None
 

@@ -12,6 +12,7 @@ from stead.control.configuration.rules import (
     HotInterval,
     HotPageCount,
     HotTtl,
+    HstsSeconds,
     PageCacheTtl,
     PartnerText,
     PhpWorkers,
@@ -24,6 +25,13 @@ Allowed = Annotated[
     AllowedIps,
     Meta(description="Addresses and networks; none for everyone.", examples=[["203.0.113.0/24"]]),
 ]
+Hsts = Annotated[
+    HstsSeconds,
+    Meta(
+        description="How long browsers are to insist on HTTPS, once there is a certificate; 0 for not at all.",
+        examples=[0],
+    ),
+]
 SecretIsSet = Annotated[bool, Meta(description="The key itself is never shown.", examples=[False])]
 ClientId = Annotated[str | None, Meta(examples=[None])]
 
@@ -33,6 +41,7 @@ class SecurityView(Struct):
     ip_reputation_enabled: bool
     login_lockout_enabled: bool
     allowed_ips: Allowed
+    hsts_seconds: Hsts
     waf_partner_client_id: ClientId
     waf_partner_secret_key_set: SecretIsSet
 
@@ -64,6 +73,7 @@ class SecurityOverride(Struct, omit_defaults=True):
     ip_reputation_enabled: bool | UnsetType = UNSET
     login_lockout_enabled: bool | UnsetType = UNSET
     allowed_ips: Allowed | UnsetType = UNSET
+    hsts_seconds: Hsts | UnsetType = UNSET
     waf_partner_client_id: str | UnsetType = UNSET
     waf_partner_secret_key_set: SecretIsSet | UnsetType = UNSET
 
@@ -109,6 +119,7 @@ class SecurityChange(Struct, forbid_unknown_fields=True, omit_defaults=True):
     ip_reputation_enabled: bool | UnsetType | None = UNSET
     login_lockout_enabled: bool | UnsetType | None = UNSET
     allowed_ips: Allowed | UnsetType | None = UNSET
+    hsts_seconds: Hsts | UnsetType | None = UNSET
     waf_partner_client_id: PartnerText | UnsetType | None = UNSET
     waf_partner_secret_key: (
         Annotated[PartnerText | None, Meta(description="Written, never read back.", examples=[None])]

@@ -10,11 +10,10 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from stead.control.jobs import queue, service
-from stead.control.nodes import service as nodes
-from stead.control.nodes.rules import LOST_AFTER
+from stead.control.nodes.announcing import Announcer
 from stead.control.platform.answers import ErrorBody, doc_url
 from stead.control.platform.database import Database, Tx
-from stead.control.platform.edge import Edges, NotApplied
+from stead.control.platform.edge import NotApplied
 from stead.control.platform.gateway import Gateway
 from stead.control.platform.job_workflow import REFUSED, Failure
 from stead.control.platform.jobs import (
@@ -34,16 +33,14 @@ from stead.shared.errors import ApiError, Internal, catalog
 log = structlog.get_logger()
 
 BEAT_SECONDS = 1.0
-EDGE_LOOK = 5.0
-EDGE_PATIENCE = LOST_AFTER.total_seconds() + 10
-"""How long an edge may take to go by what it is told: one that is down is known to be by then."""
 LAST_WORD = 1_000_000
 """An epoch that no asking for the step itself comes to."""
 
 
 class Steps:
-    def __init__(self, database: Database, gateway: Gateway, edges: Edges, docs_url: str) -> None:
-        self._database, self._gateway, self._edges, self._docs_url = database, gateway, edges, docs_url
+    def __init__(self, database: Database, gateway: Gateway, announcer: Announcer, docs_url: str) -> None:
+        self._database, self._gateway = database, gateway
+        self._announcer, self._docs_url = announcer, docs_url
 
     @property
     def activities(self) -> list[Any]:
@@ -149,23 +146,14 @@ class Steps:
             await self._require_wanted(tx, row, place)
             await queue.begin(tx, row.id)
             announcement = await tell(tx, row.kind.read(row))
-        if announcement is not None:
+        if announcement is None:
+            return
+        try:
             async with _beating():
-                revision = await self._edges.put(announcement.records)
-                await self._until_applied(announcement.region, revision)
-
-    async def _until_applied(self, region: str, revision: int) -> None:
-        """Every edge of the region that is up goes by it; one that has died meanwhile is not waited for."""
-        until = asyncio.get_running_loop().time() + EDGE_PATIENCE
-        while True:
-            async with self._database.reading() as tx:
-                alive = await nodes.alive(tx, region)
-            try:
-                return await self._edges.applied(region, alive, revision, within=EDGE_LOOK)
-            except NotApplied as error:
-                if asyncio.get_running_loop().time() > until:
-                    late = EdgeUnreachable(nodes=", ".join(error.nodes))
-                    raise Refused(late.code, str(late)) from None
+                await self._announcer.tell(announcement.region, announcement.records)
+        except NotApplied as error:
+            late = EdgeUnreachable(nodes=", ".join(error.nodes))
+            raise Refused(late.code, str(late)) from None
 
     async def _row(self, job: str) -> JobRow:
         async with self._database.reading() as tx:

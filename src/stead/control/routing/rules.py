@@ -36,7 +36,6 @@ def served(
     redirects: RedirectSet | None,
     *,
     secure: frozenset[str] = frozenset(),
-    hsts: int = 0,
 ) -> Records:
     """`secure` are the hosts that have a certificate."""
     security, performance = configuration.security, configuration.performance
@@ -51,7 +50,7 @@ def served(
         waf=security.waf_engine_mode,
         login_lockout=security.login_lockout_enabled and facts.runtime == "cms",
         cache_ttl=performance.page_cache_ttl if facts.runtime == "cms" else 0,
-        hsts=hsts,
+        hsts=security.hsts_seconds if secure else 0,
         trace_sample_rate=configuration.observability.trace_sample_rate,
     )
     hosts: Records = {

@@ -1,5 +1,6 @@
 """Announcements: what the edges of a region are to be told about an environment or a site."""
 
+from stead.control.certificates import service as certificates
 from stead.control.configuration import service as configuration
 from stead.control.environments import service as environments
 from stead.control.platform.database import Tx
@@ -48,6 +49,8 @@ async def withdraw_redirects(tx: Tx, env: str) -> Announcement | None:
     if facts is None:
         return None
     told = len(await redirects.words(tx, facts.site_id))
+    if not told:
+        return None
     return Announcement(
         facts.region, {edge.redirects_key(facts.region, facts.site_id, part): None for part in range(told)}
     )
@@ -65,4 +68,5 @@ async def _announced(tx: Tx, env: str) -> Facts | None:
 
 async def _served(tx: Tx, facts: Facts, node: str) -> Records:
     settings = await configuration.of_environment(tx, facts.site_id, facts.id)
-    return rules.served(facts, node, settings, await redirects.in_force(tx, facts.site_id))
+    secure = frozenset({host for host in facts.hosts if await certificates.is_served(tx, host)})
+    return rules.served(facts, node, settings, await redirects.in_force(tx, facts.site_id), secure=secure)

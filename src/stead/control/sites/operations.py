@@ -1,5 +1,7 @@
 """HTTP operations on sites."""
 
+from stead.control.certificates import service as certificates
+from stead.control.certificates.schema import TlsView
 from stead.control.jobs.schema import JobView
 from stead.control.plans.rules import SitesExhausted
 from stead.control.platform import audit
@@ -125,6 +127,12 @@ async def transfer_site(call: Call, site: VisibleSite, body: Transfer) -> Transf
 async def get_capabilities(call: Call, site: VisibleSite) -> CapabilitiesView:  # noqa: ARG001 - it has its call
     """See what can be done with a site, by its runtime."""
     return CapabilitiesView(site.runtime, CAPABILITIES[site.runtime])
+
+
+@operation("GET /v1/sites/{site_id}/tls", id="sites.tls_get", scope="tls:read", errors=[SiteNotFound])
+async def get_tls(call: Call, site: VisibleSite) -> TlsView:
+    """See whether a site's domain has its certificate, and if not, why."""
+    return await certificates.status(call.tx, site.id, site.domain)
 
 
 @operation("GET /v1/runtimes", id="runtimes.list", scope="sites:read")

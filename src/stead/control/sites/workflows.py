@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from stead.control.certificates import service as certificates
 from stead.control.environments import service as environments
 from stead.control.nodes import service as nodes
 from stead.control.platform.database import Tx
@@ -112,6 +113,8 @@ async def _open(tx: Tx, job: SiteJob) -> Results:
     environment = await environments.production(tx, job.site_id)
     await _move(tx, job, "running", after=("provisioning", "stopped", "failed", "running"))
     await environments.become(tx, environment.id, "running")
+    if not facts.is_test:
+        await certificates.want(tx, job.site_id, facts.domain, facts.region)
     return {"url": f"http://{facts.domain}/", "env_id": environment.id}
 
 
@@ -140,6 +143,7 @@ async def _close(tx: Tx, job: SiteJob) -> None:
     if not await store.set_status(tx, job.site_id, "deleted", after=("deleting",), recoverable_until=until):
         raise Refused("site.busy", "The site is not being deleted any more.")
     await environments.become(tx, environment.id, "deleted")
+    await certificates.forget(tx, facts.domain)
     await publish(tx, "site.deleted", facts.about(job), domain=facts.domain)
 
 

@@ -1,0 +1,1 @@
+"""Certificates of the sites' domains: asked for, proved, kept, renewed, and said why where there is none."""

@@ -1,0 +1,85 @@
+"""Stands between our client and the certificate authority: counts, refuses and withholds what passes."""
+
+import asyncio
+import contextlib
+import ssl
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import msgspec
+
+from stead.dev.engine import LOOPBACK
+from stead.dev.pebble import Pebble
+
+ORDER, CHALLENGE, FINALIZE, CERTIFICATE = "/order-plz", "/chalZ/", "/finalize-order/", "/certZ/"
+
+
+def refusal(kind: str, detail: str, status: str, headers: str = "") -> bytes:
+    """An answer as an authority words it."""
+    problem = msgspec.json.encode({"type": f"urn:ietf:params:acme:error:{kind}", "detail": detail})
+    head = f"HTTP/1.1 {status}\r\nContent-Type: application/problem+json\r\n{headers}"
+    return f"{head}Content-Length: {len(problem)}\r\nConnection: close\r\n\r\n".encode() + problem
+
+
+@dataclass
+class Between:
+    """`refuse` and `withhold` name the beginning of a path."""
+
+    pebble: Pebble
+    port: int = 0
+    passed: Counter[str] = field(default_factory=Counter)
+    refuse: dict[str, bytes] = field(default_factory=dict)
+    withhold: str | None = None
+    withheld: asyncio.Event = field(default_factory=asyncio.Event)
+    _over: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def directory(self) -> str:
+        return f"https://{LOOPBACK}:{self.port}/dir"
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator["Between"]:
+        tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        tls.load_cert_chain(self.pebble.trust, self.pebble.trust.with_suffix(".key"))
+        server = await asyncio.start_server(self._serve, LOOPBACK, 0, ssl=tls)
+        self.port = server.sockets[0].getsockname()[1]
+        try:
+            yield self
+        finally:
+            server.close()
+
+    def let_go(self) -> None:
+        """Answer whoever waits, late as it is, and withhold nothing any more."""
+        self.withhold = None
+        self._over.set()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError, ssl.SSLError):
+            head = await reader.readuntil(b"\r\n\r\n")
+            path = head.split(b" ", 2)[1].decode()
+            lines = [line for line in head.split(b"\r\n") if not line.lower().startswith(b"connection:")]
+            sizes = [int(line[15:]) for line in lines if line.lower().startswith(b"content-length:")]
+            body = await reader.readexactly(sizes[0]) if sizes else b""
+            said = next((said for start, said in self.refuse.items() if path.startswith(start)), None)
+            if said is None:
+                said = await self._forward(b"\r\n".join([lines[0], b"Connection: close", *lines[1:]]) + body)
+                if said.split(b" ", 2)[1].startswith(b"2"):
+                    self.passed[f"/{path.split('/')[1]}{'/' if path.count('/') > 1 else ''}"] += 1
+            if self.withhold is not None and path.startswith(self.withhold):
+                # The authority has done it; whoever asked never hears.
+                self.withheld.set()
+                await self._over.wait()
+            writer.write(said)
+            await writer.drain()
+        writer.close()
+
+    async def _forward(self, request: bytes) -> bytes:
+        trusted = ssl.create_default_context(cafile=str(self.pebble.trust))
+        reader, writer = await asyncio.open_connection(LOOPBACK, self.pebble.port, ssl=trusted)
+        try:
+            writer.write(request)
+            return await reader.read()
+        finally:
+            writer.close()

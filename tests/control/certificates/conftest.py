@@ -1,0 +1,146 @@
+"""A certificate authority, its DNS and an nginx, all real; a control plane of its own."""
+
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from msgspec.structs import replace
+
+from stead.control.app import ControlPlane
+from stead.control.certificates import service
+from stead.control.certificates.certifier import AuthorityAt, Certifier
+from stead.control.certificates.preflight import Preflight
+from stead.control.platform.sealing import Sealer
+from stead.control.settings import Settings
+from stead.dev.engine import LOOPBACK
+from stead.dev.nginx import Nginx
+from stead.dev.pebble import Challtestsrv, Pebble
+from stead.dev.running import RunningStack, running
+from stead.shared.clock import MovableClock
+from tests.client import Client
+from tests.conftest import UNLIMITED
+from tests.control.certificates.between import Between
+from tests.control.certificates.door import FileDoor
+from tests.people import make_person
+from tests.teams import insert_site, spare_database
+
+REGION = "us-east"
+
+
+@pytest.fixture(scope="package")
+def scratch() -> Iterator[Path]:
+    """One that nginx's user can enter."""
+    path = Path(tempfile.mkdtemp(prefix="stead-certificates-"))
+    path.chmod(0o711)
+    yield path
+    shutil.rmtree(path)
+
+
+@pytest.fixture(scope="package")
+async def stack(scratch: Path) -> AsyncIterator[RunningStack]:
+    FileDoor(scratch / "node" / "hosts")
+    async with running(scratch, [Pebble, Challtestsrv, Nginx]) as stack:
+        yield stack
+
+
+@pytest.fixture(scope="package")
+async def archive(settings: Settings, worker_id: str) -> AsyncIterator[Settings]:
+    """A database of its own: nothing but what is tested works on its certificates."""
+    async with spare_database(f"stead_certificates_{worker_id}") as url:
+        yield replace(settings, database_url=url)
+
+
+@dataclass
+class Site:
+    id: str
+    domain: str
+    reader: Client
+    """With a key that outlives a certificate."""
+
+    async def tls(self) -> dict[str, Any]:
+        answer = await self.reader.get(f"/v1/sites/{self.id}/tls")
+        assert answer.status_code == 200, answer.text
+        return dict(answer.json()["data"])
+
+
+@dataclass
+class Office:
+    plane: ControlPlane
+    anonymous: Client
+    stack: RunningStack
+    door: FileDoor
+    clock: MovableClock
+    refreshed: list[str] = field(default_factory=list)
+
+    def certifier(self, directory: str = "", **changed: Any) -> Certifier:
+        """As a worker has it; `changed` replaces parts."""
+        trust = changed.pop("trust", self.stack.pebble.trust)
+        authority = AuthorityAt(directory or self.stack.pebble.directory, "you@stead.example", str(trust))
+        parts: dict[str, Any] = {
+            "preflight": Preflight(LOOPBACK, self.stack.dns.address),
+            "door": self.door,
+            "refreshed": self._refresh,
+            **changed,
+        }
+        sealer = Sealer.from_text(self.plane.settings.sealing_key)
+        return Certifier(self.plane.database, sealer, authority, **parts)
+
+    async def _refresh(self, site: str) -> None:
+        self.refreshed.append(site)
+
+    async def site(self, *, wanted: bool = True) -> Site:
+        owner = await make_person(self.plane, self.anonymous)
+        async with self.plane.database.transaction() as tx:
+            id_ = await insert_site(tx, account=owner.id)
+            domain = await tx.value("select domain from sites where id = $1", id_)
+            if wanted:
+                await service.want(tx, id_, domain, REGION)
+        return Site(id_, domain, await owner.key("tls:read", expires_in_days=365))
+
+    async def row(self, host: str) -> dict[str, Any]:
+        async with self.plane.database.reading() as tx:
+            found = await tx.value("select to_jsonb(c) from certificates c where host = $1", host)
+        return dict(found or {})
+
+    async def due_in(self, host: str) -> float:
+        """Seconds until it is tried again."""
+        async with self.plane.database.reading() as tx:
+            at = await tx.value("select next_attempt_at from certificates where host = $1", host)
+            return float((at - tx.now).total_seconds())
+
+    async def events(self, site: Site) -> list[str]:
+        async with self.plane.database.reading() as tx:
+            return await tx.all(str, "select type from events where site_id = $1 order by id", site.id)
+
+    async def lead(self, host: str, *addresses: str, kind: str = "a") -> None:
+        """Say in the DNS where a host leads."""
+        await self.dns(f"add-{kind}", host=f"{host}.", addresses=list(addresses))
+
+    async def dns(self, what: str, **body: Any) -> None:
+        async with httpx.AsyncClient() as client:
+            (await client.post(f"{self.stack.dns.management_url}/{what}", json=body)).raise_for_status()
+
+
+@pytest.fixture
+async def office(archive: Settings, stack: RunningStack, clock: MovableClock) -> AsyncIterator[Office]:
+    plane = ControlPlane(archive, clock=clock)
+    await plane.redis.start()
+    async with plane.database.transaction() as tx:
+        await tx.run(f"{UNLIMITED} on conflict do nothing")
+        for table in ("certificates", "acme_accounts"):
+            await tx.run(f"delete from {table}")
+    client = Client(transport=httpx.ASGITransport(plane), base_url="http://stead.test")
+    yield Office(plane, client, stack, FileDoor(stack.node_data / "hosts"), clock)
+    await plane.redis.close()
+    await plane.database.close()
+
+
+@pytest.fixture
+async def between(stack: RunningStack) -> AsyncIterator[Between]:
+    async with Between(stack.pebble).open() as between:
+        yield between
