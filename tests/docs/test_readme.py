@@ -43,7 +43,7 @@ def stack() -> Iterator[dict[str, str]]:
 
 
 def test_every_command_of_the_readme_does_what_it_says(stack: dict[str, str]):
-    account, site, key = (
+    account, site, redirect, key = (
         subprocess.run(
             ["/bin/bash", "-euo", "pipefail", "-c", block],
             env={**os.environ, **stack},
@@ -58,5 +58,7 @@ def test_every_command_of_the_readme_does_what_it_says(stack: dict[str, str]):
     assert "event: done" in site
     assert '{"status":"succeeded"}' in site
     assert "ready for its first deployment" in site
+    assert '{"status":"succeeded"}' in redirect
+    assert redirect.endswith("\nhttps://hello.example.com/new/page\n")
     assert '"remaining"' in key
     assert key.rstrip().rpartition("}{")[2].count('"auth.revoked"') == 1

@@ -87,6 +87,7 @@ def env(data: Data = None) -> None:
     typer.echo(f"export STEAD_API_KEY={account.api_key}")
     typer.echo(f"export STEAD_BASE_URL=http://{LOOPBACK}:{record.ports['api']}")
     typer.echo(f"export STEAD_EDGE=http://{LOOPBACK}:{record.ports['edge']}")
+    typer.echo(f"export STEAD_EDGE_TLS={LOOPBACK}:{record.ports['edge_tls']}")
 
 
 @app.command()

@@ -28,7 +28,7 @@ Allowed = Annotated[
 Hsts = Annotated[
     HstsSeconds,
     Meta(
-        description="How long browsers are to insist on HTTPS, once there is a certificate; 0 for not at all.",
+        description="How long browsers are to insist on HTTPS, once it has a certificate; 0 for not at all.",
         examples=[0],
     ),
 ]
