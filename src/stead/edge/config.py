@@ -194,7 +194,11 @@ def _lua(settings: EdgeSettings) -> str:
         route, origin, answer = require "stead.route", require "stead.origin", require "stead.answer"
         admin, tls = require "stead.admin", require "stead.tls"
     }}
-    init_worker_by_lua_block {{ require("stead.node").die_with_master() }}"""
+    init_worker_by_lua_block {{
+        local node = require "stead.node"
+        node.die_with_master()
+        node.seed()
+    }}"""
 
 
 def _maps() -> str:
@@ -295,10 +299,20 @@ def _visitors(settings: EdgeSettings, *, secure: bool) -> str:
         location ^~ /.well-known/acme-challenge/ {{ content_by_lua_block {{ route.challenge() }} }}
         location @missing {{ rewrite_by_lua_block {{ route.missing() }} }}
         location @notfound {{ try_files /404.html @nothing; }}
-        location @nothing {{ content_by_lua_block {{ answer.page("not_found") }} }}
+        location @nothing {{ content_by_lua_block {{ route.nothing() }} }}
         location @refused {{ content_by_lua_block {{ answer.status() }} }}
         location @unreachable {{ content_by_lua_block {{ answer.status() }} }}
         location @nonode {{ content_by_lua_block {{ answer.page("node_unreachable") }} }}
+        location @assets {{
+            root {settings.data}/environments/$stead_environment/current;
+            # What an application links to must at least be its own.
+            disable_symlinks if_not_owner from=$document_root;
+            open_file_cache off;
+            add_header X-Trace-Id $stead_trace always;
+            add_header X-Content-Type-Options nosniff always;
+            add_header Strict-Transport-Security $stead_hsts always;
+            try_files $uri @dynamic;
+        }}
 {_applications()}    }}
 """
 
@@ -324,6 +338,7 @@ def _sent(names: dict[str, str]) -> str:
 
 def _applications() -> str:
     behind = f"""            proxy_http_version 1.1;
+            proxy_read_timeout 310s;
             proxy_ignore_headers {STEERING}"""
     shown = """            proxy_hide_header X-Stead-Verdict;
             proxy_hide_header Cache-Tag;
@@ -362,8 +377,7 @@ def _applications() -> str:
         location @functions {{
             proxy_pass http://functions;
 {behind} X-Accel-Expires;
-{_sent({})}            proxy_read_timeout 60s;
-{shown}        }}
+{_sent({})}{shown}        }}
         location @peer {{
             proxy_pass http://$stead_peer;
 {behind} X-Accel-Expires;

@@ -19,6 +19,11 @@ function M.name_memory()
   M.instance = ngx.shared.state:get("instance")
 end
 
+-- Every worker begins with the same numbers, unless it is told otherwise.
+function M.seed()
+  math.randomseed(ngx.now() * 1000 + ngx.worker.pid())
+end
+
 -- A worker whose master was killed would hold the port against the next one.
 function M.die_with_master()
   local ffi = require "ffi"

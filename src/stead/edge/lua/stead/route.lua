@@ -18,6 +18,11 @@ local pages = ngx.shared.pages
 
 local M = {}
 local SLASH = 47
+local ASSETS = {}
+for ending in ([[css js mjs map json png jpg jpeg gif webp avif svg ico bmp woff woff2 ttf otf eot mp3 mp4 m4a ogg
+  webm pdf txt zip gz wasm]]):gmatch "%w+" do
+  ASSETS[ending] = true
+end
 local READS = { GET = true, HEAD = true }
 
 -- Nobody has said anything about this host yet.
@@ -103,9 +108,18 @@ local function shareable()
   return var.stead_special == "" and pagecache.harmless_cookies(var.http_cookie or "")
 end
 
+-- A file of an application that no program has to make.
+local function asset(uri)
+  local ending = uri:match "%.(%w+)$"
+  return ending and ASSETS[ending:lower()] and READS[ngx.req.get_method()] and not hidden(uri)
+end
+
 local function application(view, host, uri, scheme)
   var.stead_inner = node.firewall and view.waf or "off"
-  if view.login_lockout and lockout.is_login(uri) then
+  if asset(uri) then
+    begin_trace(view)
+    return ngx.exec("@assets")
+  elseif view.login_lockout and lockout.is_login(uri) then
     if lockout.locked(view.environment, var.stead_visitor) then
       return answer.page("locked_out")
     elseif ngx.req.get_method() == "POST" then
@@ -265,6 +279,13 @@ function M.missing()
     return ngx.redirect(redirects.location("/*", decoded_rest(sub(instead, 2)), var.args), 301)
   end
   return ngx.exit(404)
+end
+
+function M.nothing()
+  if not exists(var.document_root) then
+    return answer.page("unreleased", "the release is not on this node")
+  end
+  return answer.page("not_found")
 end
 
 function M.challenge()
