@@ -18,6 +18,7 @@ LEDGER = (
 )
 
 VARIABLES = (
+    "made",
     "site",
     "environment",
     "release",
@@ -202,14 +203,15 @@ def _lua(settings: EdgeSettings) -> str:
 
 
 def _maps() -> str:
-    return r"""    map $http_traceparent $stead_trace {
-        "" $request_id;
-        "~^00-0{32}-" $request_id;
-        "~^00-[0-9a-f]{32}-0{16}-" $request_id;
+    return r"""    map $stead_made $stead_fresh { "" $request_id; default $stead_made; }
+    map $http_traceparent $stead_trace {
+        "" $stead_fresh;
+        "~^00-0{32}-" $stead_fresh;
+        "~^00-[0-9a-f]{32}-0{16}-" $stead_fresh;
         "~^00-(?<stead_given_trace>[0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$" $stead_given_trace;
-        default $request_id;
+        default $stead_fresh;
     }
-    map $request_id $stead_span { "~^.{8}(?<stead_given_span>.{16})" $stead_given_span; }
+    map $stead_fresh $stead_span { "~^.{8}(?<stead_given_span>.{16})" $stead_given_span; }
     map $stead_parent $stead_traceparent { "" "00-$stead_trace-$stead_span-00"; default $stead_parent; }
     map $stead_from $stead_visitor { "" $remote_addr; default $stead_from; }
     map $stead_visitor $stead_network {

@@ -95,7 +95,7 @@ local function redirected(view, uri)
 end
 
 local function begin_trace(view)
-  var.stead_parent = trace.parent(var.http_traceparent, var.request_id, view.sample_rate, math.random())
+  var.stead_parent = trace.parent(var.http_traceparent, var.stead_fresh, view.sample_rate, math.random())
 end
 
 -- `stead_personal` is all headers in one by which a visitor could be told from others; mostly there are none.
@@ -187,6 +187,7 @@ local function enter(host, secure)
   if not view then
     view = cold(host, told)
   end
+  var.stead_made = node.new_trace()
   var.stead_site = view.site
   var.stead_environment = view.environment
   var.stead_release = view.release
