@@ -55,7 +55,7 @@ async def million(_: Bench) -> Result:
         measured.summary(),
         base.summary(),
     ]
-    return Result(median(ratios), 1.9, details)
+    return Result(median(ratios), 1.6, details)
 
 
 def _lines(both: Edges) -> Iterator[Line]:

@@ -1,6 +1,7 @@
 """Applications behind the inner tier: what they are told, the firewall in front of them, failed sign-ins."""
 
 import json
+import os
 
 import pytest
 
@@ -44,6 +45,31 @@ async def test_the_script_that_exists_is_run_else_the_front_controller(
     assert told["REQUEST_URI"] == path
     assert told["HTTP_HOST"] == "app.test"
     assert told["REMOTE_ADDR"] == "127.0.0.1"
+
+
+async def test_files_beside_the_scripts_are_served_as_they_are(edge: Edge, app: Application) -> None:
+    current = edge.data / "environments" / "env_app" / "current"
+    (current / "style.css").write_text("body{}")
+    (current / "wp-config.php").write_text("<?php $password")
+    (current / ".secret.txt").write_text("hidden")
+    before = len(app.seen)
+    answer = await edge.get("app.test", "/style.css?ver=6")
+    assert (answer.text, answer.headers["content-type"]) == ("body{}", "text/css; charset=utf-8")
+    assert len(app.seen) == before
+    (current / "style.css").write_text("body{changed}")
+    assert (await edge.get("app.test", "/style.css")).text == "body{changed}"
+    for path in ("/made-by-program.css", "/wp-config.php", "/.secret.txt", "/style.css/x.php"):
+        assert "SCRIPT_FILENAME" in (await edge.get("app.test", path)).text
+    assert "SCRIPT_FILENAME" in (await edge.get("app.test", "/style.css", method="POST")).text
+
+
+async def test_an_application_cannot_link_to_what_is_not_its_own(edge: Edge, app: Application) -> None:
+    current = edge.data / "environments" / "env_app" / "current"
+    victim = edge.data / "not-its-own.txt"
+    victim.write_text("somebody else's")
+    (current / "link.txt").symlink_to(victim)
+    os.chown(current / "link.txt", 65534, 65534, follow_symlinks=False)
+    assert "somebody" not in (await edge.get("app.test", "/link.txt")).text
 
 
 async def test_a_form_arrives_as_it_was_sent(edge: Edge, app: Application) -> None:

@@ -102,6 +102,14 @@ def test_a_trace_is_continued_only_if_well_formed(header: str) -> None:
     assert TRACE.parent(b"", fresh.encode(), 0.5, 0.9).decode().endswith("-00")
 
 
+def test_no_two_requests_share_a_trace() -> None:
+    make = TRACE.maker(b"0123456789abcdef", LUA.eval(b"function() return 7 end"))
+    made = [make() for _ in range(1000)]
+    assert len(set(made)) == 1000
+    assert {len(each) for each in made} == {32}
+    assert all(TRACE.id(b"00-" + each + b"-00f067aa0ba902b7-01") == each for each in made)
+
+
 def test_every_page_says_its_title_and_status() -> None:
     for reason, code in ((b"unknown_host", 404), (b"suspended", 503), (b"loop", 508), (b"nonsense", 500)):
         status, body, _ = PAGES.render(reason)

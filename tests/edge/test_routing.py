@@ -7,6 +7,8 @@ import signal
 import msgspec
 import pytest
 
+from stead.edge.ledger import processes
+from stead.edge.leftovers import holders
 from stead.protocol.edge import Challenge, Host, Line, Peer, Redirects, RedirectSet, Rule
 from tests.edge.neighbours import Asked, HttpServer
 from tests.edge.stage import Edge, edge, status
@@ -269,5 +271,6 @@ async def test_a_killed_master_leaves_nobody_who_holds_the_port() -> None:
         await fresh.stop(signal.SIGKILL)
         await fresh.start()
         assert (await fresh.admin.state()).instance != before.instance
+        assert set(holders(fresh.ledger)) == set(processes(fresh.pid))
         await fresh.site("kept.test", "kept", {"index.html": "kept"})
         assert (await fresh.get("kept.test")).text == "kept"

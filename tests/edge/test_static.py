@@ -133,6 +133,12 @@ async def test_a_site_without_a_page_for_it_gets_ours(edge: Edge) -> None:
     assert "Page not found" in answer.text
 
 
+async def test_a_release_that_is_not_here_is_said_to_be_missing(edge: Edge) -> None:
+    await edge.site("late.test", "late", None, release="rel-late")
+    answer = await edge.get("late.test")
+    assert (answer.status_code, answer.headers["x-stead-reason"].split(";")[0]) == (503, "unreleased")
+
+
 async def test_a_link_in_a_release_is_not_followed(edge: Edge) -> None:
     await edge.site("links.test", "links", {"index.html": "x"})
     (edge.data / "releases" / "rel-links" / "out.txt").symlink_to("/etc/passwd")

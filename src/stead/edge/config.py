@@ -18,6 +18,7 @@ LEDGER = (
 )
 
 VARIABLES = (
+    "made",
     "site",
     "environment",
     "release",
@@ -194,18 +195,23 @@ def _lua(settings: EdgeSettings) -> str:
         route, origin, answer = require "stead.route", require "stead.origin", require "stead.answer"
         admin, tls = require "stead.admin", require "stead.tls"
     }}
-    init_worker_by_lua_block {{ require("stead.node").die_with_master() }}"""
+    init_worker_by_lua_block {{
+        local node = require "stead.node"
+        node.die_with_master()
+        node.seed()
+    }}"""
 
 
 def _maps() -> str:
-    return r"""    map $http_traceparent $stead_trace {
-        "" $request_id;
-        "~^00-0{32}-" $request_id;
-        "~^00-[0-9a-f]{32}-0{16}-" $request_id;
+    return r"""    map $stead_made $stead_fresh { "" $request_id; default $stead_made; }
+    map $http_traceparent $stead_trace {
+        "" $stead_fresh;
+        "~^00-0{32}-" $stead_fresh;
+        "~^00-[0-9a-f]{32}-0{16}-" $stead_fresh;
         "~^00-(?<stead_given_trace>[0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$" $stead_given_trace;
-        default $request_id;
+        default $stead_fresh;
     }
-    map $request_id $stead_span { "~^.{8}(?<stead_given_span>.{16})" $stead_given_span; }
+    map $stead_fresh $stead_span { "~^.{8}(?<stead_given_span>.{16})" $stead_given_span; }
     map $stead_parent $stead_traceparent { "" "00-$stead_trace-$stead_span-00"; default $stead_parent; }
     map $stead_from $stead_visitor { "" $remote_addr; default $stead_from; }
     map $stead_visitor $stead_network {
@@ -296,10 +302,20 @@ def _visitors(settings: EdgeSettings, *, secure: bool) -> str:
         location ^~ /.well-known/acme-challenge/ {{ content_by_lua_block {{ route.challenge() }} }}
         location @missing {{ rewrite_by_lua_block {{ route.missing() }} }}
         location @notfound {{ try_files /404.html @nothing; }}
-        location @nothing {{ content_by_lua_block {{ answer.page("not_found") }} }}
+        location @nothing {{ content_by_lua_block {{ route.nothing() }} }}
         location @refused {{ content_by_lua_block {{ answer.status() }} }}
         location @unreachable {{ content_by_lua_block {{ answer.status() }} }}
         location @nonode {{ content_by_lua_block {{ answer.page("node_unreachable") }} }}
+        location @assets {{
+            root {settings.data}/environments/$stead_environment/current;
+            # What an application links to must at least be its own.
+            disable_symlinks if_not_owner from=$document_root;
+            open_file_cache off;
+            add_header X-Trace-Id $stead_trace always;
+            add_header X-Content-Type-Options nosniff always;
+            add_header Strict-Transport-Security $stead_hsts always;
+            try_files $uri @dynamic;
+        }}
 {_applications()}    }}
 """
 
@@ -325,6 +341,7 @@ def _sent(names: dict[str, str]) -> str:
 
 def _applications() -> str:
     behind = f"""            proxy_http_version 1.1;
+            proxy_read_timeout 310s;
             proxy_ignore_headers {STEERING}"""
     shown = """            proxy_hide_header X-Stead-Verdict;
             proxy_hide_header Cache-Tag;
@@ -363,8 +380,7 @@ def _applications() -> str:
         location @functions {{
             proxy_pass http://functions;
 {behind} X-Accel-Expires;
-{_sent({})}            proxy_read_timeout 60s;
-{shown}        }}
+{_sent({})}{shown}        }}
         location @peer {{
             proxy_pass http://$stead_peer;
 {behind} X-Accel-Expires;

@@ -16,7 +16,7 @@ class AlreadyRunning(SystemExit):
 
 def end_leftovers(settings: EdgeSettings) -> None:
     """Harms nobody who has a parent of his own: an orphan of ours has our ledger open and no master."""
-    alive = [pid for pid in _holders(Path(settings.ledger_file)) if pid != os.getpid()]
+    alive = [pid for pid in holders(Path(settings.ledger_file)) if pid != os.getpid()]
     masters = [pid for pid in alive if _title(pid).startswith("nginx: master")]
     if masters:
         raise AlreadyRunning(f"another edge runs from {settings.run}")
@@ -27,7 +27,7 @@ def end_leftovers(settings: EdgeSettings) -> None:
         Path(settings.run, f"{name}.sock").unlink(missing_ok=True)
 
 
-def _holders(file: Path) -> list[int]:
+def holders(file: Path) -> list[int]:
     """The processes that have it open."""
     try:
         wanted = file.stat()

@@ -1,14 +1,22 @@
 -- Failed sign-ins: after a few, an address may not try for a while.
 local addresses = require "stead.addresses"
 
+local byte, find = string.byte, string.find
 local failures = ngx.shared.lockout
 local M = {}
+local LOGIN, SLASH = "/wp-login.php", 47
 
 M.MOST = 5
 M.SECONDS = 900
 
 function M.is_login(uri)
-  return uri:find("/wp%-login%.php$") ~= nil or uri:find("/wp%-login%.php/", 1) ~= nil
+  local _, last = find(uri, LOGIN, 1, true)
+  if not last then
+    return false
+  end
+  -- What follows the name of a script is for the script.
+  local after = byte(uri, last + 1)
+  return after == nil or after == SLASH
 end
 
 local function key(environment, address)

@@ -1,4 +1,6 @@
 -- What this edge knows about itself, set once when nginx reads its configuration.
+local trace = require "stead.trace"
+
 local M = { id = "", run = "", secure_port = 443, firewall = false }
 
 function M.set(given)
@@ -7,16 +9,25 @@ function M.set(given)
   end
 end
 
+local function random_name(size)
+  local urandom = assert(io.open("/dev/urandom", "rb"))
+  local bytes = urandom:read(size)
+  urandom:close()
+  return (bytes:gsub(".", function(char) return string.format("%02x", char:byte()) end))
+end
+
 -- New shared memory gets a new name, by which the feed sees that it must tell everything again and under which
 -- pages of an earlier life are never found.
 function M.name_memory()
-  local urandom = assert(io.open("/dev/urandom", "rb"))
-  local bytes = urandom:read(16)
-  urandom:close()
-  local name = bytes:gsub(".", function(char) return string.format("%02x", char:byte()) end)
-  ngx.shared.state:safe_add("instance", name)
+  ngx.shared.state:safe_add("instance", random_name(16))
   ngx.shared.state:safe_add("generation", 0)
   M.instance = ngx.shared.state:get("instance")
+end
+
+-- Every worker begins with the same numbers, unless it is told otherwise.
+function M.seed()
+  math.randomseed(ngx.now() * 1000 + ngx.worker.pid())
+  M.new_trace = trace.maker(random_name(8), function() return math.random(0, 0x7fffffff) end)
 end
 
 -- A worker whose master was killed would hold the port against the next one.

@@ -102,6 +102,9 @@ function M.fresh(purged, environment, target, tags, since)
   if (purged("a:" .. environment) or 0) > since or (purged("u:" .. environment .. ":" .. target) or 0) > since then
     return false
   end
+  if tags == "" then
+    return true
+  end
   for tag in gmatch(tags, "[^,%s]+") do
     if (purged("t:" .. environment .. ":" .. tag) or 0) > since then
       return false

@@ -12,14 +12,20 @@ local store = require "stead.store"
 local trace = require "stead.trace"
 
 local ngx, var = ngx, ngx.var
-local byte, find, sub, gsub = string.byte, string.find, string.sub, string.gsub
+local byte, find, sub, gsub, lower = string.byte, string.find, string.sub, string.gsub, string.lower
 local view_of, is_peer = records.view, records.is_peer
 local pages = ngx.shared.pages
 
 local M = {}
-local SLASH = 47
+local SLASH, DOT = 47, 46
 -- Who comes by the node's own door.
 local PROBE = "unix:"
+local LONGEST_ENDING = 5
+local ASSETS = {}
+for ending in ([[css js mjs map json png jpg jpeg gif webp avif svg ico bmp woff woff2 ttf otf eot mp3 mp4 m4a ogg
+  webm pdf txt zip gz wasm]]):gmatch "%w+" do
+  ASSETS[ending] = true
+end
 local READS = { GET = true, HEAD = true }
 
 -- Nobody has said anything about this host yet.
@@ -92,7 +98,7 @@ local function redirected(view, uri)
 end
 
 local function begin_trace(view)
-  var.stead_parent = trace.parent(var.http_traceparent, var.request_id, view.sample_rate, math.random())
+  var.stead_parent = trace.parent(var.http_traceparent, var.stead_fresh, view.sample_rate, math.random())
 end
 
 -- `stead_personal` is all headers in one by which a visitor could be told from others; mostly there are none.
@@ -105,9 +111,23 @@ local function shareable()
   return var.stead_special == "" and pagecache.harmless_cookies(var.http_cookie or "")
 end
 
+-- A file of an application that no program has to make. Byte by byte: a pattern would stop the compiler.
+local function asset(uri)
+  local size = #uri
+  for at = size, size > LONGEST_ENDING and size - LONGEST_ENDING or 1, -1 do
+    if byte(uri, at) == DOT then
+      return ASSETS[lower(sub(uri, at + 1))] and READS[ngx.req.get_method()] and not hidden(uri)
+    end
+  end
+  return false
+end
+
 local function application(view, host, uri, scheme)
   var.stead_inner = node.firewall and view.waf or "off"
-  if view.login_lockout and lockout.is_login(uri) then
+  if asset(uri) then
+    begin_trace(view)
+    return ngx.exec("@assets")
+  elseif view.login_lockout and lockout.is_login(uri) then
     if lockout.locked(view.environment, var.stead_visitor) then
       return answer.page("locked_out")
     elseif ngx.req.get_method() == "POST" then
@@ -175,6 +195,7 @@ local function enter(host, secure)
   if not view then
     view = cold(host, told)
   end
+  var.stead_made = node.new_trace()
   var.stead_site = view.site
   var.stead_environment = view.environment
   var.stead_release = view.release
@@ -267,6 +288,13 @@ function M.missing()
     return ngx.redirect(redirects.location("/*", decoded_rest(sub(instead, 2)), var.args), 301)
   end
   return ngx.exit(404)
+end
+
+function M.nothing()
+  if not exists(var.document_root) then
+    return answer.page("unreleased", "the release is not on this node")
+  end
+  return answer.page("not_found")
 end
 
 function M.challenge()

@@ -1,4 +1,5 @@
 -- W3C trace context: taken from the visitor if it is well formed, else made.
+local tohex = require("bit").tohex
 local match, sub, format = string.match, string.sub, string.format
 
 local M = {}
@@ -14,6 +15,16 @@ function M.id(header)
     return nil
   end
   return trace
+end
+
+-- Ids that no two requests share: what is random of this worker, what is random of this request, and a count.
+-- They are names, not secrets, so they may cost less than nginx's own.
+function M.maker(worker, random)
+  local count = 0
+  return function()
+    count = count + 1
+    return worker .. tohex(random()) .. tohex(count)
+  end
 end
 
 -- What the origin is told. `chance` lies in [0, 1) and decides whether a trace that begins here is kept.
