@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
+from stead.dev.engine import find_program
 from stead.dev.process import run
 
 TRIES = 50
-IP = "/usr/sbin/ip"
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Namespace:
     @property
     def inside(self) -> Sequence[str]:
         """What a command line begins with to run there; the process is the command's own."""
-        return (IP, "netns", "exec", self.name)
+        return (_program(), "netns", "exec", self.name)
 
     async def unplug(self) -> None:
         await _ip("link", "set", self.plug, "down")
@@ -89,7 +89,11 @@ class NameTaken(Exception):
 
 
 async def _ip(*words: str) -> None:
-    done = await run([IP, *words])
+    done = await run([_program(), *words])
     if "File exists" in done.errors:
         raise NameTaken(done.errors)
     assert done.code == 0, f"ip {' '.join(words)}: {done.errors}"
+
+
+def _program() -> str:
+    return str(find_program("ip", "apt-get install iproute2"))

@@ -1,16 +1,20 @@
 """An edge with ten thousand sites: a change is met at once, and a restart forgets none of them."""
 
 import asyncio
+import signal
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from threading import Event
 
 import pytest
 
 from bench.edge_change import ManySites, many_sites, measure, percentiles
 from bench.visitor import Disconnected, Visitor
+from stead.dev.child import State
 from stead.dev.nginx import Nginx
+from stead.dev.running import RunningStack
+from tests.faults.jobs.programs import until
 
 SITES, CHANGES, WARM_UP = 10_000, 300, 10
 # The goals are a benchmark's; these tell only that nothing waits for a timer or looks at every site.
@@ -36,8 +40,29 @@ async def test_a_change_among_ten_thousand_sites_is_met_within_milliseconds(
     assert most < P99_MS
 
 
+async def restarted(stack: RunningStack) -> None:
+    await stack.stop(Nginx)
+    await stack.start(Nginx)
+
+
+async def crashed(stack: RunningStack) -> None:
+    """Whoever watches over it starts it again."""
+    condition = stack.child(Nginx).condition
+    before = condition.process
+    assert before is not None
+    assert before.send(signal.SIGKILL)
+
+    async def serves() -> bool:
+        return condition.state is State.READY and condition.process != before
+
+    await until(serves, "nginx serves again")
+
+
+@pytest.mark.parametrize("way", [restarted, crashed])
 async def test_after_a_restart_all_answer_within_seconds_and_none_is_said_to_be_unknown(
-    many: ManySites, record_property: Callable[[str, object], None]
+    many: ManySites,
+    way: Callable[[RunningStack], Awaitable[None]],
+    record_property: Callable[[str, object], None],
 ) -> None:
     pages, end = many.pages, Event()
     visiting = [
@@ -45,8 +70,7 @@ async def test_after_a_restart_all_answer_within_seconds_and_none_is_said_to_be_
         for first in range(VISITORS)
     ]
     try:
-        await many.stack.stop(Nginx)
-        await many.stack.start(Nginx)
+        await way(many.stack)
         began = time.monotonic()
         answers = await asyncio.to_thread(visit_all, many.address, pages)
         took = time.monotonic() - began
@@ -56,7 +80,7 @@ async def test_after_a_restart_all_answer_within_seconds_and_none_is_said_to_be_
     answers += sum(others, Counter[str]())
     assert set(answers) <= {"right", "starting", "no connection"}
     record_property(
-        "figure", f"edge: {SITES} sites answer again {took:.1f} s after a restart, {dict(answers)}"
+        "figure", f"edge: {SITES} sites answer again {took:.1f} s after being {way.__name__}, {dict(answers)}"
     )
     assert took < BACK_WITHIN
 

@@ -134,6 +134,7 @@ class Child:
             self.mark(State.RESTARTING, f"{ending(self._exit.result())}; starting it again in {pause:.1f} s")
             await asyncio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE)
+            self.engine.tidy()
             try:
                 await self._launch()
             except DidNotStart as failure:

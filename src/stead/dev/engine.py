@@ -92,7 +92,7 @@ class Engine(ABC):
         """Whether it answers a real request now; must not wait longer than a probe does."""
 
     def tidy(self) -> None:
-        """Removes what it leaves behind outside its directory; called when it is gone."""
+        """Removes what it leaves outside its directory or in the way of the next; called when it is gone."""
         return
 
 

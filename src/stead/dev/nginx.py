@@ -65,5 +65,9 @@ class Nginx(Engine):
     def argv(self) -> list[str]:
         return edge.argv(self.settings, str(self.program()))
 
+    def tidy(self) -> None:
+        # Killed, it leaves its sockets, on which the next one could not listen.
+        end_leftovers(self.settings)
+
     async def ready(self) -> bool:
         return (await probe.line(self.port, b"GET / HTTP/1.0\r\n\r\n")).startswith(b"HTTP/1.")
