@@ -20,6 +20,9 @@ from tests.client import Client
 from tests.people import PASSWORD, Person
 from tests.teams import (
     insert_account,
+    insert_delivery,
+    insert_endpoint,
+    insert_event,
     insert_invite,
     insert_job,
     insert_member,
@@ -86,7 +89,20 @@ async def _deleted_site(person: Person, made: Values) -> str:
         return await insert_site(tx, account=person.id, status="deleted")
 
 
+async def _endpoint(person: Person, _made: Values) -> str:
+    async with person.transaction() as tx:
+        return await insert_endpoint(tx, person.id)
+
+
+async def _delivery(person: Person, made: Values) -> str:
+    async with person.transaction() as tx:
+        event = await insert_event(tx, account=person.id)
+        return await insert_delivery(tx, made["endpoint_id"], event)
+
+
 MAKERS: dict[str, Maker] = {
+    "endpoint_id": _endpoint,
+    "delivery_id": _delivery,
     "job_id": _ended_job,
     "key_id": _key,
     "team_id": _team,

@@ -13,6 +13,12 @@ from stead.control.platform.visibility import Governed
 from stead.control.projects.rules import ProjectNotFound, VisibleProject, VisibleTeamProject
 from stead.control.sites.rules import SiteNotFound, TargetNotAdministered, VisibleSite
 from stead.control.teams.rules import TeamNotFound, VisibleTeam
+from stead.control.webhooks.rules import (
+    DeliveryNotFound,
+    EndpointNotFound,
+    VisibleDelivery,
+    VisibleEndpoint,
+)
 from stead.shared.errors import (
     AccountNotFound,
     ApiError,
@@ -74,6 +80,8 @@ VISIBLE: dict[type, tuple[Callable[[World, Caller, Thing], bool], type[NotFound]
     VisibleSite: (_site, SiteNotFound),
     VisibleJob: (_site, JobNotFound),
     VisibleKey: (_key, KeyNotFound),
+    VisibleEndpoint: (_key, EndpointNotFound),
+    VisibleDelivery: (_key, DeliveryNotFound),
 }
 """For each type of resource, who sees it and what those who do not are told."""
 
