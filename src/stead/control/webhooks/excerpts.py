@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
 
 LENGTH = 200
-_UNPRINTABLE = re.compile(r"[^\x20-\x7e\u00a1-\ud7ff\uf900-\uffef]+")
 _SECONDS = re.compile(r"\d{1,9}")
 
 
@@ -19,8 +18,8 @@ def excerpt(body: bytes, secrets: Sequence[str]) -> str | None:
             text = text.replace(form, "…")
             # A secret that is cut off where we stopped reading is one no less.
             text = _without_end(text, form)
-    text = _UNPRINTABLE.sub(" ", text).strip()
-    return text[:LENGTH] or None
+    text = "".join([letter if letter.isprintable() else " " for letter in text])
+    return " ".join(text.split())[:LENGTH] or None
 
 
 def _without_end(text: str, form: str) -> str:

@@ -167,7 +167,7 @@ async def record(tx: Tx, outcomes: Sequence[Outcome]) -> None:
         f"""
         update webhook_deliveries d set status = o.status, attempts = d.attempts + 1,
           response_status = o.response_status, last_error = o.error, next_attempt_at = o.next_attempt_at,
-          delivered_at = case when o.status = 'delivered' then $8 end,
+          delivered_at = case when o.status = 'delivered' then $8::timestamptz end,
           log = case when jsonb_array_length(d.log) >= {LOG_LENGTH} then d.log - 0 else d.log end || o.entry
         from unnest($1::text[], $2::int[], $3::text[], $4::int[], $5::text[], $6::timestamptz[], $7::jsonb[])
           as o (id, claim, status, response_status, error, next_attempt_at, entry)
