@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
-import msgspec
 from msgspec import UNSET
 
 from stead.control.platform.database import Tx
 from stead.control.platform.event_catalog import CATALOG, CATEGORIES, EventType
+from stead.control.platform.event_pages import payload_schema
 from stead.control.platform.events import About, publish
 from stead.control.platform.examples import example
 from stead.control.platform.operations import Call
@@ -183,17 +182,6 @@ def _type_view(event: EventType) -> EventTypeView:
         schema=payload_schema(event),
         example=example(event.data) if event.data else {},
     )
-
-
-def payload_schema(event: EventType) -> dict[str, Any]:
-    """Additive: a receiver that validates must take fields it does not know."""
-    if event.data is None:
-        return {"type": "object"}
-    schema = msgspec.json.schema(event.data)
-    found = dict(schema["$defs"][event.data.__name__])
-    found.pop("additionalProperties", None)
-    found.pop("title", None)
-    return found
 
 
 async def _locked(tx: Tx, caller: Principal, endpoint: VisibleEndpoint) -> VisibleEndpoint:
