@@ -91,12 +91,12 @@ async def _run(subject: Subject, *, seconds: int, connections: int) -> Sample:
     pin = [_tool("taskset"), "-c", ",".join(map(str, cores))] if cores else []
     header = ["-H", f"Authorization: Bearer {subject.bearer}"] if subject.bearer else []
     options = ["-t1", f"-c{connections}", f"-d{seconds}s", "--latency", *header, subject.url]
-    before = _cpu_time(subject.pid)
+    before = cpu_time(subject.pid)
     process = await asyncio.create_subprocess_exec(
         *pin, _tool("wrk"), *options, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
     )
     said = (await process.communicate())[0].decode()
-    spent = _cpu_time(subject.pid) - before
+    spent = cpu_time(subject.pid) - before
     found = _REQUESTS.search(said)
     if process.returncode != 0 or found is None or "Non-2xx" in said or "Socket errors" in said:
         raise CouldNotRun(f"{subject.name} failed under load:\n{said}")
@@ -105,7 +105,7 @@ async def _run(subject: Subject, *, seconds: int, connections: int) -> Sample:
     return Sample(requests, seconds, spent / 1e3 / requests, latency["50"], latency["99"])
 
 
-def _cpu_time(pid: int) -> int:
+def cpu_time(pid: int) -> int:
     """Nanoseconds that a process, its threads and its descendants have run for."""
     root = psutil.Process(pid)
     total = 0

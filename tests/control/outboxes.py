@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from stead.control.settings import Settings
+from stead.dev.authority import Authority
 from stead.shared.clock import MovableClock
-from tests.authority import Authority
 from tests.outbox import Outbox, outbox_of
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.authority import Authority
+from stead.dev.authority import Authority
 from tests.control.webhooks.test_urls import MALFORMED, PRIVATE
 
 ROOT = Path(__file__).parents[3]

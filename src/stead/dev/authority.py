@@ -1,4 +1,4 @@
-"""A certificate authority for tests, and servers' certificates of it."""
+"""A certificate authority of one's own, and servers' certificates of it: for development and tests."""
 
 import ssl
 from datetime import UTC, datetime, timedelta
@@ -18,7 +18,7 @@ class Authority:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "An Authority For Tests")])
+        self._name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "An Authority Of Ones Own")])
         authority = (
             self._begin(self._name, self._key)
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
