@@ -30,7 +30,7 @@ check: ## lint, types, architecture, generated files
 	$(RUN)lint-imports --no-logo
 	$(RUN)steadctl generate --check
 
-generate: ## write openapi/v1.json, docs/errors and the tables of docs/security.md from the declarations
+generate: ## write openapi/v1.json, docs/errors, docs/events and the tables of docs/security.md from the declarations
 	$(RUN)steadctl generate
 
 bench: ## run the benchmarks; ONLY=name for one

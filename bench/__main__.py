@@ -4,7 +4,16 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 
-from bench import api_reads, edge_change, edge_hosts, edge_serving, edge_tls, job_start, list_depth
+from bench import (
+    api_reads,
+    edge_change,
+    edge_hosts,
+    edge_serving,
+    edge_tls,
+    job_start,
+    list_depth,
+    webhook_delivery,
+)
 from bench.results import CouldNotRun, Result
 from bench.servers import Bench, bench
 from stead.dev.engine import DevError
@@ -19,6 +28,7 @@ BENCHMARKS: dict[str, Callable[[Bench], Awaitable[Result]]] = {
     "edge_tls_handshake_ratio": edge_tls.handshake,
     "edge_million_hosts": edge_hosts.million,
     "edge_change_p99_ms": edge_change.p99,
+    "webhook_delivery_cpu_ratio": webhook_delivery.ratio,
 }
 
 

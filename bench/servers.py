@@ -93,6 +93,14 @@ class Bench:
         self._port = LOWEST
 
     @property
+    def scratch(self) -> Path:
+        return self._scratch
+
+    @property
+    def database_url(self) -> str:
+        return self._stack.postgres.url
+
+    @property
     def _environment(self) -> dict[str, str]:
         return surroundings(self._stack.environment())
 

@@ -21,6 +21,8 @@ from tests.engines import TEMPLATE, addresses
 from tests.people import EVERY_SCOPE, PASSWORD, Person
 
 DAY = timedelta(days=1)
+NOT_ON_THE_WAY = "type not in ('job.queued', 'job.started', 'site.status_changed')"
+"""Of the events of a job or a site, those that tell how it came out."""
 
 
 @cache
@@ -152,6 +154,56 @@ async def insert_invite(
         *(id_, team, role.value, email, sha256(token.encode()).digest(), by, tx.now + 7 * DAY, tx.now),
     )
     return id_, token
+
+
+async def insert_event(
+    tx: Tx,
+    type_: str = "site.restarted",
+    *,
+    account: str | None = None,
+    team: str | None = None,
+    site: str | None = None,
+    **data: object,
+) -> str:
+    """An event as it is before the sequencer has seen it."""
+    id_ = new_id("evt")
+    await tx.run(
+        "insert into events (id, type, account_id, team_id, site_id, data, created_at, mode)"
+        " values ($1, $2, $3, $4, $5, $6, $7, (select mode from sites where id = $5))",
+        *(id_, type_, account, team, site, data, tx.now),
+    )
+    return id_
+
+
+async def insert_endpoint(
+    tx: Tx,
+    account: str,
+    *,
+    url: str = "https://hooks.example.com/",
+    secret: bytes = b"sealed elsewhere",
+    event_types: Sequence[str] = ("*",),
+    mode: Mode = "live",
+    pin: Pin | None = None,
+) -> str:
+    id_ = new_id("whe")
+    await tx.run(
+        "insert into webhook_endpoints (id, account_id, mode, pin_type, pin_id, url, event_types, secret,"
+        " created_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        *(id_, account, mode, pin.type if pin else None, pin.id if pin else None),
+        *(url, list(event_types), secret, tx.now),
+    )
+    return id_
+
+
+async def insert_delivery(tx: Tx, endpoint: str, event: str, *, status: str = "failed") -> str:
+    id_, now = new_id("whd"), tx.now
+    await tx.run(
+        "insert into webhook_deliveries (id, endpoint_id, event_id, status, created_at, delivered_at,"
+        " next_attempt_at) values ($1, $2, $3, $4, $5, $6, $7)",
+        *(id_, endpoint, event, status, now),
+        *(now if status == "delivered" else None, now if status == "pending" else None),
+    )
+    return id_
 
 
 async def found_team(person: Person, name: str = "A Team") -> str:

@@ -21,6 +21,9 @@ from tests.people import PASSWORD, Person
 from tests.teams import (
     environment_of,
     insert_account,
+    insert_delivery,
+    insert_endpoint,
+    insert_event,
     insert_invite,
     insert_job,
     insert_member,
@@ -92,8 +95,21 @@ async def _environment(person: Person, made: Values) -> str:
         return await environment_of(tx, made["site_id"])
 
 
+async def _endpoint(person: Person, _made: Values) -> str:
+    async with person.transaction() as tx:
+        return await insert_endpoint(tx, person.id)
+
+
+async def _delivery(person: Person, made: Values) -> str:
+    async with person.transaction() as tx:
+        event = await insert_event(tx, account=person.id)
+        return await insert_delivery(tx, made["endpoint_id"], event)
+
+
 MAKERS: dict[str, Maker] = {
     "env_id": _environment,
+    "endpoint_id": _endpoint,
+    "delivery_id": _delivery,
     "job_id": _ended_job,
     "key_id": _key,
     "team_id": _team,

@@ -14,6 +14,7 @@ from stead.control.platform.examples import example
 from stead.control.platform.operations import BodyInput, Operation
 from stead.control.projects.rules import VisibleProject, VisibleTeamProject
 from stead.control.sites.rules import VisibleSite
+from stead.control.webhooks.rules import VisibleDelivery, VisibleEndpoint
 from stead.shared.ids import PREFIX_OF, has_shape, new_id
 from tests.client import Client
 from tests.matrix.world import Caller, Flavour, Thing, World
@@ -60,6 +61,8 @@ IN_PATH: dict[str, Callable[[Asking], str]] = {
     "site_id": lambda asking: _site(asking).id,
     "job_id": _job,
     "key_id": lambda asking: asking.world.thing(VisibleKey, "personal").id,
+    "endpoint_id": lambda asking: asking.world.thing(VisibleEndpoint, "personal").id,
+    "delivery_id": lambda asking: asking.world.thing(VisibleDelivery, "personal").id,
 }
 """Path parameters, by name."""
 

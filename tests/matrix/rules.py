@@ -14,6 +14,12 @@ from stead.control.platform.visibility import Governed
 from stead.control.projects.rules import ProjectNotFound, VisibleProject, VisibleTeamProject
 from stead.control.sites.rules import SiteNotFound, TargetNotAdministered, VisibleSite
 from stead.control.teams.rules import TeamNotFound, VisibleTeam
+from stead.control.webhooks.rules import (
+    DeliveryNotFound,
+    EndpointNotFound,
+    VisibleDelivery,
+    VisibleEndpoint,
+)
 from stead.shared.errors import (
     AccountNotFound,
     ApiError,
@@ -81,6 +87,8 @@ VISIBLE: dict[type, tuple[Callable[[World, Caller, Thing], bool], type[NotFound]
     VisibleEnvironment: (_environment, EnvironmentNotFound),
     VisibleJob: (_site, JobNotFound),
     VisibleKey: (_key, KeyNotFound),
+    VisibleEndpoint: (_key, EndpointNotFound),
+    VisibleDelivery: (_key, DeliveryNotFound),
 }
 """For each type of resource, who sees it and what those who do not are told."""
 

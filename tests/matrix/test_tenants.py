@@ -15,6 +15,7 @@ from stead.control.platform.operations import BodyInput, Operation, ResourceInpu
 from stead.control.projects.rules import ProjectNotFound, VisibleTeamProject
 from stead.control.sites.rules import SiteNotFound, VisibleSite
 from stead.control.teams.rules import TeamNotFound, VisibleTeam
+from stead.control.webhooks.rules import DeliveryNotFound, EndpointNotFound
 from stead.shared.errors import AccountNotFound
 from stead.shared.ids import PREFIX_OF
 from stead.shared.roles import Role
@@ -31,6 +32,7 @@ WITH_PATH = [each for each in OPERATIONS if each.path_parameters]
 NOT_FOUND = {
     *("team.not_found", "member.not_found", "invite.not_found", "environment.not_found"),
     *(error.code for error in (ProjectNotFound, SiteNotFound, TeamNotFound, KeyNotFound, JobNotFound)),
+    *(EndpointNotFound.code, DeliveryNotFound.code),
 }
 ELSEWHERE_IN_BODY = {
     "client_id": "204",

@@ -14,6 +14,7 @@ from stead.control.platform.principal import CredentialKind, Mode, Pin
 from stead.control.projects.rules import VisibleProject, VisibleTeamProject
 from stead.control.sites.rules import VisibleSite
 from stead.control.teams.rules import VisibleTeam
+from stead.control.webhooks.rules import VisibleDelivery, VisibleEndpoint
 from stead.shared.roles import Role
 from stead.shared.scopes import CATALOG, expand
 from tests import teams
@@ -168,9 +169,13 @@ async def _make_things(
 ]:
     """One of each kind of resource; sites in no project, deleted sites, and jobs that have not ended."""
     key, _ = await teams.insert_key(tx, account)
+    endpoint = await teams.insert_endpoint(tx, account)
+    delivery = await teams.insert_delivery(tx, endpoint, await teams.insert_event(tx, account=account))
     found: list[tuple[Flavour, Thing]] = [
         ("team", Thing(VisibleTeam, team, team=team)),
         ("personal", Thing(VisibleKey, key, account=account)),
+        ("personal", Thing(VisibleEndpoint, endpoint, account=account)),
+        ("personal", Thing(VisibleDelivery, delivery, account=account)),
     ]
     loose: dict[Flavour, Thing] = {}
     deleted: dict[Flavour, Thing] = {}

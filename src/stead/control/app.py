@@ -11,11 +11,14 @@ from stead.control.accounts import operations as accounts
 from stead.control.accounts import service as account_service
 from stead.control.audit import operations as audit
 from stead.control.edge import operations as edge
+from stead.control.events import operations as events
 from stead.control.invites import operations as invites
 from stead.control.jobs import operations as jobs
 from stead.control.keys import operations as keys
 from stead.control.keys import service as key_service
 from stead.control.members import operations as members
+from stead.control.notifications import operations as notifications
+from stead.control.notifications.pages import unsubscribe_routes
 from stead.control.platform import metrics
 from stead.control.platform.access_log import AccessLog
 from stead.control.platform.addresses import parse_networks
@@ -41,6 +44,7 @@ from stead.control.settings import Settings
 from stead.control.sites import operations as sites
 from stead.control.team_projects import operations as team_projects
 from stead.control.teams import operations as teams
+from stead.control.webhooks import operations as webhooks
 from stead.protocol.subjects import Program
 from stead.shared.clock import Clock, wall_clock
 
@@ -56,6 +60,9 @@ FEATURES = (
     edge.operation,
     jobs.operation,
     audit.operation,
+    events.operation,
+    notifications.operation,
+    webhooks.operation,
 )
 
 
@@ -99,6 +106,7 @@ class ControlPlane:
             JobOutput(self.nats),
             docs_url=settings.docs,
             preview_domain=settings.preview_domain,
+            webhook_networks=parse_networks(settings.webhooks_allowed),
         )
         machinery = Machinery(
             database=self.database,
@@ -118,6 +126,7 @@ class ControlPlane:
                 "nats": self._nats_answers,
             },
             needed=frozenset({"postgresql"}),
+            pages=unsubscribe_routes(self.database, sealer),
         )
         self._housekeeping = Housekeeping(
             [

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from stead.control import permissions
 from stead.control.app import all_operations
-from stead.control.platform import error_pages, openapi
+from stead.control.platform import error_pages, event_pages, openapi
 
 _BEGIN, _END = "<!-- generated: permissions -->\n", "<!-- end -->"
 
@@ -16,11 +16,12 @@ def description() -> str:
 
 def generated(root: Path) -> dict[Path, str]:
     """Every generated file under a checkout, with what it should say."""
-    errors = root / "docs" / "errors"
+    errors, events = root / "docs" / "errors", root / "docs" / "events"
     return {
         root / "openapi" / "v1.json": description(),
         root / "docs" / "security.md": _security_page(root / "docs" / "security.md"),
         **{errors / path: text for path, text in error_pages.pages().items()},
+        **{events / path: text for path, text in event_pages.pages().items()},
     }
 
 
@@ -42,7 +43,9 @@ def stale(root: Path) -> list[Path]:
 
 
 def _strays(root: Path) -> set[Path]:
-    return set((root / "docs" / "errors").rglob("*.md")) - set(generated(root))
+    docs = root / "docs"
+    found = {*(docs / "errors").rglob("*.md"), *(docs / "events").rglob("*.*")}
+    return found - set(generated(root))
 
 
 def _security_page(path: Path) -> str:

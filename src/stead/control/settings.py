@@ -44,6 +44,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     smtp_url: str = ""
     """`smtp://user:password@host:587` (STARTTLS where offered) or `smtps://…`; without it no mail is sent."""
     mail_from: str = "stead@localhost"
+    webhook_networks: str = ""
+    """Comma-separated CIDRs of the operator's own that webhooks may reach although they are not public."""
     preview_domain: str = "preview.stead.example"
     """Every environment also answers on a name under this domain."""
     acme_directory: str = ""
@@ -64,7 +66,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def proxies(self) -> list[str]:
-        return [each.strip() for each in self.trusted_proxies.split(",") if each.strip()]
+        return _listed(self.trusted_proxies)
+
+    @property
+    def webhooks_allowed(self) -> list[str]:
+        return _listed(self.webhook_networks)
+
+
+def _listed(text: str) -> list[str]:
+    return [each.strip() for each in text.split(",") if each.strip()]
 
 
 def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:

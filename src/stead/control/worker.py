@@ -1,4 +1,4 @@
-"""The worker process: runs jobs, hears the nodes, sends mail, keeps house. Any number may run."""
+"""The worker process: runs jobs, hears nodes, hands events on, sends mail, keeps house. Run any number."""
 
 import asyncio
 import contextlib
@@ -13,11 +13,16 @@ from stead.control.certificates.certifier import AuthorityAt, Certifier
 from stead.control.certificates.door import Door, told
 from stead.control.certificates.preflight import Preflight
 from stead.control.edge import workflows as edge_jobs
+from stead.control.events import service as events
+from stead.control.events.sequencer import Sequencer
 from stead.control.jobs.dispatcher import Dispatcher
 from stead.control.jobs.steps import Steps
 from stead.control.nodes import service as nodes
 from stead.control.nodes.announcing import Announcer
+from stead.control.notifications import service as notifications
+from stead.control.notifications.mailing import Mailing
 from stead.control.platform import audit, idempotency
+from stead.control.platform.addresses import parse_networks
 from stead.control.platform.database import UNREACHABLE, Database
 from stead.control.platform.edge import Edges, FeedUnavailable
 from stead.control.platform.gateway import Gateway
@@ -32,6 +37,10 @@ from stead.control.routing import service as routing
 from stead.control.settings import Settings
 from stead.control.sites import service as sites
 from stead.control.sites import workflows as site_jobs
+from stead.control.webhooks import service as webhooks
+from stead.control.webhooks.client import Client
+from stead.control.webhooks.courier import Courier
+from stead.control.webhooks.guard import Guard
 from stead.protocol.commands import Heartbeat
 from stead.protocol.subjects import Program
 from stead.shared.clock import wall_clock
@@ -59,12 +68,24 @@ class WorkerProgram:
         self.announcer = Announcer(self.database, self.edges, patience=settings.edge_patience)
         sealer = Sealer.from_text(settings.sealing_key)
         self.postman = Postman(self.database, sealer, smtp_url=settings.smtp_url, sender=settings.mail_from)
+        self.mailing = Mailing(self.database, sealer, base_url=settings.base_url)
+        self.sequencer = Sequencer(self.database, self.notices, [webhooks.take_over, notifications.take_over])
+        self.courier = Courier(
+            self.database,
+            self.notices,
+            sealer,
+            Client(Guard(parse_networks(settings.webhooks_allowed))),
+            clock=wall_clock,
+        )
         self._introduced: dict[str, tuple[str, str, float]] = {}
         self._housekeeping = Housekeeping(
             [
                 Chore("nodes.report", 5, self._report_nodes),
                 Chore("sites.purge", 600, self._purge_sites),
                 Chore("mail.deliver", 1, self.postman.deliver),
+                Chore("notifications.mail", 5, self.mailing.post_due),
+                Chore("webhooks.settle", 5, self._settle_webhooks),
+                Chore("events.forget", 60, self._forget_old_events),
                 Chore("audit.partitions", 3600, self._keep_audit_partitions),
                 Chore("idempotency.forget", 60, self._forget_old_answers),
                 Chore("sessions.forget", 3600, self._forget_old_sessions),
@@ -106,13 +127,15 @@ class WorkerProgram:
             await self._keep_audit_partitions()
         self._housekeeping.start()
         introduction = asyncio.create_task(self._introduce())
-        dispatching = asyncio.create_task(dispatcher.run())
+        running = [
+            asyncio.create_task(each) for each in (dispatcher.run(), self.sequencer.run(), self.courier.run())
+        ]
         try:
             await run_until(orchestrator.worker(steps.activities), end)
         finally:
-            for task in (introduction, dispatching):
+            for task in (introduction, *running):
                 task.cancel()
-            await asyncio.gather(introduction, dispatching, return_exceptions=True)
+            await asyncio.gather(introduction, *running, return_exceptions=True)
             await self._housekeeping.stop()
             await self.notices.stop()
             await self.nats.stop()
@@ -165,6 +188,15 @@ class WorkerProgram:
     async def _forget_old_answers(self) -> None:
         async with self.database.transaction() as tx:
             await idempotency.forget_old(tx)
+
+    async def _settle_webhooks(self) -> None:
+        async with self.database.transaction() as tx:
+            await webhooks.settle(tx)
+
+    async def _forget_old_events(self) -> None:
+        async with self.database.transaction() as tx:
+            await events.forget_old(tx)
+            await notifications.forget_old(tx)
 
     async def _forget_old_sessions(self) -> None:
         async with self.database.transaction() as tx:

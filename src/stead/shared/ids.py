@@ -22,6 +22,8 @@ ProjectId = NewType("ProjectId", str)
 SiteId = NewType("SiteId", str)
 EnvironmentId = NewType("EnvironmentId", str)
 JobId = NewType("JobId", str)
+EndpointId = NewType("EndpointId", str)
+DeliveryId = NewType("DeliveryId", str)
 
 PREFIX_OF = {
     "key_id": "key",
@@ -32,6 +34,8 @@ PREFIX_OF = {
     "site_id": "site",
     "env_id": "env",
     "job_id": "job",
+    "endpoint_id": "whe",
+    "delivery_id": "whd",
 }
 """How the identifier in a path parameter of this name begins."""
 

@@ -17,6 +17,7 @@ from stead.control.platform.jobs import JobRow, Tell
 from stead.protocol.edge import Record
 from tests import teams
 from tests.client import Client
+from tests.teams import NOT_ON_THE_WAY
 
 DOCS = "http://stead.test/docs"
 
@@ -79,7 +80,8 @@ class Estate:
 
     async def events(self, site: str) -> list[str]:
         async with self.plane.database.reading() as tx:
-            return await tx.all(str, "select type from events where site_id = $1 order by id", site)
+            told = f"select type from events where site_id = $1 and {NOT_ON_THE_WAY} order by written"
+            return await tx.all(str, told, site)
 
     async def perform(self, job: str) -> str:
         """Every step, as a worker does it and as if nodes did what they are asked. The status of its site."""

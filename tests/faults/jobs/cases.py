@@ -13,6 +13,7 @@ from tests.faults.jobs.harness import Harness
 from tests.faults.jobs.node import PACE, Entry
 from tests.faults.jobs.programs import until
 from tests.faults.jobs.scenarios import SCENARIOS, Scenario, Site, kinds, scenario_of
+from tests.teams import NOT_ON_THE_WAY
 
 
 @dataclass(frozen=True)
@@ -217,7 +218,8 @@ async def observe(harness: Harness, job: str) -> Outcome:
     (row,) = await harness.sql("select * from jobs where id = $1", job)
     (site,) = await harness.sql("select * from sites where id = $1", row["site_id"])
     (environment,) = await harness.sql("select * from environments where site_id = $1", row["site_id"])
-    events = await harness.sql("select type from events where job_id = $1 order by id", job)
+    told = f"select type from events where job_id = $1 and {NOT_ON_THE_WAY} order by written"
+    events = await harness.sql(told, job)
     control = await harness.sql("select step from job_steps where job_id = $1", job)
     return Outcome(
         status=row["status"],

@@ -80,7 +80,7 @@ class Attempt:
             if not noted:
                 await store.release(tx, wish.host, self._holder)
             elif not wish.forgotten and problem.reason != wish.error_code:
-                facts = {"domain": wish.host, "reason": problem.reason, "message": problem.sentence}
+                facts = {"domain": wish.host, "code": problem.reason, "reason": problem.sentence}
                 await tell_of(tx, "certificate.failed", wish.site_id, **facts)
         log.warning("certificate.failed", host=wish.host, reason=problem.reason, attempt=wish.attempts + 1)
 

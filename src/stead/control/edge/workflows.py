@@ -1,12 +1,13 @@
 """The jobs that change what visitors meet: announced, then proved by a request."""
 
 from datetime import timedelta
+from typing import Any
 
 from stead.control.configuration import service as configuration
 from stead.control.edge.work import ConfigurationWork, PurgeWork, RedirectsWork
 from stead.control.environments import service as environments
 from stead.control.platform.database import Tx
-from stead.control.platform.events import publish
+from stead.control.platform.events import Fact, publish
 from stead.control.platform.jobs import Announcement, Errand, Job, JobKind, Results, ask, control, tell
 from stead.control.redirects import service as redirects
 from stead.control.routing import service as routing
@@ -64,23 +65,29 @@ async def _probe_redirect(tx: Tx, job: Job[RedirectsWork]) -> Errand | None:
 
 
 async def _configured(tx: Tx, job: Job[ConfigurationWork]) -> Results | None:
-    about = await sites.about(tx, job)
-    await publish(tx, "site.config_changed" if job.env_id is None else "environment.config_changed", about)
+    event = "site.config_changed" if job.env_id is None else "environment.config_changed"
+    await _publish(tx, job, event)
     return None
 
 
 async def _redirected(tx: Tx, job: Job[RedirectsWork]) -> Results | None:
-    await publish(tx, "site.redirects_changed", await sites.about(tx, job), rules=len(job.params.rules))
+    await _publish(tx, job, "site.redirects_changed", rules=len(job.params.rules))
     return None
 
 
 async def _purged(tx: Tx, job: Job[PurgeWork]) -> Results | None:
-    await publish(tx, "environment.cache_purged", await sites.about(tx, job))
+    await _publish(tx, job, "environment.cache_purged")
     return None
 
 
-async def _nothing_more(_tx: Tx, _job: Job[ConfigurationWork], _reason: str) -> None:
+async def _failed(tx: Tx, job: Job[Any], reason: str) -> None:
     """What it had changed is undone; the job says why."""
+    await _publish(tx, job, "site.config_failed", reason=reason)
+
+
+async def _publish(tx: Tx, job: Job[Any], event: str, **data: Fact) -> None:
+    facts = await sites.facts(tx, job.site_id)
+    await publish(tx, event, facts.about(job), domain=facts.domain, **data)
 
 
 CONFIGURE_SITE = JobKind(
@@ -94,7 +101,7 @@ CONFIGURE_SITE = JobKind(
         ask("probe", _probe),
         control("done", _configured),
     ],
-    failed=_nothing_more,
+    failed=_failed,
 )
 
 CONFIGURE_ENVIRONMENT = JobKind(
@@ -108,7 +115,7 @@ CONFIGURE_ENVIRONMENT = JobKind(
         ask("probe", _probe),
         control("done", _configured),
     ],
-    failed=_nothing_more,
+    failed=_failed,
 )
 
 REPLACE_REDIRECTS = JobKind(
@@ -122,7 +129,7 @@ REPLACE_REDIRECTS = JobKind(
         ask("probe", _probe_redirect),
         control("done", _redirected),
     ],
-    failed=_nothing_more,
+    failed=_failed,
 )
 
 PURGE_CACHE = JobKind(
@@ -132,5 +139,5 @@ PURGE_CACHE = JobKind(
     lock="environment",
     limit=LIMIT,
     steps=[tell("purge", _purge), control("done", _purged)],
-    failed=_nothing_more,
+    failed=_failed,
 )

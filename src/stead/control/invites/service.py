@@ -10,6 +10,7 @@ from stead.control.members import service as members
 from stead.control.members.rules import require_rank
 from stead.control.platform import mail
 from stead.control.platform.database import Tx
+from stead.control.platform.events import About, publish
 from stead.control.platform.pagination import Page, PageRequest
 from stead.control.platform.principal import Principal
 from stead.control.platform.sealing import Sealer
@@ -41,6 +42,7 @@ async def invite(
         created_at=tx.now,
     )
     await store.insert(tx, made, _hash(token))
+    await publish(tx, "team.invite_created", About(team_id=team.id), invite_id=made.id, role=made.role)
     if made.email is not None:
         await mail.post(tx, sealer, _letter(made.email, team, caller, token))
     return made, token
@@ -49,6 +51,7 @@ async def invite(
 async def revoke(tx: Tx, team: TeamId, invite_id: str) -> None:
     if not has_shape("inv", invite_id) or not await store.revoke(tx, team, invite_id):
         raise InviteNotFound
+    await publish(tx, "team.invite_revoked", About(team_id=team), invite_id=invite_id)
 
 
 async def accept(tx: Tx, caller: Principal, token: str) -> Invite:

@@ -92,7 +92,15 @@ async def ask_to_cancel(tx: Tx, job: str) -> None:
 
 
 async def begin(tx: Tx, job: str) -> None:
-    await tx.run("update jobs set status = 'running' where id = $1 and status = 'queued'", job)
+    begun = await tx.one(
+        lambda *row: row,
+        "update jobs set status = 'running' where id = $1 and status = 'queued'"
+        " returning type, site_id, env_id",
+        job,
+    )
+    if begun is not None:
+        type_, site, env = begun
+        await publish(tx, "job.started", await _about(tx, job, site, env), type=type_)
 
 
 async def first_time(tx: Tx, job: str, step: str) -> bool:
@@ -131,11 +139,17 @@ async def finish(tx: Tx, row: JobRow, error: dict[str, Any] | None) -> bool:
     )
     if ended != 1:
         return False
-    owners = await tx.one(
-        lambda *owner: owner, "select account_id, team_id from sites where id = $1", row.site_id
-    )
-    account, team = owners or (None, None)
-    about = About(account_id=account, team_id=team, site_id=row.site_id, env_id=row.env_id, job_id=row.id)
+    about = await _about(tx, row.id, row.site_id, row.env_id)
     event = "job.succeeded" if error is None else "job.failed"
     await publish(tx, event, about, type=row.type, code=error["code"] if error else None)
     return True
+
+
+async def tell_queued(tx: Tx, job: str, type_: str, site: str, env: str | None) -> None:
+    await publish(tx, "job.queued", await _about(tx, job, site, env), type=type_)
+
+
+async def _about(tx: Tx, job: str, site: str, env: str | None) -> About:
+    owners = await tx.one(lambda *owner: owner, "select account_id, team_id from sites where id = $1", site)
+    account, team = owners or (None, None)
+    return About(account_id=account, team_id=team, site_id=site, env_id=env, job_id=job)

@@ -52,7 +52,7 @@ async def enqueue(tx: Tx, kind: JobKind[P], params: P, subject: Subject, *, scop
         **({"env_id": env_id} if env_id else {}),
         **subject.extra,
     }
-    return await store.insert(
+    queued = await store.insert(
         tx,
         JobId(new_id("job")),
         type_=kind.type,
@@ -63,6 +63,8 @@ async def enqueue(tx: Tx, kind: JobKind[P], params: P, subject: Subject, *, scop
         resource=resource,
         params={"kind": kind.name, "with": msgspec.to_builtins(params)},
     )
+    await queue.tell_queued(tx, queued.id, kind.type, subject.site_id, env_id)
+    return queued
 
 
 async def browse(tx: Tx, caller: Principal, query: JobFilter, page: PageRequest) -> Page[JobView]:

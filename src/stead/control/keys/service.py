@@ -21,6 +21,7 @@ from stead.control.keys.rules import (
 from stead.control.keys.schema import KeyChange, KeyView, NewKey
 from stead.control.platform.addresses import parse_networks
 from stead.control.platform.database import Tx
+from stead.control.platform.events import About, publish
 from stead.control.platform.freshness import outdate
 from stead.control.platform.operations import Call
 from stead.control.platform.pagination import Page, PageRequest
@@ -69,6 +70,7 @@ async def mint(tx: Tx, caller: Principal, new: NewKey) -> tuple[VisibleKey, Secr
         account_id=caller.account_id,
     )
     await store.insert(tx, key, secret.hash)
+    await _tell(tx, "key.created", key)
     return key, secret
 
 
@@ -86,6 +88,7 @@ async def change(tx: Tx, caller: Principal, key: VisibleKey, wanted: KeyChange) 
         raise ScopeInsufficient(scope=broader)
     await store.change(tx, key, name=changed.name, scopes=changed.scopes)
     await outdate(tx, key.id)
+    await _tell(tx, "key.changed", changed)
     return changed
 
 
@@ -98,12 +101,18 @@ async def roll(tx: Tx, caller: Principal, key: VisibleKey) -> tuple[VisibleKey, 
     secret = secrets.mint(family(key.mode))
     await store.replace_secret(tx, key, secret.hash, secret.last4, tx.now + GRACE)
     await outdate(tx, key.id)
+    await _tell(tx, "key.rolled", key)
     return replace(key, last4=secret.last4), secret
 
 
 async def revoke(tx: Tx, key: VisibleKey) -> None:
     await store.revoke(tx, key)
     await outdate(tx, key.id)
+    await _tell(tx, "key.revoked", key)
+
+
+async def _tell(tx: Tx, event: str, key: VisibleKey) -> None:
+    await publish(tx, event, About(account_id=key.account_id), key_id=key.id, name=key.name)
 
 
 async def principal_of_key(tx: Tx, secret_hash: bytes) -> Principal | None:

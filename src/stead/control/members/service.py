@@ -18,6 +18,7 @@ from stead.control.members.rules import (
 )
 from stead.control.members.schema import MemberChange, MemberView, NewMember
 from stead.control.platform.database import Tx
+from stead.control.platform.events import About, publish
 from stead.control.platform.freshness import outdate
 from stead.control.platform.pagination import Page, PageRequest
 from stead.control.platform.principal import Principal
@@ -60,6 +61,7 @@ async def join(tx: Tx, team: TeamId, account: str, role: Role, expires_at: datet
     if former is not None:
         await store.delete(tx, team, account)
     await store.insert(tx, team, account, role, expires_at)
+    await publish(tx, "team.member_added", About(team_id=team), client_id=account, role=role)
 
 
 async def change(tx: Tx, team: TeamId, caller: Principal, account: str, wanted: MemberChange) -> None:
@@ -69,6 +71,7 @@ async def change(tx: Tx, team: TeamId, caller: Principal, account: str, wanted: 
         _require_future(tx, expires_at)
     await store.change(tx, team, account, wanted.role, expires_at)
     await _require_owner(tx, team)
+    await publish(tx, "team.member_changed", About(team_id=team), client_id=account, role=wanted.role)
 
 
 async def dismiss(tx: Tx, team: TeamId, caller: Principal, account: str) -> None:
@@ -76,6 +79,7 @@ async def dismiss(tx: Tx, team: TeamId, caller: Principal, account: str) -> None
     await store.delete(tx, team, account)
     await _require_owner(tx, team)
     await outdate(tx, account)
+    await publish(tx, "team.member_removed", About(team_id=team), client_id=account)
 
 
 async def _changeable(tx: Tx, team: TeamId, caller: Principal, account: str, *wanted: Role) -> Membership:

@@ -21,3 +21,14 @@ class NodeStatus:
 
     def is_lost(self, now: datetime) -> bool:
         return now - self.last_seen_at > LOST_AFTER
+
+
+@dataclass(frozen=True, slots=True)
+class AffectedSite:
+    """A site that has lost its node, or whose node is back."""
+
+    id: str
+    domain: str
+    account_id: str | None
+    team_id: str | None
+    reason: str | None

@@ -3,8 +3,9 @@
 from datetime import datetime
 
 from stead.control.nodes import store
-from stead.control.nodes.rules import PATIENCE, NodeStatus
+from stead.control.nodes.rules import PATIENCE, AffectedSite, NodeStatus
 from stead.control.platform.database import Tx
+from stead.control.platform.events import About, publish
 from stead.control.platform.jobs import NoNode, NotYet, Refused
 from stead.protocol.commands import Heartbeat
 
@@ -25,7 +26,21 @@ async def seen(tx: Tx, beat: Heartbeat) -> None:
 
 async def report(tx: Tx) -> tuple[list[str], list[str]]:
     """Sites that have just lost their node, and sites whose node is back."""
-    return await store.report_lost(tx), await store.report_back(tx)
+    lost, back = await store.report_lost(tx), await store.report_back(tx)
+    for site in lost:
+        await _tell(tx, site, "site.unreachable", "running", "failed", reason=site.reason)
+    for site in back:
+        await _tell(tx, site, "site.reachable", "failed", "running")
+    return [site.id for site in lost], [site.id for site in back]
+
+
+async def _tell(
+    tx: Tx, site: AffectedSite, event: str, previous: str, status: str, **why: str | None
+) -> None:
+    about = About(account_id=site.account_id, team_id=site.team_id, site_id=site.id)
+    moved = {"domain": site.domain, "status": status, "previous": previous, **why}
+    await publish(tx, "site.status_changed", about, **moved)
+    await publish(tx, event, about, domain=site.domain, **why)
 
 
 async def browse(tx: Tx) -> list[NodeStatus]:

@@ -1,6 +1,6 @@
 """Rows of nodes."""
 
-from stead.control.nodes.rules import LOST_AFTER, NodeStatus
+from stead.control.nodes.rules import LOST_AFTER, AffectedSite, NodeStatus
 from stead.control.platform.database import Tx
 from stead.protocol.commands import Heartbeat
 
@@ -58,26 +58,26 @@ async def alive(tx: Tx, region: str) -> list[str]:
     )
 
 
-async def report_lost(tx: Tx) -> list[str]:
+async def report_lost(tx: Tx) -> list[AffectedSite]:
     """Sites whose node is gone say so; say which they were."""
     return await tx.all(
-        str,
+        AffectedSite,
         "update sites s set status = 'failed', status_reason = 'The node ' || n.id || ' is unreachable.'"
         " from environments e join nodes n on n.id = e.node_id"
         " where e.site_id = s.id and e.type = 'production' and s.status = 'running'"
-        " and n.last_seen_at <= $1 returning s.id",
+        " and n.last_seen_at <= $1 returning s.id, s.domain, s.account_id, s.team_id, s.status_reason",
         tx.now - LOST_AFTER,
     )
 
 
-async def report_back(tx: Tx) -> list[str]:
+async def report_back(tx: Tx) -> list[AffectedSite]:
     """And are running again once it is back."""
     return await tx.all(
-        str,
+        AffectedSite,
         "update sites s set status = 'running', status_reason = null"
         " from environments e join nodes n on n.id = e.node_id"
         " where e.site_id = s.id and e.type = 'production' and s.status = 'failed'"
         " and s.status_reason = 'The node ' || n.id || ' is unreachable.'"
-        " and n.last_seen_at > $1 returning s.id",
+        " and n.last_seen_at > $1 returning s.id, s.domain, s.account_id, s.team_id, s.status_reason",
         tx.now - LOST_AFTER,
     )

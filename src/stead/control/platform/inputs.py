@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from stead.control.platform.operations import BodyInput, Operation, QueryInput
-from stead.control.platform.pagination import DEFAULT_LIMIT, PageRequest
+from stead.control.platform.pagination import PageRequest
 from stead.control.platform.version_changes import History
 from stead.shared.errors import CursorInvalid, FieldInvalid, RequestMalformed
 from stead.shared.versions import LATEST
@@ -94,7 +94,7 @@ class QueryReader:
         filters: QueryInput | None = operation.input(QueryInput)
         self._type = filters.type if filters else None
         self._moments = Moments(self._type)
-        self._operation = operation.id
+        self._operation, self._page_size = operation.id, str(operation.page_size)
 
     def filters(self, values: dict[str, str]) -> Any:
         self._moments.check_text(values)
@@ -106,7 +106,7 @@ class QueryReader:
         return filters
 
     def page(self, values: dict[str, str], path: str, filters: Any) -> PageRequest:
-        wanted = values.get("limit", str(DEFAULT_LIMIT))
+        wanted = values.get("limit", self._page_size)
         if not _NUMBER.fullmatch(wanted):
             raise FieldInvalid(param="limit", reason="`limit` is a whole number.")
         limit = int(wanted)

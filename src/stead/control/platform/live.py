@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from stead.control.platform.database import Database
 from stead.control.platform.job_output import JobOutput
 from stead.control.platform.notices import Notices
+from stead.control.platform.principal import Network
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,3 +15,5 @@ class Live:
     output: JobOutput
     docs_url: str
     preview_domain: str
+    webhook_networks: tuple[Network, ...] = ()
+    """The operator's own, which webhooks may reach although they are not public."""

@@ -29,6 +29,9 @@ class Letter(msgspec.Struct):
     to: str
     subject: str
     text: str
+    html: str = ""
+    unsubscribe: str = ""
+    """Where a mail program may post that no more like this are wanted (RFC 8058)."""
 
 
 def one_line(text: str) -> str:
@@ -96,6 +99,11 @@ class Postman:
             message["From"], message["To"], message["Subject"] = self._sender, letter.to, letter.subject
             message["Date"], message["Message-ID"] = date, f"<{id_}@{self._sender.rpartition('@')[2]}>"
             message.set_content(letter.text)
+            if letter.html:
+                message.add_alternative(letter.html, subtype="html")
+            if letter.unsubscribe:
+                message["List-Unsubscribe"] = f"<{letter.unsubscribe}>"
+                message["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
             await aiosmtplib.send(
                 message,
                 recipients=[letter.to],

@@ -1,4 +1,4 @@
-"""What PostgreSQL tells at once: that a job has changed. One connection a process listens for all."""
+"""What PostgreSQL tells at once: a job has changed, there are events. One connection listens for all."""
 
 import asyncio
 import contextlib
@@ -12,7 +12,8 @@ import structlog
 log = structlog.get_logger()
 
 RETRY_SECONDS = 0.5
-CHANNEL = "jobs"
+JOBS, EVENTS = "jobs", "events"
+"""Channels. A notice names a job on the one, `events` or `deliveries` on the other."""
 
 
 class Notices:
@@ -21,7 +22,7 @@ class Notices:
         self._watchers: dict[str, set[asyncio.Event]] = {}
         self._task: asyncio.Task[None] | None = None
         self.any = asyncio.Event()
-        """Set on every notice, whatever it is about."""
+        """Set on every notice about a job, whichever it is."""
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._listen())
@@ -56,14 +57,21 @@ class Notices:
         gone = asyncio.Event()
         connection.add_termination_listener(lambda _: gone.set())
         try:
-            await connection.add_listener(CHANNEL, lambda _c, _p, _ch, subject: self._tell(subject))
+            for channel in (JOBS, EVENTS):
+                await connection.add_listener(
+                    channel, lambda _c, _p, channel, subject: self._hear(channel, subject)
+                )
             self._tell_all()
             await gone.wait()
         finally:
             connection.terminate()
 
+    def _hear(self, channel: str, subject: str) -> None:
+        if channel == JOBS:
+            self.any.set()
+        self._tell(subject)
+
     def _tell(self, subject: str) -> None:
-        self.any.set()
         for changed in self._watchers.get(subject, ()):
             changed.set()
 

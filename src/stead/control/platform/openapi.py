@@ -15,7 +15,7 @@ from stead.control.platform.operations import (
     QueryInput,
     ResourceInput,
 )
-from stead.control.platform.pagination import DEFAULT_LIMIT, MOST_LIMIT
+from stead.control.platform.pagination import MOST_LIMIT
 from stead.control.platform.version_changes import CHANGES
 from stead.control.platform.visibility import Governed
 from stead.shared import errors
@@ -160,7 +160,7 @@ def _parameters(operation: Operation) -> list[Json]:
         found += _filters(query.type)
     if operation.input(PageInput):
         found += [
-            _query_parameter("limit", {"type": "integer", "default": DEFAULT_LIMIT}, _LIMIT_HELP),
+            _query_parameter("limit", {"type": "integer", "default": operation.page_size}, _LIMIT_HELP),
             _query_parameter("cursor", {"type": "string"}, "`next_cursor` of the page before."),
         ]
     if operation.takes_idempotency_key:

@@ -22,7 +22,7 @@ from stead.control.platform.audit import Trail
 from stead.control.platform.database import Tx
 from stead.control.platform.limits import Limiter, RateClass
 from stead.control.platform.live import Live
-from stead.control.platform.pagination import Page, PageRequest
+from stead.control.platform.pagination import DEFAULT_LIMIT, Page, PageRequest
 from stead.control.platform.principal import Address, Principal
 from stead.control.platform.requests import Request
 from stead.control.platform.requirements import Requirement, requirement
@@ -143,6 +143,8 @@ class Operation:
     handler: Handler
     inputs: tuple[Input, ...]
     answer: AnswerKind
+    page_size: int
+    """How many items a page has unless its caller says."""
     tagged: bool
     """Whether the answer has an `ETag`."""
     shape: Any
@@ -186,6 +188,7 @@ class Operations:
         capability: str | None = None,
         audit: str | None = None,
         preview: bool = False,
+        page_size: int = DEFAULT_LIMIT,
         errors: Sequence[type[ApiError]] = (),
     ) -> Callable[[Handler], Handler]:
         """Declare the decorated handler.
@@ -228,6 +231,7 @@ class Operations:
                     handler=handler,
                     inputs=() if answer == "document" else _inputs(id, path, hints, requires),
                     answer=answer,
+                    page_size=page_size,
                     tagged=get_origin(returned) is Tagged,
                     shape=shape,
                     path_parameters=tuple(_PARAMETER.findall(path)),

@@ -1,6 +1,6 @@
 """What a browser or a load balancer asks for: the API reference at `/docs`, error pages, health."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from html import escape
 from pathlib import Path
 
@@ -52,8 +52,13 @@ code { background: #f2f4f7; padding: .1em .3em; border-radius: 4px } a { color: 
 """
 
 
-def website(*, viewer: Path | None, checks: dict[str, Check], needed: frozenset[str]) -> Starlette:
-    """`checks` tell which engines answer; without one of the `needed` this process is not ready."""
+def website(
+    *, viewer: Path | None, checks: dict[str, Check], needed: frozenset[str], pages: Sequence[Route] = ()
+) -> Starlette:
+    """`checks` tell which engines answer; without one of the `needed` this process is not ready.
+
+    `pages` are those of the features.
+    """
     assets = viewer or _CHECKOUT_VIEWER
 
     async def alive(_: Request) -> Response:
@@ -89,6 +94,7 @@ def website(*, viewer: Path | None, checks: dict[str, Check], needed: frozenset[
         Route("/docs/page.css", _asset(_STYLE, "text/css")),
         Route("/docs/errors/{type}/{code}", error_page),
         Route("/docs/versions", versions),
+        *pages,
         Mount("/docs/viewer", StaticFiles(directory=assets, check_dir=False)),
     ]
     return Starlette(routes=routes)

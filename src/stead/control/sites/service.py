@@ -1,7 +1,5 @@
 """What callers do with sites, each inside the caller's transaction."""
 
-from typing import Any
-
 from msgspec import UNSET
 
 from stead.control.environments import service as environments
@@ -13,7 +11,7 @@ from stead.control.plans.rules import Owner
 from stead.control.platform.audit import Trail
 from stead.control.platform.database import Tx, UniqueViolation
 from stead.control.platform.events import About, publish
-from stead.control.platform.jobs import Errand, Job, JobKind, NoNode, Refused
+from stead.control.platform.jobs import Errand, JobKind, NoNode, Refused
 from stead.control.platform.operations import Call
 from stead.control.platform.pagination import Page, PageRequest
 from stead.control.platform.principal import Principal
@@ -158,8 +156,9 @@ async def transfer(tx: Tx, caller: Principal, site: VisibleSite, wanted: Transfe
     if (target.account_id, target.team_id) != (site.account_id, site.team_id):
         await plans.require_room(tx, target, "sites")
         await store.give(tx, site, account=target.account_id, team=target.team_id)
-    about = About(account_id=target.account_id, team_id=target.team_id, site_id=site.id)
-    await publish(tx, "site.transferred", about, from_team=site.team_id, to_team=target.team_id)
+    for account, team in {(site.account_id, site.team_id), (target.account_id, target.team_id)}:
+        about = About(account_id=account, team_id=team, site_id=site.id)
+        await publish(tx, "site.transferred", about, from_team=site.team_id, to_team=target.team_id)
     trail.note(from_team=site.team_id, to_team=target.team_id)
     return target
 
@@ -176,11 +175,6 @@ async def facts(tx: Tx, site: str) -> SiteFacts:
     if found is None:
         raise Refused(SiteNotFound.code, "The site is gone.")
     return found
-
-
-async def about(tx: Tx, job: Job[Any]) -> About:
-    """Whose an event of this job is."""
-    return (await facts(tx, job.site_id)).about(job)
 
 
 def _subject(site: VisibleSite) -> jobs.Subject:

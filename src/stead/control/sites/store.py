@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from stead.control.platform.database import Tx
+from stead.control.platform.events import About, publish
 from stead.control.platform.pagination import Page, PageRequest
 from stead.control.platform.principal import Mode, Principal
 from stead.control.sites.rules import SiteStatus, VisibleSite
@@ -103,17 +104,34 @@ async def set_status(
     reason: str | None = None,
     recoverable_until: datetime | None = None,
 ) -> bool:
-    """Move a site on, if it is where it may be moved on from."""
-    moved = await tx.run(
-        "update sites set status = $2, status_reason = $4, recoverable_until = $5"
-        " where id = $1 and status = any($3)",
+    """Move a site on, if it is where it may be moved on from. Whoever waits for that is told, here alone."""
+    moved = await tx.one(
+        lambda *row: row,
+        "update sites s set status = $2, status_reason = $4, recoverable_until = $5"
+        " from (select id, status from sites where id = $1 for update) before"
+        " where s.id = before.id and before.status = any($3)"
+        " returning before.status, s.domain, s.account_id, s.team_id",
         site,
         status,
         list(after),
         reason,
         recoverable_until,
     )
-    return moved == 1
+    if moved is None:
+        return False
+    previous, domain, account, team = moved
+    if previous != status:
+        about = About(account_id=account, team_id=team, site_id=site)
+        await publish(
+            tx,
+            "site.status_changed",
+            about,
+            domain=domain,
+            status=status,
+            previous=previous,
+            reason=reason,
+        )
+    return True
 
 
 async def domain_is_taken(tx: Tx, domain: str) -> bool:

@@ -155,13 +155,14 @@ async def _move(tx: Tx, job: SiteJob, status: SiteStatus, *, after: tuple[SiteSt
 async def _deploy_failed(tx: Tx, job: SiteJob, reason: str) -> None:
     facts = await sites.facts(tx, job.site_id)
     await store.set_status(tx, job.site_id, "failed", after=("provisioning",), reason=reason)
-    await publish(tx, "deploy.failed", facts.about(job), reason=reason)
+    await publish(tx, "deploy.failed", facts.about(job), domain=facts.domain, reason=reason)
 
 
 async def _restart_failed(tx: Tx, job: SiteJob, reason: str) -> None:
     if not job.begun:
         return
     await store.set_status(tx, job.site_id, "failed", after=("running", "stopped", "failed"), reason=reason)
+    await _tell_failure(tx, job, "site.restart_failed", reason)
 
 
 async def _deletion_failed(tx: Tx, job: SiteJob, reason: str) -> None:
@@ -170,9 +171,10 @@ async def _deletion_failed(tx: Tx, job: SiteJob, reason: str) -> None:
     await store.set_status(
         tx, job.site_id, before, after=("deleting",), reason=reason if before == "failed" else None
     )
+    await _tell_failure(tx, job, "site.deletion_failed", reason)
 
 
-async def _recovery_failed(tx: Tx, job: SiteJob, _reason: str) -> None:
+async def _recovery_failed(tx: Tx, job: SiteJob, reason: str) -> None:
     await store.set_status(
         tx,
         job.site_id,
@@ -180,6 +182,12 @@ async def _recovery_failed(tx: Tx, job: SiteJob, _reason: str) -> None:
         after=("provisioning",),
         recoverable_until=job.params.recoverable_until,
     )
+    await _tell_failure(tx, job, "site.recovery_failed", reason)
+
+
+async def _tell_failure(tx: Tx, job: SiteJob, event: str, reason: str) -> None:
+    facts = await sites.facts(tx, job.site_id)
+    await publish(tx, event, facts.about(job), domain=facts.domain, reason=reason)
 
 
 async def _purge_failed(_tx: Tx, _job: SiteJob, _reason: str) -> None:

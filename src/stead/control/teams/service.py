@@ -5,6 +5,7 @@ from msgspec import UNSET
 from stead.control.plans import service as plans
 from stead.control.plans.schema import PlanView
 from stead.control.platform.database import Tx
+from stead.control.platform.events import About, publish
 from stead.control.platform.freshness import outdate
 from stead.control.platform.operations import Call
 from stead.control.platform.pagination import Page, PageRequest
@@ -36,6 +37,7 @@ async def found(tx: Tx, caller: Principal, new: NewTeam) -> TeamId:
     team = TeamId(new_id("team"))
     await store.insert(tx, team, new.name, caller)
     await store.insert_founder(tx, team, caller)
+    await publish(tx, "team.created", About(team_id=team), name=new.name)
     return team
 
 
@@ -43,6 +45,7 @@ async def change(tx: Tx, team: VisibleTeam, wanted: TeamChange) -> str:
     if wanted.name is UNSET:
         return team.name
     await store.rename(tx, team, wanted.name)
+    await publish(tx, "team.renamed", About(team_id=team.id), name=wanted.name)
     return wanted.name
 
 
@@ -52,6 +55,8 @@ async def delete(tx: Tx, caller: Principal, team: VisibleTeam) -> None:
         raise TeamHasSites
     left = await store.delete(tx, caller, team)
     await outdate(tx, *left)
+    # The team has no members any more who could read of it.
+    await publish(tx, "team.deleted", About(account_id=caller.account_id), name=team.name)
 
 
 async def lock(tx: Tx, team: TeamId) -> bool:

@@ -1,0 +1,1 @@
+"""The feed of events, and their way out of the outbox."""

@@ -1,0 +1,44 @@
+"""The sequencer: gives committed events their order and hands them on. Every worker has one, taking turns."""
+
+import asyncio
+from collections.abc import Sequence
+
+import structlog
+
+from stead.control.events import service
+from stead.control.platform.database import UNREACHABLE, Database
+from stead.control.platform.notices import Notices
+from stead.control.platform.outbox import Transport
+
+log = structlog.get_logger()
+
+SWEEP_SECONDS = 1.0
+
+
+class Sequencer:
+    def __init__(self, database: Database, notices: Notices, transports: Sequence[Transport]) -> None:
+        self._database, self._notices, self._transports = database, notices, transports
+
+    async def run(self) -> None:
+        """Woken whenever an event commits, and every second without that."""
+        with self._notices.watching("events") as published:
+            while True:
+                published.clear()
+                try:
+                    while await self.hand_on():
+                        pass
+                except UNREACHABLE as error:
+                    log.warning("events.postponed", reason=type(error).__name__)
+                    await asyncio.sleep(SWEEP_SECONDS)
+                except Exception as error:  # noqa: BLE001 - without it this worker would never number again
+                    log.error("events.failed", reason=type(error).__name__)
+                    await asyncio.sleep(SWEEP_SECONDS)
+                try:
+                    async with asyncio.timeout(SWEEP_SECONDS):
+                        await published.wait()
+                except TimeoutError:
+                    continue
+
+    async def hand_on(self) -> int:
+        async with self._database.transaction() as tx:
+            return await service.hand_on(tx, self._transports)

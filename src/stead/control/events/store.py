@@ -1,0 +1,82 @@
+"""Rows of events: as their callers see them, and as the sequencer numbers them."""
+
+from datetime import datetime
+
+from stead.control.events.schema import EventFilter, EventView
+from stead.control.platform.database import Tx
+from stead.control.platform.outbox import PublishedEvent
+from stead.control.platform.pagination import Page, PageRequest
+from stead.control.platform.principal import Principal
+from stead.shared.roles import MASK, Role
+
+_READS_EVENTS = [role.value for role in Role if "events:read" in MASK[role]]
+_VIEW = ", ".join(f"e.{field}" for field in EventView.__struct_fields__)
+_PUBLISHED = ", ".join(f"e.{field}" for field in PublishedEvent.__struct_fields__)
+
+
+async def page(tx: Tx, caller: Principal, query: EventFilter, request: PageRequest) -> Page[EventView]:
+    """By position, each owner's newest first: an index per owner, however many events others have.
+
+    A cursor names an event. When that is gone by age, so is everything below it.
+    """
+    return await request.of(
+        tx,
+        EventView,
+        f"""
+        with owners as (
+          select $1::text as id union all select m.team_id from team_members m
+          where m.account_id = $1 and (m.expires_at is null or m.expires_at > $2) and m.role = any($3)
+        )
+        select {_VIEW} from owners o cross join lateral (
+          select * from events x where x.owner = o.id and x.position is not null
+          and ($8 = '~' or x.position < (select c.position from events c where c.id = $8))
+          and (x.mode is null or x.mode = any($4))
+          and ($5::text is null or $6 = case $5
+            when 'team' then x.team_id when 'site' then x.site_id when 'environment' then x.env_id
+            when 'project' then (select s.project_id from sites s where s.id = x.site_id) end)
+          and ($7::text is null or x.type = $7)
+          order by x.position desc limit $9
+        ) e order by e.position desc limit $9
+        """,  # noqa: S608 - the columns of a shape
+        caller.account_id,
+        tx.now,
+        _READS_EVENTS,
+        caller.modes,
+        caller.pin_type,
+        caller.pin_id,
+        query.type,
+    )
+
+
+async def number(tx: Tx, most: int) -> list[PublishedEvent]:
+    """Give the next events that have committed their positions, in the order in which they were written.
+
+    One at a time does this, from its first look until it commits. So positions become visible in their
+    order, and no event ever appears below one that somebody has seen.
+    """
+    await tx.value("select pg_advisory_xact_lock(hashtext('events.number'))")
+    return await tx.all(
+        PublishedEvent,
+        f"""
+        with next as (
+          select id, written from events where position is null order by written limit $1
+        ), placed as (
+          select id, nextval('event_positions') as position from (select id from next order by written) n
+        ), numbered as (
+          update events e set position = p.position from placed p where p.id = e.id
+          returning {_PUBLISHED}, e.position
+        )
+        select {_PUBLISHED} from numbered e order by e.position
+        """,  # noqa: S608 - the columns of a shape
+        most,
+    )
+
+
+async def forget(tx: Tx, before: datetime, most: int) -> int:
+    """Let go of old events; their deliveries go with them."""
+    return await tx.run(
+        "delete from events where id in"
+        " (select id from events where created_at < $1 and position is not null limit $2)",
+        before,
+        most,
+    )

@@ -1,0 +1,56 @@
+"""HTTP operations on notifications and their preferences."""
+
+from stead.control.notifications import service
+from stead.control.notifications.schema import (
+    MarkedView,
+    Marking,
+    NotificationFilter,
+    NotificationView,
+    Preferences,
+    PreferencesView,
+    UnreadView,
+)
+from stead.control.platform.operations import Call, Operations
+from stead.control.platform.pagination import Page, PageRequest
+
+operation = Operations(tag="Notifications")
+
+
+@operation("GET /v1/notifications", id="notifications.list", scope="notifications:read", page_size=30)
+async def list_notifications(
+    call: Call, query: NotificationFilter, page: PageRequest
+) -> Page[NotificationView]:
+    """List your notifications, newest first.
+
+    `bell` is the subset worth ringing for: everything from a warning on, and every deployment.
+    """
+    return await service.browse(call.tx, call.caller, query, page)
+
+
+@operation("GET /v1/notifications/unread-count", id="notifications.unread_count", scope="notifications:read")
+async def count_unread(call: Call) -> UnreadView:
+    """Count your unread notifications."""
+    return UnreadView(await service.unread(call.tx, call.caller))
+
+
+@operation("POST /v1/notifications/read", id="notifications.mark_read", scope="notifications:write")
+async def mark_read(call: Call, body: Marking) -> MarkedView:
+    """Mark notifications as read: those named, or all."""
+    return MarkedView(await service.mark_read(call.tx, call.caller, body))
+
+
+@operation("GET /v1/notification-preferences", id="notification_preferences.get", scope="notifications:read")
+async def get_preferences(call: Call) -> PreferencesView:
+    """See for which categories you get mail."""
+    return PreferencesView(await service.preferences(call.tx, call.caller))
+
+
+@operation(
+    "PUT /v1/notification-preferences",
+    id="notification_preferences.replace",
+    scope="notifications:write",
+    account_wide=True,
+)
+async def replace_preferences(call: Call, body: Preferences) -> PreferencesView:
+    """Say for which categories you get mail; those you do not name are mailed."""
+    return PreferencesView(await service.replace_preferences(call.tx, call.caller, body))

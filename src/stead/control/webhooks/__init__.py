@@ -1,0 +1,1 @@
+"""Webhooks: events pushed to addresses that customers name, signed, retried, and never anywhere private."""

@@ -1,0 +1,141 @@
+"""HTTP operations on webhook endpoints and their deliveries."""
+
+from msgspec.structs import asdict
+
+from stead.control.platform.operations import Call, Operations
+from stead.control.platform.pagination import Page, PageRequest
+from stead.control.webhooks import service
+from stead.control.webhooks.rules import (
+    DeliveryNotFound,
+    EndpointIsDisabled,
+    EndpointNotFound,
+    EndpointsExhausted,
+    UrlNotAllowed,
+    VisibleDelivery,
+    VisibleEndpoint,
+)
+from stead.control.webhooks.schema import (
+    DeliveryView,
+    EndpointChange,
+    EndpointView,
+    EventTypesView,
+    NewEndpoint,
+    RevealedEndpointView,
+)
+
+operation = Operations(tag="Webhooks")
+
+
+@operation("GET /v1/webhook-endpoints", id="webhook_endpoints.list", scope="webhooks:read")
+async def list_endpoints(call: Call, page: PageRequest) -> Page[EndpointView]:
+    """List the account's endpoints, newest first, never with their secrets."""
+    return await service.browse(call.tx, call.caller, page)
+
+
+@operation(
+    "POST /v1/webhook-endpoints",
+    id="webhook_endpoints.create",
+    scope="webhooks:write",
+    status=201,
+    errors=[UrlNotAllowed, EndpointsExhausted],
+)
+async def create_endpoint(call: Call, body: NewEndpoint) -> RevealedEndpointView:
+    """Make an endpoint; the secret that its deliveries are signed with is in this answer and never again.
+
+    It is sent what the credential that made it can read: within its pin and its mode.
+    """
+    endpoint, secret = await service.create(
+        call.tx, call.sealer, call.caller, body, call.live.webhook_networks
+    )
+    call.trail.note(endpoint_id=endpoint.id)
+    return RevealedEndpointView(**asdict(endpoint), secret=secret)
+
+
+@operation("GET /v1/webhook-endpoints/event-types", id="webhook_endpoints.event_types", scope="webhooks:read")
+async def list_event_types(call: Call) -> EventTypesView:  # noqa: ARG001 - every handler is given its call
+    """List every type of event, with the schema and an example of its `data`."""
+    return service.event_types()
+
+
+@operation(
+    "GET /v1/webhook-endpoints/{endpoint_id}",
+    id="webhook_endpoints.get",
+    scope="webhooks:read",
+    errors=[EndpointNotFound],
+)
+async def get_endpoint(call: Call, endpoint: VisibleEndpoint) -> EndpointView:  # noqa: ARG001 - it has its call
+    """Read an endpoint, without its secret."""
+    return _view(endpoint)
+
+
+@operation(
+    "PATCH /v1/webhook-endpoints/{endpoint_id}",
+    id="webhook_endpoints.update",
+    scope="webhooks:write",
+    errors=[EndpointNotFound, UrlNotAllowed],
+)
+async def update_endpoint(call: Call, endpoint: VisibleEndpoint, body: EndpointChange) -> EndpointView:
+    """Change an endpoint; `event_types` replaces the whole set.
+
+    What still waits for an endpoint that is disabled fails; it can be replayed once it is enabled again.
+    """
+    return _view(await service.change(call.tx, call.caller, endpoint, body, call.live.webhook_networks))
+
+
+@operation(
+    "DELETE /v1/webhook-endpoints/{endpoint_id}",
+    id="webhook_endpoints.delete",
+    scope="webhooks:write",
+    errors=[EndpointNotFound],
+)
+async def delete_endpoint(call: Call, endpoint: VisibleEndpoint) -> None:
+    """Delete an endpoint: nothing is sent to it any more."""
+    await service.delete(call.tx, call.caller, endpoint)
+
+
+@operation(
+    "POST /v1/webhook-endpoints/{endpoint_id}/roll",
+    id="webhook_endpoints.roll",
+    scope="webhooks:write",
+    errors=[EndpointNotFound],
+)
+async def roll_endpoint(call: Call, endpoint: VisibleEndpoint) -> RevealedEndpointView:
+    """Give an endpoint a new secret, shown once; for 24 hours deliveries are signed with both."""
+    secret = await service.roll(call.tx, call.sealer, call.caller, endpoint)
+    return RevealedEndpointView(**asdict(_view(endpoint)), secret=secret)
+
+
+@operation(
+    "GET /v1/webhook-endpoints/{endpoint_id}/deliveries",
+    id="webhook_deliveries.list",
+    scope="webhooks:read",
+    errors=[EndpointNotFound],
+)
+async def list_deliveries(call: Call, endpoint: VisibleEndpoint, page: PageRequest) -> Page[DeliveryView]:
+    """List the deliveries to an endpoint in the last 30 days, newest first, with their attempts."""
+    return await service.browse_deliveries(call.tx, endpoint, page)
+
+
+@operation(
+    "POST /v1/webhook-endpoints/{endpoint_id}/deliveries/{delivery_id}/replay",
+    id="webhook_deliveries.replay",
+    scope="webhooks:write",
+    status=202,
+    errors=[EndpointNotFound, DeliveryNotFound, EndpointIsDisabled],
+)
+async def replay_delivery(call: Call, endpoint: VisibleEndpoint, delivery: VisibleDelivery) -> DeliveryView:
+    """Send a delivery again, as if for the first time: same id, same body, signed anew."""
+    call.trail.note(endpoint_id=endpoint.id, delivery_id=delivery.id)
+    return await service.replay(call.tx, delivery)
+
+
+def _view(endpoint: VisibleEndpoint) -> EndpointView:
+    return EndpointView(
+        id=endpoint.id,
+        url=endpoint.url,
+        event_types=endpoint.event_types,
+        description=endpoint.description,
+        enabled=endpoint.enabled,
+        disabled_reason=endpoint.disabled_reason,
+        created_at=endpoint.created_at,
+    )

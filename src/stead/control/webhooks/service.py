@@ -1,0 +1,214 @@
+"""Making, changing and rolling endpoints; replaying deliveries; taking events over from the outbox."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+
+from msgspec import UNSET
+
+from stead.control.platform.database import Tx
+from stead.control.platform.event_catalog import CATALOG, CATEGORIES, EventType
+from stead.control.platform.event_pages import payload_schema
+from stead.control.platform.events import About, publish
+from stead.control.platform.examples import example
+from stead.control.platform.operations import Call
+from stead.control.platform.outbox import PublishedEvent
+from stead.control.platform.pagination import Page, PageRequest
+from stead.control.platform.principal import Network, Principal
+from stead.control.platform.sealing import Sealer
+from stead.control.platform.visibility import resolver
+from stead.control.webhooks import queue, signing, store, urls
+from stead.control.webhooks.guard import Guard
+from stead.control.webhooks.rules import (
+    EVERYTHING,
+    MOST_ENDPOINTS,
+    ROLL_GRACE,
+    DeliveryNotFound,
+    EndpointIsDisabled,
+    EndpointNotFound,
+    EndpointsExhausted,
+    UrlNotAllowed,
+    VisibleDelivery,
+    VisibleEndpoint,
+)
+from stead.control.webhooks.schema import (
+    DeliveryView,
+    EndpointChange,
+    EndpointView,
+    EventTypesView,
+    EventTypeView,
+    NewEndpoint,
+)
+from stead.shared.errors import FieldInvalid
+from stead.shared.ids import EndpointId, has_shape, new_id
+
+_BATCH = 1000
+
+
+@resolver
+async def visible_endpoint(call: Call, endpoint_id: str) -> VisibleEndpoint:
+    endpoint = await store.find(call.tx, call.caller, endpoint_id) if has_shape("whe", endpoint_id) else None
+    if endpoint is None:
+        raise EndpointNotFound
+    return endpoint
+
+
+@resolver
+async def visible_delivery(call: Call, endpoint: VisibleEndpoint, delivery_id: str) -> VisibleDelivery:
+    known = has_shape("whd", delivery_id)
+    delivery = await store.find_delivery(call.tx, endpoint, delivery_id) if known else None
+    if delivery is None:
+        raise DeliveryNotFound
+    return delivery
+
+
+async def browse(tx: Tx, caller: Principal, page: PageRequest) -> Page[EndpointView]:
+    return await store.page(tx, caller, page)
+
+
+async def create(
+    tx: Tx, sealer: Sealer, caller: Principal, new: NewEndpoint, networks: tuple[Network, ...]
+) -> tuple[EndpointView, str]:
+    url, event_types = _url(new.url, networks), _event_types(new.event_types or [EVERYTHING])
+    if await store.count(tx, caller) >= MOST_ENDPOINTS:
+        raise EndpointsExhausted(most=MOST_ENDPOINTS)
+    endpoint = EndpointView(
+        id=new_id("whe"),
+        url=url,
+        event_types=event_types,
+        description=new.description,
+        enabled=True,
+        disabled_reason=None,
+        created_at=tx.now,
+    )
+    secret = signing.new_secret()
+    await store.insert(tx, caller, endpoint, seal(sealer, endpoint.id, secret))
+    await _tell(tx, "created", caller, endpoint.id)
+    return endpoint, secret
+
+
+async def change(
+    tx: Tx,
+    caller: Principal,
+    endpoint: VisibleEndpoint,
+    wanted: EndpointChange,
+    networks: tuple[Network, ...],
+) -> VisibleEndpoint:
+    endpoint = await _locked(tx, caller, endpoint)
+    changed = replace(
+        endpoint,
+        url=endpoint.url if wanted.url is UNSET else _url(wanted.url, networks),
+        event_types=(
+            endpoint.event_types if wanted.event_types is UNSET else _event_types(wanted.event_types)
+        ),
+        description=endpoint.description if wanted.description is UNSET else wanted.description,
+        enabled=endpoint.enabled if wanted.enabled is UNSET else wanted.enabled,
+    )
+    if changed.enabled:
+        changed = replace(changed, disabled_reason=None)
+    await store.change(tx, changed)
+    await _tell(tx, "changed", caller, endpoint.id)
+    return changed
+
+
+async def roll(tx: Tx, sealer: Sealer, caller: Principal, endpoint: VisibleEndpoint) -> str:
+    """The new secret. For a day both sign, so that receivers can change over without a gap."""
+    endpoint = await _locked(tx, caller, endpoint)
+    secret = signing.new_secret()
+    await store.replace_secret(tx, endpoint, seal(sealer, endpoint.id, secret), tx.now + ROLL_GRACE)
+    await _tell(tx, "rolled", caller, endpoint.id)
+    return secret
+
+
+async def delete(tx: Tx, caller: Principal, endpoint: VisibleEndpoint) -> None:
+    await store.delete(tx, await _locked(tx, caller, endpoint))
+    await _tell(tx, "deleted", caller, endpoint.id)
+
+
+async def browse_deliveries(tx: Tx, endpoint: VisibleEndpoint, page: PageRequest) -> Page[DeliveryView]:
+    return await store.page_of_deliveries(tx, endpoint, page)
+
+
+async def replay(tx: Tx, delivery: VisibleDelivery) -> DeliveryView:
+    if not await store.is_enabled(tx, delivery.endpoint_id):
+        raise EndpointIsDisabled
+    replayed = await store.replay(tx, delivery)
+    if replayed is None:
+        raise DeliveryNotFound
+    return replayed
+
+
+async def take_over(tx: Tx, events: Sequence[PublishedEvent]) -> None:
+    """A delivery for each endpoint that wants one of these events and whose account may read it."""
+    await queue.insert(tx, events, [_known(event.type).category for event in events])
+
+
+async def settle(tx: Tx) -> int:
+    """Nothing waits for an endpoint that is not sent to any more, and deleted ones are cleared away."""
+    return await queue.fail_unsendable(tx, _BATCH) + await queue.clear_deleted(tx, _BATCH)
+
+
+@cache
+def event_types() -> EventTypesView:
+    return EventTypesView([_type_view(event) for event in CATALOG.values()])
+
+
+def seal(sealer: Sealer, endpoint: str, secret: str) -> bytes:
+    return sealer.seal(secret.encode(), context=_context(endpoint))
+
+
+def unseal(sealer: Sealer, endpoint: str, sealed: bytes) -> str:
+    return sealer.open(sealed, context=_context(endpoint)).decode()
+
+
+def _context(endpoint: str) -> bytes:
+    return b"webhook " + endpoint.encode()
+
+
+def _known(type_: str) -> EventType:
+    """A newer worker may have published what this one does not know: its name tells the category."""
+    known: EventType | None = CATALOG.get(type_)
+    return known or EventType(type_, type_.partition(".")[0], type_)  # type: ignore[arg-type]
+
+
+def _type_view(event: EventType) -> EventTypeView:
+    return EventTypeView(
+        type=event.type,
+        category=event.category,
+        title=event.title,
+        severity=event.severity,
+        in_app=event.in_app,
+        email=event.email,
+        schema=payload_schema(event),
+        example=example(event.data) if event.data else {},
+    )
+
+
+async def _locked(tx: Tx, caller: Principal, endpoint: VisibleEndpoint) -> VisibleEndpoint:
+    found = await store.lock(tx, caller, endpoint)
+    if found is None:
+        raise EndpointNotFound
+    return found
+
+
+async def _tell(tx: Tx, what: str, caller: Principal, endpoint: str) -> None:
+    about = About(account_id=caller.account_id)
+    await publish(tx, f"webhook.endpoint_{what}", about, endpoint_id=EndpointId(endpoint))
+
+
+def _url(text: str, networks: tuple[Network, ...]) -> str:
+    try:
+        target = urls.read(text)
+    except urls.NotAnAddress as reason:
+        raise UrlNotAllowed(param="url", reason=str(reason)) from None
+    if target.literal is not None and not Guard(networks).permits(target.literal):
+        raise UrlNotAllowed(param="url", reason="its address is not public.")
+    return target.url
+
+
+def _event_types(wanted: list[str]) -> list[str]:
+    known = {EVERYTHING, *CATALOG, *(f"category:{category}" for category in CATEGORIES)}
+    for place, each in enumerate(wanted):
+        if each not in known:
+            raise FieldInvalid(param=f"event_types.{place}", reason="There is no such event type.")
+    return list(dict.fromkeys(wanted))

@@ -1,0 +1,198 @@
+"""Whatever changes for customers is published: jobs, status machines and mutations are walked, not listed."""
+
+import importlib
+import pkgutil
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import jsonschema
+import msgspec
+import pytest
+
+import stead.control
+from stead.control.app import ControlPlane, all_operations
+from stead.control.jobs import queue
+from stead.control.jobs import service as jobs
+from stead.control.jobs.rules import JobStatus
+from stead.control.nodes import service as nodes
+from stead.control.platform import jobs as platform_jobs
+from stead.control.platform.answers import ErrorBody
+from stead.control.platform.database import Tx
+from stead.control.platform.event_catalog import CATALOG, CATEGORIES, EventType
+from stead.control.platform.event_pages import envelope_example, envelope_schema
+from stead.control.platform.events import About, publish
+from stead.control.platform.jobs import KINDS, JobKind
+from stead.control.platform.operations import Operation
+from stead.control.sites import store as sites
+from stead.control.sites.rules import NEXT, SiteStatus
+from tests import teams
+from tests.contract.walk import ask, request_of
+from tests.people import Person
+
+MUTATIONS = [each for each in all_operations() if each.method != "GET" and not each.requires.public]
+UNHEARD = {
+    "account.update": "a person's own name, address and password: nobody waits for them",
+    "sessions.revoke": "nor for the end of a session",
+    "projects.create": "a project is a label",
+    "projects.update": "a project is a label",
+    "projects.delete": "a project is a label",
+    "projects.assign_site": "a project is a label",
+    "projects.remove_site": "a project is a label",
+    "team_projects.create": "a project is a label",
+    "team_projects.update": "a project is a label",
+    "team_projects.delete": "a project is a label",
+    "team_projects.assign_site": "a project is a label",
+    "team_projects.remove_site": "a project is a label",
+    "notifications.mark_read": "reading is not an event",
+    "notification_preferences.replace": "a person's own choice",
+    "webhook_deliveries.replay": "the delivery itself is what follows",
+}
+"""Mutations that publish nothing, and why that is right."""
+
+
+async def _published(tx: Tx, **about: str) -> list[tuple[str, dict[str, Any]]]:
+    ((column, value),) = about.items()
+    sql = f"select type, data from events where {column} = $1 order by written"
+    return await tx.all(lambda type_, data: (type_, data), sql, value)
+
+
+@pytest.mark.parametrize("operation", MUTATIONS, ids=lambda operation: operation.id)
+async def test_a_mutation_publishes(operation: Operation, person: Person, plane: ControlPlane):
+    values, options = await request_of(operation, person)
+    async with plane.database.reading() as tx:
+        last = await tx.value("select coalesce(max(written), 0) from events")
+    answer = await ask(person.session, operation, values, **options)
+    assert answer.status_code == operation.status, answer.text
+    mine = [person.id, *values.values()]
+    async with plane.database.reading() as tx:
+        told = await tx.all(
+            str,
+            "select type from events where written > $1 and (account_id = any($2) or team_id = any($2)"
+            " or team_id in (select team_id from team_members where account_id = $3))",
+            last,
+            mine,
+            person.id,
+        )
+    if operation.id in UNHEARD:
+        assert told == [], f"{operation.id} publishes after all: take it out of UNHEARD"
+    else:
+        assert told, f"{operation.id} publishes nothing: publish an event, or say in UNHEARD why not"
+
+
+def test_only_real_mutations_are_excused():
+    assert UNHEARD.keys() <= {each.id for each in MUTATIONS}
+
+
+ERROR = ErrorBody(type="api_error", message="It did not work.", code="job.lost", doc_url="https://x.example/")
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+async def test_every_status_of_every_kind_of_job_is_published(
+    kind: JobKind[Any], person: Person, plane: ControlPlane
+):
+    """Queued, begun, and each of its two ends."""
+    params = msgspec.convert({}, kind.params)
+    for error in (None, ERROR):
+        async with plane.database.transaction() as tx:
+            site = await teams.insert_site(tx, account=person.id)
+            env = await tx.value("select id from environments where site_id = $1", site)
+            subject = jobs.Subject(site, person.id, env_id=env)
+            job = await jobs.enqueue(tx, kind, params, subject, scope="sites:write")
+            await queue.begin(tx, job.id)
+            row = await queue.get(tx, job.id)
+            assert row is not None
+            assert await jobs.end(tx, row, error)
+            told = [type_ for type_, _ in await _published(tx, job_id=job.id)]
+        ending = "job.succeeded" if error is None else "job.failed"
+        assert [type_ for type_ in told if type_.startswith("job.")] == ["job.queued", "job.started", ending]
+
+
+def test_the_statuses_of_a_job_are_those_that_were_walked():
+    assert set(JobStatus.__args__) == {"queued", "running", "succeeded", "failed"}  # type: ignore[attr-defined]
+    assert platform_jobs.KINDS is KINDS
+
+
+PAIRS = [(before, after) for before, following in NEXT.items() for after in following if before != after]
+
+
+async def _move_site(tx: Tx, site: str, before: str, after: str) -> None:
+    await sites.set_status(tx, site, after, after=(before,), reason="A reason.")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("before", "after"), PAIRS)
+async def test_every_move_of_a_sites_status_is_published(
+    before: SiteStatus, after: SiteStatus, person: Person, plane: ControlPlane
+):
+    async with plane.database.transaction() as tx:
+        site = await teams.insert_site(tx, account=person.id, status=before)
+        await _move_site(tx, site, before, after)
+        ((type_, data),) = await _published(tx, site_id=site)
+        assert (type_, data["previous"], data["status"]) == ("site.status_changed", before, after)
+        await sites.set_status(tx, site, before, after=("provisioning",) if after != "provisioning" else ())
+        assert len(await _published(tx, site_id=site)) == 1, "what did not move is not told"
+
+
+WATCHED: dict[str, Callable[..., Awaitable[None]]] = {"stead.control.sites.rules": _move_site}
+"""Status machines, and how a test makes each of their moves."""
+
+
+def test_there_is_no_status_machine_that_is_not_walked():
+    """A machine is a `NEXT` in some feature's rules. A new one gets its own walk like the one above."""
+    found = set()
+    for module in pkgutil.walk_packages(stead.control.__path__, "stead.control."):
+        if module.name.endswith(".rules") and hasattr(importlib.import_module(module.name), "NEXT"):
+            found.add(module.name)
+    assert found == WATCHED.keys()
+
+
+@pytest.mark.parametrize("event", CATALOG.values(), ids=CATALOG)
+def test_every_type_says_what_it_is(event: EventType):
+    assert event.category in CATEGORIES
+    assert event.data is not None, "its payload has a shape"
+    assert event.title[0].isupper()
+    assert not event.title.endswith(".")
+    assert event.in_app or not event.email
+    assert bool(event.text) == event.in_app
+    assert event.type.count(".") == 1
+
+
+@pytest.mark.parametrize("event", CATALOG.values(), ids=CATALOG)
+def test_every_example_is_valid_and_stays_so_with_a_field_more(event: EventType):
+    schema, shown = envelope_schema(event), envelope_example(event)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(shown, schema)
+    jsonschema.validate({**shown, "new": 1, "data": {**shown["data"], "another": 2}}, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**shown, "type": "another.type"}, schema)
+
+
+@pytest.mark.parametrize("data", [{}, {"domain": 1}, {"domain": "x", "password": "y"}], ids=str)
+async def test_what_the_catalog_does_not_promise_is_not_published(data: dict[str, Any], plane: ControlPlane):
+    async with plane.database.transaction() as tx:
+        with pytest.raises(msgspec.ValidationError):
+            await publish(tx, "site.restarted", About(account_id="client_x"), **data)
+
+
+async def test_a_lost_node_and_its_return_are_told_to_the_owners_of_its_sites(
+    person: Person, plane: ControlPlane
+):
+    async with plane.database.transaction() as tx:
+        site = await teams.insert_site(tx, account=person.id)
+        await tx.run(
+            "insert into nodes (id, region, capacity, version, last_seen_at, created_at)"
+            " values ($1, 'nowhere', 1, '1', $2, $2)",
+            *(site, tx.now - teams.DAY),
+        )
+        await tx.run("update environments set node_id = $1 where site_id = $1", site)
+        lost, _ = await nodes.report(tx)
+        assert site in lost
+        await tx.run("update nodes set last_seen_at = $2 where id = $1", site, tx.now)
+        _, back = await nodes.report(tx)
+        assert site in back
+        told = await _published(tx, site_id=site)
+    assert [(type_, data.get("status")) for type_, data in told] == [
+        ("site.status_changed", "failed"),
+        ("site.unreachable", None),
+        ("site.status_changed", "running"),
+        ("site.reachable", None),
+    ]

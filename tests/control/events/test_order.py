@@ -1,0 +1,183 @@
+"""The feed is in the order of commits: whoever has read to its end never finds anything new further down."""
+
+import asyncio
+from contextlib import AsyncExitStack
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from stead.control.events.sequencer import Sequencer
+from stead.control.platform.database import Tx
+from stead.control.platform.events import About, publish
+from tests.client import Client
+from tests.outbox import Outbox
+from tests.people import Person
+
+
+@pytest.fixture
+async def reader(outbox: Outbox) -> Person:
+    return await outbox.person()
+
+
+async def read_all(client: Client, *, limit: int = 3, **query: str) -> list[str]:
+    """The ids from the newest to the oldest, page by page."""
+    found: list[str] = []
+    cursor: str | None = None
+    while True:
+        params = {"limit": str(limit), **query, **({"cursor": cursor} if cursor else {})}
+        page = (await client.get("/v1/events", params=params)).json()
+        found += [event["id"] for event in page["data"]]
+        cursor = page["pagination"]["next_cursor"]
+        if cursor is None:
+            return found
+
+
+class Writer:
+    """A transaction that publishes when it is told to and commits when it is told to."""
+
+    def __init__(self, outbox: Outbox, owner: str) -> None:
+        self._outbox, self._owner = outbox, owner
+        self._stack: AsyncExitStack | None = None
+        self._tx: Tx | None = None
+
+    async def publish(self) -> None:
+        if self._tx is None:
+            self._stack = AsyncExitStack()
+            self._tx = await self._stack.enter_async_context(self._outbox.plane.database.transaction())
+        await publish(self._tx, "site.restarted", About(account_id=self._owner), domain="example.com")
+
+    async def commit(self) -> None:
+        if self._stack is not None:
+            await self._stack.aclose()
+        self._stack = self._tx = None
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["publish", "commit", "sequence", "poll"]), st.integers(0, 2)), max_size=30
+)
+
+
+@given(steps=STEPS)
+@hypothesis_settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+async def test_whatever_overlaps_a_poller_sees_every_event_once(steps: list[tuple[str, int]], outbox: Outbox):
+    owner = await outbox.person()
+    writers = [Writer(outbox, owner.id) for _ in range(3)]
+    seen: list[str] = []
+    try:
+        for step, which in steps:
+            if step == "publish":
+                await writers[which].publish()
+            elif step == "commit":
+                await writers[which].commit()
+            elif step == "sequence":
+                await outbox.hand_on()
+            else:
+                await _poll(owner.session, seen)
+    finally:
+        for writer in writers:
+            await writer.commit()
+    await outbox.hand_on()
+    await _poll(owner.session, seen)
+    written = await _ids(outbox, owner, "id")
+    assert sorted(seen) == sorted(written)
+    assert seen == await _ids(outbox, owner, "position")
+
+
+async def _poll(client: Client, seen: list[str]) -> None:
+    """Read from the top down to the newest that was seen before, as the documentation says."""
+    found = await read_all(client)
+    last = found.index(seen[-1]) if seen else len(found)
+    assert found[last:] == seen[::-1], "something changed below what was seen"
+    seen += found[:last][::-1]
+
+
+async def _ids(outbox: Outbox, owner: Person, order: str) -> list[str]:
+    async with outbox.plane.database.reading() as tx:
+        return await tx.all(str, f"select id from events where account_id = $1 order by {order}", owner.id)
+
+
+async def test_what_committed_before_the_next_was_written_comes_before_it(outbox: Outbox, reader: Person):
+    """Although the later transaction made its identifier first."""
+    slow, quick = Writer(outbox, reader.id), Writer(outbox, reader.id)
+    await slow.publish()
+    await quick.publish()
+    await quick.commit()
+    await outbox.hand_on()
+    (first,) = await read_all(reader.session)
+    await slow.commit()
+    await outbox.hand_on()
+    newest, oldest = await read_all(reader.session)
+    assert oldest == first
+    assert newest < oldest, "the identifier of what came later is the smaller one: that is the point"
+
+
+async def test_what_is_not_committed_is_not_in_the_feed_nor_what_was_rolled_back(
+    outbox: Outbox, reader: Person
+):
+    open_one = Writer(outbox, reader.id)
+    await open_one.publish()
+    await outbox.hand_on()
+    assert await read_all(reader.session) == []
+    await open_one.commit()
+    await outbox.hand_on()
+    assert len(await read_all(reader.session)) == 1
+
+
+async def test_many_writers_and_many_sequencers_lose_and_repeat_nothing(outbox: Outbox, reader: Person):
+    """Pages that are read meanwhile never change below where the reader stands."""
+    total, seen = 300, list[str]()
+    done = asyncio.Event()
+
+    async def write(count: int) -> None:
+        for _ in range(count):
+            await outbox.publish("site.restarted", account_id=reader.id, data={"domain": "a.example"})
+
+    async def sequence() -> None:
+        while not done.is_set():
+            await outbox.hand_on()
+            await asyncio.sleep(0.002)
+
+    async def poll() -> None:
+        while not done.is_set():
+            await _poll(reader.session, seen)
+
+    helpers = [asyncio.create_task(each()) for each in (sequence, sequence, poll)]
+    await asyncio.gather(*(write(total // 6) for _ in range(6)))
+    done.set()
+    await asyncio.gather(*helpers)
+    await outbox.hand_on()
+    await _poll(reader.session, seen)
+    assert len(seen) == len(set(seen)) == total
+    assert seen == await _ids(outbox, reader, "position")
+
+
+async def test_a_walk_is_not_disturbed_by_what_happens_meanwhile(outbox: Outbox, reader: Person):
+    await outbox.publish("site.restarted", times=7, account_id=reader.id, data={"domain": "a.example"})
+    await outbox.hand_on()
+    before = await read_all(reader.session)
+    first = (await reader.session.get("/v1/events?limit=3")).json()
+    await outbox.publish("site.restarted", times=5, account_id=reader.id, data={"domain": "a.example"})
+    await outbox.hand_on()
+    rest, cursor = [], first["pagination"]["next_cursor"]
+    while cursor:
+        page = (await reader.session.get("/v1/events", params={"limit": 3, "cursor": cursor})).json()
+        rest += page["data"]
+        cursor = page["pagination"]["next_cursor"]
+    assert [event["id"] for event in [*first["data"], *rest]] == before
+
+
+async def test_a_sequencer_is_woken_by_what_commits(outbox: Outbox, reader: Person):
+    sequencer = Sequencer(outbox.plane.database, outbox.plane.notices, [])
+    running = asyncio.create_task(sequencer.run())
+    try:
+        await outbox.publish("site.restarted", account_id=reader.id, data={"domain": "a.example"})
+        async with asyncio.timeout(10):
+            while not await read_all(reader.session):  # noqa: ASYNC110 - it comes from the database
+                await asyncio.sleep(0.01)
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)

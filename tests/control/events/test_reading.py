@@ -1,0 +1,150 @@
+"""Who reads which events: one's own and one's teams', within pin and mode, for thirty days."""
+
+from datetime import timedelta
+
+import pytest
+
+from stead.control.events import service
+from stead.control.platform.principal import Pin
+from stead.shared.clock import MovableClock
+from stead.shared.roles import Role
+from tests import teams
+from tests.client import Client, code_of
+from tests.control.events.test_order import read_all
+from tests.outbox import Outbox
+from tests.people import EVERY_SCOPE, Person
+
+DOMAIN = {"domain": "example.com"}
+
+
+async def _key(outbox: Outbox, person: Person, *, pin: Pin | None = None, mode: str = "live") -> Client:
+    async with outbox.plane.database.transaction() as tx:
+        _, secret = await teams.insert_key(tx, person.id, EVERY_SCOPE, mode=mode, pin=pin)  # type: ignore[arg-type]
+    return outbox.anonymous.as_(secret)
+
+
+async def _site(outbox: Outbox, **owner: str) -> str:
+    async with outbox.plane.database.transaction() as tx:
+        return await teams.insert_site(tx, **owner)  # type: ignore[arg-type]
+
+
+async def test_an_event_shows_what_it_is_about(outbox: Outbox):
+    person = await outbox.person()
+    site = await _site(outbox, account=person.id)
+    await outbox.publish("site.restarted", account_id=person.id, site_id=site, job_id="job_x", data=DOMAIN)
+    await outbox.hand_on()
+    (event,) = (await person.session.get("/v1/events")).json()["data"]
+    assert event["id"].startswith("evt_")
+    assert {name: event[name] for name in ("type", "site_id", "env_id", "job_id", "data")} == {
+        "type": "site.restarted",
+        "site_id": site,
+        "env_id": None,
+        "job_id": "job_x",
+        "data": DOMAIN,
+    }
+
+
+@pytest.mark.parametrize("role", Role)
+async def test_a_member_reads_the_events_of_the_team_where_the_role_lets_them(outbox: Outbox, role: Role):
+    founder, member = await outbox.person(), await outbox.person()
+    async with outbox.plane.database.transaction() as tx:
+        team = await teams.insert_team(tx, founder.id)
+        await teams.insert_member(tx, team, member.id, role)
+    await outbox.publish("site.restarted", team_id=team, data=DOMAIN)
+    await outbox.hand_on()
+    assert len(await read_all(founder.session)) == 1
+    assert len(await read_all(member.session)) == (0 if role is Role.BILLING else 1)
+
+
+async def test_a_membership_that_has_ended_reads_nothing(outbox: Outbox):
+    founder, former = await outbox.person(), await outbox.person()
+    async with outbox.plane.database.transaction() as tx:
+        team = await teams.insert_team(tx, founder.id)
+        await teams.insert_member(tx, team, former.id, Role.ADMIN, expires_at=tx.now - teams.DAY)
+    await outbox.publish("site.restarted", team_id=team, data=DOMAIN)
+    await outbox.hand_on()
+    assert await read_all(former.session) == []
+
+
+async def test_nobody_reads_what_is_somebody_elses(outbox: Outbox):
+    person, stranger = await outbox.person(), await outbox.person()
+    await outbox.publish("site.restarted", account_id=person.id, data=DOMAIN)
+    await outbox.hand_on()
+    assert await read_all(stranger.session) == []
+    (event,) = await read_all(person.session)
+    page = (await person.session.get("/v1/events?limit=1")).json()
+    assert page["pagination"]["next_cursor"] is None
+    assert event == page["data"][0]["id"]
+
+
+async def test_a_pinned_key_reads_only_what_is_about_its_pin(outbox: Outbox):
+    person = await outbox.person()
+    async with outbox.plane.database.transaction() as tx:
+        team = await teams.insert_team(tx, person.id)
+        project = await teams.insert_project(tx, team=team)
+        inside = await teams.insert_site(tx, team=team, project=project)
+        beside = await teams.insert_site(tx, team=team)
+        own = await teams.insert_site(tx, account=person.id)
+    for owner, site in (("team_id", inside), ("team_id", beside), ("account_id", own)):
+        whose = team if owner == "team_id" else person.id
+        await outbox.publish(
+            "site.restarted", **{owner: whose}, site_id=site, env_id=f"env_{site}", data=DOMAIN
+        )
+    await outbox.publish("team.renamed", team_id=team, data={"name": "Another"})
+    await outbox.publish("key.revoked", account_id=person.id, data={"key_id": "key_x"})
+    await outbox.hand_on()
+    sites = {
+        Pin("site", inside): [inside],
+        Pin("project", project): [inside],
+        Pin("team", team): [None, beside, inside],
+        Pin("environment", f"env_{own}"): [own],
+    }
+    for pin, expected in sites.items():
+        key = await _key(outbox, person, pin=pin)
+        found = (await key.get("/v1/events")).json()["data"]
+        assert [event["site_id"] for event in found] == expected, pin
+    assert len(await read_all(person.session)) == 5
+
+
+async def test_a_test_key_does_not_read_of_live_sites_nor_a_live_key_of_test_sites(outbox: Outbox):
+    person = await outbox.person()
+    for mode in ("live", "test"):
+        site = await _site(outbox, account=person.id, mode=mode)
+        await outbox.publish("site.restarted", account_id=person.id, site_id=site, data={"domain": mode})
+    await outbox.hand_on()
+    for mode in ("live", "test"):
+        key = await _key(outbox, person, mode=mode)
+        found = (await key.get("/v1/events")).json()["data"]
+        assert [event["data"]["domain"] for event in found] == [mode]
+    assert len(await read_all(person.session)) == 2
+
+
+async def test_the_feed_can_be_narrowed_to_a_type(outbox: Outbox):
+    person = await outbox.person()
+    await outbox.publish("site.restarted", times=3, account_id=person.id, data=DOMAIN)
+    await outbox.publish("deploy.completed", times=2, account_id=person.id, data=DOMAIN)
+    await outbox.hand_on()
+    assert len(await read_all(person.session, type="deploy.completed")) == 2
+    assert await read_all(person.session, type="no.such") == []
+    cursor = (await person.session.get("/v1/events?limit=1")).json()["pagination"]["next_cursor"]
+    other = await person.session.get("/v1/events", params={"cursor": cursor, "type": "site.restarted"})
+    assert code_of(other) == "request.cursor_invalid"
+
+
+async def test_events_are_kept_for_thirty_days(outbox: Outbox, clock: MovableClock):
+    person = await outbox.person()
+    await outbox.publish("site.restarted", times=3, account_id=person.id, data=DOMAIN)
+    await outbox.hand_on()
+    cursor = (await person.session.get("/v1/events?limit=1")).json()["pagination"]["next_cursor"]
+    clock.move(timedelta(days=29))
+    async with outbox.plane.database.transaction() as tx:
+        await service.forget_old(tx)
+        kept = await tx.value("select count(*) from events where account_id = $1", person.id)
+        clock.move(timedelta(days=1, seconds=1))
+    async with outbox.plane.database.transaction() as tx:
+        await service.forget_old(tx)
+        left = await tx.value("select count(*) from events where account_id = $1", person.id)
+    clock.move(-timedelta(days=30, seconds=1))
+    assert (kept, left) == (3, 0)
+    walked = await person.session.get("/v1/events", params={"limit": 1, "cursor": cursor})
+    assert walked.json()["data"] == []

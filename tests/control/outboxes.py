@@ -1,0 +1,29 @@
+"""Fixtures for tests of what leaves the outbox."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from stead.control.settings import Settings
+from stead.dev.authority import Authority
+from stead.shared.clock import MovableClock
+from tests.outbox import Outbox, outbox_of
+
+
+@pytest.fixture(scope="package")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(scope="package")
+async def outbox(
+    settings: Settings,
+    worker_id: str,
+    authority: Authority,
+    clock: MovableClock,
+    request: pytest.FixtureRequest,
+) -> AsyncIterator[Outbox]:
+    """A database of its own: a sequencer hands on whatever it finds."""
+    feature = request.path.parent.name
+    async with outbox_of(settings, f"stead_{feature}_{worker_id}", authority, clock) as made:
+        yield made

@@ -1,0 +1,70 @@
+"""`python -m tests.faults.webhooks.worker`: a worker's sequencer and courier; the test moves their clock."""
+
+import asyncio
+import mmap
+import ssl
+import struct
+import sys
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import uvloop
+
+from stead.control.events.sequencer import Sequencer
+from stead.control.notifications import service as notifications
+from stead.control.platform.addresses import parse_networks
+from stead.control.platform.database import Database
+from stead.control.platform.housekeeping import Chore, Housekeeping
+from stead.control.platform.notices import Notices
+from stead.control.platform.sealing import Sealer
+from stead.control.webhooks import service as webhooks
+from stead.control.webhooks.client import Client
+from stead.control.webhooks.courier import Courier
+from stead.control.webhooks.guard import Guard
+from stead.shared import log
+from stead.shared.clock import wall_clock
+
+
+class SharedClock:
+    """The wall clock, ahead by the seconds that stand in a file."""
+
+    def __init__(self, file: Path) -> None:
+        with file.open("r+b") as opened:
+            self._ahead = mmap.mmap(opened.fileno(), 8)
+
+    def __call__(self) -> datetime:
+        return wall_clock() + timedelta(seconds=self.ahead)
+
+    @property
+    def ahead(self) -> float:
+        return float(struct.unpack("d", self._ahead[:8])[0])
+
+    @ahead.setter
+    def ahead(self, seconds: float) -> None:
+        self._ahead[:8] = struct.pack("d", seconds)
+
+
+async def _run(database_url: str, key: str, authority: str, clock_file: str, seconds: str) -> None:
+    clock = SharedClock(Path(clock_file))
+    database, notices = Database(database_url, clock=clock, size=6), Notices(database_url)
+    notices.start()
+    sequencer = Sequencer(database, notices, [webhooks.take_over, notifications.take_over])
+    client = Client(
+        Guard(parse_networks(["127.0.0.0/8"])),
+        context=ssl.create_default_context(cafile=authority),
+        seconds=float(seconds),
+    )
+    courier = Courier(database, notices, Sealer.from_text(key), client, clock=clock)
+
+    async def settle() -> None:
+        async with database.transaction() as tx:
+            await webhooks.settle(tx)
+
+    Housekeeping([Chore("webhooks.settle", 0.5, settle)]).start()
+    print("ready", flush=True)  # noqa: T201 - whoever started it waits for this
+    await asyncio.gather(sequencer.run(), courier.run())
+
+
+if __name__ == "__main__":
+    log.configure()
+    uvloop.run(_run(*sys.argv[1:]))

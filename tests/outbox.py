@@ -1,0 +1,130 @@
+"""An installation whose events really leave: API, sequencer, courier, mailing, on a database of their own."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+from msgspec.structs import replace
+
+from stead.control.app import ControlPlane
+from stead.control.events.sequencer import Sequencer
+from stead.control.notifications import service as notifications
+from stead.control.notifications.mailing import Mailing
+from stead.control.platform.addresses import parse_networks
+from stead.control.platform.events import About, publish
+from stead.control.platform.sealing import Sealer
+from stead.control.settings import Settings
+from stead.control.webhooks import service as webhooks
+from stead.control.webhooks.client import Client as Sender
+from stead.control.webhooks.courier import Courier
+from stead.control.webhooks.guard import Guard
+from stead.dev.authority import Authority
+from stead.shared.clock import MovableClock
+from tests.client import Client
+from tests.conftest import UNLIMITED
+from tests.people import Person, make_person
+from tests.teams import spare_database
+
+LOOPBACK = "127.0.0.0/8"
+
+
+@dataclass
+class Outbox:
+    plane: ControlPlane
+    anonymous: Client
+    authority: Authority
+    clock: MovableClock
+    seconds: float = 15.0
+    _couriers: list[Courier] = field(default_factory=list)
+
+    @property
+    def sealer(self) -> Sealer:
+        return Sealer.from_text(self.plane.settings.sealing_key)
+
+    async def person(self) -> Person:
+        return await make_person(self.plane, self.anonymous)
+
+    async def publish(
+        self, event: str, *, times: int = 1, data: dict[str, Any] | None = None, **about: Any
+    ) -> None:
+        async with self.plane.database.transaction() as tx:
+            for _ in range(times):
+                await publish(tx, event, About(**about), **(data or {}))
+
+    async def hand_on(self) -> int:
+        """Let the sequencer do all there is to do."""
+        transports = [webhooks.take_over, notifications.take_over]
+        sequencer, total = Sequencer(self.plane.database, self.plane.notices, transports), 0
+        while handed := await sequencer.hand_on():
+            total += handed
+        return total
+
+    def courier(self) -> Courier:
+        settings = self.plane.settings
+        guard = Guard(parse_networks(settings.webhooks_allowed))
+        sender = Sender(guard, context=self.authority.trusting(), seconds=self.seconds)
+        made = Courier(self.plane.database, self.plane.notices, self.sealer, sender, clock=self.clock)
+        self._couriers.append(made)
+        return made
+
+    async def deliver(self, courier: Courier | None = None) -> None:
+        """Hand on what was published, and send whatever is due until nothing is."""
+        sending = courier or self.courier()
+        await self.hand_on()
+        async with asyncio.timeout(60):
+            while await sending.send_due():
+                await sending.until_idle()
+
+    def mailing(self) -> Mailing:
+        return Mailing(self.plane.database, self.sealer, base_url=self.plane.settings.base_url)
+
+    async def value(self, sql: str, *args: object) -> Any:
+        async with self.plane.database.reading() as tx:
+            return await tx.value(sql, *args)
+
+    async def run(self, sql: str, *args: object) -> int:
+        async with self.plane.database.transaction() as tx:
+            return await tx.run(sql, *args)
+
+    async def endpoint(
+        self, person: Person | Client, url: str, *event_types: str, **more: Any
+    ) -> dict[str, Any]:
+        client = person.session if isinstance(person, Person) else person
+        body = {"url": url, "event_types": list(event_types) or ["*"], **more}
+        made = await client.post("/v1/webhook-endpoints", json=body)
+        assert made.status_code == 201, made.text
+        return dict(made.json()["data"])
+
+    async def deliveries(self, person: Person, endpoint: str) -> list[dict[str, Any]]:
+        listed = await person.session.get(f"/v1/webhook-endpoints/{endpoint}/deliveries")
+        assert listed.status_code == 200, listed.text
+        return list(listed.json()["data"])
+
+
+@asynccontextmanager
+async def outbox_of(
+    settings: Settings, name: str, authority: Authority, clock: MovableClock
+) -> AsyncIterator[Outbox]:
+    async with spare_database(name) as url:
+        plane = ControlPlane(replace(settings, database_url=url, webhook_networks=LOOPBACK), clock=clock)
+        await plane.redis.start()
+        plane.notices.start()
+        async with plane.database.transaction() as tx:
+            await tx.run(f"{UNLIMITED} on conflict do nothing")
+        made = Outbox(
+            plane,
+            Client(transport=httpx.ASGITransport(plane), base_url="http://stead.test"),
+            authority,
+            clock,
+        )
+        try:
+            yield made
+        finally:
+            for courier in made._couriers:
+                await courier._client.close()
+            await plane.notices.stop()
+            await plane.redis.close()
+            await plane.database.close()
