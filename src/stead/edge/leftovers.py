@@ -7,7 +7,7 @@ from pathlib import Path
 
 from stead.edge.settings import EdgeSettings
 
-SOCKETS = ("admin", "inner-on", "inner-detection", "inner-off")
+SOCKETS = ("private/admin", "inner-on", "inner-detection", "inner-off")
 
 
 class AlreadyRunning(SystemExit):

@@ -38,6 +38,8 @@ def prepare(settings: EdgeSettings) -> None:
     home.chmod(0o750 if settings.user else 0o700)
     if settings.user:
         os.chown(home, -1, _group(settings.user))
+    (home / "private").mkdir(exist_ok=True)
+    (home / "private").chmod(0o700)
     (home / "temporary").mkdir(exist_ok=True)
     (home / "temporary").chmod(0o711)
     Path(settings.data, "releases").mkdir(parents=True, exist_ok=True)
