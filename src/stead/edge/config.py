@@ -199,7 +199,8 @@ def _lua(settings: EdgeSettings) -> str:
         local node = require "stead.node"
         node.die_with_master()
         node.seed()
-    }}"""
+    }}
+    exit_worker_by_lua_block {{ require("stead.node").take_along() }}"""
 
 
 def _maps() -> str:

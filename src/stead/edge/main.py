@@ -26,6 +26,9 @@ def run() -> None:
         sys.exit("nginx is not installed; install it with: apt-get install nginx libnginx-mod-http-lua")
     prepare(settings)
     end_leftovers(settings)
+    # Orphans find one another by the group that their master led.
+    if os.getpgrp() != os.getpid():
+        os.setpgid(0, 0)
     arguments = argv(settings, program)
     os.execv(arguments[0], arguments)  # noqa: S606
 
