@@ -58,7 +58,7 @@ class Edges:
     def __init__(self, home: Path, ports: list[int]) -> None:
         self.home = home
         self.port, self.secure, self.bare_port, self.bare_secure = ports
-        self.admin = Admin(home / "run" / "admin.sock")
+        self.admin = Admin(home / "run" / "private" / "admin.sock")
         self.revision = 0
         self._processes: list[subprocess.Popen[bytes]] = []
 

@@ -85,7 +85,7 @@ class Edge:
     @property
     def admin(self) -> Admin:
         if self._admin is None:
-            self._admin = Admin(self.run / "admin.sock")
+            self._admin = Admin(self.run / "private" / "admin.sock")
         return self._admin
 
     async def start(self) -> None:

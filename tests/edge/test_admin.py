@@ -29,8 +29,9 @@ async def test_it_says_how_far_it_has_come(edge: Edge) -> None:
 async def test_only_the_node_can_reach_it(edge: Edge) -> None:
     mode = edge.run.stat().st_mode & 0o777
     assert mode & 0o007 == 0
-    if os.geteuid() == 0:
-        assert mode & 0o020 == 0
+    assert mode & 0o020 == 0
+    assert (edge.run / "private").stat().st_mode & 0o777 == 0o700
+    assert (edge.run / "private").stat().st_uid == os.geteuid()
     for path in ("/apply", "/state", "/complete"):
         answer = await edge.get("one.test", path, method="POST", content=b"{}")
         assert answer.status_code in {404, 405, 503}

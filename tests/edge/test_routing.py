@@ -269,6 +269,11 @@ async def test_a_killed_master_leaves_nobody_who_holds_the_port() -> None:
         await fresh.site("kept.test", "kept", {"index.html": "kept"})
         before = await fresh.admin.state()
         await fresh.stop(signal.SIGKILL)
+        for _ in range(200):
+            if not holders(fresh.ledger):
+                break
+            await asyncio.sleep(0.05)
+        assert holders(fresh.ledger) == []
         await fresh.start()
         assert (await fresh.admin.state()).instance != before.instance
         assert set(holders(fresh.ledger)) == set(processes(fresh.pid))

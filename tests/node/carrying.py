@@ -90,7 +90,7 @@ def static(stack: RunningStack) -> Node:
         """As the feed does it."""
         gone = known.get(it.environment, set()) - set(hosts)
         known[it.environment] = set(hosts)
-        async with Admin(data / "run" / "admin.sock") as admin:
+        async with Admin(data / "run" / "private" / "admin.sock") as admin:
             await admin.apply(
                 [
                     line("environment", it.environment, {"site": it.site, "node": NODE}),

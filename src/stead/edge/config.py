@@ -199,7 +199,8 @@ def _lua(settings: EdgeSettings) -> str:
         local node = require "stead.node"
         node.die_with_master()
         node.seed()
-    }}"""
+    }}
+    exit_worker_by_lua_block {{ require("stead.node").take_along() }}"""
 
 
 def _maps() -> str:
@@ -277,7 +278,7 @@ def _tls(settings: EdgeSettings) -> str:
 def _visitors(settings: EdgeSettings, *, secure: bool) -> str:
     way = "https" if secure else "http"
     addresses, words = (settings.https, " ssl http2") if secure else (settings.http, "")
-    door = "" if secure else f"\n        listen unix:{settings.run}/probe.sock;"
+    door = "" if secure else f"\n        listen unix:{settings.run}/private/probe.sock;"
     releases = f"{settings.data}/releases/$stead_release"
     return f"""    server {{
 {_listen(addresses, words)}{door}

@@ -1,5 +1,5 @@
 """What an nginx leaves behind whose first process was killed: sockets that stop the next one from listening,
-and the keeper of the page cache, which knows nothing of the death. Workers see to themselves."""
+and the keeper of the page cache, if no worker was left to take it along."""
 
 import os
 import signal
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from stead.edge.settings import EdgeSettings
 
-SOCKETS = ("admin", "probe", "inner-on", "inner-detection", "inner-off")
+SOCKETS = ("private/admin", "private/probe", "inner-on", "inner-detection", "inner-off")
 
 
 class AlreadyRunning(SystemExit):

@@ -26,6 +26,9 @@ def run() -> None:
         sys.exit("nginx is not installed; install it with: apt-get install nginx libnginx-mod-http-lua")
     prepare(settings)
     end_leftovers(settings)
+    # Orphans find one another by the group that their master led.
+    if os.getpgrp() != os.getpid():
+        os.setpgid(0, 0)
     arguments = argv(settings, program)
     os.execv(arguments[0], arguments)  # noqa: S606
 
@@ -38,6 +41,8 @@ def prepare(settings: EdgeSettings) -> None:
     home.chmod(0o750 if settings.user else 0o700)
     if settings.user:
         os.chown(home, -1, _group(settings.user))
+    (home / "private").mkdir(exist_ok=True)
+    (home / "private").chmod(0o700)
     (home / "temporary").mkdir(exist_ok=True)
     (home / "temporary").chmod(0o711)
     Path(settings.data, "releases").mkdir(parents=True, exist_ok=True)

@@ -67,7 +67,8 @@ class EdgeSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def admin_socket(self) -> str:
-        return f"{self.run}/admin.sock"
+        """In a directory of its own: the workers have it from their master and need not reach it."""
+        return f"{self.run}/private/admin.sock"
 
 
 def from_environment(environment: Mapping[str, str] = os.environ) -> EdgeSettings:

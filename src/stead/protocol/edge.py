@@ -133,13 +133,6 @@ class Line(Struct, frozen=True):
     value: Any = None
 
 
-class EdgeState(Struct, frozen=True):
-    """What an nginx answers. `instance` is new whenever it has lost what it was told."""
-
-    instance: str
-    revision: int
-
-
 class Applied(Struct, frozen=True):
     """A node says: visitors of my edge meet everything up to this revision."""
 
@@ -201,5 +194,4 @@ def _digest(text: str) -> str:
 
 
 encode = msgspec.json.encode
-decode_state = msgspec.json.Decoder(EdgeState).decode
 decode_applied = msgspec.json.Decoder(Applied).decode

@@ -43,7 +43,6 @@ def scratch() -> Iterator[Path]:
 
 @pytest.fixture(scope="package")
 async def stack(scratch: Path) -> AsyncIterator[RunningStack]:
-    FileDoor(scratch / "node" / "hosts")
     async with running(scratch, [Pebble, Challtestsrv, Nginx]) as stack:
         yield stack
 
@@ -135,7 +134,7 @@ async def office(archive: Settings, stack: RunningStack, clock: MovableClock) ->
         for table in ("certificates", "acme_accounts"):
             await tx.run(f"delete from {table}")
     client = Client(transport=httpx.ASGITransport(plane), base_url="http://stead.test")
-    yield Office(plane, client, stack, FileDoor(stack.node_data / "hosts"), clock)
+    yield Office(plane, client, stack, FileDoor(stack.node_data), clock)
     await plane.redis.close()
     await plane.database.close()
 

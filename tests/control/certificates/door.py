@@ -1,9 +1,10 @@
-"""The smallest edge there is: challenges are files that nginx serves, certificates are files beside them.
+"""An edge that is told by hand: nginx hears of challenges, certificates are kept as files.
 
-Everything lies on disk, so that a worker in another process tells the same edge.
+What was told lies on disk, so that a worker in another process tells the same edge.
 """
 
 import base64
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,21 +12,21 @@ import msgspec
 
 from stead.control.certificates.edges import EdgesSilent
 from stead.control.platform.sealing import Sealer
-from stead.protocol.edge import Certificate, Challenge, Record
+from stead.edge.admin import Admin
+from stead.protocol.edge import Certificate, Line, Record
 
-PLACE = Path(".well-known") / "acme-challenge"
 REGION_KEY = bytes(range(32))
 
 
 class FileDoor:
     """`deaf` edges apply nothing, though they say so; `silent` ones do not even say so."""
 
-    def __init__(self, hosts: Path) -> None:
-        self._hosts = hosts
-        self._certificates = hosts.parent / "certificates"
-        self._certificates.mkdir(parents=True, exist_ok=True)
-        hosts.mkdir(exist_ok=True)
-        hosts.parent.chmod(0o755)
+    def __init__(self, data: Path) -> None:
+        self._admin = data / "run" / "private" / "admin.sock"
+        self._certificates = data.parent / "told" / "certificates"
+        self._challenges = data.parent / "told" / "challenges"
+        for place in (self._certificates, self._challenges):
+            place.mkdir(parents=True, exist_ok=True)
         self.told: list[str] = []
         self.keys: list[bytes] = []
         self.deaf = self.silent = False
@@ -37,21 +38,18 @@ class FileDoor:
             assert key.startswith(f"{region}.")
             self.told.append(key)
             if not self.deaf:
-                self._apply(key, record)
+                await self._apply(key, record)
 
-    def _apply(self, key: str, record: Record | None) -> None:
+    async def _apply(self, key: str, record: Record | None) -> None:
         _, kind, name = key.split(".", 2)
-        if isinstance(record, Challenge):
-            place = self._hosts / record.host / PLACE
-            place.mkdir(parents=True, exist_ok=True)
-            (place / name).write_text(record.answer)
-        elif isinstance(record, Certificate):
-            (self._certificates / name).write_bytes(msgspec.json.encode(record))
-        elif kind == "challenge":
-            for left in self._hosts.glob(f"*/{PLACE}/{name}"):
-                left.unlink()
+        place = (self._challenges if kind == "challenge" else self._certificates) / name
+        if record is None:
+            place.unlink(missing_ok=True)
         else:
-            (self._certificates / name).unlink(missing_ok=True)
+            place.write_bytes(msgspec.json.encode(record))
+        if kind == "challenge":
+            async with Admin(self._admin) as admin:
+                await admin.apply([Line("challenge", name, time.time_ns() // 1000, record)])
 
     def seal(self, region: str, host: str, key: bytes) -> str:
         self.keys.append(key)
@@ -59,7 +57,7 @@ class FileDoor:
         return base64.b64encode(sealed).decode()
 
     def challenges(self) -> list[str]:
-        return [found.name for found in self._hosts.glob(f"*/{PLACE}/*")]
+        return [found.name for found in self._challenges.iterdir()]
 
     def certificate(self, host: str) -> Certificate | None:
         place = self._certificates / host

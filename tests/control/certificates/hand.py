@@ -17,14 +17,14 @@ async def _unchanged(_: str) -> None:
     return
 
 
-async def work(database_url: str, sealing_key: str, directory: str, trust: str, hosts: str) -> None:
+async def work(database_url: str, sealing_key: str, directory: str, trust: str, data: str) -> None:
     database = Database(database_url, clock=wall_clock)
     certifier = Certifier(
         database,
         Sealer(base64.b64decode(sealing_key)),
         AuthorityAt(directory, trust=trust),
         preflight=Preflight(""),
-        door=FileDoor(Path(hosts)),
+        door=FileDoor(Path(data)),
         refreshed=_unchanged,
     )
     await certifier.work()

@@ -29,7 +29,7 @@ async def test_what_a_killed_worker_had_begun_another_ends(where: str, office: O
             [
                 *(sys.executable, "-m", "tests.control.certificates.hand"),
                 *(settings.database_url, settings.sealing_key, between.directory, str(pebble.trust)),
-                str(office.stack.node_data / "hosts"),
+                str(office.stack.node_data),
             ],
             streams=Streams(nothing, nothing, sys.stderr.fileno()),
             cwd=Path(__file__).parents[3],

@@ -112,7 +112,9 @@ def test_the_statuses_of_a_job_are_those_that_were_walked():
     assert platform_jobs.KINDS is KINDS
 
 
-PAIRS = [(before, after) for before, following in NEXT.items() for after in sorted(following) if before != after]
+PAIRS = [
+    (before, after) for before, following in NEXT.items() for after in sorted(following) if before != after
+]
 
 
 async def _move_site(tx: Tx, site: str, before: str, after: str) -> None:

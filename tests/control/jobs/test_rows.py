@@ -10,7 +10,9 @@ from msgspec import Struct
 from stead.control.app import ControlPlane
 from stead.control.jobs import queue
 from stead.control.jobs.steps import Steps
+from stead.control.nodes.announcing import Announcer
 from stead.control.platform.database import Tx
+from stead.control.platform.edge import Edges
 from stead.control.platform.gateway import Gateway
 from stead.control.platform.jobs import KINDS, RESULT_KEYS, Job, JobKind, Results, Step, control
 from tests.control.jobs.conftest import NewJob
@@ -137,7 +139,8 @@ async def test_what_a_step_returns_beyond_its_promise_is_not_kept(
 ):
     _kind("test.whitelist", results={"url", "env_id"})
     job = await new_job(account=person.id, params={"kind": "test.whitelist", "with": {}})
-    steps = Steps(plane.database, Gateway(plane.nats, _unheard), "http://stead.test/docs")
+    announcer = Announcer(plane.database, Edges(plane.nats), patience=1)
+    steps = Steps(plane.database, Gateway(plane.nats, _unheard), announcer, "http://stead.test/docs")
     await steps.perform(job, "one")  # the last control step ends the job with what it changed
     await steps.perform(job, "one")
     await steps.finish(job, None)

@@ -89,7 +89,7 @@ class StandIn:
 
 @asynccontextmanager
 async def stand_in(data: Path) -> AsyncIterator[StandIn]:
-    it = StandIn(data / "run" / "admin.sock")
+    it = StandIn(data / "run" / "private" / "admin.sock")
     await it.start()
     try:
         yield it

@@ -23,7 +23,7 @@ def releases(data: Path) -> Path:
 
 
 def probe_door(data: Path) -> Path:
-    return data / "run" / "probe.sock"
+    return data / "run" / "private" / "probe.sock"
 
 
 def identifier(text: str) -> str:

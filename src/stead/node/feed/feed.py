@@ -8,8 +8,8 @@ import asyncio
 import nats.errors
 import structlog
 
+from stead.edge.admin import Admin
 from stead.node.feed.door import Door
-from stead.node.feed.edge import Edge
 from stead.node.feed.run_directory import ADMIN_SOCKET, STORE_SOCKET, prepare_run_directory
 from stead.node.feed.source import Source
 from stead.node.feed.store import Store
@@ -48,7 +48,7 @@ class Feed:
     async def _run(self) -> None:
         settings = self._settings
         run = prepare_run_directory(settings.data)
-        store, edge = Store(settings.data / "edge.sqlite"), Edge(run / ADMIN_SOCKET)
+        store, edge = Store(settings.data / "edge.sqlite"), Admin(run / ADMIN_SOCKET)
         wording = Wording(settings.certificate_key)
         teller = Teller(store, edge, wording, self._note)
         source = Source(self._link, store, settings.node_id, settings.node_region, teller.wake)
@@ -60,7 +60,7 @@ class Feed:
                 tasks.create_task(self._say())
                 tasks.create_task(_tidy(store, teller))
         finally:
-            edge.close()
+            await edge.close()
             store.close()
 
     def _note(self, revision: int) -> None:

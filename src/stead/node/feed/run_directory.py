@@ -6,7 +6,7 @@ from pathlib import Path
 
 EDGE_GROUP = "www-data"
 """Of nginx's workers."""
-ADMIN_SOCKET, STORE_SOCKET = "admin.sock", "store.sock"
+ADMIN_SOCKET, STORE_SOCKET = "private/admin.sock", "store.sock"
 
 
 def prepare_run_directory(data: Path) -> Path:

@@ -5,10 +5,9 @@ from collections.abc import Callable
 
 import structlog
 
-from stead.node.feed.edge import Edge, EdgeUnreachable
+from stead.edge.admin import Admin, AdminFailed, Answer
 from stead.node.feed.store import Store
 from stead.node.feed.wording import Wording
-from stead.protocol.edge import EdgeState
 
 AT_ONCE = 1_000
 AT_ONCE_BYTES = 4 * 1024 * 1024
@@ -19,7 +18,7 @@ log = structlog.get_logger()
 
 
 class Teller:
-    def __init__(self, store: Store, edge: Edge, wording: Wording, applied: Callable[[int], None]) -> None:
+    def __init__(self, store: Store, edge: Admin, wording: Wording, applied: Callable[[int], None]) -> None:
         self._store, self._edge, self._wording, self._applied = store, edge, wording, applied
         self._something = asyncio.Event()
         self._forget("")
@@ -37,7 +36,7 @@ class Teller:
                     await self._tell_all()
                     said, pause = "", FIRST_PAUSE
                     await self._changed()
-            except EdgeUnreachable as error:
+            except AdminFailed as error:
                 if said != (said := str(error)):
                     log.warning("edge.unreachable", reason=said)
                 await asyncio.sleep(pause)
@@ -47,7 +46,7 @@ class Teller:
         """A new nginx knows nothing; neither do we know what an nginx from before our start knows."""
         self._instance, self._change, self._completed = instance, 0, False
 
-    def _meet(self, state: EdgeState) -> bool:
+    def _meet(self, state: Answer) -> bool:
         """Whether it is still the one we have been talking to."""
         if state.instance == self._instance:
             return True

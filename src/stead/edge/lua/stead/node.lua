@@ -1,5 +1,17 @@
 -- What this edge knows about itself, set once when nginx reads its configuration.
+local ffi = require "ffi"
+local process = require "ngx.process"
 local trace = require "stead.trace"
+
+ffi.cdef [[
+int prctl(int, unsigned long, unsigned long, unsigned long, unsigned long);
+int getppid(void);
+int getpgrp(void);
+int raise(int);
+int kill(int, int);
+]]
+local SET_DEATH_SIGNAL, TERM = 1, 15
+local master
 
 local M = { id = "", run = "", secure_port = 443, firewall = false }
 
@@ -32,12 +44,17 @@ end
 
 -- A worker whose master was killed would hold the port against the next one.
 function M.die_with_master()
-  local ffi = require "ffi"
-  ffi.cdef "int prctl(int, unsigned long, unsigned long, unsigned long, unsigned long); int getppid(void); int raise(int);"
-  local SET_DEATH_SIGNAL, TERM, master = 1, 15, require("ngx.process").get_master_pid()
+  master = process.get_master_pid()
   ffi.C.prctl(SET_DEATH_SIGNAL, TERM, 0, 0, 0)
   if master and ffi.C.getppid() ~= master then
     ffi.C.raise(TERM)
+  end
+end
+
+-- The keeper of the page cache knows no Lua and would stay. It is in the group that the master led.
+function M.take_along()
+  if master and ffi.C.getppid() ~= master and ffi.C.getpgrp() == master then
+    ffi.C.kill(0, TERM)
   end
 end
 
