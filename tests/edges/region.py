@@ -34,8 +34,8 @@ from tests.faults.jobs.harness import PLAN
 from tests.faults.jobs.programs import until
 
 NODES = ("edge-a", "edge-b")
-CONTROL_PLANE: tuple[type[Engine], ...] = (Postgres, Redis, NatsServer, Temporal, Api, Worker)
-"""In the order in which they are started again."""
+ENGINES: tuple[type[Engine], ...] = (Postgres, Redis, NatsServer, Temporal)
+CONTROL_PLANE: tuple[type[Engine], ...] = (*ENGINES, Api, Worker)
 APPLIED_BOUND = 20.0
 
 _numbers = count(1)
@@ -138,12 +138,14 @@ class Region:
             await connection.close()
 
     async def stop_control_plane(self) -> None:
-        for kind in reversed(CONTROL_PLANE):
-            await self.stack.stop(kind)
+        await asyncio.gather(*(self.stack.stop(kind) for kind in reversed(CONTROL_PLANE)))
 
-    async def start_control_plane(self) -> None:
-        for kind in CONTROL_PLANE:
-            await self.stack.start(kind)
+    async def start_control_plane(self, *, workers: bool = True) -> None:
+        """What runs already goes on."""
+        await asyncio.gather(*(self.stack.start(kind) for kind in ENGINES))
+        await self.stack.start(Api)
+        if workers:
+            await self.stack.start(Worker)
 
     async def level(self) -> None:
         """Returns when both edges have applied everything that was ever said."""

@@ -8,12 +8,16 @@ from contextlib import asynccontextmanager
 
 import httpx
 
-from stead.dev.programs import Worker
+from stead.protocol.subjects import Node
 from tests.edges.machine import Machine
 from tests.edges.region import Region, Site
+from tests.faults.jobs.programs import until
 
 SITES_A_NODE = 4
 BACK_WITHIN = 30.0
+EARLY = "asked-early.example.com"
+UNHEARD_SECONDS = 2.0
+"""Enough for a worker to look for a node, and less than it waits for one."""
 
 
 @asynccontextmanager
@@ -56,7 +60,32 @@ async def until_back(region: Region, machine: Machine, sites: list[Site]) -> Cou
     return answers
 
 
-async def test_both_edges_serve_every_site_also_through_restarts(region: Region) -> None:
+async def place_before_nodes_are_heard(region: Region) -> str:
+    """The job of a site that has waited for longer than a node is waited for, taken up by a worker that has
+    heard none since it started. It is not refused for that."""
+    await region.start_control_plane(workers=False)
+    for machine in region.machines:
+        await until(region.stack.nats.beats, f"{machine.id} has found NATS again", Node(machine.id))
+        machine.wire.cut("silent")
+    try:
+        job = await region.ask("POST", "/v1/sites", {"domain": EARLY, "profile": "static"})
+        # Instead of sitting the time out.
+        await region.sql("update jobs set created_at = created_at - interval '1 minute' where id = $1", job)
+        await region.sql("update nodes set last_seen_at = now() - interval '1 minute'")
+        await region.start_control_plane()
+        taken_up = "select from jobs where id = $1 and dispatched_at is not null"
+        await until(region.sql, "the job is taken up", taken_up, job)
+        await asyncio.sleep(UNHEARD_SECONDS)
+        assert (await region.job(job))["status"] in ("queued", "running")
+    finally:
+        for machine in region.machines:
+            machine.wire.mend()
+    return job
+
+
+async def test_both_edges_serve_every_site_through_restarts_too_and_take_new_ones_when_it_is_back(
+    region: Region,
+) -> None:
     sites = [await region.publish(each) for each in region.machines for _ in range(SITES_A_NODE)]
     sites += [await region.site_on(each) for each in region.machines]
     here, other = region.machines
@@ -75,24 +104,12 @@ async def test_both_edges_serve_every_site_also_through_restarts(region: Region)
         answers = await until_back(region, other, sites)
         assert set(answers) <= {"no connection", "starting", "200"}
         await all_right(region, sites)
+
+        early = await place_before_nodes_are_heard(region)
+    await region.succeeded(early)
+    # A node that has not been heard again is not waited for.
+    for machine in region.machines:
+        await region.heard(machine)
     await region.level()
+    assert await region.seen(EARLY) == [(200, "")] * 2
     await all_right(region, sites)
-    late = await region.new_site()
-    assert await region.seen(late.host) == [(200, "")] * 2
-
-
-async def test_a_site_that_was_asked_for_while_no_worker_ran_is_placed_when_one_is_back(
-    region: Region,
-) -> None:
-    host = "asked-early.example.com"
-    await region.stack.stop(Worker)
-    try:
-        job = await region.ask("POST", "/v1/sites", {"domain": host, "profile": "static"})
-        # Instead of sitting the time out: it has waited for longer than a node is waited for, and no node
-        # was heard meanwhile.
-        await region.sql("update jobs set created_at = created_at - interval '1 minute' where id = $1", job)
-        await region.sql("update nodes set last_seen_at = now() - interval '1 minute'")
-    finally:
-        await region.stack.start(Worker)
-    await region.succeeded(job)
-    assert await region.seen(host) == [(200, "")] * 2
