@@ -49,7 +49,7 @@ class FileDoor:
             place.write_bytes(msgspec.json.encode(record))
         if kind == "challenge":
             async with Admin(self._admin) as admin:
-                await admin.apply([Line("challenge", name, time.time_ns() // 1000, record)])
+                await admin.apply([Line("challenge", name, time.time_ns() // 100_000, record)])
 
     def seal(self, region: str, host: str, key: bytes) -> str:
         self.keys.append(key)
