@@ -120,8 +120,8 @@ async def _assert_accounted_for(on: Stage, each: int) -> None:
     stuck = "select count(*) from webhook_deliveries where status = 'pending' and next_attempt_at is null"
     assert await on.value(stuck) == 0
     delivered = "select id from webhook_deliveries where status = 'delivered'"
-    taken = {delivery for _, delivery, _, was_taken in on.received() if was_taken}
     said = {row["id"] for row in await on.connection.fetch(delivered)}
+    taken = {delivery for _, delivery, _, was_taken in on.received() if was_taken}
     assert said <= taken, "what counts as delivered has arrived"
     known = {row["id"] for row in await on.connection.fetch("select id from webhook_deliveries")}
     assert {delivery for _, delivery, _, _ in on.received()} <= known
