@@ -3,7 +3,7 @@
 PYTHON := .venv/bin/python
 RUN := .venv/bin/
 
-.PHONY: help setup dev test faults check generate bench lock
+.PHONY: help setup dev test faults deliveries check generate bench lock
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -22,6 +22,9 @@ test: ## run the tests on real engines
 
 faults: ## kill, refuse and restart at every step of every job
 	$(RUN)pytest tests/faults
+
+deliveries: ## 100,000 webhook events, bad receivers, workers killed every ten seconds
+	STEAD_DELIVERIES=100000 $(RUN)pytest tests/faults/webhooks
 
 check: ## lint, types, architecture, generated files
 	$(RUN)ruff check

@@ -1,5 +1,6 @@
 """Teams and what belongs to them, made straight in the database: fast, and independent of what is tested."""
 
+import asyncio
 import secrets as random
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -224,6 +225,18 @@ async def add_member(
     assert added.status_code == 204, added.text
 
 
+async def _drop(admin: "asyncpg.Connection[asyncpg.Record]", name: str) -> None:
+    """The server's own vacuum may be in it, which is not ours to end: it will have left in a moment."""
+    for _ in range(100):
+        try:
+            await admin.execute(f'drop database "{name}" with (force)')
+        except (asyncpg.InsufficientPrivilegeError, asyncpg.ObjectInUseError):
+            await asyncio.sleep(0.1)
+        else:
+            return
+    raise AssertionError(f"{name} is still in use")
+
+
 @asynccontextmanager
 async def spare_database(name: str) -> AsyncIterator[str]:
     """The address of a migrated database that no other test, and no housekeeping, touches."""
@@ -233,6 +246,6 @@ async def spare_database(name: str) -> AsyncIterator[str]:
         await admin.execute(f'drop database if exists "{name}" with (force)')
         await admin.execute(f'create database "{name}" template "{TEMPLATE}"')
         yield engines.database(name)
-        await admin.execute(f'drop database "{name}" with (force)')
+        await _drop(admin, name)
     finally:
         await admin.close()

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import signal
 import time
+from collections.abc import Awaitable, Callable
 
 import structlog
 from nats.errors import Error as NatsError
@@ -23,7 +24,7 @@ from stead.control.notifications import service as notifications
 from stead.control.notifications.mailing import Mailing
 from stead.control.platform import audit, idempotency
 from stead.control.platform.addresses import parse_networks
-from stead.control.platform.database import UNREACHABLE, Database
+from stead.control.platform.database import UNREACHABLE, Database, Tx
 from stead.control.platform.edge import Edges, FeedUnavailable
 from stead.control.platform.gateway import Gateway
 from stead.control.platform.housekeeping import Chore, Housekeeping
@@ -190,13 +191,18 @@ class WorkerProgram:
             await idempotency.forget_old(tx)
 
     async def _settle_webhooks(self) -> None:
-        async with self.database.transaction() as tx:
-            await webhooks.settle(tx)
+        await self._until_none(webhooks.settle)
 
     async def _forget_old_events(self) -> None:
-        async with self.database.transaction() as tx:
-            await events.forget_old(tx)
-            await notifications.forget_old(tx)
+        await self._until_none(events.forget_old)
+        await self._until_none(notifications.forget_old)
+
+    async def _until_none(self, some: Callable[[Tx], Awaitable[int]]) -> None:
+        """A batch a transaction, so that nobody waits for all of them."""
+        left = True
+        while left:
+            async with self.database.transaction() as tx:
+                left = await some(tx) > 0
 
     async def _forget_old_sessions(self) -> None:
         async with self.database.transaction() as tx:

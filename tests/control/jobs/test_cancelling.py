@@ -87,7 +87,7 @@ async def test_of_ten_cancellations_at_once_one_ends_the_job(
     job = await new_job(account=person.id)
     answers = await asyncio.gather(*(person.session.post(f"/v1/jobs/{job}/cancel") for _ in range(10)))
     assert sorted(code_of(each) for each in answers) == ["202", *["job.already_final"] * 9]
-    assert await _events(plane, job) == ["job.failed"]
+    assert await _events(plane, job) == ["job.failed", "site.restart_failed"]
 
 
 async def test_a_cancelled_deployment_does_not_keep_its_site_in_the_air(person: Person, plane: ControlPlane):

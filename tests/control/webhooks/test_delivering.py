@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -25,25 +24,6 @@ from tests.people import EVERY_SCOPE, Person
 from tests.receiver import Receiver, answer, never, saying
 
 DOMAIN = {"domain": "example.com"}
-
-
-@pytest.fixture
-async def receiver(outbox: Outbox) -> AsyncIterator[Receiver]:
-    made = Receiver()
-    async with made.open(outbox.authority.serving(made.host)):
-        yield made
-
-
-@pytest.fixture
-async def person(outbox: Outbox) -> AsyncIterator[Person]:
-    """With everything that others left waiting out of the way."""
-    await outbox.hand_on()
-    await outbox.run("update webhook_endpoints set enabled = false")
-    outbox.seconds = 15.0
-    made = await outbox.person()
-    made.session = await made.key(expires_in_days=365)  # Time moves on by days here: a session would end.
-    yield made
-    outbox.seconds = 15.0
 
 
 async def _event(outbox: Outbox, person: Person, type_: str = "site.restarted", **about: Any) -> None:

@@ -156,7 +156,9 @@ async def transfer(tx: Tx, caller: Principal, site: VisibleSite, wanted: Transfe
     if (target.account_id, target.team_id) != (site.account_id, site.team_id):
         await plans.require_room(tx, target, "sites")
         await store.give(tx, site, account=target.account_id, team=target.team_id)
-    for account, team in {(site.account_id, site.team_id), (target.account_id, target.team_id)}:
+    # Both sides are told; of a site that stays where it is there is only one.
+    owners = [(site.account_id, site.team_id), (target.account_id, target.team_id)]
+    for account, team in dict.fromkeys(owners):
         about = About(account_id=account, team_id=team, site_id=site.id)
         await publish(tx, "site.transferred", about, from_team=site.team_id, to_team=target.team_id)
     trail.note(from_team=site.team_id, to_team=target.team_id)

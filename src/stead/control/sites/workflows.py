@@ -159,10 +159,10 @@ async def _deploy_failed(tx: Tx, job: SiteJob, reason: str) -> None:
 
 
 async def _restart_failed(tx: Tx, job: SiteJob, reason: str) -> None:
+    await _tell_failure(tx, job, "site.restart_failed", reason)
     if not job.begun:
         return
     await store.set_status(tx, job.site_id, "failed", after=("running", "stopped", "failed"), reason=reason)
-    await _tell_failure(tx, job, "site.restart_failed", reason)
 
 
 async def _deletion_failed(tx: Tx, job: SiteJob, reason: str) -> None:

@@ -1,7 +1,8 @@
 """The courier: sends what is due, many at a time, a few to each endpoint. Every worker has one.
 
 There are two lanes. Endpoints that fail, or that this courier has found slow, share one of them and get one
-place each; so however many there are, the others never wait for them.
+place each; so however many there are, the others never wait for them. An endpoint begins with two places and
+gets one more with every quick answer.
 """
 
 import asyncio
@@ -21,7 +22,7 @@ from stead.control.platform.sealing import SealBroken, Sealer
 from stead.control.webhooks import queue, service, signing, urls
 from stead.control.webhooks.client import Client, NotDelivered, Reply
 from stead.control.webhooks.excerpts import excerpt, retry_after
-from stead.control.webhooks.queue import Outcome, Parcel
+from stead.control.webhooks.queue import STRANGERS_SHARE, Outcome, Pace, Parcel
 from stead.control.webhooks.rules import GIVE_UP_ON_ENDPOINT, pause_after
 from stead.control.webhooks.schema import Envelope
 from stead.shared.clock import Clock
@@ -37,8 +38,7 @@ SHARE = 8
 """Deliveries under way to one endpoint, from one worker."""
 PLACES, SLOW_PLACES = 192, 64
 AT_ONCE = 64
-SLOW_SECONDS = 1.0
-_KEPT = 5000
+_KNOWN, _KEPT_SECRETS = 1000, 5000
 _GONE = 410
 _CONSTANT = b"Content-Type: application/json\r\nUser-Agent: Stead-Webhooks/1\r\nAccept: */*\r\n"
 
@@ -51,9 +51,8 @@ class Courier:
     ) -> None:
         self._database, self._notices, self._sealer = database, notices, sealer
         self._client, self._clock = client, clock
-        self._under_way: Counter[str] = Counter()
         self._lanes: Counter[bool] = Counter()
-        self._slow: OrderedDict[str, float] = OrderedDict()
+        self._known: OrderedDict[str, Pace] = OrderedDict()
         self._secrets: OrderedDict[bytes, str] = OrderedDict()
         self._ended: list[Outcome] = []
         self._room, self._news = asyncio.Event(), asyncio.Event()
@@ -100,7 +99,7 @@ class Courier:
             if room <= 0:
                 continue
             async with self._database.transaction() as tx:
-                parcels = await queue.claim(tx, room, share, self._under_way, list(self._slow), failing=slow)
+                parcels = await queue.claim(tx, room, self._known, share=share, slow=slow)
             for parcel in parcels:
                 self._start(parcel, slow=slow)
             begun += len(parcels)
@@ -113,32 +112,34 @@ class Courier:
         await self._write_down()
 
     def _start(self, parcel: Parcel, *, slow: bool) -> None:
-        self._under_way[parcel.endpoint_id] += 1
+        pace = self._known.setdefault(parcel.endpoint_id, Pace())
+        pace.taken += 1
         self._lanes[slow] += 1
-        task = asyncio.create_task(self._deliver(parcel, slow=slow))
+        task = asyncio.create_task(self._deliver(parcel, pace, slow=slow))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _deliver(self, parcel: Parcel, *, slow: bool) -> None:
+    async def _deliver(self, parcel: Parcel, pace: Pace, *, slow: bool) -> None:
         began = time.perf_counter()
         try:
             outcome = await self._attempt(parcel, began)
+            self._learn(parcel.endpoint_id, pace, time.perf_counter() - began, taken=outcome.reached)
         finally:
-            self._note_pace(parcel.endpoint_id, time.perf_counter() - began)
+            pace.taken -= 1
             self._lanes[slow] -= 1
-            self._under_way[parcel.endpoint_id] -= 1
-            if not self._under_way[parcel.endpoint_id]:
-                del self._under_way[parcel.endpoint_id]
             self._room.set()
         self._ended.append(outcome)
         self._news.set()
 
-    def _note_pace(self, endpoint: str, seconds: float) -> None:
-        pace = self._slow.pop(endpoint, 0.0) * 0.5 + seconds * 0.5
-        if pace > SLOW_SECONDS:
-            self._slow[endpoint] = pace
-            if len(self._slow) > _KEPT:
-                self._slow.popitem(last=False)
+    def _learn(self, endpoint: str, pace: Pace, seconds: float, *, taken: bool) -> None:
+        """Quick answers earn an endpoint places; what is not heard of for long is a stranger again."""
+        pace.seconds = 0.5 * pace.seconds + 0.5 * seconds
+        pace.share = min(pace.share + 1, SHARE) if taken and not pace.is_slow else STRANGERS_SHARE
+        self._known.move_to_end(endpoint)
+        if len(self._known) > _KNOWN:
+            idle = [name for name, each in self._known.items() if each.taken == 0]
+            for oldest in idle[: len(self._known) - _KNOWN]:
+                del self._known[oldest]
 
     async def _attempt(self, parcel: Parcel, began: float) -> Outcome:
         if not parcel.readable:
@@ -174,7 +175,7 @@ class Courier:
         known = self._secrets.get(sealed)
         if known is None:
             known = self._secrets[sealed] = service.unseal(self._sealer, endpoint, sealed)
-            if len(self._secrets) > _KEPT:
+            if len(self._secrets) > _KEPT_SECRETS:
                 self._secrets.popitem(last=False)
         return known
 

@@ -17,6 +17,21 @@ from stead.shared.ids import new_id
 
 LEASE = timedelta(seconds=60)
 LOG_LENGTH = 20
+STRANGERS_SHARE = 2
+"""Deliveries under way to an endpoint of which nothing is known yet."""
+SLOW_SECONDS = 1.0
+
+
+class Pace(Struct):
+    """What a courier knows of an endpoint: how many are under way, how many may be, how long they take."""
+
+    taken: int = 0
+    share: int = STRANGERS_SHARE
+    seconds: float = 0.0
+
+    @property
+    def is_slow(self) -> bool:
+        return self.seconds > SLOW_SECONDS
 
 
 class Parcel(Struct, frozen=True):
@@ -105,13 +120,12 @@ async def insert(tx: Tx, events: Sequence[PublishedEvent], categories: Sequence[
         )
 
 
-async def claim(
-    tx: Tx, most: int, per_endpoint: int, under_way: Mapping[str, int], slow: Sequence[str], *, failing: bool
-) -> list[Parcel]:
+async def claim(tx: Tx, most: int, known: Mapping[str, Pace], *, share: int, slow: bool) -> list[Parcel]:
     """Take up what is due: each endpoint's oldest, never more than its share, those with the least first.
 
-    `failing` chooses between the endpoints that fail or are `slow`, and all others: each lane has places of
-    its own. The first part hops from one endpoint that waits to the next, whatever the length of its queue.
+    Endpoints that fail or are known to be slow are one lane, all others another. No endpoint gets more than
+    `share`, and one that is not known no more than a stranger does. The first part hops from one endpoint
+    that waits to the next, whatever the length of its queue.
     """
     return await tx.all(
         Parcel,
@@ -123,10 +137,12 @@ async def claim(
             where d.status = 'pending' and d.endpoint_id > h.endpoint_id order by d.endpoint_id limit 1)
           from hops h where h.endpoint_id is not null
         ), places as (
-          select w.id, coalesce(u.n, 0) as taken, $2 - coalesce(u.n, 0) as free from hops h
+          select w.id, coalesce(k.taken, 0) as taken,
+            least($2::int, coalesce(k.share, $10)) - coalesce(k.taken, 0) as free from hops h
           join webhook_endpoints w on w.id = h.endpoint_id and w.enabled
-          left join unnest($3::text[], $4::int[]) as u (id, n) on u.id = w.id
-          where (w.failing_since is not null or w.id = any($5)) = $6
+          left join unnest($3::text[], $4::int[], $5::int[], $11::boolean[]) as k (id, taken, share, slow)
+            on k.id = w.id
+          where (w.failing_since is not null or coalesce(k.slow, false)) = $6
         ), due as (
           select d.id, p.taken + d.place as turn, d.next_attempt_at from places p cross join lateral (
             select q.id, q.next_attempt_at, row_number() over (order by q.next_attempt_at, q.id) as place
@@ -150,14 +166,16 @@ async def claim(
         from claimed c join webhook_endpoints w on w.id = c.endpoint_id join events e on e.id = c.event_id
         """,
         most,
-        per_endpoint,
-        list(under_way),
-        list(under_way.values()),
-        list(slow),
-        failing,
+        share,
+        list(known),
+        [each.taken for each in known.values()],
+        [each.share for each in known.values()],
+        slow,
         tx.now,
         tx.now + LEASE,
         READS_EVENTS,
+        STRANGERS_SHARE,
+        [each.is_slow for each in known.values()],
     )
 
 
