@@ -44,6 +44,8 @@ async def withdraw_redirects(tx: Tx, env: str) -> Announcement | None:
     if facts is None:
         return None
     told = len(await redirects.words(tx, facts.site_id))
+    if not told:
+        return None
     return Announcement(
         facts.region, {edge.redirects_key(facts.region, facts.site_id, part): None for part in range(told)}
     )

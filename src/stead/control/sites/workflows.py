@@ -169,13 +169,15 @@ async def _deletion_failed(tx: Tx, job: SiteJob, reason: str) -> None:
 
 
 async def _recovery_failed(tx: Tx, job: SiteJob, _reason: str) -> None:
-    await store.set_status(
+    environment = await environments.production(tx, job.site_id)
+    if await store.set_status(
         tx,
         job.site_id,
         "deleted",
         after=("provisioning",),
         recoverable_until=job.params.recoverable_until,
-    )
+    ):
+        await environments.become(tx, environment.id, "deleted")
 
 
 async def _purge_failed(_tx: Tx, _job: SiteJob, _reason: str) -> None:
