@@ -25,6 +25,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     edge_master_key: str = ""
     """Base64 of 32 random bytes, for the worker: certificates are sealed for each region's edges with a key
     derived from it."""
+    edge_patience: Annotated[float, msgspec.Meta(gt=0)] = 40.0
+    """Seconds an edge may take to go by what it is told. A node that is down is known to be after thirty,
+    and then not waited for."""
     api_host: str = "127.0.0.1"
     api_port: Port = 8000
     metrics_port: Port = 9000

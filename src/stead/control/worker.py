@@ -68,7 +68,13 @@ class WorkerProgram:
             return
         self.nats.start()
         self.notices.start()
-        steps = Steps(self.database, self.gateway, self.edges, self.settings.docs)
+        steps = Steps(
+            self.database,
+            self.gateway,
+            self.edges,
+            self.settings.docs,
+            edge_patience=self.settings.edge_patience,
+        )
         dispatcher = Dispatcher(self.database, orchestrator, self.notices)
         with contextlib.suppress(*UNREACHABLE):
             await self._keep_audit_partitions()

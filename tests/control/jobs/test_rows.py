@@ -11,6 +11,7 @@ from stead.control.app import ControlPlane
 from stead.control.jobs import queue
 from stead.control.jobs.steps import Steps
 from stead.control.platform.database import Tx
+from stead.control.platform.edge import Edges
 from stead.control.platform.gateway import Gateway
 from stead.control.platform.jobs import KINDS, RESULT_KEYS, Job, JobKind, Results, Step, control
 from tests.control.jobs.conftest import NewJob
@@ -137,7 +138,8 @@ async def test_what_a_step_returns_beyond_its_promise_is_not_kept(
 ):
     _kind("test.whitelist", results={"url", "env_id"})
     job = await new_job(account=person.id, params={"kind": "test.whitelist", "with": {}})
-    steps = Steps(plane.database, Gateway(plane.nats, _unheard), "http://stead.test/docs")
+    gateway, edges = Gateway(plane.nats, _unheard), Edges(plane.nats)
+    steps = Steps(plane.database, gateway, edges, "http://stead.test/docs", edge_patience=5.0)
     await steps.perform(job, "one")  # the last control step ends the job with what it changed
     await steps.perform(job, "one")
     await steps.finish(job, None)

@@ -102,7 +102,8 @@ class Estate:
         await self._steps().finish(job, Failure("deploy.unhealthy", "It did not answer."))
 
     def _steps(self) -> Steps:
-        return Steps(self.plane.database, Gateway(self.plane.nats, _unheard), Edges(self.plane.nats), DOCS)
+        gateway, edges = Gateway(self.plane.nats, _unheard), Edges(self.plane.nats)
+        return Steps(self.plane.database, gateway, edges, DOCS, edge_patience=5.0)
 
     async def _row(self, job: str) -> JobRow:
         async with self.plane.database.reading() as tx:

@@ -11,7 +11,6 @@ from temporalio.exceptions import ApplicationError
 
 from stead.control.jobs import queue, service
 from stead.control.nodes import service as nodes
-from stead.control.nodes.rules import LOST_AFTER
 from stead.control.platform.answers import ErrorBody, doc_url
 from stead.control.platform.database import Database, Tx
 from stead.control.platform.edge import Edges, NotApplied
@@ -35,15 +34,16 @@ log = structlog.get_logger()
 
 BEAT_SECONDS = 1.0
 EDGE_LOOK = 5.0
-EDGE_PATIENCE = LOST_AFTER.total_seconds() + 10
-"""How long an edge may take to go by what it is told: one that is down is known to be by then."""
 LAST_WORD = 1_000_000
 """An epoch that no asking for the step itself comes to."""
 
 
 class Steps:
-    def __init__(self, database: Database, gateway: Gateway, edges: Edges, docs_url: str) -> None:
-        self._database, self._gateway, self._edges, self._docs_url = database, gateway, edges, docs_url
+    def __init__(
+        self, database: Database, gateway: Gateway, edges: Edges, docs_url: str, *, edge_patience: float
+    ) -> None:
+        self._database, self._gateway, self._edges = database, gateway, edges
+        self._docs_url, self._edge_patience = docs_url, edge_patience
 
     @property
     def activities(self) -> list[Any]:
@@ -156,14 +156,16 @@ class Steps:
 
     async def _until_applied(self, region: str, revision: int) -> None:
         """Every edge of the region that is up goes by it; one that has died meanwhile is not waited for."""
-        until = asyncio.get_running_loop().time() + EDGE_PATIENCE
+        clock = asyncio.get_running_loop()
+        until = clock.time() + self._edge_patience
         while True:
             async with self._database.reading() as tx:
                 alive = await nodes.alive(tx, region)
+            within = min(EDGE_LOOK, max(until - clock.time(), 0.0))
             try:
-                return await self._edges.applied(region, alive, revision, within=EDGE_LOOK)
+                return await self._edges.applied(region, alive, revision, within=within)
             except NotApplied as error:
-                if asyncio.get_running_loop().time() > until:
+                if clock.time() >= until:
                     late = EdgeUnreachable(nodes=", ".join(error.nodes))
                     raise Refused(late.code, str(late)) from None
 
