@@ -40,7 +40,6 @@ class Edge:
         for process in doomed:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
-        await self._stack.nginx.prepare()
         await self._stack.start(Nginx)
 
     def _signal(self, number: signal.Signals) -> None:
