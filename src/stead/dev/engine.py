@@ -92,8 +92,8 @@ class Engine(ABC):
         """Whether it answers a real request now; must not wait longer than a probe does."""
 
     def tidy(self) -> None:
-        """Removes what it leaves behind that lies outside its directory or in the way of its next start; called
-        when it is gone, however it went."""
+        """Removes what it leaves behind outside its directory or in the way of its next start; called when it
+        is gone, however it went."""
         return
 
 

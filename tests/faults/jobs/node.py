@@ -38,7 +38,11 @@ class Entry:
 class Node:
     def __init__(self, stack: RunningStack, node: str, data: Path, *, capacity: int = 10_000) -> None:
         self.id, self.data = node, data
-        settings = stack.node_environment(node, self.data) | {"STEAD_NODE_CAPACITY": str(capacity)}
+        settings = stack.node_environment(node, self.data) | {
+            "STEAD_NODE_CAPACITY": str(capacity),
+            # Held steps must not keep the others from beginning.
+            "STEAD_NODE_COMMANDS": "100",
+        }
         self.program = Program([*STEADCTL, "node"], settings, stack.directory.logs / f"{node}.log")
         self.frozen: dict[Place, int] = {}
 
