@@ -9,6 +9,7 @@ import pytest
 
 from stead.control.platform.edge import Edges
 from stead.control.platform.nats import Nats
+from stead.dev.child import State
 from stead.dev.nats import Nats as NatsServer
 from stead.dev.nginx import Nginx
 from stead.dev.programs import NodeAgent
@@ -105,3 +106,21 @@ async def test_the_supervised_node_is_started_again_and_goes_on(dev: RunningStac
 
     await until(again)
     assert (await node.ask(node.command(EnsureEnvironment("wasm")))).outcome == "done"
+
+
+async def test_the_supervised_edge_is_started_again_and_serves_what_it_did(
+    dev: RunningStack, node: Stage
+) -> None:
+    environment, host = new_id("env"), "again.example.com"
+    await node.ask(node.command(EnsureEnvironment("static"), environment=environment, driver="live"))
+    await told(dev, environment, {host: True})
+    process = dev.child(Nginx).condition.process
+    assert process is not None
+    assert process.send(signal.SIGKILL)
+
+    async def again() -> bool | None:
+        now = dev.child(Nginx).condition
+        return (now.process != process and now.state == State.READY) or None
+
+    await until(again)
+    assert await status(dev, host) == 200

@@ -30,12 +30,13 @@ class Execution:
         drivers: Mapping[Driver, Drivers],
         outputs: Outputs,
         *,
+        at_once: int = AT_ONCE,
         first_pause: float = FIRST_PAUSE,
     ) -> None:
         self._journal, self._drivers, self._outputs = journal, drivers, outputs
         self._first_pause = first_pause
         self._tasks: dict[_Key, asyncio.Task[Ending]] = {}
-        self._room = asyncio.Semaphore(AT_ONCE)
+        self._room = asyncio.Semaphore(at_once)
         self.broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Fails when the journal does: a node that cannot remember must not go on."""
 

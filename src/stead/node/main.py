@@ -62,7 +62,12 @@ async def serve(settings: Settings) -> None:
 async def _serve(settings: Settings, journal: Journal, stop: asyncio.Event) -> None:
     link, node = Link(settings), Node(settings.node_id)
     drivers = drivers_of(settings, Processes(journal.token).run)
-    execution = Execution(journal, drivers, lambda command: JobOutput(link, node, command.job))
+    execution = Execution(
+        journal,
+        drivers,
+        lambda command: JobOutput(link, node, command.job),
+        at_once=settings.node_commands,
+    )
     async with link.maintained():
         agent = asyncio.create_task(Agent(settings, journal, link, execution, drivers).run())
         feed = asyncio.create_task(Feed(settings, link).run())

@@ -32,6 +32,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     node_region: Annotated[str, msgspec.Meta(pattern="^[a-z0-9-]{1,63}$")] = "us-east"
     node_capacity: Annotated[int, msgspec.Meta(ge=0)] = 100
     """How many environments it is willing to carry; 0 drains it."""
+    node_commands: Annotated[int, msgspec.Meta(ge=1)] = 16
+    """How many commands it carries out at once; more wait."""
     sandbox_seconds: Annotated[float, msgspec.Meta(ge=0)] = 0.0
     """How slow each step of the sandbox is."""
     sandbox_fail_at: str = ""

@@ -9,10 +9,11 @@ from typing import Any
 import asyncpg
 
 from stead.control.platform.jobs import JobKind, Step
+from tests.faults.jobs.bucket import announced_hosts
 from tests.faults.jobs.harness import Harness
 from tests.faults.jobs.node import PACE, Entry
 from tests.faults.jobs.programs import until
-from tests.faults.jobs.scenarios import SCENARIOS, Scenario, Site, kinds, scenario_of
+from tests.faults.jobs.scenarios import SCENARIOS, Said, Scenario, Site, kinds, scenario_of
 from tests.teams import NOT_ON_THE_WAY
 
 
@@ -20,6 +21,8 @@ from tests.teams import NOT_ON_THE_WAY
 class Case:
     kind: JobKind[Any]
     step: Step
+    live: bool = False
+    """On a site that visitors meet; else on one of the sandbox, which no edge is told of."""
 
     def __str__(self) -> str:
         return f"{self.kind.name}-{self.step.name}"
@@ -27,6 +30,13 @@ class Case:
     @property
     def on_node(self) -> bool:
         return self.step.ask is not None
+
+    def asks(self, step: Step) -> bool:
+        """Whether the node is asked, and not the edge told."""
+        return step.ask is not None and not (self.live and step.tell is not None)
+
+    def asks_to_undo(self, step: Step) -> bool:
+        return step.undo_ask is not None and not (self.live and step.undo_tell is not None)
 
     @property
     def scenario(self) -> Scenario:
@@ -45,7 +55,10 @@ class Case:
         return steps[: steps.index(self.step) + 1]
 
 
-CASES = [Case(kind, step) for kind in kinds() for step in kind.steps.values()]
+EVERY = [Case(kind, step) for kind in kinds() for step in kind.steps.values()]
+CASES = [case for case in EVERY if case.step.is_transaction or case.on_node]
+"""What the sandbox can be caught in. A step that does no more than tell the edges is over at once there."""
+TELLING = [Case(case.kind, case.step, live=True) for case in EVERY if case.step.tell is not None]
 EACH = [Case(kind, list(kind.steps.values())[-1]) for kind in kinds()]
 """Every kind of job once, all the way through."""
 TRIED: set[tuple[str, str]] = set()
@@ -66,6 +79,7 @@ class Outcome:
     node: dict[str, Entry]
     hosts: set[str]
     carried: bool
+    said: Said
 
 
 @dataclass
@@ -208,7 +222,7 @@ async def go_on(harness: Harness, trial: Trial) -> None:
     """The lock that a failed job had is free, and what it left can be worked with."""
     try:
         job = await trial.case.scenario.afterwards(harness, trial.site)
-        await harness.ended(job, bound=20)
+        await harness.ended(job)
         ((trial.following,),) = await harness.sql("select status from jobs where id = $1", job)
     except AssertionError as error:
         trial.error = error
@@ -221,6 +235,7 @@ async def observe(harness: Harness, job: str) -> Outcome:
     told = f"select type from events where job_id = $1 and {NOT_ON_THE_WAY} order by written"
     events = await harness.sql(told, job)
     control = await harness.sql("select step from job_steps where job_id = $1", job)
+    live = site["mode"] == "live"
     return Outcome(
         status=row["status"],
         error=row["error"],
@@ -230,6 +245,16 @@ async def observe(harness: Harness, job: str) -> Outcome:
         events=[event for (event,) in events],
         control={step for (step,) in control},
         node=harness.node.steps(job),
-        hosts=harness.node.hosts(environment["id"]),
-        carried=harness.node.carries(environment["id"]),
+        hosts=await announced_hosts(harness, site, environment)
+        if live
+        else harness.node.hosts(environment["id"]),
+        carried=harness.node.carries(environment["id"], live=live),
+        said=await _said(harness, site["id"], environment["id"]),
     )
+
+
+async def _said(harness: Harness, site: str, environment: str) -> Said:
+    configured = await harness.sql("select subject, settings from configurations where site_id = $1", site)
+    settings = dict(configured)
+    rows = await harness.sql("select rules from redirect_sets where site_id = $1", site)
+    return Said(settings.get(site, {}), settings.get(environment, {}), rows[0]["rules"] if rows else [])

@@ -13,7 +13,7 @@ def succeeded(case: Case, seen: Outcome, *, times: int = 1) -> None:
     steps = case.kind.steps.values()
     assert seen.control == {step.name for step in steps if step.control}
     assert {name: entry.state for name, entry in seen.node.items()} == {
-        step.name: "done" for step in steps if step.ask
+        step.name: "done" for step in steps if case.asks(step)
     }
     for name, entry in seen.node.items():
         assert 1 <= entry.carried_out <= (times if name == case.step.name else 1), (name, entry)
@@ -30,19 +30,19 @@ def failed(
     assert (seen.error["code"], seen.error["message"]) == (code, message)
     told = [] if case.scenario.failure_event is None else [case.scenario.failure_event]
     assert sorted(seen.events) == sorted([*told, "job.failed"])
-    undone = {f"undo-{step.name}" for step in case.begun if step.has_undo}
     before = case.begun[:-1]
     by_control = {f"undo-{step.name}" for step in case.begun if step.undo_control}
     perhaps = {case.step.name} if case.step.undo_control and not refused else set()
     perhaps |= {f"undo-{name}" for name in case.kind.steps} if lost else set()
     assert seen.control - perhaps == ({step.name for step in before if step.control} | by_control) - perhaps
-    for name in undone - by_control:
+    by_node = {f"undo-{step.name}" for step in case.begun if case.asks_to_undo(step)}
+    for name in by_node:
         assert (seen.node[name].state, seen.node[name].carried_out) == ("done", 1), name
     for step in before:
-        if step.ask:
+        if case.asks(step):
             assert (seen.node[step.name].state, seen.node[step.name].carried_out) == ("done", 1), step.name
-    begun = {step.name for step in case.begun if step.ask}
-    never = seen.node.keys() - begun - (undone - by_control)
+    begun = {step.name for step in case.begun if case.asks(step)}
+    never = seen.node.keys() - begun - by_node
     if lost:
         never = {name for name in never if not name.startswith("undo-")}
     assert not any(seen.node[name].carried_out for name in never), never
@@ -56,7 +56,8 @@ def left(seen: Outcome, expected: Left, *, reason: str | None = None) -> None:
     assert seen.hosts == (names if expected.routed else set())
     assert seen.carried == expected.carried
     assert (seen.environment["node_id"] is not None) == expected.placed
+    assert seen.said == expected.said
 
 
 def tried(fault: str, case: Case) -> None:
-    TRIED.add((fault, str(case)))
+    TRIED.add((fault, f"{case} live" if case.live else str(case)))

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import asyncpg
 import httpx
@@ -18,15 +18,19 @@ from temporalio.client import Client
 from stead.control.platform.database import Database
 from stead.dev.engine import surroundings
 from stead.dev.nats import Nats
+from stead.dev.nginx import Nginx
 from stead.dev.postgres import Postgres
 from stead.dev.process import run
 from stead.dev.redis import Redis
 from stead.dev.running import RunningStack, running
+from stead.dev.stack import NODE
 from stead.dev.temporal import Temporal
 from stead.protocol.subjects import Program as Role
 from stead.shared.clock import wall_clock
 from tests.faults.jobs.node import STEADCTL, Node
 from tests.faults.jobs.programs import BOUND, Program, until
+
+Mode = Literal["live", "test"]
 
 FINAL = ("succeeded", "failed")
 ROOT = Path(__file__).parents[3]
@@ -44,10 +48,11 @@ class Harness:
         self.api = Program([*STEADCTL, "api"], stack.environment(Role.API), logs / "api.log")
         self.workers = [Program([*STEADCTL, "worker"], settings, logs / f"worker-{n}.log") for n in (1, 2)]
         self.limited = Program(LIMITED, settings | {"PYTHONPATH": _path()}, logs / "limited.log")
-        self.node = Node(stack, "node-1")
+        self.node = Node(stack, NODE, stack.node_data)
         self.database = Database(stack.postgres.url, clock=wall_clock, size=2)
         """As a worker uses it, to queue what no operation does."""
         self.client = httpx.AsyncClient(timeout=30)
+        self._keys: dict[Mode, str] = {}
         self._connection: Any = None
         self._one_at_a_time = asyncio.Lock()
 
@@ -109,14 +114,17 @@ class Harness:
             worker.start()
         self.node.start()
         self.client.base_url = httpx.URL(self.stack.environment()["STEAD_BASE_URL"])
-        self._speak_as(msgspec.json.decode(said)["api_key"])
+        self._keys["live"] = msgspec.json.decode(said)["api_key"]
+        self.speak_as("live")
         await until(self._ready, "the API answers")
         key = await self.ask("POST", "/v1/api-keys", {"scopes": ["*"], "mode": "test"}, status=201)
-        self._speak_as(key["secret"])
+        self._keys["test"] = key["secret"]
+        self.speak_as("test")
         await until(lambda: self.sql("select from nodes"), "the node has been heard")
 
-    def _speak_as(self, secret: str) -> None:
-        self.client.headers["authorization"] = f"Bearer {secret}"
+    def speak_as(self, mode: Mode) -> None:
+        """Whatever is created from now on is real, or of the sandbox."""
+        self.client.headers["authorization"] = f"Bearer {self._keys[mode]}"
 
     async def _ready(self) -> bool:
         try:
@@ -155,8 +163,8 @@ async def everything() -> AsyncIterator[Harness]:
     data = _scratch()
     try:
         # Durable: an engine that is killed must come back with what it had acknowledged.
-        async with running(data, [Postgres, Redis, Nats, Temporal], durable=True) as stack:
-            await stack.add_node("node-1")
+        async with running(data, [Postgres, Redis, Nats, Temporal, Nginx], durable=True) as stack:
+            await stack.add_node(NODE)
             harness = Harness(stack)
             try:
                 await harness.begin()

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -98,9 +99,10 @@ async def _count(harness: Harness, counted: Counted) -> None:
 
 async def rows(harness: Harness, jobs: Iterable[str]) -> list[Any]:
     return await harness.sql(
-        "select owner, status, error, extract(epoch from finished_at - created_at)::float as took,"
+        "select owner, status, error, finished_at,"
+        " extract(epoch from finished_at - created_at)::float as took,"
         f" (select count(*) from events e where e.job_id = j.id and {NOT_ON_THE_WAY}) as events"
-        " from jobs j where id = any($1)",
+        " from jobs j where id = any($1) order by finished_at",
         list(jobs),
     )
 
@@ -112,3 +114,10 @@ def fairness(found: list[Any]) -> float:
         took.setdefault(row["owner"], []).append(row["took"])
     means = [sum(each) / len(each) for each in took.values()]
     return max(means) / min(means)
+
+
+def least_progress(found: list[Any]) -> float:
+    """How much of its own jobs the owner who was furthest behind had done when half of all had ended."""
+    everything = Counter(row["owner"] for row in found)
+    by_then = Counter(row["owner"] for row in found[: len(found) // 2])
+    return min(by_then[owner] / count for owner, count in everything.items())

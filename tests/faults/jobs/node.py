@@ -36,9 +36,13 @@ class Entry:
 
 
 class Node:
-    def __init__(self, stack: RunningStack, node: str, *, capacity: int = 10_000) -> None:
-        self.id, self.data = node, stack.directory.home(node)
-        settings = stack.node_environment(node, self.data) | {"STEAD_NODE_CAPACITY": str(capacity)}
+    def __init__(self, stack: RunningStack, node: str, data: Path, *, capacity: int = 10_000) -> None:
+        self.id, self.data = node, data
+        settings = stack.node_environment(node, self.data) | {
+            "STEAD_NODE_CAPACITY": str(capacity),
+            # Held steps must not keep the others from beginning.
+            "STEAD_NODE_COMMANDS": "100",
+        }
         self.program = Program([*STEADCTL, "node"], settings, stack.directory.logs / f"{node}.log")
         self.frozen: dict[Place, int] = {}
 
@@ -79,8 +83,9 @@ class Node:
             if not path.name.startswith(".") and environment in path.read_text()
         }
 
-    def carries(self, environment: str) -> bool:
-        return (self.data / "sandbox" / "environments" / environment).exists()
+    def carries(self, environment: str, *, live: bool = False) -> bool:
+        home = self.data if live else self.data / "sandbox"
+        return (home / "environments" / environment).exists()
 
     def fail_at(self, *lines: str) -> None:
         """From now on the sandbox refuses these, each a kind of work and a job."""
@@ -90,19 +95,32 @@ class Node:
         fresh.replace(path)
 
     async def freeze(self, places: set[Place]) -> None:
-        """Holds each of these steps in the act, as soon as it is there."""
+        """Holds each of these steps in the act, as soon as it is there. Whatever starts is held until it is
+        known whose it is, so that none is over before."""
+        held: set[int] = set()
+        free: set[int] = set()
 
         async def look() -> bool:
+            for pid in set(self._sleeps()) - held - free:
+                _send(pid, signal.SIGSTOP)
+                held.add(pid)
             for place, pid in self._processes().items():
-                if place in places and place not in self.frozen:
-                    os.kill(pid, signal.SIGSTOP)
-                    self.frozen[place] = pid
+                if place in places:
+                    self.frozen.setdefault(place, pid)
+                elif pid in held and place not in self.frozen:
+                    _send(pid, signal.SIGCONT)
+                    held.discard(pid)
+                    free.add(pid)
             for job, step in places - self.frozen.keys():
                 entry = self.steps(job).get(step)
                 assert entry is None or entry.state == "running", f"{step} of {job} was over too soon"
             return places <= self.frozen.keys()
 
-        await until(look, f"{places} are at work on the node", poll=0.02)
+        try:
+            await until(look, f"{places} are at work on the node", poll=0.02)
+        finally:
+            for pid in held - set(self.frozen.values()):
+                _send(pid, signal.SIGCONT)
 
     def _processes(self) -> dict[Place, int]:
         """Which process is whose. A command is taken down before its process starts, one after the other:
@@ -120,8 +138,8 @@ class Node:
         """Lets steps go on; one whose process has been ended meanwhile is left in peace."""
         for place in places:
             pid = self.frozen.pop(place, None)
-            if pid is not None and is_sleep(pid):
-                os.kill(pid, signal.SIGCONT)
+            if pid is not None:
+                _send(pid, signal.SIGCONT)
 
 
 def _started(pid: int) -> int:
@@ -137,6 +155,12 @@ def is_sleep(pid: int) -> bool:
         return Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"/bin/sleep\0")
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+def _send(pid: int, number: signal.Signals) -> None:
+    if is_sleep(pid):
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
 
 
 def _work(command: bytes | None) -> str:

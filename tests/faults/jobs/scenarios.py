@@ -1,7 +1,7 @@
 """For each kind of job: a site in the state it starts from, what starts it, and what it leaves behind."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,6 +13,26 @@ from stead.shared.ids import new_id
 from tests.faults.jobs.harness import Harness
 
 NOWHERE = "no-such-region"
+
+
+Settings = dict[str, Any]
+Rules = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Said:
+    """What the owner of a site has said about it, as the database has it."""
+
+    site: Settings = field(default_factory=dict)
+    environment: Settings = field(default_factory=dict)
+    redirects: Rules = field(default_factory=list)
+
+
+OPEN: Settings = {"security": {"allowed_ips": ["127.0.0.0/8"]}}
+CLOSED: Settings = {"security": {"allowed_ips": ["192.0.2.0/24"]}}
+"""The visitors of these tests come from here, and never from there."""
+OLD_RULES: Rules = [{"from": "/old", "to": "/one", "code": 301}]
+NEW_RULES: Rules = [{"from": "/old", "to": "/two", "code": 302}]
 
 
 @dataclass
@@ -36,6 +56,7 @@ class Left:
     placed: bool
     reason: bool = False
     """Whether the site says why it is as it is."""
+    said: Said = Said()
 
 
 @dataclass(frozen=True)
@@ -90,8 +111,27 @@ async def deleted_site(harness: Harness) -> Site:
     return site
 
 
+async def redirecting_site(harness: Harness) -> Site:
+    site = await running_site(harness)
+    await _done(harness, await redirect(harness, site, OLD_RULES))
+    return site
+
+
+async def configured_site(harness: Harness) -> Site:
+    site = await running_site(harness)
+    await _done(harness, await configure(harness, site, OPEN))
+    return site
+
+
+async def configured_environment(harness: Harness) -> Site:
+    site = await running_site(harness)
+    await _done(harness, await configure_environment(harness, site, OPEN))
+    return site
+
+
 async def expired_site(harness: Harness) -> Site:
-    site = await deleted_site(harness)
+    site = await redirecting_site(harness)
+    await _done(harness, await delete(harness, site))
     past = datetime.now(UTC) - timedelta(days=1)
     await harness.sql("update sites set recoverable_until = $2 where id = $1", site.id, past)
     return site
@@ -123,6 +163,25 @@ async def delete(harness: Harness, site: Site) -> str:
     return str((await harness.ask("DELETE", f"/v1/sites/{site.id}", body))["id"])
 
 
+async def configure(harness: Harness, site: Site, wanted: Settings = CLOSED) -> str:
+    return str((await harness.ask("PATCH", f"/v1/sites/{site.id}/config", wanted))["id"])
+
+
+async def configure_environment(harness: Harness, site: Site, wanted: Settings = CLOSED) -> str:
+    path = f"/v1/sites/{site.id}/environments/production/config"
+    return str((await harness.ask("PATCH", path, wanted))["id"])
+
+
+async def redirect(harness: Harness, site: Site, wanted: Rules = NEW_RULES) -> str:
+    body = {"redirects": wanted}
+    return str((await harness.ask("PUT", f"/v1/sites/{site.id}/redirects", body))["id"])
+
+
+async def purge_cache(harness: Harness, site: Site) -> str:
+    path = f"/v1/sites/{site.id}/environments/production/cache/purge"
+    return str((await harness.ask("POST", path))["id"])
+
+
 async def purge(harness: Harness, site: Site) -> str:
     """What a worker does every few minutes with every site that nobody can recover any more."""
     async with harness.database.transaction() as tx:
@@ -150,6 +209,7 @@ async def _cannot_close(harness: Harness, site: Site) -> Refusal:
 
 SERVED = Left("running", routed=True, carried=True, placed=True)
 KEPT = Left("deleted", routed=False, carried=True, placed=True)
+EXPIRED = replace(KEPT, said=Said(redirects=OLD_RULES))
 
 SCENARIOS: dict[str, Scenario] = {
     "deployment.deploy": Scenario(
@@ -199,13 +259,56 @@ SCENARIOS: dict[str, Scenario] = {
     "site.delete/purge": Scenario(
         expired_site,
         purge,
-        succeeded=Left("deleted", routed=False, carried=False, placed=False),
-        failed=KEPT,
+        succeeded=replace(EXPIRED, carried=False, placed=False),
+        failed=EXPIRED,
         event=None,
         afterwards=purge,
-        cancelled_early=KEPT,
-        failed_at={"displace": Left("deleted", routed=False, carried=False, placed=True)},
+        cancelled_early=EXPIRED,
+        failed_at={
+            "forget": replace(EXPIRED, carried=False),
+            "displace": replace(EXPIRED, carried=False),
+        },
         refuse={"displace": None},
+    ),
+    "site.config_apply": Scenario(
+        configured_site,
+        configure,
+        succeeded=replace(SERVED, said=Said(site=CLOSED)),
+        failed=replace(SERVED, said=Said(site=OPEN)),
+        event="site.config_changed",
+        afterwards=configure,
+        cancelled_early=replace(SERVED, said=Said(site=OPEN)),
+        refuse={"done": None},
+    ),
+    "environment.config_apply": Scenario(
+        configured_environment,
+        configure_environment,
+        succeeded=replace(SERVED, said=Said(environment=CLOSED)),
+        failed=replace(SERVED, said=Said(environment=OPEN)),
+        event="environment.config_changed",
+        afterwards=configure_environment,
+        cancelled_early=replace(SERVED, said=Said(environment=OPEN)),
+        refuse={"done": None},
+    ),
+    "job.redirects_apply": Scenario(
+        redirecting_site,
+        redirect,
+        succeeded=replace(SERVED, said=Said(redirects=NEW_RULES)),
+        failed=replace(SERVED, said=Said(redirects=OLD_RULES)),
+        event="site.redirects_changed",
+        afterwards=redirect,
+        cancelled_early=replace(SERVED, said=Said(redirects=OLD_RULES)),
+        refuse={"done": None},
+    ),
+    "job.cache_purge": Scenario(
+        running_site,
+        purge_cache,
+        succeeded=SERVED,
+        failed=SERVED,
+        event="environment.cache_purged",
+        afterwards=purge_cache,
+        cancelled_early=SERVED,
+        refuse={"done": None},
     ),
 }
 

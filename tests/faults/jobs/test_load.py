@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -14,11 +15,12 @@ pytestmark = [pytest.mark.faults, pytest.mark.timeout(600)]
 PACE = 0.1
 KILL_SECONDS = 5.0
 UNFAIR = 2.0
-UNLUCKY = 3.0
-"""Whose jobs were with a worker that was killed waits until that is noticed: chance, within bounds."""
+BEHIND = 0.25
+"""Of its own jobs, when half of all have ended. Whose were with a worker that was killed waits until that is
+noticed, so how long they took is chance; that everybody gets on is not."""
 
 
-async def _check(harness: Harness, done: load.Load, *, unfair: float) -> float:
+async def _check(harness: Harness, done: load.Load) -> list[Any]:
     found = await load.rows(harness, done.jobs)
     assert len(found) == load.OWNERS * (load.SITES + load.RESTARTS) == 200
     assert [row["error"] for row in found if row["status"] != "succeeded"] == []
@@ -30,17 +32,17 @@ async def _check(harness: Harness, done: load.Load, *, unfair: float) -> float:
     for job in done.jobs:
         steps = harness.node.steps(job)
         assert {(entry.state, entry.carried_out) for entry in steps.values()} == {("done", 1)}
-    ratio = load.fairness(found)
-    assert ratio < unfair
-    return ratio
+    assert load.least_progress(found) >= BEHIND
+    return found
 
 
-def _told(name: str, done: load.Load, ratio: float) -> str:
+def _told(name: str, done: load.Load, found: list[Any]) -> str:
     rate = len(done.jobs) / done.seconds
     return (
         f"{name}: {len(done.jobs)} jobs of {load.OWNERS} owners in {done.seconds:.0f} s ({rate:.1f}/s),"
         f" at most {done.counted.most_of_an_owner} of an owner and {done.counted.most_at_once} at once in"
-        f" {done.counted.samples} samples; slowest owner / fastest: {ratio:.2f}"
+        f" {done.counted.samples} samples; when half had ended, every owner had at least"
+        f" {load.least_progress(found):.0%}; slowest owner / fastest: {load.fairness(found):.2f}"
     )
 
 
@@ -49,7 +51,9 @@ async def test_caps_and_exclusions_hold_under_load_and_every_owner_gets_on(
 ) -> None:
     await harness.node.restart(PACE)
     done = await load.run(harness, bound=180)
-    record_property("figure", _told("load", done, await _check(harness, done, unfair=UNFAIR)))
+    found = await _check(harness, done)
+    assert load.fairness(found) < UNFAIR
+    record_property("figure", _told("load", done, found))
 
 
 async def test_they_hold_while_a_worker_is_killed_every_five_seconds(
@@ -76,5 +80,5 @@ async def test_they_hold_while_a_worker_is_killed_every_five_seconds(
         if not worker.runs:
             worker.start()
     assert killed > 2
-    ratio = await _check(harness, done, unfair=UNLUCKY)
-    record_property("figure", _told(f"load with {killed} workers killed", done, ratio))
+    found = await _check(harness, done)
+    record_property("figure", _told(f"load with {killed} workers killed", done, found))

@@ -136,6 +136,8 @@ async def recover(tx: Tx, site: VisibleSite, *, kind: JobKind[SiteWork]) -> JobV
         await store.set_status(tx, site.id, "provisioning", after=("deleted",))
     except UniqueViolation:
         raise DomainTaken(domain=site.domain) from None
+    # Without it the edges would not be told of it: they are not of what is deleted.
+    await environments.become(tx, (await environments.production(tx, site.id)).id, "provisioning")
     work = SiteWork(recoverable_until=site.recoverable_until)
     return await jobs.enqueue(tx, kind, work, _subject(site), scope="sites:admin")
 

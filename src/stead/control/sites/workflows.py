@@ -175,13 +175,15 @@ async def _deletion_failed(tx: Tx, job: SiteJob, reason: str) -> None:
 
 
 async def _recovery_failed(tx: Tx, job: SiteJob, reason: str) -> None:
-    await store.set_status(
+    environment = await environments.production(tx, job.site_id)
+    if await store.set_status(
         tx,
         job.site_id,
         "deleted",
         after=("provisioning",),
         recoverable_until=job.params.recoverable_until,
-    )
+    ):
+        await environments.become(tx, environment.id, "deleted")
     await _tell_failure(tx, job, "site.recovery_failed", reason)
 
 

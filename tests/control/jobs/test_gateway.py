@@ -1,0 +1,64 @@
+"""Asking a node, and being told in the very moment of its acknowledgement that nobody wants it any more."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from nats.aio.msg import Msg
+
+from stead.control.platform.gateway import Gateway
+from stead.control.platform.nats import Nats
+from stead.protocol.commands import Cancel, Command, EnsureEnvironment, Heartbeat, Result, encode, read_order
+
+BOUND = 3.0
+"""Shorter than the pause after which a gateway asks again."""
+COMMAND = Command(
+    "node-1", "job_1", "environment", 1, "site_1", "env_1", "sandbox", EnsureEnvironment("static")
+)
+
+
+class Acknowledging:
+    """NATS as far as the moment matters: it waits for an acknowledgement the way the library does, and the
+    node answers a cancellation at once."""
+
+    def __init__(self) -> None:
+        self.gateway = Gateway(cast("Nats", SimpleNamespace(js=self)), _unheard)
+        self.sent: list[Any] = []
+        self.waits = asyncio.Event()
+        self.acknowledgement: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def publish(self, _subject: str, data: bytes) -> None:
+        order = read_order(data)
+        self.sent.append(order)
+        if isinstance(order, Cancel):
+            result = Result(order.node, order.job, order.step, order.epoch, "cancelled")
+            await self.gateway._on_result(Msg(cast("Any", None), data=encode(result)))
+            return
+        self.waits.set()
+        await asyncio.wait_for(self.acknowledgement, 60)
+
+
+async def _unheard(_: Heartbeat) -> None:
+    raise AssertionError("no node speaks here")
+
+
+@pytest.mark.parametrize("acknowledged_first", [True, False])
+async def test_a_cancellation_in_the_moment_of_the_acknowledgement_stops_the_step(
+    acknowledged_first: bool,
+) -> None:
+    nats = Acknowledging()
+    asking = asyncio.create_task(nats.gateway.ask(COMMAND))
+    await nats.waits.wait()
+    # Both before the loop goes on: `asyncio.wait_for` has its result and hides the cancellation behind it.
+    if acknowledged_first:
+        nats.acknowledgement.set_result(None)
+        asking.cancel()
+    else:
+        asking.cancel()
+        nats.acknowledgement.set_result(None)
+    done, _ = await asyncio.wait({asking}, timeout=BOUND)
+    assert done, "it asks on for what nobody wants"
+    assert asking.cancelled()
+    assert nats.sent == [COMMAND, Cancel("node-1", "job_1", "environment", 1)]
+    assert nats.gateway._waiting == {}
