@@ -62,9 +62,6 @@ class Nginx(Engine):
         edge.prepare(self.settings)
         end_leftovers(self.settings)
 
-    def tidy(self) -> None:
-        end_leftovers(self.settings)
-
     def argv(self) -> list[str]:
         return edge.argv(self.settings, str(self.program()))
 
