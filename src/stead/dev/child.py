@@ -130,7 +130,6 @@ class Child:
             await asyncio.wait({self._exit})
             if time.monotonic() - since > SETTLED:
                 pause = FIRST_PAUSE
-            self.engine.tidy()
             self.condition.restarts += 1
             self.mark(State.RESTARTING, f"{ending(self._exit.result())}; starting it again in {pause:.1f} s")
             await asyncio.sleep(pause)
