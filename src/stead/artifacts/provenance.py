@@ -114,7 +114,7 @@ def key_id(key: Ed25519PublicKey) -> str:
 
 
 def pre_authentication(payload_type: str, payload: bytes) -> bytes:
-    """What DSSE signs: type and content with their lengths, so that neither passes for a part of the other."""
+    """What DSSE signs: type and content with their lengths: neither passes for a part of the other."""
     kind = payload_type.encode()
     return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
 

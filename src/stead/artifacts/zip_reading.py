@@ -219,13 +219,13 @@ def _after(file: BinaryIO, entry: _Listed, at: int, directory: int) -> int:
     """Where the next one begins: behind the descriptor, if there is one, which must agree as well."""
     if not entry.flags & _DESCRIPTOR:
         return at
-    tail = _take(file, at, min(24, directory - at)) if at < directory else b""
-    for form in ("<4s3L", "<4sL2Q", "<3L", "<L2Q"):
-        if len(tail) >= struct.calcsize(form):
-            values = list(struct.unpack_from(form, tail))
-            signed = values[0] != b"PK\7\x08" if form.startswith("<4s") else False
-            if not signed and values[-3:] == [entry.crc, entry.packed, entry.size]:
-                return at + struct.calcsize(form)
+    tail = _take(file, at, max(0, min(24, directory - at)))
+    mark = b"PK\7\x08" if tail.startswith(b"PK\7\x08") else b""
+    for width in (4, 8):
+        told = tail[len(mark) : len(mark) + 4 + 2 * width]
+        numbers = told[:4], told[4 : 4 + width], told[4 + width :]
+        if [int.from_bytes(number, "little") for number in numbers] == [entry.crc, entry.packed, entry.size]:
+            return at + len(mark + told)
     raise ArchiveRefused(
         "archive.broken", "what follows it and the directory contradict one another", entry.raw
     )
