@@ -4,7 +4,7 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 
-from bench import api_reads, job_start, list_depth
+from bench import api_reads, job_start, list_depth, packing
 from bench.results import CouldNotRun, Result
 from bench.servers import Bench, bench
 from stead.dev.engine import DevError
@@ -14,6 +14,7 @@ BENCHMARKS: dict[str, Callable[[Bench], Awaitable[Result]]] = {
     "api_list_cpu_ratio": api_reads.page,
     "list_depth_ratio": list_depth.depth,
     "job_start_ratio": job_start.ratio,
+    "pack_mb_s": packing.ratio,
 }
 
 

@@ -1,4 +1,4 @@
-"""Whatever an archive tries: it is refused with a code, nothing is written outside and nothing stays behind."""
+"""Whatever an archive tries: it is refused with a code, nothing is written outside, nothing stays behind."""
 
 import io
 from pathlib import Path

@@ -15,6 +15,8 @@ from stead.artifacts.manifest import Made, Origin
 from stead.artifacts.refusals import ArtifactUntrusted
 from tests.artifacts.trees import File, layer, write
 
+SKOPEO = "/usr/bin/skopeo"
+
 
 class Store:
     """Blobs by digest, and an artifact in it."""
@@ -39,7 +41,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def _skopeo(*arguments: str) -> Any:
-    told = subprocess.run(["skopeo", *arguments], capture_output=True, text=True, check=False, timeout=120)
+    told = subprocess.run([SKOPEO, *arguments], capture_output=True, text=True, check=False, timeout=120)
     assert told.returncode == 0, told.stderr
     return msgspec.json.decode(told.stdout) if told.stdout else None
 
@@ -58,7 +60,7 @@ def test_skopeo_reads_it(store: Store, tmp_path: Path) -> None:
 
 def test_skopeo_copies_it_unchanged(store: Store, tmp_path: Path) -> None:
     write_layout(tmp_path / "out", store.artifact, store.open)
-    copy = ["skopeo", "--insecure-policy", "copy", "--quiet", f"oci:{tmp_path}/out", f"oci:{tmp_path}/copy"]
+    copy = [SKOPEO, "--insecure-policy", "copy", "--quiet", f"oci:{tmp_path}/out", f"oci:{tmp_path}/copy"]
     subprocess.run(copy, capture_output=True, check=True, timeout=120)
     for digest, content in store.blobs.items():
         assert (tmp_path / "copy" / "blobs" / "sha256" / digest[7:]).read_bytes() == content

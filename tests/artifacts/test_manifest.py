@@ -8,6 +8,7 @@ import pytest
 
 from stead.artifacts import digests, manifest
 from stead.artifacts.manifest import Origin
+from stead.artifacts.packing import MEDIA_TYPE as LAYER_TYPE
 from stead.artifacts.packing import Packed
 from stead.artifacts.refusals import ArtifactUntrusted
 from tests.artifacts.trees import File, layer, write
@@ -75,8 +76,8 @@ def test_what_is_not_what_it_is_named_by_is_refused(packed: Packed) -> None:
         {"schemaVersion": 1},
         {"layers": []},
         {"layers": [{"mediaType": "application/octet-stream", "digest": "sha256:" + "0" * 64, "size": 1}]},
-        {"layers": [{"mediaType": manifest.LAYER_TYPE, "digest": "sha256:../../etc", "size": 1}]},
-        {"layers": [{"mediaType": manifest.LAYER_TYPE, "digest": "sha256:" + "0" * 64, "size": -1}]},
+        {"layers": [{"mediaType": LAYER_TYPE, "digest": "sha256:../../etc", "size": 1}]},
+        {"layers": [{"mediaType": LAYER_TYPE, "digest": "sha256:" + "0" * 64, "size": -1}]},
         {"layers": None},
     ],
 )

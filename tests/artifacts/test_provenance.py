@@ -13,7 +13,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from stead.artifacts import digests, provenance
+from stead.artifacts import digests
 from stead.artifacts.provenance import PAYLOAD_TYPE, Provenance, key_id, pre_authentication, sign, verify
 from stead.artifacts.refusals import ArtifactUntrusted
 
@@ -204,7 +204,7 @@ REFUSED: dict[str, tuple[bytes, str]] = {
 def test_an_envelope_that_proves_nothing_is_refused(envelope: bytes, reason: str) -> None:
     with pytest.raises(ArtifactUntrusted, match=reason) as refused:
         verify(envelope, [PUBLIC], ARTIFACT)
-    assert refused.value.code == provenance.ArtifactUntrusted.code == "artifact.signature_invalid"
+    assert refused.value.code == "artifact.signature_invalid"
 
 
 def test_without_keys_nothing_is_believed() -> None:
@@ -215,8 +215,6 @@ def test_without_keys_nothing_is_believed() -> None:
 def test_every_bit_of_the_payload_counts() -> None:
     for at in range(0, len(PAYLOAD), 7):
         other = PAYLOAD[:at] + bytes([PAYLOAD[at] ^ 1]) + PAYLOAD[at + 1 :]
-        changed = _changed(
-            lambda envelope, other=other: envelope.update(payload=base64.b64encode(other).decode())
-        )
+        envelope = msgspec.json.decode(ENVELOPE) | {"payload": base64.b64encode(other).decode()}
         with pytest.raises(ArtifactUntrusted):
-            verify(changed, [PUBLIC], ARTIFACT)
+            verify(msgspec.json.encode(envelope), [PUBLIC], ARTIFACT)

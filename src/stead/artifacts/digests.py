@@ -7,12 +7,12 @@ from typing import BinaryIO, NewType
 from stead.artifacts.refusals import ArtifactUntrusted
 
 Digest = NewType("Digest", str)
-_FORM = re.compile(r"sha256:[0-9a-f]{64}")
+PATTERN = r"\Asha256:[0-9a-f]{64}\Z"
 CHUNK = 1 << 20
 
 
 def parse(text: str) -> Digest:
-    if not _FORM.fullmatch(text):
+    if not re.match(PATTERN, text):
         raise ValueError("a digest is `sha256:` and 64 hexadecimal digits in lower case")
     return Digest(text)
 

@@ -2,7 +2,7 @@
 
 import datetime as dt
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
@@ -44,8 +44,8 @@ class Origin:
 
 class Descriptor(msgspec.Struct, frozen=True, rename="camel"):
     media_type: str
-    digest: str
-    size: int
+    digest: Annotated[str, msgspec.Meta(pattern=digests.PATTERN)]
+    size: Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Blob(NamedTuple):
@@ -80,7 +80,7 @@ class Artifact(NamedTuple):
 
 class _Rootfs(msgspec.Struct, frozen=True):
     type: Literal["layers"]
-    diff_ids: list[str]
+    diff_ids: list[Annotated[str, msgspec.Meta(pattern=digests.PATTERN)]]
 
 
 class _Config(msgspec.Struct, frozen=True):
@@ -124,7 +124,7 @@ def config_of(manifest: bytes, digest: Digest) -> Descriptor:
 def read(manifest: bytes, config: bytes, digest: Digest) -> Artifact:
     """What the artifact of this digest is; each of the two is refused if it is not what it is named by."""
     said = _read(manifest, digest)
-    digests.check("the configuration", config, _digest(said.config.digest))
+    digests.check("the configuration", config, digests.parse(said.config.digest))
     if said.artifact_type not in _KINDS:
         raise ArtifactUntrusted("the manifest is of a kind that is not known")
     try:
@@ -136,9 +136,9 @@ def read(manifest: bytes, config: bytes, digest: Digest) -> Artifact:
         raise ArtifactUntrusted("manifest and configuration differ in how many layers there are")
     layers = []
     for layer, content in zip(said.layers, contents, strict=True):
-        if layer.media_type != LAYER_TYPE or layer.size < 0:
+        if layer.media_type != LAYER_TYPE:
             raise ArtifactUntrusted("a layer is of a type that is not known")
-        layers.append(Layer(_digest(layer.digest), layer.size, _digest(content)))
+        layers.append(Layer(digests.parse(layer.digest), layer.size, digests.parse(content)))
     return Artifact(_KINDS[said.artifact_type], layers, said.annotations)
 
 
@@ -159,13 +159,6 @@ def _read(manifest: bytes, digest: Digest) -> _Manifest:
     if said.media_type != MANIFEST_TYPE or said.config.media_type != CONFIG_TYPE:
         raise ArtifactUntrusted("the manifest is of a type that is not known")
     return said
-
-
-def _digest(text: str) -> Digest:
-    try:
-        return digests.parse(text)
-    except ValueError:
-        raise ArtifactUntrusted("a digest is malformed") from None
 
 
 def _blob(value: object, media_type: str) -> Blob:

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -52,44 +53,56 @@ class Packed:
 
 def pack(tree: Path, into: BinaryIO, limits: Limits = LAYER) -> Packed:
     """Write the layer of `tree` into a file; refuse a tree that holds anything but files and directories."""
-    layer = _Layer(into)
     files = directories = content = 0
-    for found in Walk(tree, limits):
-        if found.kind is Kind.DIRECTORY:
-            directories += 1
-            layer.write(directory_header(found.path))
-            continue
-        files += 1
-        content += found.size
-        layer.write(file_header(found.path, found.size, executable=found.executable))
-        if not layer.copy(found.descriptor, found.size):
-            raise TreeRefused("tree.changed", "the file became shorter while it was packed", found.path)
-        layer.write(bytes(padding(found.size)))
-    layer.write(END)
-    return layer.finish(files, directories, content)
+    with ThreadPoolExecutor(1, "pack") as beside:
+        layer = _Layer(into, beside)
+        for found in Walk(tree, limits):
+            if found.kind is Kind.DIRECTORY:
+                directories += 1
+                layer.write(directory_header(found.path))
+                continue
+            files += 1
+            content += found.size
+            layer.write(file_header(found.path, found.size, executable=found.executable))
+            if not layer.copy(found.descriptor, found.size):
+                raise TreeRefused("tree.changed", "the file became shorter while it was packed", found.path)
+            layer.write(bytes(padding(found.size)))
+        layer.write(END)
+        layer.finish()
+    return Packed(
+        digest=Digest(f"sha256:{layer.blob.hexdigest()}"),
+        size=layer.size,
+        diff_id=Digest(f"sha256:{layer.tar.hexdigest()}"),
+        tar_size=layer.tar_size,
+        files=files,
+        directories=directories,
+        content_bytes=content,
+    )
 
 
 class _Layer:
-    """Gathers the tar in pieces of one length, so that the compressor is always handed the same ones."""
+    """Gathers the tar in pieces of one length, so that the compressor is always handed the same ones. While one
+    is compressed beside, the next is gathered in a second buffer."""
 
-    def __init__(self, into: BinaryIO) -> None:
-        self._into = into
+    def __init__(self, into: BinaryIO, beside: Executor) -> None:
+        self._into, self._beside = into, beside
         self._compressor = zstandard.ZstdCompressor(compression_params=_PARAMETERS).compressobj()
-        self._tar, self._blob = hashlib.sha256(), hashlib.sha256()
-        self._buffer = memoryview(bytearray(CHUNK))
-        self._at = self._tar_size = self._size = 0
+        self._buffer, self._spare = memoryview(bytearray(CHUNK)), memoryview(bytearray(CHUNK))
+        self._compressing: Future[None] | None = None
+        self._at = 0
+        self.tar, self.blob = hashlib.sha256(), hashlib.sha256()
+        self.tar_size = self.size = 0
 
     def write(self, data: bytes) -> None:
-        end = self._at + len(data)
-        if end <= CHUNK:
-            self._buffer[self._at : end] = data
-            self._at = end
-            return
         room = CHUNK - self._at
-        self._buffer[self._at :] = data[:room]
-        self._at = CHUNK
-        self._hand_over()
-        self.write(data[room:])
+        if len(data) > room:
+            self._buffer[self._at :] = data[:room]
+            self._at = CHUNK
+            self._hand_over()
+            self.write(data[room:])
+            return
+        self._buffer[self._at : self._at + len(data)] = data
+        self._at += len(data)
 
     def copy(self, descriptor: int, size: int) -> bool:
         """Whether the file had as many bytes."""
@@ -103,27 +116,28 @@ class _Layer:
             size -= got
         return True
 
-    def finish(self, files: int, directories: int, content: int) -> Packed:
+    def finish(self) -> None:
         self._hand_over()
+        self._wait()
         self._put(self._compressor.flush())
-        return Packed(
-            digest=Digest(f"sha256:{self._blob.hexdigest()}"),
-            size=self._size,
-            diff_id=Digest(f"sha256:{self._tar.hexdigest()}"),
-            tar_size=self._tar_size,
-            files=files,
-            directories=directories,
-            content_bytes=content,
-        )
 
     def _hand_over(self) -> None:
-        full = self._buffer[: self._at]
-        self._tar.update(full)
-        self._tar_size += self._at
-        self._put(self._compressor.compress(full))
+        piece = self._buffer[: self._at]
+        self.tar.update(piece)
+        self.tar_size += self._at
+        self._wait()
+        self._compressing = self._beside.submit(self._compress, piece)
+        self._buffer, self._spare = self._spare, self._buffer
         self._at = 0
 
+    def _wait(self) -> None:
+        if self._compressing is not None:
+            self._compressing.result()
+
+    def _compress(self, piece: memoryview) -> None:
+        self._put(self._compressor.compress(piece))
+
     def _put(self, data: bytes) -> None:
-        self._blob.update(data)
-        self._size += len(data)
+        self.blob.update(data)
+        self.size += len(data)
         self._into.write(data)
