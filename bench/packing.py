@@ -2,10 +2,13 @@
 
 import asyncio
 import hashlib
+import resource
 import shutil
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -24,38 +27,58 @@ async def ratio(_: Bench) -> Result:
 
 
 def _ratio() -> Result:
-    tools = {name: shutil.which(name) for name in ("tar", "zstd")}
-    if None in tools.values():
+    tar, zstd = shutil.which("tar"), shutil.which("zstd")
+    if tar is None or zstd is None:
         raise CouldNotRun("tar or zstd is not installed (`apt-get install tar zstd`)")
+    ours, bare = _Timed(), _Timed()
     with tempfile.TemporaryDirectory(prefix="stead-bench-") as place:
         tree = Path(place, "tree")
         _grow(tree)
         # Once each for nothing, so that neither has to read the tree from the disk.
-        packed, _ = _ours(tree), _bare(tree, str(tools["tar"]), str(tools["zstd"]))
-        ours, bare = [], []
+        packed = _ours(tree)
+        _bare(tree, tar, zstd)
         for number in range(ROUNDS):
-            for mine in (True, False) if number % 2 else (False, True):
-                began = time.perf_counter()
-                if mine:
-                    _ours(tree)
-                else:
-                    _bare(tree, str(tools["tar"]), str(tools["zstd"]))
-                (ours if mine else bare).append(time.perf_counter() - began)
-    ratios = [mine / theirs for mine, theirs in zip(ours, bare, strict=True)]
+            turns = [(ours, partial(_ours, tree)), (bare, partial(_bare, tree, tar, zstd))]
+            for timed, work in turns if number % 2 else reversed(turns):
+                timed.run(work)
+    ratios = [mine / theirs for mine, theirs in zip(ours.wall, bare.wall, strict=True)]
+    processor = [mine / theirs for mine, theirs in zip(ours.cpu, bare.cpu, strict=True)]
+    size = packed.content_bytes / 1e6
     return Result(
         median(ratios),
         1.3,
         [
             f"ratio {spread(ratios)}",
-            f"pack: {_speed(packed, ours)}",
-            f"tar | zstd -{LEVEL}: {_speed(packed, bare)}",
-            f"{packed.files} files, {packed.content_bytes / 1e6:.0f} MB, packed {packed.size / 1e6:.0f} MB",
+            f"ratio of processor time {spread(processor)}",
+            f"pack: {ours.summary(size)}",
+            f"tar | zstd -{LEVEL}: {bare.summary(size)}",
+            f"{packed.files} files, {size:.0f} MB, packed {packed.size / 1e6:.0f} MB",
         ],
     )
 
 
-def _speed(packed: Packed, seconds: list[float]) -> str:
-    return f"{packed.content_bytes / 1e6 / median(seconds):.0f} MB/s, {median(seconds) * 1e3:.0f} ms"
+class _Timed:
+    def __init__(self) -> None:
+        self.wall: list[float] = []
+        self.cpu: list[float] = []
+
+    def run(self, work: Callable[[], object]) -> None:
+        began, used = time.perf_counter(), _processor_time()
+        work()
+        self.wall.append(time.perf_counter() - began)
+        self.cpu.append(_processor_time() - used)
+
+    def summary(self, size: float) -> str:
+        wall, cpu = median(self.wall), median(self.cpu)
+        return f"{size / wall:.0f} MB/s, {wall * 1e3:.0f} ms, of a processor {cpu * 1e3:.0f} ms"
+
+
+def _processor_time() -> float:
+    """Of this process and of those it has waited for."""
+    return sum(
+        use.ru_utime + use.ru_stime
+        for use in (resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN))
+    )
 
 
 def _ours(tree: Path) -> Packed:
@@ -64,7 +87,6 @@ def _ours(tree: Path) -> Packed:
 
 
 def _bare(tree: Path, tar: str, zstd: str) -> None:
-    # The older form of one thread would read and compress in turns; -T1 does the two side by side.
     with (
         tree.with_name("bare").open("wb") as file,
         subprocess.Popen([tar, *_TAR, "-C", tree, "-cf", "-", "."], stdout=subprocess.PIPE) as reading,

@@ -81,8 +81,8 @@ def pack(tree: Path, into: BinaryIO, limits: Limits = LAYER) -> Packed:
 
 
 class _Layer:
-    """Gathers the tar in pieces of one length, so that the compressor is always handed the same ones. While one
-    is compressed beside, the next is gathered in a second buffer."""
+    """Gathers the tar in pieces of one length, so that the compressor is always handed the same ones. While
+    one is compressed beside, the next is gathered in a second buffer."""
 
     def __init__(self, into: BinaryIO, beside: Executor) -> None:
         self._into, self._beside = into, beside
