@@ -38,7 +38,10 @@ def _ratio() -> Result:
         packed = _ours(tree)
         _bare(tree, tar, zstd)
         for number in range(ROUNDS):
-            turns = [(ours, partial(_ours, tree)), (bare, partial(_bare, tree, tar, zstd))]
+            turns: list[tuple[_Timed, Callable[[], object]]] = [
+                (ours, partial(_ours, tree)),
+                (bare, partial(_bare, tree, tar, zstd)),
+            ]
             for timed, work in turns if number % 2 else reversed(turns):
                 timed.run(work)
     ratios = [mine / theirs for mine, theirs in zip(ours.wall, bare.wall, strict=True)]
