@@ -12,6 +12,7 @@ from bench import (
     edge_tls,
     job_start,
     list_depth,
+    packing,
     webhook_delivery,
 )
 from bench.results import CouldNotRun, Result
@@ -29,6 +30,7 @@ BENCHMARKS: dict[str, Callable[[Bench], Awaitable[Result]]] = {
     "edge_million_hosts": edge_hosts.million,
     "edge_change_p99_ms": edge_change.p99,
     "webhook_delivery_cpu_ratio": webhook_delivery.ratio,
+    "pack_mb_s": packing.ratio,
 }
 
 

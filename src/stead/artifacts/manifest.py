@@ -1,0 +1,166 @@
+"""The OCI manifest and configuration of an artifact, as bytes that follow from what they say."""
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import Annotated, Literal, NamedTuple
+
+import msgspec
+
+from stead.artifacts import digests
+from stead.artifacts.digests import Digest
+from stead.artifacts.packing import MEDIA_TYPE as LAYER_TYPE
+from stead.artifacts.packing import Packed
+from stead.artifacts.refusals import ArtifactUntrusted
+
+Kind = Literal["static", "cms", "wasm"]
+MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
+CONFIG_TYPE = "application/vnd.oci.image.config.v1+json"
+TYPES: dict[Kind, str] = {
+    "static": "application/vnd.stead.static.v1",
+    "cms": "application/vnd.stead.cms.v1",
+    "wasm": "application/vnd.stead.wasm.v1",
+}
+_KINDS: dict[str, Kind] = {media_type: kind for kind, media_type in TYPES.items()}
+_LONGEST = 1 << 20
+_PREFIX = "org.opencontainers.image."
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where an artifact came from. What is not given is not in the manifest, so that the same tree, told the
+    same origin, has the same digest; a time of creation makes every digest its own."""
+
+    source: str = ""
+    revision: str = ""
+    ref: str = ""
+    created: dt.datetime | None = None
+
+    def annotations(self) -> dict[str, str]:
+        said = {"source": self.source, "revision": self.revision, "ref.name": self.ref}
+        if self.created is not None:
+            said["created"] = self.created.astimezone(dt.UTC).isoformat(timespec="seconds")
+        return {_PREFIX + key: value for key, value in said.items() if value}
+
+
+class Descriptor(msgspec.Struct, frozen=True, rename="camel"):
+    media_type: str
+    digest: Annotated[str, msgspec.Meta(pattern=digests.PATTERN)]
+    size: Annotated[int, msgspec.Meta(ge=0)]
+
+
+class Blob(NamedTuple):
+    """Something small to be stored under its digest."""
+
+    digest: Digest
+    content: bytes
+    media_type: str
+
+    def descriptor(self) -> Descriptor:
+        return Descriptor(self.media_type, self.digest, len(self.content))
+
+
+class Made(NamedTuple):
+    manifest: Blob
+    config: Blob
+
+
+class Layer(NamedTuple):
+    digest: Digest
+    size: int
+    diff_id: Digest
+
+
+class Artifact(NamedTuple):
+    """What a verified manifest and its configuration say."""
+
+    kind: Kind
+    layers: list[Layer]
+    annotations: dict[str, str]
+
+
+class _Rootfs(msgspec.Struct, frozen=True):
+    type: Literal["layers"]
+    diff_ids: list[Annotated[str, msgspec.Meta(pattern=digests.PATTERN)]]
+
+
+class _Config(msgspec.Struct, frozen=True):
+    architecture: str
+    os: str
+    rootfs: _Rootfs
+
+
+class _Manifest(msgspec.Struct, frozen=True, rename="camel"):
+    schema_version: Literal[2]
+    media_type: str
+    artifact_type: str
+    config: Descriptor
+    layers: list[Descriptor]
+    annotations: dict[str, str] = {}
+
+
+def canonical(value: object) -> bytes:
+    """JSON in one form: keys in order, no white space, UTF-8."""
+    return msgspec.json.encode(value, order="sorted")
+
+
+def static(packed: Packed, origin: Origin | None = None) -> Made:
+    """Of one layer of files, which run on no architecture in particular."""
+    rootfs = _Rootfs("layers", [packed.diff_id])
+    config = _blob(_Config("unknown", "unknown", rootfs), CONFIG_TYPE)
+    layer = Descriptor(LAYER_TYPE, packed.digest, packed.size)
+    said = {} if origin is None else origin.annotations()
+    manifest = _Manifest(2, MANIFEST_TYPE, TYPES["static"], config.descriptor(), [layer], said)
+    content = msgspec.to_builtins(manifest)
+    if not said:
+        del content["annotations"]
+    return Made(_blob(content, MANIFEST_TYPE), config)
+
+
+def config_of(manifest: bytes, digest: Digest) -> Descriptor:
+    """Which blob to fetch next."""
+    return _read(manifest, digest).config
+
+
+def read(manifest: bytes, config: bytes, digest: Digest) -> Artifact:
+    """What the artifact of this digest is; each of the two is refused if it is not what it is named by."""
+    said = _read(manifest, digest)
+    digests.check("the configuration", config, digests.parse(said.config.digest))
+    if said.artifact_type not in _KINDS:
+        raise ArtifactUntrusted("the manifest is of a kind that is not known")
+    try:
+        configuration = msgspec.json.decode(config, type=_Config)
+    except msgspec.MsgspecError:
+        raise ArtifactUntrusted("the configuration cannot be read") from None
+    contents = configuration.rootfs.diff_ids
+    if len(contents) != len(said.layers):
+        raise ArtifactUntrusted("manifest and configuration differ in how many layers there are")
+    layers = []
+    for layer, content in zip(said.layers, contents, strict=True):
+        if layer.media_type != LAYER_TYPE:
+            raise ArtifactUntrusted("a layer is of a type that is not known")
+        layers.append(Layer(digests.parse(layer.digest), layer.size, digests.parse(content)))
+    return Artifact(_KINDS[said.artifact_type], layers, said.annotations)
+
+
+def blobs_of(manifest: bytes, digest: Digest) -> list[Descriptor]:
+    """Everything the manifest refers to."""
+    said = _read(manifest, digest)
+    return [said.config, *said.layers]
+
+
+def _read(manifest: bytes, digest: Digest) -> _Manifest:
+    if len(manifest) > _LONGEST:
+        raise ArtifactUntrusted("the manifest is too long")
+    digests.check("the manifest", manifest, digest)
+    try:
+        said = msgspec.json.decode(manifest, type=_Manifest)
+    except msgspec.MsgspecError:
+        raise ArtifactUntrusted("the manifest cannot be read") from None
+    if said.media_type != MANIFEST_TYPE or said.config.media_type != CONFIG_TYPE:
+        raise ArtifactUntrusted("the manifest is of a type that is not known")
+    return said
+
+
+def _blob(value: object, media_type: str) -> Blob:
+    content = canonical(value)
+    return Blob(digests.of(content), content, media_type)

@@ -1,0 +1,100 @@
+"""Which names an artifact may hold: the same on every file system, and none that means another place."""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from enum import Enum
+
+from stead.artifacts.limits import Limits
+
+LONGEST = 255
+_DRIVE = re.compile(r"[A-Za-z]:")
+
+
+class Kind(Enum):
+    FILE = "a file"
+    DIRECTORY = "a directory"
+    LINK = "a link"
+
+
+class NameRefused(Exception):
+    """Its text is the reason, `large` whether only a limit is in the way; the caller knows the name."""
+
+    def __init__(self, reason: str, *, large: bool = False) -> None:
+        super().__init__(reason)
+        self.large = large
+
+
+def check_part(part: str) -> None:
+    """One component of a path."""
+    if part in ("", ".", ".."):
+        raise NameRefused(f"a part of the name is {part!r}")
+    if "/" in part or "\\" in part:
+        raise NameRefused("a part of the name holds a slash or backslash")
+    if not part.isprintable() and any(unicodedata.category(letter) == "Cc" for letter in part):
+        raise NameRefused("the name holds a control character")
+    try:
+        length = len(part.encode())
+    except UnicodeEncodeError:
+        raise NameRefused("the name is not UTF-8") from None
+    if length > LONGEST:
+        raise NameRefused(f"a part of the name is longer than {LONGEST} bytes", large=True)
+
+
+def fold(path: str) -> str:
+    """Equal for names that a file system without case, or with another form of Unicode, takes for one."""
+    if path.isascii():
+        return path.lower()
+    return unicodedata.normalize("NFD", unicodedata.normalize("NFD", path).casefold())
+
+
+class Namespace:
+    """Every name that was met, so that no two of them can be one place."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._kinds: dict[str, Kind] = {}
+        self._implied: set[str] = set()
+        self._folded: dict[str, str] = {}
+
+    def __len__(self) -> int:
+        return len(self._kinds)
+
+    def kind(self, path: str) -> Kind | None:
+        return self._kinds.get(path)
+
+    def top(self) -> Iterator[tuple[str, Kind]]:
+        """What lies directly in the root."""
+        return ((path, kind) for path, kind in self._kinds.items() if "/" not in path)
+
+    def add(self, path: str, kind: Kind) -> None:
+        """`path` is made of checked parts."""
+        known = self._kinds.get(path)
+        if known is not None:
+            if known is kind is Kind.DIRECTORY and path in self._implied:
+                self._implied.remove(path)
+                return
+            raise NameRefused("the name is there twice")
+        if path.count("/") >= self._limits.depth:
+            raise NameRefused(f"it lies deeper than {self._limits.depth} levels", large=True)
+        if len(path.encode()) > self._limits.path_bytes:
+            raise NameRefused(f"the path is longer than {self._limits.path_bytes} bytes", large=True)
+        if _DRIVE.match(path):
+            raise NameRefused("the name begins with a drive letter")
+        self._place(path, kind)
+
+    def _place(self, path: str, kind: Kind) -> None:
+        parent = path.rpartition("/")[0]
+        if parent:
+            above = self._kinds.get(parent)
+            if above is None:
+                self._place(parent, Kind.DIRECTORY)
+                self._implied.add(parent)
+            elif above is not Kind.DIRECTORY:
+                raise NameRefused(f"it lies below {above.value}")
+        if len(self._kinds) >= self._limits.entries:
+            raise NameRefused(f"there are more than {self._limits.entries} entries", large=True)
+        twin = self._folded.setdefault(fold(path), path)
+        if twin != path:
+            raise NameRefused("another name differs only in case or in its form of Unicode")
+        self._kinds[path] = kind

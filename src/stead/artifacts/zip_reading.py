@@ -1,0 +1,285 @@
+"""Zip, read strictly: the directory at the end and the headers before each file must tell one story, and
+together with the files they are every byte of the archive."""
+
+import stat
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from stead.artifacts.limits import Limits
+from stead.artifacts.members import LONGEST_TARGET, Content, Member, path_of, target_of
+from stead.artifacts.names import Kind
+from stead.artifacts.refusals import ArchiveRefused
+from stead.artifacts.streams import CHUNK, Guard, broken, inflate
+
+_END = struct.Struct("<4s4H2LH")
+_END64 = struct.Struct("<4sQ2H2L4Q")
+_LOCATOR64 = struct.Struct("<4sLQL")
+_CENTRAL = struct.Struct("<4s4B4HL2L5H2L")
+_LOCAL = struct.Struct("<4s2B4HL2L2H")
+_LONGEST_COMMENT = 0xFFFF
+_ALL16, _ALL32 = 0xFFFF, 0xFFFFFFFF
+_STORED, _DEFLATED = 0, 8
+_ENCRYPTED, _DESCRIPTOR, _PATCH, _STRONG, _MASKED = 0x1, 0x8, 0x20, 0x40, 0x2000
+_ZIP64, _UNICODE_PATH = 0x0001, 0x7075
+_UNIX = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    raw: bytes
+    flags: int
+    method: int
+    crc: int
+    packed: int
+    size: int
+    offset: int
+    mode: int
+    """As Unix has it; 0 if the archive was made elsewhere."""
+
+
+def members(file: BinaryIO, limits: Limits) -> Iterator[Content]:
+    guard = Guard(limits)
+    listed, directory = _directory(file, limits)
+    at = 0
+    for entry in listed:
+        if entry.offset != at:
+            raise ArchiveRefused("archive.broken", "entries overlap, or something lies between", entry.raw)
+        start = _local(file, entry)
+        member = _member(file, entry, start, guard)
+        pieces = iter(()) if member.kind is not Kind.FILE else _content(file, entry, start, guard)
+        yield Content(member, pieces)
+        for _ in pieces:
+            raise RuntimeError("an entry was not read to its end")
+        at = _after(file, entry, start + entry.packed, directory)
+    if at != directory:
+        raise broken("something lies between the files and the directory of the archive")
+
+
+def _take(file: BinaryIO, at: int, count: int) -> bytes:
+    file.seek(at)
+    data = file.read(count)
+    if len(data) < count:
+        raise broken("the archive ends too early")
+    return data
+
+
+def _directory(file: BinaryIO, limits: Limits) -> tuple[list[_Listed], int]:
+    """What the directory at the end lists, in the order in which it lies in the file, and where it begins."""
+    count, size, offset, end = _end(file)
+    if count > limits.entries:
+        raise ArchiveRefused("archive.too_large", f"there are more than {limits.entries} entries")
+    if offset + size != end or size > count * (_CENTRAL.size + 4 * _ALL16):
+        raise broken("the directory of the archive is not where it should be")
+    listed = []
+    at = offset
+    for _ in range(count):
+        entry, at = _central(file, at, end)
+        listed.append(entry)
+    if at != end:
+        raise broken("the directory of the archive has another length than it says")
+    return sorted(listed, key=lambda entry: entry.offset), offset
+
+
+def _end(file: BinaryIO) -> tuple[int, int, int, int]:
+    """How many entries, how long the directory is, where it begins and where it must end."""
+    length = file.seek(0, 2)
+    tail_at = max(0, length - _END.size - _LONGEST_COMMENT)
+    tail = _take(file, tail_at, length - tail_at)
+    found = tail.rfind(b"PK\5\6")
+    if found < 0 or len(tail) - found < _END.size:
+        raise broken("the archive has no end")
+    _, disk, first, here, count, size, offset, comment = _END.unpack_from(tail, found)
+    if found + _END.size + comment != len(tail):
+        raise broken("something follows the end of the archive")
+    end = tail_at + found
+    if _ALL16 in (disk, first, here, count) or _ALL32 in (size, offset):
+        disk, first, here, count, size, offset, end = _end64(file, end)
+    if disk or first or here != count:
+        raise broken("it is a part of a larger archive")
+    return count, size, offset, end
+
+
+def _end64(file: BinaryIO, end: int) -> tuple[int, int, int, int, int, int, int]:
+    if end < _LOCATOR64.size + _END64.size:
+        raise broken("the archive has no end")
+    magic, disk, at, disks = _LOCATOR64.unpack(_take(file, end - _LOCATOR64.size, _LOCATOR64.size))
+    if magic != b"PK\6\7" or disk or disks != 1 or at != end - _LOCATOR64.size - _END64.size:
+        raise broken("the end of the archive is damaged")
+    magic, length, _, _, here, first, count_here, count, size, offset = _END64.unpack(
+        _take(file, at, _END64.size)
+    )
+    if magic != b"PK\6\6" or length != _END64.size - 12:
+        raise broken("the end of the archive is damaged")
+    return here, first, count_here, count, size, offset, at
+
+
+def _central(file: BinaryIO, at: int, end: int) -> tuple[_Listed, int]:
+    if at + _CENTRAL.size > end:
+        raise broken("the directory of the archive ends too early")
+    (
+        magic,
+        _,
+        system,
+        _,
+        _,
+        flags,
+        method,
+        _,
+        _,
+        crc,
+        packed,
+        size,
+        names,
+        extras,
+        comments,
+        disk,
+        _,
+        mode,
+        offset,
+    ) = _CENTRAL.unpack(_take(file, at, _CENTRAL.size))
+    if magic != b"PK\1\2":
+        raise broken("the directory of the archive is damaged")
+    rest = _take(file, at + _CENTRAL.size, names + extras + comments)
+    raw, extra = rest[:names], rest[names : names + extras]
+    size, packed, offset = _large(extra, raw, size, packed, offset)
+    if disk:
+        raise ArchiveRefused("archive.broken", "it lies in another archive", raw)
+    unix = mode >> 16 if system == _UNIX else 0
+    listed = _Listed(raw, flags, method, crc, packed, size, offset, unix)
+    _check(listed, extra)
+    return listed, at + _CENTRAL.size + len(rest)
+
+
+def _large(extra: bytes, raw: bytes, *values: int) -> list[int]:
+    """The 64-bit values of those fields whose 32 bits do not suffice, in their order."""
+    wide = _extras(extra, raw).get(_ZIP64, b"")
+    result = []
+    for value in values:
+        if value == _ALL32:
+            if len(wide) < 8:
+                raise ArchiveRefused("archive.broken", "its length is not told", raw)
+            value, wide = int.from_bytes(wide[:8], "little"), wide[8:]
+        result.append(value)
+    return result
+
+
+def _extras(extra: bytes, raw: bytes) -> dict[int, bytes]:
+    fields: dict[int, bytes] = {}
+    at = 0
+    while at + 4 <= len(extra):
+        kind, size = struct.unpack_from("<2H", extra, at)
+        if kind in fields or at + 4 + size > len(extra):
+            raise ArchiveRefused("archive.broken", "its extra fields are damaged", raw)
+        fields[kind] = extra[at + 4 : at + 4 + size]
+        at += 4 + size
+    return fields
+
+
+def _check(entry: _Listed, extra: bytes) -> None:
+    if entry.flags & (_ENCRYPTED | _STRONG | _MASKED):
+        raise ArchiveRefused("archive.unsafe", "it is encrypted", entry.raw)
+    if entry.flags & _PATCH or entry.method not in (_STORED, _DEFLATED):
+        raise ArchiveRefused("archive.broken", "it is compressed in a way we do not know", entry.raw)
+    if entry.method == _STORED and entry.packed != entry.size:
+        raise ArchiveRefused("archive.broken", "it has two lengths", entry.raw)
+    if b"\0" in entry.raw:
+        raise ArchiveRefused("archive.unsafe", "the name holds a control character", entry.raw)
+    other = _extras(extra, entry.raw).get(_UNICODE_PATH)
+    if other is not None and other[5:] != entry.raw:
+        raise ArchiveRefused("archive.unsafe", "it has two names", entry.raw)
+
+
+def _local(file: BinaryIO, entry: _Listed) -> int:
+    """Where its data begins, once the header before it was found to say what the directory says."""
+    magic, _, _, flags, method, _, _, crc, packed, size, names, extras = _LOCAL.unpack(
+        _take(file, entry.offset, _LOCAL.size)
+    )
+    if magic != b"PK\3\4":
+        raise ArchiveRefused("archive.broken", "it is not where the directory says", entry.raw)
+    rest = _take(file, entry.offset + _LOCAL.size, names + extras)
+    raw, extra = rest[:names], rest[names:]
+    if raw != entry.raw or flags != entry.flags or method != entry.method:
+        raise ArchiveRefused(
+            "archive.broken", "its header and the directory contradict one another", entry.raw
+        )
+    size, packed = _large(extra, raw, size, packed)
+    told, known = (crc, packed, size), (entry.crc, entry.packed, entry.size)
+    # Of an archive that was streamed, the truth follows the data, and nothing comes before it.
+    if told != known and not (flags & _DESCRIPTOR and told == (0, 0, 0)):
+        raise ArchiveRefused(
+            "archive.broken", "its header and the directory contradict one another", entry.raw
+        )
+    return entry.offset + _LOCAL.size + len(rest)
+
+
+def _after(file: BinaryIO, entry: _Listed, at: int, directory: int) -> int:
+    """Where the next one begins: behind the descriptor, if there is one, which must agree as well."""
+    if not entry.flags & _DESCRIPTOR:
+        return at
+    tail = _take(file, at, max(0, min(24, directory - at)))
+    mark = b"PK\7\x08" if tail.startswith(b"PK\7\x08") else b""
+    for width in (4, 8):
+        told = tail[len(mark) : len(mark) + 4 + 2 * width]
+        numbers = told[:4], told[4 : 4 + width], told[4 + width :]
+        if [int.from_bytes(number, "little") for number in numbers] == [entry.crc, entry.packed, entry.size]:
+            return at + len(mark + told)
+    raise ArchiveRefused(
+        "archive.broken", "what follows it and the directory contradict one another", entry.raw
+    )
+
+
+def _member(file: BinaryIO, entry: _Listed, start: int, guard: Guard) -> Member:
+    path = path_of(entry.raw)
+    kind = stat.S_IFMT(entry.mode)
+    directory = entry.raw.endswith(b"/")
+    if kind == stat.S_IFLNK and not directory:
+        if entry.size > LONGEST_TARGET:
+            raise ArchiveRefused("archive.unsafe", "the link leads nowhere", entry.raw)
+        target = b"".join(_content(file, entry, start, guard))
+        return Member(path, Kind.LINK, target=target_of(target, path))
+    if kind not in (0, stat.S_IFDIR if directory else stat.S_IFREG):
+        raise ArchiveRefused("archive.unsafe", "it is neither a file nor a directory", entry.raw)
+    if directory:
+        if entry.size:
+            raise ArchiveRefused("archive.broken", "only a file has content", entry.raw)
+        if b"".join(_content(file, entry, start, guard)):
+            raise ArchiveRefused("archive.broken", "only a file has content", entry.raw)
+        return Member(path, Kind.DIRECTORY)
+    if not path:
+        raise ArchiveRefused("archive.broken", "a file is named like a directory", entry.raw)
+    return Member(path, Kind.FILE, entry.size, bool(entry.mode & stat.S_IXUSR))
+
+
+def _content(file: BinaryIO, entry: _Listed, start: int, guard: Guard) -> Iterator[bytes]:
+    crc = size = 0
+    for piece in _unpacked(file, entry, start, guard):
+        size += len(piece)
+        if size > entry.size:
+            raise ArchiveRefused("archive.broken", "it is longer than it says", entry.raw)
+        crc = zlib.crc32(piece, crc)
+        yield piece
+    if size != entry.size:
+        raise ArchiveRefused("archive.broken", "it is shorter than it says", entry.raw)
+    if crc != entry.crc:
+        raise ArchiveRefused("archive.broken", "its checksum is another", entry.raw)
+
+
+def _unpacked(file: BinaryIO, entry: _Listed, start: int, guard: Guard) -> Iterator[bytes]:
+    inflater = zlib.decompressobj(wbits=-15)
+    at, left = start, entry.packed
+    while left:
+        data = _take(file, at, min(left, CHUNK))
+        at, left = at + len(data), left - len(data)
+        guard.taken += len(data)
+        if entry.method == _STORED:
+            guard.gave(len(data))
+            yield data
+            continue
+        yield from inflate(inflater, data, guard)
+        if inflater.eof and (left or inflater.unused_data):
+            raise ArchiveRefused("archive.broken", "something follows its compressed data", entry.raw)
+    if entry.method == _DEFLATED and not inflater.eof:
+        raise ArchiveRefused("archive.broken", "its compressed data ends too early", entry.raw)

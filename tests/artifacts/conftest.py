@@ -1,0 +1,6 @@
+"""No example is refused for being slow: other tests run on the same processors."""
+
+from hypothesis import settings
+
+settings.register_profile("engines", deadline=None)
+settings.load_profile("engines")

@@ -1,0 +1,364 @@
+"""What honest archives become; layers that are not what they should be; bombs; races."""
+
+import contextlib
+import io
+import subprocess
+import tarfile
+import threading
+import tracemalloc
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from stead.artifacts import digests
+from stead.artifacts.fresh import FreshDirectory
+from stead.artifacts.limits import Limits, MiB
+from stead.artifacts.refusals import ArchiveRefused, ArtifactUntrusted
+from stead.artifacts.unpacking import unpack_layer, unpack_upload
+from tests.artifacts.archives import (
+    Zipped,
+    entry,
+    folder,
+    gz,
+    header,
+    pax,
+    record,
+    streamed,
+    symlink,
+    tar,
+    zipped,
+)
+from tests.artifacts.trees import File, Tree, everything, layer, noise, read, write
+
+SITE: Tree = {
+    "index.html": File(b"<h1>Hello</h1>\n"),
+    "assets": {"app.js": File(b"console.log(1)\n" * 20_000), "ünï.txt": File(b"\xff\x00"), "empty": {}},
+    "run": File(b"#!/bin/sh\n", executable=True),
+    "n" * 200: File(b"long"),
+    "noise": File(noise(1, 300_000)),
+}
+
+
+@pytest.mark.parametrize("form", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
+@pytest.mark.parametrize("mode", ["w", "w:gz"])
+def test_tars_of_every_form_are_unpacked(form: int, mode: str, tmp_path: Path) -> None:
+    tree: Tree = {
+        name: what for name, what in SITE.items() if len(name) < 100 or form != tarfile.USTAR_FORMAT
+    }
+    root = write(tree, tmp_path / "tree")
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode=mode, format=form) as archive:  # type: ignore[call-overload]
+        archive.add(root, arcname=".")
+    unpack_upload(file, tmp_path / "out")
+    assert read(tmp_path / "out") == tree
+
+
+def test_what_gnu_tar_makes_is_unpacked(tmp_path: Path) -> None:
+    root = write(SITE, tmp_path / "tree")
+    subprocess.run(["/usr/bin/tar", "-C", root, "-czf", tmp_path / "a.tgz", "."], check=True)
+    with (tmp_path / "a.tgz").open("rb") as file:
+        told = unpack_upload(file, tmp_path / "out")
+    assert read(tmp_path / "out") == SITE
+    assert (told.files, told.directories) == (6, 2)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+@pytest.mark.parametrize("large", [False, True])
+def test_zips_are_unpacked(method: int, large: bool, tmp_path: Path) -> None:
+    root = write(SITE, tmp_path / "tree")
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", method) as archive:
+        for path in sorted(root.rglob("*")):
+            name = str(path.relative_to(root))
+            if path.is_dir():
+                archive.write(path, name)
+                continue
+            about = zipfile.ZipInfo.from_file(path, name)
+            about.compress_type = method
+            with archive.open(about, "w", force_zip64=large) as entry_file:
+                entry_file.write(path.read_bytes())
+        archive.comment = b"made by hand"
+    unpack_upload(file, tmp_path / "out")
+    assert read(tmp_path / "out") == SITE
+
+
+class Unseekable(io.BytesIO):
+    def seekable(self) -> bool:
+        return False
+
+    def seek(self, *_: object) -> int:
+        raise io.UnsupportedOperation
+
+    def tell(self) -> int:
+        raise io.UnsupportedOperation
+
+
+def test_a_zip_that_was_streamed_is_unpacked(tmp_path: Path) -> None:
+    file = Unseekable()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a/b", b"hello" * 100)
+        archive.writestr("c", b"")
+    unpack_upload(io.BytesIO(file.getvalue()), tmp_path / "one")
+    assert read(tmp_path / "one") == {"a": {"b": File(b"hello" * 100)}, "c": File(b"")}
+    for number, signed in enumerate((True, False)):
+        data = zipped(streamed(Zipped(b"x", b"1" * 99), signed=signed), streamed(Zipped(b"y"), signed=signed))
+        unpack_upload(io.BytesIO(data), tmp_path / str(number))
+        assert read(tmp_path / str(number)) == {"x": File(b"1" * 99), "y": File(b"x")}
+
+
+def test_a_global_header_as_git_writes_it_is_passed_over(tmp_path: Path) -> None:
+    data = tar(pax(record(b"comment", b"0" * 40), kind=b"g"), folder(b"site/"), entry(b"site/a"))
+    unpack_upload(io.BytesIO(gz(data)), tmp_path / "out", strip=True)
+    assert read(tmp_path / "out") == {"a": File(b"x")}
+
+
+def test_empty_archives_are_empty_trees(tmp_path: Path) -> None:
+    for name, data in {"tar": tar(), "gz": gz(tar()), "zip": zipped()}.items():
+        unpack_upload(io.BytesIO(data), tmp_path / name)
+        assert read(tmp_path / name) == {}
+
+
+def test_one_folder_around_everything_is_left_out_only_if_it_is_the_only_one(tmp_path: Path) -> None:
+    one, two = tar(entry(b"top/a"), entry(b"top/b/c")), tar(entry(b"top/a"), entry(b"other"))
+    told = unpack_upload(io.BytesIO(one), tmp_path / "one", strip=True)
+    unpack_upload(io.BytesIO(two), tmp_path / "two", strip=True)
+    unpack_upload(io.BytesIO(one), tmp_path / "kept")
+    unpack_upload(io.BytesIO(tar(entry(b"file"))), tmp_path / "file", strip=True)
+    assert read(tmp_path / "one") == {"a": File(b"x"), "b": {"c": File(b"x")}}
+    assert (told.files, told.directories) == (2, 1)
+    assert read(tmp_path / "two") == {"top": {"a": File(b"x")}, "other": File(b"x")}
+    assert read(tmp_path / "kept") == {"top": {"a": File(b"x"), "b": {"c": File(b"x")}}}
+    assert read(tmp_path / "file") == {"file": File(b"x")}
+    assert {path.name for path in tmp_path.iterdir()} == {"one", "two", "kept", "file"}
+
+
+def test_links_that_stay_inside_are_kept_for_builds(tmp_path: Path) -> None:
+    data = tar(
+        symlink(b"top/now", b"v1"), entry(b"top/v1/a"), symlink(b"top/v1/back", b"../now/a"), entry(b"top/b")
+    )
+    unpack_upload(io.BytesIO(data), tmp_path / "out", strip=True)
+    assert (tmp_path / "out" / "now" / "a").read_bytes() == b"x"
+    assert (tmp_path / "out" / "v1" / "back").read_bytes() == b"x"
+    with pytest.raises(ArchiveRefused):
+        unpack_upload(io.BytesIO(data), tmp_path / "other", links="refused")
+
+
+def test_a_link_to_what_stripping_leaves_out_is_refused(tmp_path: Path) -> None:
+    data = tar(entry(b"top/a"), symlink(b"top/up", b"../top/a"))
+    unpack_upload(io.BytesIO(data), tmp_path / "whole")
+    with pytest.raises(ArchiveRefused) as refused:
+        unpack_upload(io.BytesIO(data), tmp_path / "stripped", strip=True)
+    assert refused.value.code == "archive.unsafe"
+    assert [path.name for path in tmp_path.iterdir()] == ["whole"]
+
+
+def test_what_is_there_already_is_never_replaced(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "link").symlink_to("nowhere")
+    for name in ("out", "link"):
+        with pytest.raises(FileExistsError):
+            unpack_upload(io.BytesIO(tar(entry(b"a"))), tmp_path / name)
+    assert everything(tmp_path) == {"out": "directory", "link": "-> nowhere"}
+
+
+def test_setuid_and_open_permissions_are_not_kept(tmp_path: Path) -> None:
+    unpack_upload(
+        io.BytesIO(tar(entry(b"a", mode=0o6777), entry(b"b", mode=0o666), header(b"d/", b"5", mode=0o1777))),
+        tmp_path / "out",
+    )
+    assert read(tmp_path / "out") == {"a": File(b"x", executable=True), "b": File(b"x"), "d": {}}
+
+
+def _unpack(blob: bytes, into: Path, packed: object, **other: object) -> None:
+    expected = {name: getattr(packed, name) for name in ("digest", "size", "diff_id")} | other
+    unpack_layer(io.BytesIO(blob), into, **expected)
+
+
+def test_a_layer_that_is_not_the_one_is_not_unpacked(tmp_path: Path) -> None:
+    blob, packed = layer(write(SITE, tmp_path / "tree"))
+    tampered = blob[:100] + bytes([blob[100] ^ 1]) + blob[101:]
+    for data, other in (
+        (tampered, {}),
+        (blob + b"x", {}),
+        (blob, {"size": packed.size + 1}),
+        (blob, {"digest": digests.of(b"")}),
+        (blob, {"diff_id": digests.of(b"")}),
+    ):
+        with pytest.raises(ArtifactUntrusted) as refused:
+            _unpack(data, tmp_path / "out", packed, **other)
+        assert refused.value.code == "artifact.signature_invalid"
+        assert [path.name for path in tmp_path.iterdir()] == ["tree"]
+
+
+class Exchanged(io.BytesIO):
+    """Read once, it is what it should be; read again, it is something else."""
+
+    def __init__(self, first: bytes, second: bytes) -> None:
+        super().__init__(first)
+        self._second, self._times = second, 0
+
+    def seek(self, at: int, whence: int = 0) -> int:
+        self._times += 1
+        if self._times == 2:
+            super().seek(0)
+            self.truncate()
+            self.write(self._second)
+        return super().seek(at, whence)
+
+
+def test_a_layer_exchanged_after_its_digest_was_checked_is_not_kept(tmp_path: Path) -> None:
+    blob, packed = layer(write(SITE, tmp_path / "tree"))
+    other, _ = layer(write({"evil": File(b"x")}, tmp_path / "other"))
+    with pytest.raises(ArtifactUntrusted):
+        unpack_layer(
+            Exchanged(blob, other),
+            tmp_path / "out",
+            digest=packed.digest,
+            size=packed.size,
+            diff_id=packed.diff_id,
+        )
+    assert {path.name for path in tmp_path.iterdir()} == {"tree", "other"}
+
+
+class Endless(io.RawIOBase):
+    """A gzip of a tar with one file that never ends, made as it is read."""
+
+    def __init__(self) -> None:
+        self.given = 0
+        self.seek(0)
+
+    def seek(self, at: int, _: int = 0) -> int:
+        self._packer = zlib.compressobj(1, zlib.DEFLATED, 31)
+        size = b"\x80" + (1 << 50).to_bytes(11, "big")
+        self._ready = self._packer.compress(header(b"bomb", size_field=size))
+        return at
+
+    def read(self, size: int = -1) -> bytes:
+        while len(self._ready) < size:
+            self._ready += self._packer.compress(bytes(1 * MiB))
+        data, self._ready = self._ready[:size], self._ready[size:]
+        self.given += len(data)
+        return data
+
+
+ZEROS = bytes(64 * MiB)
+TIGHT = Limits(total_bytes=16 * MiB, file_bytes=16 * MiB)
+BOMBS: dict[str, tuple[Callable[[], bytes], Limits]] = {
+    "a file that says so": (lambda: gz(header(b"a", size=len(ZEROS)) + ZEROS), TIGHT),
+    "headers": (lambda: gz(pax(record(b"comment", bytes(900_000))) * 100), Limits()),
+    "zip": (lambda: zipped(Zipped(b"a", ZEROS)), TIGHT),
+    "zip that lies": (lambda: zipped(Zipped(b"a", ZEROS, size=10)), TIGHT),
+    "proportion": (lambda: gz(header(b"a", size=len(ZEROS)) + ZEROS), Limits(ratio=100, ratio_from=8 * MiB)),
+    "padding": (lambda: gz(tar() + ZEROS), Limits()),
+}
+
+
+@pytest.mark.parametrize(("make", "limits"), BOMBS.values(), ids=BOMBS.keys())
+def test_a_bomb_takes_little_memory(make: Callable[[], bytes], limits: Limits, tmp_path: Path) -> None:
+    data = make()
+    assert len(data) < 2 * MiB
+    tracemalloc.start()
+    with pytest.raises(ArchiveRefused):
+        unpack_upload(io.BytesIO(data), tmp_path / "out", limits=limits)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 8 * MiB
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_layer_that_is_a_bomb_takes_little_memory(tmp_path: Path) -> None:
+    root = tmp_path / "tree"
+    root.mkdir()
+    with (root / "zeros").open("wb") as file:
+        file.truncate(256 * MiB)
+    blob, packed = layer(root)
+    assert packed.size < 1 * MiB
+    tracemalloc.start()
+    with pytest.raises(ArchiveRefused):
+        _unpack(blob, tmp_path / "out", packed, limits=Limits(file_bytes=16 * MiB))
+    with pytest.raises(ArchiveRefused):
+        _unpack(blob, tmp_path / "out", packed, limits=Limits(ratio=100))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 16 * MiB
+    assert [path.name for path in tmp_path.iterdir()] == ["tree"]
+
+
+def test_an_archive_without_end_is_stopped_early(tmp_path: Path) -> None:
+    endless = Endless()
+    with pytest.raises(ArchiveRefused) as refused:
+        unpack_upload(endless, tmp_path / "out")  # type: ignore[arg-type]
+    assert refused.value.code == "archive.too_large"
+    assert endless.given < 1 * MiB
+
+
+def test_a_directory_exchanged_for_a_link_meanwhile_leads_nowhere(tmp_path: Path) -> None:
+    """Somebody who can write into the tree in the making swaps its directories as fast as they appear."""
+    outside, home = tmp_path / "outside", tmp_path / "home"
+    outside.mkdir()
+    home.mkdir()
+    done = threading.Event()
+
+    def swap() -> None:
+        while not done.is_set():
+            for fresh in home.glob(".out.*"):
+                for victim in fresh.glob("d*"):
+                    try:
+                        victim.rename(victim.with_name("moved" + victim.name))
+                        victim.symlink_to(outside)
+                    except OSError:
+                        continue
+
+    swapper = threading.Thread(target=swap)
+    swapper.start()
+    attempts = disturbed = 0
+    data = tar(*(entry(b"d%d/%d" % (n % 7, n)) for n in range(700)))
+    try:
+        while attempts < 40 and disturbed < 5:
+            attempts += 1
+            try:
+                unpack_upload(io.BytesIO(data), home / "out")
+            except OSError:
+                disturbed += 1
+            else:
+                (home / "out").rename(tmp_path / f"{attempts}")
+    finally:
+        done.set()
+        swapper.join(30)
+    assert disturbed
+    assert not list(outside.iterdir())
+
+
+def test_what_fails_half_way_leaves_nothing(tmp_path: Path) -> None:
+    def fails() -> Iterator[bytes]:
+        yield b"some"
+        raise OSError("the disk is full")
+
+    def attempt() -> None:
+        with FreshDirectory(tmp_path / "out") as fresh:
+            fresh.file("a/b/c", [b"x"])
+            fresh.file("a/d", fails())
+
+    with pytest.raises(OSError, match="the disk is full"):
+        attempt()
+    assert not list(tmp_path.iterdir())
+    assert not _open_below(tmp_path)
+
+
+def test_no_descriptor_stays_open(tmp_path: Path) -> None:
+    blob, packed = layer(write(SITE, tmp_path / "tree"))
+    _unpack(blob, tmp_path / "out", packed)
+    with pytest.raises(ArchiveRefused):
+        unpack_upload(io.BytesIO(tar(entry(b"a/b/c"), entry(b"../x"))), tmp_path / "bad")
+    assert not _open_below(tmp_path)
+
+
+def _open_below(root: Path) -> list[str]:
+    found = []
+    for link in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            found.append(str(link.readlink()))
+    return [path for path in found if path.startswith(str(root))]
