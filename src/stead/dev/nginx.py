@@ -29,8 +29,8 @@ class Nginx(Engine):
             data=str(data),
             run=str(data / "run"),
             http=(f"{LOOPBACK}:{self.port}",),
-            https=(f"{LOOPBACK}:{place.ports['edge_tls']}",),
-            https_port=place.ports["edge_tls"],
+            https=(f"{LOOPBACK}:{self.tls_port}",),
+            https_port=self.tls_port,
             # It reads what customers wrote; root has no business there.
             user=SYSTEM_USER if os.geteuid() == 0 else "",
             workers=1,
@@ -42,6 +42,10 @@ class Nginx(Engine):
     @property
     def address(self) -> str:
         return f"{LOOPBACK}:{self.port}"
+
+    @property
+    def tls_port(self) -> int:
+        return self.place.ports["edge_tls"]
 
     def program(self) -> Path:
         # Debian puts it where only root's PATH leads.

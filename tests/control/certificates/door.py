@@ -1,6 +1,6 @@
-"""An edge that is told by hand: nginx hears of challenges, certificates are kept as files.
+"""An edge that is told without a feed: nginx hears of it at once, and it lies on disk besides.
 
-What was told lies on disk, so that a worker in another process tells the same edge.
+So a worker in another process tells the same edge, and a test can look at what it was told.
 """
 
 import base64
@@ -16,6 +16,10 @@ from stead.edge.admin import Admin
 from stead.protocol.edge import Certificate, Line, Record
 
 REGION_KEY = bytes(range(32))
+
+
+def _revision() -> int:
+    return time.time_ns() // 100_000
 
 
 class FileDoor:
@@ -47,9 +51,13 @@ class FileDoor:
             place.unlink(missing_ok=True)
         else:
             place.write_bytes(msgspec.json.encode(record))
-        if kind == "challenge":
-            async with Admin(self._admin) as admin:
-                await admin.apply([Line("challenge", name, time.time_ns() // 100_000, record)])
+        value: object = record
+        if isinstance(record, Certificate):
+            value = {"chain": record.chain, "key": self.key_of(key.partition(".")[0], name).decode()}
+        async with Admin(self._admin) as admin:
+            await admin.apply(
+                [Line("challenge" if kind == "challenge" else "certificate", name, _revision(), value)]
+            )
 
     def seal(self, region: str, host: str, key: bytes) -> str:
         self.keys.append(key)

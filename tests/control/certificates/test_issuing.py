@@ -2,22 +2,27 @@
 
 import asyncio
 import ssl
+import time
+from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
 
 import httpx
 import pytest
 from cryptography import x509
 
 from stead.control.certificates import service
+from stead.control.certificates.certifier import HANDS
 from stead.dev.engine import LOOPBACK
+from stead.dev.pebble import Pebble
 from tests.control.certificates.conftest import REGION, Office
 from tests.matrix.dump import rows_mentioning
 
 MOST_OF_ITS_LIFE = timedelta(days=61, hours=1)
+NAMES = 1_000
+_VISITORS: dict[str, ssl.SSLContext] = {}
 
 
-async def test_a_wanted_host_gets_a_certificate_that_visitors_trust(office: Office, tmp_path: Path):
+async def test_a_wanted_host_gets_a_certificate_that_visitors_trust(office: Office):
     site = await office.site()
     await office.certifier().work()
     shown = await site.tls()
@@ -28,26 +33,44 @@ async def test_a_wanted_host_gets_a_certificate_that_visitors_trust(office: Offi
     assert await office.events(site) == ["certificate.issued"]
     assert office.refreshed == [site.id]
     assert office.door.challenges() == []
-    await _shake_hands(office, site.domain, tmp_path)
+    await _shake_hands(office, site.domain)
 
 
-async def _shake_hands(office: Office, host: str, scratch: Path) -> None:
-    """A TLS server with what the edges were told, and a visitor who trusts the authority's root only."""
-    record = office.door.certificate(host)
-    assert record is not None
-    file = scratch / "served.pem"
-    file.write_bytes(record.chain.encode() + office.door.key_of(REGION, host))
-    serving = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    serving.load_cert_chain(file)
-    server = await asyncio.start_server(lambda _, writer: writer.close(), LOOPBACK, 0, ssl=serving)
-    pebble = office.stack.pebble
-    async with httpx.AsyncClient(verify=ssl.create_default_context(cafile=str(pebble.trust))) as client:
-        root = (await client.get(pebble.roots_url)).text
-    visiting = ssl.create_default_context(cadata=root)
-    port = server.sockets[0].getsockname()[1]
+async def test_a_thousand_names_are_issued_and_served_by_one_edge(
+    office: Office, record_property: Callable[[str, object], None]
+):
+    site = await office.site(wanted=False)
+    hosts = [f"n{number}.{site.domain}" for number in range(NAMES)]
+    async with office.plane.database.transaction() as tx:
+        for host in hosts:
+            await service.want(tx, site.id, host, REGION)
+    began = time.monotonic()
+    certifier = office.certifier()
+    assert sum(await asyncio.gather(*(certifier.work() for _ in range(HANDS)))) >= NAMES
+    issued = time.monotonic() - began
+    async with office.plane.database.reading() as tx:
+        states = await tx.all(str, "select distinct state from certificates where site_id = $1", site.id)
+    assert states == ["valid"]
+    assert office.door.challenges() == []
+    for host in hosts:
+        await _shake_hands(office, host)
+    record_property("figure", f"certificates: {NAMES} names issued in {issued:.0f} s, each served by its own")
+
+
+async def _shake_hands(office: Office, host: str) -> None:
+    """With the edge, as a visitor who trusts the authority's root only."""
+    visiting = await _visitor(office.stack.pebble)
+    port = office.stack.nginx.tls_port
     _, writer = await asyncio.open_connection(LOOPBACK, port, ssl=visiting, server_hostname=host)
     writer.close()
-    server.close()
+
+
+async def _visitor(pebble: Pebble) -> ssl.SSLContext:
+    if pebble.roots_url not in _VISITORS:
+        async with httpx.AsyncClient(verify=ssl.create_default_context(cafile=str(pebble.trust))) as client:
+            root = (await client.get(pebble.roots_url)).text
+        _VISITORS[pebble.roots_url] = ssl.create_default_context(cadata=root)
+    return _VISITORS[pebble.roots_url]
 
 
 async def test_it_says_where_a_host_stands_before_its_first_attempt(office: Office):
