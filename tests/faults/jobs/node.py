@@ -95,58 +95,46 @@ class Node:
         fresh.replace(path)
 
     async def freeze(self, places: set[Place]) -> None:
-        """Holds each of these steps in the act, as soon as it is there. Whatever starts is held until it is
-        known whose it is, so that none is over before."""
-        held: set[int] = set()
-        free: set[int] = set()
+        """Holds each of these steps in the act, as soon as it is there."""
 
         async def look() -> bool:
-            for pid in set(self._sleeps()) - held - free:
-                _send(pid, signal.SIGSTOP)
-                held.add(pid)
             for place, pid in self._processes().items():
-                if place in places:
-                    self.frozen.setdefault(place, pid)
-                elif pid in held and place not in self.frozen:
-                    _send(pid, signal.SIGCONT)
-                    held.discard(pid)
-                    free.add(pid)
+                if place in places and place not in self.frozen:
+                    os.kill(pid, signal.SIGSTOP)
+                    self.frozen[place] = pid
             for job, step in places - self.frozen.keys():
                 entry = self.steps(job).get(step)
                 assert entry is None or entry.state == "running", f"{step} of {job} was over too soon"
             return places <= self.frozen.keys()
 
-        try:
-            await until(look, f"{places} are at work on the node", poll=0.02)
-        finally:
-            for pid in held - set(self.frozen.values()):
-                _send(pid, signal.SIGCONT)
+        await until(look, f"{places} are at work on the node", poll=0.02)
 
     def _processes(self) -> dict[Place, int]:
-        """Which process is whose. A command is taken down before its process starts, one after the other:
-        when there are as many of these as of those, they are the same ones in the same order."""
+        """Which process is whose. A job has one step at a time: what was under way before and after its
+        process was seen is what the process is for."""
         before, found, after = self.under_way(), self._sleeps(), self.under_way()
-        return dict(zip(before, found, strict=True)) if before == after and len(before) == len(found) else {}
+        return {(job, step): found[job] for job, step in after if (job, step) in before and job in found}
 
-    def _sleeps(self) -> list[int]:
-        """In the order in which they were started."""
+    def _sleeps(self) -> dict[str, int]:
+        """By job."""
         tasks = Path(f"/proc/{self.program.pid}/task")
-        found = [int(pid) for path in tasks.glob("*/children") for pid in path.read_text().split()]
-        return sorted(filter(is_sleep, found), key=lambda pid: (_started(pid), pid))
+        children = [int(pid) for path in tasks.glob("*/children") for pid in path.read_text().split()]
+        return {_job_of(pid): pid for pid in children if is_sleep(pid)}
 
     def thaw(self, *places: Place) -> None:
         """Lets steps go on; one whose process has been ended meanwhile is left in peace."""
         for place in places:
             pid = self.frozen.pop(place, None)
-            if pid is not None:
-                _send(pid, signal.SIGCONT)
+            if pid is not None and is_sleep(pid):
+                os.kill(pid, signal.SIGCONT)
 
 
-def _started(pid: int) -> int:
-    """In ticks since the machine was; 0 when it has ended meanwhile, and is no match for any step."""
+def _job_of(pid: int) -> str:
+    """Empty when it has ended meanwhile."""
     with suppress(FileNotFoundError, ProcessLookupError):
-        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
-    return 0
+        given = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
+        return dict(each.partition("=")[::2] for each in given).get("STEAD_JOB", "")
+    return ""
 
 
 def is_sleep(pid: int) -> bool:
@@ -155,12 +143,6 @@ def is_sleep(pid: int) -> bool:
         return Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"/bin/sleep\0")
     except (FileNotFoundError, ProcessLookupError):
         return False
-
-
-def _send(pid: int, number: signal.Signals) -> None:
-    if is_sleep(pid):
-        with suppress(ProcessLookupError):
-            os.kill(pid, number)
 
 
 def _work(command: bytes | None) -> str:

@@ -55,6 +55,10 @@ class Program:
                 env=surroundings(self._settings | changed),
             )
 
+    def said(self, event: str) -> int:
+        """How often it has logged this, over all its lives."""
+        return self._log.read_text().count(f'"event":"{event}"')
+
     async def kill(self) -> None:
         """As a crash would end it; nothing of it is left when this returns."""
         await self._end(signal.SIGKILL)

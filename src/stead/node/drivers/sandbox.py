@@ -58,7 +58,8 @@ class Sandbox:
         if self._told_to_fail(tag, task, hosts):
             raise Refusal("sandbox.told_to_fail", f"the sandbox was told to fail at {tag}")
         if self._pace.seconds > 0:
-            await self._run(wait_argv(self._pace.seconds), task.output.chunk)
+            whose = {"STEAD_JOB": task.job}
+            await self._run(wait_argv(self._pace.seconds), task.output.chunk, environment=whose)
 
     def _told_to_fail(self, tag: str, task: Assignment, hosts: Sequence[str]) -> bool:
         label = f"fail-at-{tag.replace('_', '-')}"
