@@ -13,6 +13,7 @@ from typing import Any, Literal
 import asyncpg
 import httpx
 import msgspec
+from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client
 
 from stead.control.platform.database import Database
@@ -98,7 +99,18 @@ class Harness:
                 jobs,
                 FINAL,
             )
-            raise AssertionError(f"within {bound:g} s these did not end: {left}") from None
+            told = [await self._story(row["id"]) for row in left]
+            raise AssertionError(f"within {bound:g} s these did not end: {left}\n{told}") from None
+
+    async def _story(self, job: str) -> str:
+        """What the workflow and the node say about a job."""
+        handle = (await self.temporal()).get_workflow_handle(job)
+        events = [
+            f"{event.event_time.ToDatetime():%M:%S.%f} {EventType.Name(event.event_type)[11:]}"
+            for event in (await handle.fetch_history()).events
+        ]
+        pending = (await handle.describe()).raw_description.pending_activities
+        return "\n".join([*events, *map(str, pending), str(self.node.steps(job))])
 
     async def begin(self) -> None:
         """The schema, somebody with a test key, the programs, and a node that has been heard."""

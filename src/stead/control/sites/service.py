@@ -120,9 +120,10 @@ async def delete(tx: Tx, site: VisibleSite, wanted: Deletion, *, kind: JobKind[S
         raise ConfirmDomainMismatch(param="confirm_domain")
     if not may_become(site.status, "deleting"):
         raise SiteBusy(status=site.status)
+    reason = await store.status_reason(tx, site)
     if not await store.set_status(tx, site.id, "deleting", after=(site.status,)):
         raise SiteBusy(status=site.status)
-    work = SiteWork(status_before=site.status)
+    work = SiteWork(status_before=site.status, reason_before=reason)
     return await jobs.enqueue(tx, kind, work, _subject(site), scope="sites:admin")
 
 

@@ -134,6 +134,11 @@ async def set_status(
     return True
 
 
+async def status_reason(tx: Tx, site: VisibleSite) -> str | None:
+    reason: str | None = await tx.value("select status_reason from sites where id = $1", site.id)
+    return reason
+
+
 async def domain_is_taken(tx: Tx, domain: str) -> bool:
     return bool(
         await tx.value("select exists (select from sites where domain = $1 and status <> 'deleted')", domain)

@@ -14,9 +14,10 @@ from stead.control.sites.runtimes import Runtime
 
 
 class SiteWork(Struct, frozen=True):
-    """`status_before` and `recoverable_until` are what a failed deletion or recovery goes back to."""
+    """What a deletion or recovery goes back to if it fails: a site that had lost its node still says so."""
 
     status_before: SiteStatus = "running"
+    reason_before: str | None = None
     recoverable_until: datetime | None = None
 
 

@@ -154,7 +154,9 @@ async def _move(tx: Tx, job: SiteJob, status: SiteStatus, *, after: tuple[SiteSt
 
 async def _deploy_failed(tx: Tx, job: SiteJob, reason: str) -> None:
     facts = await sites.facts(tx, job.site_id)
-    await store.set_status(tx, job.site_id, "failed", after=("provisioning",), reason=reason)
+    environment = await environments.production(tx, job.site_id)
+    if await store.set_status(tx, job.site_id, "failed", after=("provisioning",), reason=reason):
+        await environments.become(tx, environment.id, "failed")
     await publish(tx, "deploy.failed", facts.about(job), domain=facts.domain, reason=reason)
 
 
@@ -167,9 +169,9 @@ async def _restart_failed(tx: Tx, job: SiteJob, reason: str) -> None:
 
 async def _deletion_failed(tx: Tx, job: SiteJob, reason: str) -> None:
     """The site is served again: it goes on as it was."""
-    before = job.params.status_before
+    before = job.params
     await store.set_status(
-        tx, job.site_id, before, after=("deleting",), reason=reason if before == "failed" else None
+        tx, job.site_id, before.status_before, after=("deleting",), reason=before.reason_before
     )
     await _tell_failure(tx, job, "site.deletion_failed", reason)
 
