@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -43,6 +44,9 @@ class _Refusal(msgspec.Struct, frozen=True):
     line: int = 0
 
 
+A = TypeVar("A", bound=Answer)
+
+
 class Admin:
     """Not for two tasks at once: what they say would arrive in an order of its own."""
 
@@ -59,14 +63,14 @@ class Admin:
     async def apply(self, lines: Iterable[Line]) -> Answer:
         """Returns when every visitor from now on meets them. At most about a thousand at a time."""
         body = b"\n".join(map(msgspec.json.encode, lines))
-        return msgspec.json.decode(await self._ask("POST", "/apply", body), type=Answer)
+        return _read(await self._ask("POST", "/apply", body), Answer)
 
     async def complete(self) -> Answer:
         """Everything there is has been told: a name that is not known does not exist."""
-        return msgspec.json.decode(await self._ask("POST", "/complete"), type=Answer)
+        return _read(await self._ask("POST", "/complete"), Answer)
 
     async def state(self) -> State:
-        return msgspec.json.decode(await self._ask("GET", "/state"), type=State)
+        return _read(await self._ask("GET", "/state"), State)
 
     async def close(self) -> None:
         if self._streams is not None:
@@ -104,6 +108,13 @@ class Admin:
         await writer.drain()
         status, length = await _head(reader)
         return status, await (_chunks(reader) if length is None else reader.readexactly(length))
+
+
+def _read(answer: bytes, kind: type[A]) -> A:
+    try:
+        return msgspec.json.decode(answer, type=kind)
+    except msgspec.MsgspecError:
+        raise AdminFailed("the edge's answer makes no sense") from None
 
 
 async def _head(reader: asyncio.StreamReader) -> tuple[int, int | None]:

@@ -62,7 +62,7 @@ class StandIn:
                 async with self.told:
                     self.completed = self.completed or path == "/complete"
                     self.told.notify_all()
-                answer = json.dumps({"instance": self.instance, "revision": self.revision}).encode()
+                answer = json.dumps(self._state()).encode()
                 writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(answer) + answer)
                 await writer.drain()
         except (OSError, EOFError):
@@ -70,6 +70,11 @@ class StandIn:
         finally:
             self._connections.discard(writer)
             writer.close()
+
+    def _state(self) -> dict[str, Any]:
+        hosts = sum(name.startswith("host ") for name in self.known)
+        answer = {"instance": self.instance, "revision": self.revision}
+        return answer | {"complete": self.completed, "hosts": hosts, "free": {}}
 
     async def _apply(self, body: bytes) -> None:
         await self.answering.wait()
