@@ -122,8 +122,8 @@ class Stage:
         ]
 
     async def stop(self) -> None:
-        for worker in self.workers:
-            await _end(worker)
+        while self.workers:
+            await _end(self.workers.pop())
 
 
 @asynccontextmanager

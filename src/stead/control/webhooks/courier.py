@@ -37,7 +37,7 @@ LAST_SECONDS = 5.0
 SHARE = 8
 """Deliveries under way to one endpoint, from one worker."""
 PLACES, SLOW_PLACES = 192, 64
-AT_ONCE = 64
+AT_ONCE, FIRST = 64, 4
 _KNOWN, _KEPT_SECRETS = 1000, 5000
 _GONE = 410
 _CONSTANT = b"Content-Type: application/json\r\nUser-Agent: Stead-Webhooks/1\r\nAccept: */*\r\n"
@@ -52,6 +52,7 @@ class Courier:
         self._database, self._notices, self._sealer = database, notices, sealer
         self._client, self._clock = client, clock
         self._lanes: Counter[bool] = Counter()
+        self._done = 0
         self._known: OrderedDict[str, Pace] = OrderedDict()
         self._secrets: OrderedDict[bytes, str] = OrderedDict()
         self._ended: list[Outcome] = []
@@ -80,7 +81,7 @@ class Courier:
             self._room.clear()
             try:
                 while await self.send_due() >= AT_ONCE:
-                    pass
+                    continue
             except UNREACHABLE as error:
                 log.warning("webhooks.postponed", reason=type(error).__name__)
                 await asyncio.sleep(SWEEP_SECONDS)
@@ -95,7 +96,8 @@ class Courier:
         """Begin what is due as far as there is room. How many were begun."""
         begun = 0
         for slow, places, share in ((False, PLACES, SHARE), (True, SLOW_PLACES, 1)):
-            room = min(AT_ONCE, places - self._lanes[slow])
+            # A courier that has just started has no connections yet: it leaves most to the others at first.
+            room = min(AT_ONCE, FIRST + self._done, places - self._lanes[slow])
             if room <= 0:
                 continue
             async with self._database.transaction() as tx:
@@ -125,6 +127,7 @@ class Courier:
             outcome = await self._attempt(parcel, began)
             self._learn(parcel.endpoint_id, pace, time.perf_counter() - began, taken=outcome.reached)
         finally:
+            self._done += 1
             pace.taken -= 1
             self._lanes[slow] -= 1
             self._room.set()

@@ -204,20 +204,18 @@ async def record(tx: Tx, outcomes: Sequence[Outcome]) -> None:
 
 async def note_health(tx: Tx, reached: set[str], failed: set[str]) -> list[str]:
     """Since when endpoints fail; say which have for so long that they are given up."""
-    if reached:
-        await tx.run(
-            "update webhook_endpoints set failing_since = null where id in (select id from webhook_endpoints"
-            " where id = any($1) and failing_since is not null order by id for update)",
-            sorted(reached),
-        )
-    if not failed:
-        return []
+    # Locked in one order, whoever else writes down the same endpoints: two couriers never wait in a circle.
     await tx.run(
-        "update webhook_endpoints set failing_since = $2 where id in (select id from webhook_endpoints"
-        " where id = any($1) and failing_since is null order by id for update)",
+        "update webhook_endpoints w set failing_since = case when w.id = any($2) then $3::timestamptz end"
+        " from (select id from webhook_endpoints where (id = any($1) and failing_since is not null)"
+        " or (id = any($2) and failing_since is null) order by id for update) changed"
+        " where w.id = changed.id",
+        sorted(reached),
         sorted(failed),
         tx.now,
     )
+    if not failed:
+        return []
     return await tx.all(
         str,
         "select id from webhook_endpoints where id = any($1) and enabled and failing_since <= $2",
