@@ -112,7 +112,7 @@ async def revoke(tx: Tx, key: VisibleKey) -> None:
 
 
 async def _tell(tx: Tx, event: str, key: VisibleKey) -> None:
-    await publish(tx, event, About(account_id=key.account_id), key_id=key.id, name=key.name)
+    await publish(tx, event, About(account_id=key.account_id), key_id=key.id)
 
 
 async def principal_of_key(tx: Tx, secret_hash: bytes) -> Principal | None:

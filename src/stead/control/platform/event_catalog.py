@@ -120,7 +120,6 @@ class Invitation(Payload):
 
 class KeyNamed(Payload):
     key_id: _KeyId
-    name: Annotated[str | None, Meta(examples=["deploys from CI"])] = None
 
 
 class EndpointNamed(Payload):

@@ -54,7 +54,7 @@ class Courier:
         self._lanes: Counter[bool] = Counter()
         self._done = 0
         self._known: OrderedDict[str, Pace] = OrderedDict()
-        self._secrets: OrderedDict[bytes, str] = OrderedDict()
+        self._secrets: OrderedDict[tuple[str, bytes], str] = OrderedDict()
         self._ended: list[Outcome] = []
         self._room, self._news = asyncio.Event(), asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -175,9 +175,9 @@ class Courier:
         return keys
 
     def _unsealed(self, endpoint: str, sealed: bytes) -> str:
-        known = self._secrets.get(sealed)
+        known = self._secrets.get((endpoint, sealed))
         if known is None:
-            known = self._secrets[sealed] = service.unseal(self._sealer, endpoint, sealed)
+            known = self._secrets[endpoint, sealed] = service.unseal(self._sealer, endpoint, sealed)
             if len(self._secrets) > _KEPT_SECRETS:
                 self._secrets.popitem(last=False)
         return known
