@@ -80,9 +80,8 @@ async def _purged(tx: Tx, job: Job[PurgeWork]) -> Results | None:
     return None
 
 
-async def _failed(tx: Tx, job: Job[Any], reason: str) -> None:
+async def _failed(_tx: Tx, _job: Job[Any], _reason: str) -> None:
     """What it had changed is undone; the job says why."""
-    await _publish(tx, job, "site.config_failed", reason=reason)
 
 
 async def _publish(tx: Tx, job: Job[Any], event: str, **data: Fact) -> None:

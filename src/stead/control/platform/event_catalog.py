@@ -260,15 +260,6 @@ _SITES = (
 _EDGE = (
     EventType("site.config_changed", "site", "The configuration of a site was changed", data=SiteNamed),
     EventType(
-        "site.config_failed",
-        "site",
-        "A site could not be configured",
-        "error",
-        data=SiteReason,
-        in_app=True,
-        text="The configuration of {domain} is what it was before: {reason}",
-    ),
-    EventType(
         "site.redirects_changed", "site", "The redirects of a site were replaced", data=RedirectsCounted
     ),
     EventType("environment.config_changed", "environment", "An environment was configured", data=SiteNamed),
