@@ -195,7 +195,10 @@ async def let_go(harness: Harness, *trials: Trial) -> None:
     for trial in trials:
         harness.node.thaw(trial.place)
         if trial.hold is not None:
-            with suppress(asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+            # Its server may have been killed, which the library notices in several ways.
+            with suppress(
+                asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError
+            ):
                 await trial.hold.execute("rollback")
             trial.hold.terminate()
             trial.hold = None
