@@ -19,7 +19,6 @@ dev: ## start every engine and the API; Ctrl-C stops them
 
 test: ## run the tests on real engines
 	$(RUN)pytest --numprocesses=2 --dist=loadfile --ignore=tests/faults/jobs
-	$(RUN)pytest tests/faults/jobs
 
 faults: ## kill, refuse and restart at every step of every job
 	$(RUN)pytest tests/faults
