@@ -98,7 +98,7 @@ async def announce_everything(told: Callable[[int], None]) -> int:
         while True:
             async with _transaction() as tx:
                 page = await routing.every_site(tx, after=after, most=SITES_AT_ONCE)
-                announced = [await routing.serve_site(tx, site) for site in page]
+                announced = [await routing.serve_redirected(tx, site) for site in page]
             for announcement in announced:
                 if announcement is not None:
                     await edges.put(announcement.records)

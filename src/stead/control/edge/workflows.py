@@ -7,7 +7,6 @@ from stead.control.configuration import service as configuration
 from stead.control.edge.work import ConfigurationWork, PurgeWork, RedirectsWork
 from stead.control.environments import service as environments
 from stead.control.platform.database import Tx
-from stead.control.platform.events import Fact, publish
 from stead.control.platform.jobs import Announcement, Errand, Job, JobKind, Results, ask, control, tell
 from stead.control.redirects import service as redirects
 from stead.control.routing import service as routing
@@ -36,12 +35,12 @@ async def _announce(tx: Tx, job: Job[ConfigurationWork]) -> Announcement | None:
 
 async def _redirect(tx: Tx, job: Job[RedirectsWork]) -> Announcement | None:
     await redirects.replace(tx, job.site_id, job.params.rules, job=job.id)
-    return await routing.serve_site(tx, job.site_id)
+    return await routing.serve_redirected(tx, job.site_id)
 
 
 async def _redirect_back(tx: Tx, job: Job[RedirectsWork]) -> Announcement | None:
     await redirects.revert(tx, job.site_id, job=job.id)
-    return await routing.serve_site(tx, job.site_id)
+    return await routing.serve_redirected(tx, job.site_id)
 
 
 async def _purge(tx: Tx, job: Job[PurgeWork]) -> Announcement | None:
@@ -66,17 +65,17 @@ async def _probe_redirect(tx: Tx, job: Job[RedirectsWork]) -> Errand | None:
 
 async def _configured(tx: Tx, job: Job[ConfigurationWork]) -> Results | None:
     event = "site.config_changed" if job.env_id is None else "environment.config_changed"
-    await _publish(tx, job, event)
+    await sites.tell(tx, job, event)
     return None
 
 
 async def _redirected(tx: Tx, job: Job[RedirectsWork]) -> Results | None:
-    await _publish(tx, job, "site.redirects_changed", rules=len(job.params.rules))
+    await sites.tell(tx, job, "site.redirects_changed", rules=len(job.params.rules))
     return None
 
 
 async def _purged(tx: Tx, job: Job[PurgeWork]) -> Results | None:
-    await _publish(tx, job, "environment.cache_purged")
+    await sites.tell(tx, job, "environment.cache_purged")
     return None
 
 
@@ -84,10 +83,11 @@ async def _failed(_tx: Tx, _job: Job[Any], _reason: str) -> None:
     """What it had changed is undone; the job says why."""
 
 
-async def _publish(tx: Tx, job: Job[Any], event: str, **data: Fact) -> None:
-    facts = await sites.facts(tx, job.site_id)
-    await publish(tx, event, facts.about(job), domain=facts.domain, **data)
-
+_CONFIGURING = (
+    tell("apply", _configure, undo=_configure_back),
+    ask("probe", _probe),
+    control("done", _configured),
+)
 
 CONFIGURE_SITE = JobKind(
     "site.config_apply",
@@ -95,11 +95,7 @@ CONFIGURE_SITE = JobKind(
     resource="site",
     lock="site",
     limit=LIMIT,
-    steps=[
-        tell("apply", _configure, undo=_configure_back),
-        ask("probe", _probe),
-        control("done", _configured),
-    ],
+    steps=_CONFIGURING,
     failed=_failed,
 )
 
@@ -109,11 +105,7 @@ CONFIGURE_ENVIRONMENT = JobKind(
     resource="environment",
     lock="environment",
     limit=LIMIT,
-    steps=[
-        tell("apply", _configure, undo=_configure_back),
-        ask("probe", _probe),
-        control("done", _configured),
-    ],
+    steps=_CONFIGURING,
     failed=_failed,
 )
 

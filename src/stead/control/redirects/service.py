@@ -22,6 +22,10 @@ async def revert(tx: Tx, site: str, *, job: str) -> None:
     await store.revert(tx, site, job=job)
 
 
+async def most_parts(tx: Tx, site: str) -> int:
+    return await store.most_parts(tx, site)
+
+
 async def words(tx: Tx, site: str) -> list[Redirects | None]:
     """All rules of a site, as the edge is told them; nothing for a part that is no longer needed."""
     now = await store.in_force(tx, site)

@@ -20,19 +20,23 @@ async def serve(tx: Tx, env: str) -> Announcement | None:
 
 
 async def serve_site(tx: Tx, site: str) -> Announcement | None:
-    """All environments of a site, and the redirects they share."""
-    found = [await _announced(tx, env) for env in await environments.carried(tx, site)]
-    known = [facts for facts in found if facts is not None and facts.node_id is not None]
-    if not known:
+    """All environments of a site. Its redirects stay as they were told."""
+    found = [await serve(tx, env) for env in await environments.carried(tx, site)]
+    served = [announcement for announcement in found if announcement is not None]
+    if not served:
         return None
-    region = known[0].region
-    records: Records = {
-        edge.redirects_key(region, site, part): words
-        for part, words in enumerate(await redirects.words(tx, site))
-    }
-    for facts in known:
-        records |= await _served(tx, facts, facts.node_id or "")
-    return Announcement(region, records)
+    records = {key: record for announcement in served for key, record in announcement.records.items()}
+    return Announcement(served[0].region, records)
+
+
+async def serve_redirected(tx: Tx, site: str) -> Announcement | None:
+    """All environments of a site, and before them the redirects they share."""
+    served = await serve_site(tx, site)
+    if served is None:
+        return None
+    rules_told = enumerate(await redirects.words(tx, site))
+    parts: Records = {edge.redirects_key(served.region, site, part): words for part, words in rules_told}
+    return Announcement(served.region, {**parts, **served.records})
 
 
 async def every_site(tx: Tx, *, after: str, most: int) -> list[str]:
@@ -48,7 +52,7 @@ async def withdraw_redirects(tx: Tx, env: str) -> Announcement | None:
     facts = await _announced(tx, env)
     if facts is None:
         return None
-    told = len(await redirects.words(tx, facts.site_id))
+    told = await redirects.most_parts(tx, facts.site_id)
     if not told:
         return None
     return Announcement(

@@ -1,5 +1,7 @@
 """What callers do with sites, each inside the caller's transaction."""
 
+from typing import Any
+
 from msgspec import UNSET
 
 from stead.control.environments import service as environments
@@ -10,8 +12,8 @@ from stead.control.plans import service as plans
 from stead.control.plans.rules import Owner
 from stead.control.platform.audit import Trail
 from stead.control.platform.database import Tx, UniqueViolation
-from stead.control.platform.events import About, publish
-from stead.control.platform.jobs import Errand, JobKind, NoNode, Refused
+from stead.control.platform.events import About, Fact, publish
+from stead.control.platform.jobs import Errand, Job, JobKind, NoNode, Refused
 from stead.control.platform.operations import Call
 from stead.control.platform.pagination import Page, PageRequest
 from stead.control.platform.principal import Principal
@@ -180,6 +182,12 @@ async def facts(tx: Tx, site: str) -> SiteFacts:
     if found is None:
         raise Refused(SiteNotFound.code, "The site is gone.")
     return found
+
+
+async def tell(tx: Tx, job: Job[Any], event: str, **data: Fact) -> None:
+    """Publish what a job did to a site, to whoever owns it now."""
+    known = await facts(tx, job.site_id)
+    await publish(tx, event, known.about(job), domain=known.domain, **data)
 
 
 def _subject(site: VisibleSite) -> jobs.Subject:

@@ -6,7 +6,6 @@ from stead.control.certificates import service as certificates
 from stead.control.environments import service as environments
 from stead.control.nodes import service as nodes
 from stead.control.platform.database import Tx
-from stead.control.platform.events import publish
 from stead.control.platform.jobs import (
     Announcement,
     Errand,
@@ -73,7 +72,8 @@ async def _restart_environment(tx: Tx, job: SiteJob) -> Errand | None:
 
 
 async def _serve(tx: Tx, job: SiteJob) -> Announcement | None:
-    return await routing.serve_site(tx, job.site_id)
+    """With its redirects, which may have been set while no node carried it."""
+    return await routing.serve_redirected(tx, job.site_id)
 
 
 async def _withdraw(tx: Tx, job: SiteJob) -> Announcement | None:
@@ -119,20 +119,17 @@ async def _open(tx: Tx, job: SiteJob) -> Results:
 
 
 async def _open_first(tx: Tx, job: SiteJob) -> Results:
-    facts = await sites.facts(tx, job.site_id)
-    await publish(tx, "deploy.completed", facts.about(job), domain=facts.domain)
+    await sites.tell(tx, job, "deploy.completed")
     return await _open(tx, job)
 
 
 async def _open_recovered(tx: Tx, job: SiteJob) -> Results:
-    facts = await sites.facts(tx, job.site_id)
-    await publish(tx, "site.recovered", facts.about(job), domain=facts.domain)
+    await sites.tell(tx, job, "site.recovered")
     return await _open(tx, job)
 
 
 async def _restarted(tx: Tx, job: SiteJob) -> Results:
-    facts = await sites.facts(tx, job.site_id)
-    await publish(tx, "site.restarted", facts.about(job), domain=facts.domain)
+    await sites.tell(tx, job, "site.restarted")
     return await _open(tx, job)
 
 
@@ -144,7 +141,7 @@ async def _close(tx: Tx, job: SiteJob) -> None:
         raise Refused("site.busy", "The site is not being deleted any more.")
     await environments.become(tx, environment.id, "deleted")
     await certificates.forget(tx, facts.domain)
-    await publish(tx, "site.deleted", facts.about(job), domain=facts.domain)
+    await sites.tell(tx, job, "site.deleted")
 
 
 async def _move(tx: Tx, job: SiteJob, status: SiteStatus, *, after: tuple[SiteStatus, ...]) -> None:
@@ -153,15 +150,14 @@ async def _move(tx: Tx, job: SiteJob, status: SiteStatus, *, after: tuple[SiteSt
 
 
 async def _deploy_failed(tx: Tx, job: SiteJob, reason: str) -> None:
-    facts = await sites.facts(tx, job.site_id)
     environment = await environments.production(tx, job.site_id)
     if await store.set_status(tx, job.site_id, "failed", after=("provisioning",), reason=reason):
         await environments.become(tx, environment.id, "failed")
-    await publish(tx, "deploy.failed", facts.about(job), domain=facts.domain, reason=reason)
+    await sites.tell(tx, job, "deploy.failed", reason=reason)
 
 
 async def _restart_failed(tx: Tx, job: SiteJob, reason: str) -> None:
-    await _tell_failure(tx, job, "site.restart_failed", reason)
+    await sites.tell(tx, job, "site.restart_failed", reason=reason)
     if not job.begun:
         return
     await store.set_status(tx, job.site_id, "failed", after=("running", "stopped", "failed"), reason=reason)
@@ -173,7 +169,7 @@ async def _deletion_failed(tx: Tx, job: SiteJob, reason: str) -> None:
     await store.set_status(
         tx, job.site_id, before.status_before, after=("deleting",), reason=before.reason_before
     )
-    await _tell_failure(tx, job, "site.deletion_failed", reason)
+    await sites.tell(tx, job, "site.deletion_failed", reason=reason)
 
 
 async def _recovery_failed(tx: Tx, job: SiteJob, reason: str) -> None:
@@ -186,12 +182,7 @@ async def _recovery_failed(tx: Tx, job: SiteJob, reason: str) -> None:
         recoverable_until=job.params.recoverable_until,
     ):
         await environments.become(tx, environment.id, "deleted")
-    await _tell_failure(tx, job, "site.recovery_failed", reason)
-
-
-async def _tell_failure(tx: Tx, job: SiteJob, event: str, reason: str) -> None:
-    facts = await sites.facts(tx, job.site_id)
-    await publish(tx, event, facts.about(job), domain=facts.domain, reason=reason)
+    await sites.tell(tx, job, "site.recovery_failed", reason=reason)
 
 
 async def _purge_failed(_tx: Tx, _job: SiteJob, _reason: str) -> None:
