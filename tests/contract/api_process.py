@@ -1,7 +1,6 @@
 """An API process of its own, on free ports, over the engines of this test run."""
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -41,15 +40,6 @@ def serving(settings: Settings, log: Path) -> Iterator[str]:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait(END_SECONDS)
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that nobody has now: all are held at once, so that they differ."""
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [each.getsockname()[1] for each in held]
-    for each in held:
-        each.close()
-    return ports
 
 
 def _wait_until_ready(process: subprocess.Popen[bytes], address: str, log: Path) -> None:

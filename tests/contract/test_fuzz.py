@@ -25,8 +25,9 @@ from stead.shared import secrets
 from stead.shared.ids import SessionId, has_shape, new_id
 from tests.client import description, operation_at
 from tests.conftest import NewPerson
-from tests.contract.api_process import free_ports, serving
+from tests.contract.api_process import serving
 from tests.contract.walk import OPERATIONS, path_values
+from tests.ports import own_ports
 
 EXAMPLES = 50
 SESSIONS = 500
@@ -44,7 +45,7 @@ refusals.expected_statuses = [*refusals.expected_statuses, "413"]
 @pytest.fixture(scope="session")
 def api(settings: Settings, plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """It believes what the tests say about their address: limits per address do not end the walk early."""
-    port, metrics_port = free_ports(2)
+    port, metrics_port = own_ports(2)
     own = msgspec.structs.replace(
         settings, api_port=port, metrics_port=metrics_port, trusted_proxies="127.0.0.1"
     )

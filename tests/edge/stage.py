@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import ssl
 import subprocess
 import sys
@@ -27,6 +26,7 @@ from stead.edge.certificate import self_signed
 from stead.edge.ledger import processes
 from stead.protocol.edge import Environment, Host, Kind, Line
 from tests.edge.fastcgi import Application, Reply, Request
+from tests.ports import own_ports
 
 NODE = "node-a"
 BOUND = 30.0
@@ -43,12 +43,6 @@ def scratch() -> Iterator[Path]:
         yield path
     finally:
         shutil.rmtree(path, ignore_errors=True)
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind((LOOPBACK, 0))
-        return int(one.getsockname()[1])
 
 
 @dataclass
@@ -281,7 +275,7 @@ async def echo(request: Request) -> Reply:
 @asynccontextmanager
 async def edge(node: str = NODE, **settings: str) -> AsyncIterator[Edge]:
     with scratch() as data:
-        made = Edge(data, free_port(), free_port(), node, settings)
+        made = Edge(data, *own_ports(2), node, settings)
         try:
             await made.start()
             yield made

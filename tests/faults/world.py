@@ -1,13 +1,11 @@
 """Engines of one's own, to be broken, and the API processes that must live with that."""
 
 import asyncio
-import os
 import shutil
 import signal
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +19,13 @@ from stead.control.platform.migrations import migrate
 from stead.control.settings import from_environment
 from stead.dev.engine import LOOPBACK, Engine
 from stead.dev.nats import Nats
-from stead.dev.ports import LOWEST, free
 from stead.dev.postgres import Postgres
 from stead.dev.redis import Redis
 from stead.dev.running import RunningStack, running
 from tests.conftest import UNLIMITED
 from tests.faults.processes import ApiProcess
 from tests.people import PASSWORD, Person, make_person
-
-_ports = count(LOWEST + os.getpid() % 5000)
+from tests.ports import own_ports
 
 
 class World:
@@ -52,7 +48,7 @@ class World:
         environment = self._stack.environment() | settings
         processes = []
         for _ in range(number):
-            port, metrics = _free_port(), _free_port()
+            port, metrics = own_ports(2)
             log = self._stack.directory.logs / f"api-{port}.log"
             processes.append(ApiProcess(environment, port, metrics, log))
             self._ending.push_async_callback(processes[-1].stop)
@@ -143,7 +139,3 @@ def _scratch() -> Path:
     # PostgreSQL may run as another user, who must be able to pass through.
     made.chmod(0o711)
     return made
-
-
-def _free_port() -> int:
-    return next(port for port in _ports if free(port))

@@ -12,6 +12,7 @@ from nats.js import JetStreamContext
 
 from stead.node.settings import Settings
 from stead.protocol.subjects import Node, inbox_prefix
+from stead.shared.cancellation import heed_cancellation
 
 RETRY = 0.5
 LONGEST_RETRY = 5.0
@@ -62,6 +63,7 @@ class Link:
             # Attempts that failed have closed themselves too.
             self._closed.clear()
             self._client, self._context = client, None
+            heed_cancellation()
             self._on_up("nats.connected")
             if not client.is_closed:
                 await self._closed.wait()

@@ -10,8 +10,8 @@ _hasher = PasswordHasher()
 
 
 @cache
-def _hash_of_nobody() -> str:
-    return _hasher.hash("the password of no account")
+def _hash_of_nobody(hasher: PasswordHasher) -> str:
+    return hasher.hash("the password of no account")
 
 
 async def hash_password(password: str) -> str:
@@ -21,7 +21,7 @@ async def hash_password(password: str) -> str:
 async def is_password(password_hash: str | None, password: str) -> bool:
     """Without an account the same work is done in vain, so that time does not tell whether there is one."""
     try:
-        await asyncio.to_thread(_hasher.verify, password_hash or _hash_of_nobody(), password)
+        await asyncio.to_thread(_hasher.verify, password_hash or _hash_of_nobody(_hasher), password)
     except VerificationError:
         return False
     return password_hash is not None

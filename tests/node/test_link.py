@@ -1,0 +1,15 @@
+"""The node's connection, and its end."""
+
+import asyncio
+
+from stead.node.link import Link
+from tests.node.stage import Stage
+
+
+async def test_whoever_stops_while_it_is_being_made_is_not_kept_waiting(here: Stage) -> None:
+    """At whichever moment: the library may take the cancellation for its answer."""
+    for turns in range(60):
+        async with asyncio.timeout(10):
+            async with Link(here.as_settings()).maintained():
+                for _ in range(turns):
+                    await asyncio.sleep(0)
