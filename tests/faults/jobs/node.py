@@ -80,7 +80,7 @@ class Node:
         return {
             path.name
             for path in (self.data / "sandbox" / "hosts").iterdir()
-            if not path.name.startswith(".") and environment in path.read_text()
+            if not path.name.startswith(".") and environment in _text(path)
         }
 
     def carries(self, environment: str, *, live: bool = False) -> bool:
@@ -150,3 +150,11 @@ def _work(command: bytes | None) -> str:
     if command is None:
         return ""
     return str(msgspec.msgpack.decode(command, type=Command).work.__struct_config__.tag)
+
+
+def _text(path: Path) -> str:
+    """Empty for one that another site's job has removed since it was listed."""
+    try:
+        return path.read_text()
+    except FileNotFoundError:
+        return ""
