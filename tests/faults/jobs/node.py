@@ -118,7 +118,7 @@ class Node:
     def _sleeps(self) -> dict[str, int]:
         """By job."""
         tasks = Path(f"/proc/{self.program.pid}/task")
-        children = [int(pid) for path in tasks.glob("*/children") for pid in path.read_text().split()]
+        children = [int(pid) for path in tasks.glob("*/children") for pid in _text(path).split()]
         return {_job_of(pid): pid for pid in children if is_sleep(pid)}
 
     def thaw(self, *places: Place) -> None:
@@ -153,8 +153,8 @@ def _work(command: bytes | None) -> str:
 
 
 def _text(path: Path) -> str:
-    """Empty for one that another site's job has removed since it was listed."""
+    """Empty for one that was there when it was listed, and is not any more."""
     try:
         return path.read_text()
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return ""
