@@ -20,6 +20,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     nats_user: str = "api"
     nats_password: str = ""
     temporal_address: str = "127.0.0.1:7233"
+    s3_endpoint: str = ""
+    """Of the object store; any S3 API."""
+    s3_public_endpoint: str = ""
+    """Where customers reach it for their uploads, if they reach it elsewhere."""
+    s3_access_key: str = ""
+    s3_secret_key: str = ""
+    s3_bucket: str = "stead"
     sealing_key: str
     """Base64 of 32 random bytes. Whoever has it can read what is sealed at rest."""
     edge_master_key: str = ""

@@ -28,9 +28,11 @@ from stead.control.platform.database import UNREACHABLE, Database, Tx
 from stead.control.platform.edge import Edges, FeedUnavailable
 from stead.control.platform.gateway import Gateway
 from stead.control.platform.housekeeping import Chore, Housekeeping
+from stead.control.platform.jobs import Desk
 from stead.control.platform.mail import Postman
 from stead.control.platform.nats import Nats, NatsDown
 from stead.control.platform.notices import Notices
+from stead.control.platform.objects import Objects
 from stead.control.platform.sealing import Sealer
 from stead.control.platform.streams import ensure_consumers, ensure_streams
 from stead.control.platform.temporal import Orchestrator, run_until
@@ -68,6 +70,10 @@ class WorkerProgram:
         self.edges = Edges(self.nats)
         self.announcer = Announcer(self.database, self.edges, patience=settings.edge_patience)
         sealer = Sealer.from_text(settings.sealing_key)
+        objects = Objects(
+            settings.s3_endpoint, settings.s3_access_key, settings.s3_secret_key, settings.s3_bucket
+        )
+        self.desk = Desk(self.database, objects, sealer)
         self.postman = Postman(self.database, sealer, smtp_url=settings.smtp_url, sender=settings.mail_from)
         self.mailing = Mailing(self.database, sealer, base_url=settings.base_url)
         self.sequencer = Sequencer(self.database, self.notices, [webhooks.take_over, notifications.take_over])
@@ -122,7 +128,7 @@ class WorkerProgram:
             return
         self.nats.start()
         self.notices.start()
-        steps = Steps(self.database, self.gateway, self.announcer, self.settings.docs)
+        steps = Steps(self.desk, self.gateway, self.announcer, self.settings.docs)
         dispatcher = Dispatcher(self.database, orchestrator, self.notices)
         with contextlib.suppress(*UNREACHABLE):
             await self._keep_audit_partitions()

@@ -130,6 +130,7 @@ class Agent:
             self._version,
             self._execution.running,
             settings.peer_address,
+            tuple(self._drivers["live"].builders),
         )
 
     async def _forget(self) -> None:

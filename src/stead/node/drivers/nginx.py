@@ -6,6 +6,7 @@ from pathlib import Path
 
 from stead.node.drivers import layout
 from stead.node.drivers.ports import Assignment, Refusal
+from stead.protocol.commands import Probe
 
 ANSWER_BOUND = 10.0
 UNREACHABLE_BOUND = 5.0
@@ -21,7 +22,8 @@ class NginxEdge:
     def __init__(self, door: Path) -> None:
         self._door = door
 
-    async def probe(self, task: Assignment, host: str, path: str, status: int | None) -> None:
+    async def probe(self, task: Assignment, wanted: Probe) -> None:
+        host, path, status = wanted.host, wanted.path, wanted.status
         if _PATH.fullmatch(path) is None:
             raise Refusal("probe.malformed", "a path begins with / and has no spaces")
         try:
@@ -30,8 +32,8 @@ class NginxEdge:
             raise Refusal("deploy.unhealthy", f"GET {path} of {host} was not answered in time") from None
         await task.output.say(f"probe: GET {path} of {host} was answered {seen}")
         if seen != status and (status is not None or not 200 <= seen < 400):
-            wanted = f" instead of {status}" if status is not None else ""
-            raise Refusal("deploy.unhealthy", f"GET {path} of {host} was answered {seen}{wanted}")
+            hoped = f" instead of {status}" if status is not None else ""
+            raise Refusal("deploy.unhealthy", f"GET {path} of {host} was answered {seen}{hoped}")
 
     async def _ask(self, host: str, path: str) -> int:
         """The status of the answer. An edge that is being restarted is given a moment."""

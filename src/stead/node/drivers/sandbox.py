@@ -142,8 +142,8 @@ class SandboxEdge:
         async with self._changing:
             self._drop(self._sandbox.hosts_of(environment))
 
-    async def probe(self, task: Assignment, host: str, path: str, status: int | None) -> None:
-        layout.host(host)
+    async def probe(self, task: Assignment, wanted: Probe) -> None:
+        host, path, status = layout.host(wanted.host), wanted.path, wanted.status
         await self._sandbox.pretend(Probe, task, [host])
         owner = self._sandbox.owner(host)
         if owner is None or not self._sandbox.has(owner):
