@@ -44,10 +44,18 @@ class Stack:
     """An engine that was not asked for has its port and its settings too: it is merely down."""
 
     def __init__(
-        self, directory: DataDirectory, ports: Mapping[str, int], secrets: Secrets, *, durable: bool
+        self,
+        directory: DataDirectory,
+        ports: Mapping[str, int],
+        secrets: Secrets,
+        *,
+        durable: bool,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
         self.directory, self.ports, self.secrets = directory, ports, secrets
         self._durable = durable
+        self._settings = settings or {}
+        """Of our programs, besides and before those that follow from the stack."""
         self._engines: dict[type[Engine], Engine] = {kind: kind(self._place(kind)) for kind in ENGINES}
         self._engines[Nginx] = Nginx(self._place(Nginx), NODE, self.node_data)
         self._engines[Challtestsrv] = Challtestsrv(self._place(Challtestsrv))
@@ -135,6 +143,7 @@ class Stack:
             "STEAD_API_PORT": str(self.ports["api"]),
             "STEAD_METRICS_PORT": str(self.ports["api_metrics"]),
             "STEAD_BASE_URL": f"http://{LOOPBACK}:{self.ports['api']}",
+            **self._settings,
         }
 
     def certificate_environment(self) -> dict[str, str]:
@@ -160,6 +169,7 @@ class Stack:
             "STEAD_NODE_REGION": region,
             "STEAD_EDGE_ADDRESS": self.nginx.address,
             "STEAD_EDGE_KEY": key_to_text(key),
+            **self._settings,
         }
 
     async def _admit_node(self) -> dict[str, str]:
