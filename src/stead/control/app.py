@@ -12,6 +12,7 @@ from stead.control.accounts import service as account_service
 from stead.control.artifacts import operations as artifacts
 from stead.control.audit import operations as audit
 from stead.control.builds import operations as builds
+from stead.control.clones import operations as environments
 from stead.control.deployments import operations as deployments
 from stead.control.edge import operations as edge
 from stead.control.events import operations as events
@@ -61,6 +62,7 @@ FEATURES = (
     projects.operation,
     team_projects.operation,
     sites.operation,
+    environments.operation,
     edge.operation,
     uploads.operation,
     builds.operation,

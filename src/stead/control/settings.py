@@ -57,6 +57,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Comma-separated CIDRs of the operator's own that webhooks may reach although they are not public."""
     preview_domain: str = "preview.stead.example"
     """Every environment also answers on a name under this domain."""
+    environment_idle_days: Annotated[int, msgspec.Meta(ge=1)] = 7
+    """After so many days without a visitor a branch environment is suspended."""
     acme_directory: str = ""
     """The directory of the certificate authority; without it no certificate is asked for."""
     acme_email: str = ""
