@@ -12,6 +12,7 @@ from stead.control.accounts import service as account_service
 from stead.control.audit import operations as audit
 from stead.control.edge import operations as edge
 from stead.control.events import operations as events
+from stead.control.git import operations as git
 from stead.control.invites import operations as invites
 from stead.control.jobs import operations as jobs
 from stead.control.keys import operations as keys
@@ -58,6 +59,7 @@ FEATURES = (
     team_projects.operation,
     sites.operation,
     edge.operation,
+    git.operation,
     jobs.operation,
     audit.operation,
     events.operation,
@@ -106,6 +108,7 @@ class ControlPlane:
             JobOutput(self.nats),
             docs_url=settings.docs,
             preview_domain=settings.preview_domain,
+            base_url=settings.base_url,
             webhook_networks=parse_networks(settings.webhooks_allowed),
         )
         machinery = Machinery(

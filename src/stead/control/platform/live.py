@@ -15,5 +15,7 @@ class Live:
     output: JobOutput
     docs_url: str
     preview_domain: str
+    base_url: str = ""
+    """Where this installation is reached."""
     webhook_networks: tuple[Network, ...] = ()
     """The operator's own, which webhooks may reach although they are not public."""
