@@ -10,6 +10,7 @@ import hiredis
 from stead.control.accounts import operations as accounts
 from stead.control.accounts import service as account_service
 from stead.control.audit import operations as audit
+from stead.control.clones import operations as environments
 from stead.control.edge import operations as edge
 from stead.control.events import operations as events
 from stead.control.git import operations as git
@@ -58,6 +59,7 @@ FEATURES = (
     projects.operation,
     team_projects.operation,
     sites.operation,
+    environments.operation,
     edge.operation,
     git.operation,
     jobs.operation,

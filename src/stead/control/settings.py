@@ -59,6 +59,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """How often a repository is asked for its branches while no hook is heard from it."""
     preview_domain: str = "preview.stead.example"
     """Every environment also answers on a name under this domain."""
+    environment_idle_days: Annotated[int, msgspec.Meta(ge=1)] = 7
+    """After so many days without a visitor a branch environment is suspended."""
     acme_directory: str = ""
     """The directory of the certificate authority; without it no certificate is asked for."""
     acme_email: str = ""

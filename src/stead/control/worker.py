@@ -5,6 +5,7 @@ import contextlib
 import signal
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import structlog
 from nats.errors import Error as NatsError
@@ -13,7 +14,9 @@ from stead.control.accounts import service as accounts
 from stead.control.certificates.certifier import AuthorityAt, Certifier
 from stead.control.certificates.door import Door, told
 from stead.control.certificates.preflight import Preflight
+from stead.control.clones import workflows as clone_jobs
 from stead.control.edge import workflows as edge_jobs
+from stead.control.environments import service as environments
 from stead.control.events import service as events
 from stead.control.events.sequencer import Sequencer
 from stead.control.jobs.dispatcher import Dispatcher
@@ -44,13 +47,13 @@ from stead.control.webhooks import service as webhooks
 from stead.control.webhooks.client import Client
 from stead.control.webhooks.courier import Courier
 from stead.control.webhooks.guard import Guard
-from stead.protocol.commands import Heartbeat
+from stead.protocol.commands import Activity, Heartbeat
 from stead.protocol.subjects import Program
 from stead.shared.clock import wall_clock
 
 log = structlog.get_logger()
 
-JOBS = (site_jobs, edge_jobs)
+JOBS = (site_jobs, clone_jobs, edge_jobs)
 """Every kind of job that a worker carries out is declared in one of these."""
 MEET_AGAIN_SECONDS = 60.0
 
@@ -66,7 +69,7 @@ class WorkerProgram:
             password=settings.nats_password,
             program=Program.WORKER,
         )
-        self.gateway = Gateway(self.nats, self._heard)
+        self.gateway = Gateway(self.nats, self._heard, self._visited)
         self.edges = Edges(self.nats)
         self.announcer = Announcer(self.database, self.edges, patience=settings.edge_patience)
         sealer = Sealer.from_text(settings.sealing_key)
@@ -89,6 +92,7 @@ class WorkerProgram:
             [
                 Chore("nodes.report", 5, self._report_nodes),
                 Chore("sites.purge", 600, self._purge_sites),
+                Chore("environments.tend", 60, self._tend_environments),
                 Chore("mail.deliver", 1, self.postman.deliver),
                 Chore("notifications.mail", 5, self.mailing.post_due),
                 Chore("webhooks.settle", 5, self._settle_webhooks),
@@ -186,7 +190,20 @@ class WorkerProgram:
 
     async def _purge_sites(self) -> None:
         async with self.database.transaction() as tx:
-            await sites.purge_expired(tx, kind=site_jobs.PURGE)
+            await sites.purge_expired(tx, kind=site_jobs.PURGE, clone=clone_jobs.PURGE)
+
+    async def _tend_environments(self) -> None:
+        """What nobody visits is paused, and what has lost its branch is ended."""
+        days = self.settings.environment_idle_days
+        await self._until_none(partial(environments.suspend_idle, days=days, kind=clone_jobs.SUSPEND))
+        await self._until_none(partial(environments.destroy_abandoned, kind=clone_jobs.DESTROY))
+
+    async def _visited(self, activity: Activity) -> None:
+        try:
+            async with self.database.transaction() as tx:
+                await environments.visited(tx, activity)
+        except UNREACHABLE as error:
+            log.warning("visits.unheard", node=activity.node, reason=type(error).__name__)
 
     async def _keep_audit_partitions(self) -> None:
         async with self.database.transaction() as tx:

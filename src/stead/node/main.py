@@ -26,6 +26,7 @@ from stead.node.link import Link
 from stead.node.output import JobOutput
 from stead.node.processes import Processes, Run
 from stead.node.settings import Settings, SettingsInvalid, from_environment
+from stead.node.visits import Visits
 from stead.protocol.subjects import Node
 from stead.shared import log as logging
 
@@ -71,6 +72,8 @@ async def _serve(settings: Settings, journal: Journal, stop: asyncio.Event) -> N
     async with link.maintained():
         agent = asyncio.create_task(Agent(settings, journal, link, execution, drivers).run())
         feed = asyncio.create_task(Feed(settings, link).run())
+        visits = Visits(settings.node_id, settings.ledger, link, every=settings.visits_seconds)
+        telling = asyncio.create_task(visits.run())
         stopping = asyncio.create_task(stop.wait())
         log.info("node.started", node=settings.node_id, region=settings.node_region)
         try:
@@ -78,9 +81,9 @@ async def _serve(settings: Settings, journal: Journal, stop: asyncio.Event) -> N
             if agent.done():
                 agent.result()
         finally:
-            for task in (agent, feed, stopping):
+            for task in (agent, feed, telling, stopping):
                 task.cancel()
-            await asyncio.wait({agent, feed, stopping})
+            await asyncio.wait({agent, feed, telling, stopping})
             await execution.stop()
     log.info("node.stopped", node=settings.node_id)
 

@@ -27,11 +27,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """`host:port` of this node's nginx, asked by probes."""
     edge_public_address: Address | Literal[""] = ""
     """`host:port` where the other edges of the region reach it; `edge_address` unless set."""
+    edge_ledger: str = ""
+    """The file in which nginx writes down who was visited; `<data>/run/ledger.json` unless set."""
     edge_key: str = ""
     """What `steadctl nodes key REGION` prints; without it the edge has no certificates."""
     node_region: Annotated[str, msgspec.Meta(pattern="^[a-z0-9-]{1,63}$")] = "us-east"
     node_capacity: Annotated[int, msgspec.Meta(ge=0)] = 100
     """How many environments it is willing to carry; 0 drains it."""
+    visits_seconds: Annotated[float, msgspec.Meta(gt=0)] = 60.0
+    """How often the control plane is told what was visited."""
     node_commands: Annotated[int, msgspec.Meta(ge=1)] = 16
     """How many commands it carries out at once; more wait."""
     sandbox_seconds: Annotated[float, msgspec.Meta(ge=0)] = 0.0
@@ -42,6 +46,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def data(self) -> Path:
         return Path(self.node_data)
+
+    @property
+    def ledger(self) -> Path:
+        return Path(self.edge_ledger) if self.edge_ledger else self.data / "run" / "ledger.json"
 
     @property
     def edge(self) -> tuple[str, int]:

@@ -189,6 +189,14 @@ class Heartbeat(Struct, frozen=True):
     """What it can build."""
 
 
+class Activity(Struct, frozen=True):
+    """When environments of a node were last visited, in seconds since 1970; said again for a while, so that
+    nobody need keep it."""
+
+    node: str
+    visited: dict[str, float]
+
+
 class Line(Struct, frozen=True):
     """One line of a job's output, masked before it left the node."""
 
@@ -200,11 +208,13 @@ encode = msgspec.msgpack.encode
 _orders = msgspec.msgpack.Decoder(Order)
 _results = msgspec.msgpack.Decoder(Result)
 _heartbeats = msgspec.msgpack.Decoder(Heartbeat)
+_activities = msgspec.msgpack.Decoder(Activity)
 _lines = msgspec.msgpack.Decoder(Line)
 
 read_order = _orders.decode
 read_result = _results.decode
 read_heartbeat = _heartbeats.decode
+read_activity = _activities.decode
 read_line = _lines.decode
 
 

@@ -10,9 +10,10 @@ from stead.control.platform.jobs import NoNode, NotYet, Refused
 from stead.protocol.commands import Heartbeat
 
 
-async def place(tx: Tx, region: str, *, wanted_since: datetime) -> str:
-    """A live node of the region with room, the emptiest first. One may still be on its way: wait a little."""
-    node = await store.emptiest(tx, region)
+async def place(tx: Tx, region: str, *, wanted_since: datetime, prefer: str | None = None) -> str:
+    """A live node of the region with room: the preferred one, or else the emptiest. One may still be on its
+    way: wait a little."""
+    node = await store.emptiest(tx, region, prefer)
     if node is not None:
         return node
     if tx.now - wanted_since < PATIENCE:

@@ -35,16 +35,18 @@ async def set_draining(tx: Tx, node: str, *, draining: bool) -> None:
     await tx.run("update nodes set draining = $2 where id = $1", node, draining)
 
 
-async def emptiest(tx: Tx, region: str) -> str | None:
-    """The live node of the region with the most room. Two who place at once take turns."""
+async def emptiest(tx: Tx, region: str, prefer: str | None = None) -> str | None:
+    """The live node of the region with the most room, unless the preferred one has any. Two who place at once
+    take turns."""
     await tx.value("select pg_advisory_xact_lock(hashtext('placement'), hashtext($1))", region)
     node: str | None = await tx.value(
         "select n.id from nodes n where n.region = $1 and not n.draining and n.last_seen_at > $2"
         " and n.capacity > (select count(*) from environments e where e.node_id = n.id)"
-        " order by (select count(*) from environments e where e.node_id = n.id)::float / n.capacity, n.id"
-        " limit 1",
+        " order by n.id is distinct from $3,"
+        " (select count(*) from environments e where e.node_id = n.id)::float / n.capacity, n.id limit 1",
         region,
         tx.now - LOST_AFTER,
+        prefer,
     )
     return node
 

@@ -7,11 +7,16 @@ from stead.control.platform.database import Tx
 from stead.shared.ids import TeamId
 
 
-async def require_room(tx: Tx, owner: Owner, quota: Quota) -> None:
-    """Refuse unless there is room for one more. Of two who ask at once, the second waits for the first."""
+async def require_room(tx: Tx, owner: Owner, quota: Quota, *, site: str | None = None, more: int = 1) -> None:
+    """Refuse unless there is room for so many more. Of two who ask at once, the second waits for the first.
+
+    Branches are counted for one site, all else for its owner.
+    """
+    if not more:
+        return
     await store.lock(tx, owner)
     limit = await store.limit(tx, owner, quota)
-    if await store.count(tx, owner, quota) >= limit:
+    if await store.count(tx, owner, quota, site) + more > limit:
         raise EXHAUSTED[quota](limit=limit)
 
 

@@ -77,6 +77,40 @@ class RedirectsCounted(Payload):
     rules: Annotated[int, Meta(description="How many there are now.", examples=[12])]
 
 
+class EnvironmentNamed(Payload):
+    """`domain` is its site's, `subdomain` its own."""
+
+    domain: _Domain
+    subdomain: Annotated[str, Meta(examples=["example-com-x7k2-feature-checkout.preview.stead.example"])]
+    type: Annotated[str, Meta(examples=["branch"])]
+    branch: Annotated[str | None, Meta(examples=["feature/checkout"])]
+
+
+class EnvironmentMoved(EnvironmentNamed):
+    """`status` is what the environment became, `previous` what it was."""
+
+    status: _Status
+    previous: Annotated[str, Meta(examples=["provisioning"])]
+    reason: _Reason = None
+
+
+class EnvironmentReason(EnvironmentNamed):
+    reason: _Reason = None
+
+
+class EnvironmentFailed(EnvironmentNamed):
+    action: Annotated[str, Meta(description="What was tried.", examples=["resume"])]
+    reason: _Reason = None
+
+
+class EnvironmentEnding(EnvironmentNamed):
+    destroy_at: Annotated[str, Meta(examples=["2027-02-13T04:18:51+00:00"])]
+
+
+class EnvironmentRenewed(EnvironmentNamed):
+    lease_expires_at: Annotated[str, Meta(examples=["2027-02-13T04:18:51+00:00"])]
+
+
 class CertificateIssued(Payload):
     domain: _Domain
     ca: Annotated[str, Meta(description="Who issued it.", examples=["Example Trust CA"])]
@@ -275,6 +309,69 @@ _SITES = (
         text="{domain} can be reached again.",
     ),
 )
+_ENVIRONMENTS = (
+    EventType("env.created", "environment", "An environment is ready", data=EnvironmentNamed),
+    EventType(
+        "env.status_changed", "environment", "The status of an environment changed", data=EnvironmentMoved
+    ),
+    EventType(
+        "env.suspended",
+        "environment",
+        "An environment was suspended",
+        data=EnvironmentReason,
+        in_app=True,
+        text="{subdomain} is paused until somebody resumes it.",
+    ),
+    EventType("env.resumed", "environment", "An environment is back in service", data=EnvironmentNamed),
+    EventType(
+        "env.destroyed",
+        "environment",
+        "An environment was destroyed",
+        data=EnvironmentReason,
+        in_app=True,
+        text="{subdomain} is gone.",
+    ),
+    EventType(
+        "env.destroy_scheduled",
+        "environment",
+        "An environment will be destroyed",
+        "warning",
+        data=EnvironmentEnding,
+        in_app=True,
+        text="The branch {branch} is gone; {subdomain} follows it on {destroy_at}.",
+    ),
+    EventType(
+        "env.destroy_called_off",
+        "environment",
+        "An environment stays, for its branch is back",
+        data=EnvironmentNamed,
+    ),
+    EventType(
+        "env.refreshed", "environment", "An environment shows what production shows", data=EnvironmentNamed
+    ),
+    EventType("env.reset", "environment", "An environment was reset", data=EnvironmentNamed),
+    EventType(
+        "env.pushed",
+        "environment",
+        "The content of an environment became production's",
+        data=EnvironmentNamed,
+        in_app=True,
+        text="{domain} shows what {subdomain} showed.",
+    ),
+    EventType(
+        "env.renewed", "environment", "The lease of an environment was renewed", data=EnvironmentRenewed
+    ),
+    EventType(
+        "env.failed",
+        "environment",
+        "Something could not be done with an environment",
+        "error",
+        data=EnvironmentFailed,
+        in_app=True,
+        email=True,
+        text="{action} of {subdomain} failed: {reason}",
+    ),
+)
 _EDGE = (
     EventType("site.config_changed", "site", "The configuration of a site was changed", data=SiteNamed),
     EventType(
@@ -403,5 +500,6 @@ _WEBHOOKS = (
 )
 
 CATALOG: dict[str, EventType] = {
-    event.type: event for event in (*_DEPLOYS, *_SITES, *_EDGE, *_GIT, *_JOBS, *_TEAMS, *_KEYS, *_WEBHOOKS)
+    event.type: event
+    for event in (*_DEPLOYS, *_SITES, *_ENVIRONMENTS, *_EDGE, *_GIT, *_JOBS, *_TEAMS, *_KEYS, *_WEBHOOKS)
 }

@@ -6,6 +6,7 @@ from msgspec import UNSET
 
 from stead.control.environments import service as environments
 from stead.control.environments.rules import Environment
+from stead.control.environments.work import EnvironmentWork
 from stead.control.jobs import service as jobs
 from stead.control.jobs.schema import JobView
 from stead.control.plans import service as plans
@@ -134,7 +135,9 @@ async def delete(tx: Tx, site: VisibleSite, wanted: Deletion, *, kind: JobKind[S
 async def recover(tx: Tx, site: VisibleSite, *, kind: JobKind[SiteWork]) -> JobView:
     if site.status != "deleted" or site.recoverable_until is None or site.recoverable_until <= tx.now:
         raise NotRecoverable
-    await plans.require_room(tx, Owner(site.account_id, site.team_id), "sites")
+    owner = Owner(site.account_id, site.team_id)
+    await plans.require_room(tx, owner, "sites")
+    await plans.require_room(tx, owner, "environments", more=await environments.to_come_back(tx, site.id))
     if await store.domain_is_taken(tx, site.domain):
         raise DomainTaken(domain=site.domain)
     try:
@@ -147,11 +150,17 @@ async def recover(tx: Tx, site: VisibleSite, *, kind: JobKind[SiteWork]) -> JobV
     return await jobs.enqueue(tx, kind, work, _subject(site), scope="sites:admin")
 
 
-async def purge_expired(tx: Tx, *, kind: JobKind[SiteWork]) -> int:
-    """Queue the removal of what deleted sites left on their nodes, once they cannot be recovered any more."""
+async def purge_expired(tx: Tx, *, kind: JobKind[SiteWork], clone: JobKind[EnvironmentWork]) -> int:
+    """Queue the removal of what deleted sites left on their nodes, once they cannot be recovered any more:
+    production comes last, when this is called again."""
     expired = await store.expired(tx)
     for site, owner in expired:
-        await jobs.enqueue(tx, kind, SiteWork(), jobs.Subject(site, owner), scope="sites:admin")
+        clones = [env.id for env in await environments.placed(tx, site) if env.type != "production"]
+        for env in clones:
+            subject = jobs.Subject(site, owner, env_id=env)
+            await jobs.enqueue(tx, clone, EnvironmentWork(env), subject, scope="sites:admin")
+        if not clones:
+            await jobs.enqueue(tx, kind, SiteWork(), jobs.Subject(site, owner), scope="sites:admin")
     return len(expired)
 
 
@@ -162,6 +171,7 @@ async def transfer(tx: Tx, caller: Principal, site: VisibleSite, wanted: Transfe
         raise SiteBusy(status=site.status)
     if (target.account_id, target.team_id) != (site.account_id, site.team_id):
         await plans.require_room(tx, target, "sites")
+        await plans.require_room(tx, target, "environments", more=await environments.count(tx, site.id))
         await store.give(tx, site, account=target.account_id, team=target.team_id)
     # Both sides are told; of a site that stays where it is there is only one.
     owners = [(site.account_id, site.team_id), (target.account_id, target.team_id)]

@@ -57,6 +57,12 @@ async def _place(tx: Tx, job: SiteJob) -> None:
         await environments.put_on(tx, environment.id, node)
 
 
+async def _place_recovered(tx: Tx, job: SiteJob) -> None:
+    """With all that was deleted with it, which is served with it too."""
+    await _place(tx, job)
+    await environments.come_back(tx, job.site_id)
+
+
 async def _displace(tx: Tx, job: SiteJob) -> None:
     environment = await environments.production(tx, job.site_id)
     await environments.put_on(tx, environment.id, None)
@@ -80,8 +86,7 @@ async def _serve(tx: Tx, job: SiteJob) -> Announcement | None:
 
 
 async def _withdraw(tx: Tx, job: SiteJob) -> Announcement | None:
-    environment = await environments.production(tx, job.site_id)
-    return await routing.withdraw(tx, environment.id)
+    return await routing.withdraw_site(tx, job.site_id)
 
 
 async def _forget(tx: Tx, job: SiteJob) -> Announcement | None:
@@ -130,6 +135,10 @@ async def _open_first(tx: Tx, job: SiteJob) -> Results:
 
 
 async def _open_recovered(tx: Tx, job: SiteJob) -> Results:
+    facts = await sites.facts(tx, job.site_id)
+    for environment in await environments.placed(tx, job.site_id):
+        if not facts.is_test and environment.type != "production":
+            await certificates.want(tx, job.site_id, environment.subdomain, facts.region)
     await sites.tell(tx, job, "site.recovered")
     return await _open(tx, job)
 
@@ -146,7 +155,8 @@ async def _close(tx: Tx, job: SiteJob) -> None:
     if not await store.set_status(tx, job.site_id, "deleted", after=("deleting",), recoverable_until=until):
         raise Refused("site.busy", "The site is not being deleted any more.")
     await environments.become(tx, environment.id, "deleted")
-    await certificates.forget(tx, facts.domain)
+    for host in (facts.domain, *await environments.go_along(tx, job.site_id)):
+        await certificates.forget(tx, host)
     await sites.tell(tx, job, "site.deleted")
 
 
@@ -188,6 +198,7 @@ async def _recovery_failed(tx: Tx, job: SiteJob, reason: str) -> None:
         recoverable_until=job.params.recoverable_until,
     ):
         await environments.become(tx, environment.id, "deleted")
+        await environments.go_along(tx, job.site_id)
     await sites.tell(tx, job, "site.recovery_failed", reason=reason)
 
 
@@ -239,7 +250,7 @@ RECOVER = JobKind(
     limit=timedelta(minutes=5),
     results={"url", "env_id"},
     steps=[
-        control("place", _place),
+        control("place", _place_recovered),
         ask("environment", _ensure_environment),
         _ROUTE,
         ask("probe", _probe),
