@@ -2,7 +2,7 @@
 
 from alembic import op
 
-revision, down_revision = "0009", "0006"
+revision, down_revision = "0009", "0008"
 
 STATEMENTS = [
     "create index sites_with_repository on sites (id) where git_repo is not null",

@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 
 import hiredis
@@ -42,6 +43,8 @@ from stead.control.platform.requests import Receive, Scope, Send
 from stead.control.platform.sealing import Sealer
 from stead.control.platform.website import website
 from stead.control.projects import operations as projects
+from stead.control.pushes.pages import Hooks
+from stead.control.pushes.service import Ways
 from stead.control.settings import Settings
 from stead.control.sites import operations as sites
 from stead.control.team_projects import operations as team_projects
@@ -123,6 +126,15 @@ class ControlPlane:
         )
         operations = all_operations(preview=settings.preview, base_url=settings.base_url)
         self._api = Api(operations, machinery, self._access_log)
+        hooks = Hooks(
+            self.database,
+            limiter,
+            self.admission,
+            sealer,
+            Ways(clone_jobs.CREATE, build_jobs.RUN, settings.preview_domain),
+            docs_url=settings.docs,
+            quiet=timedelta(seconds=settings.git_poll_seconds),
+        )
         self._website = website(
             viewer=Path(settings.viewer) if settings.viewer else None,
             checks={
@@ -131,7 +143,7 @@ class ControlPlane:
                 "nats": self._nats_answers,
             },
             needed=frozenset({"postgresql"}),
-            pages=unsubscribe_routes(self.database, sealer),
+            pages=[*unsubscribe_routes(self.database, sealer), *hooks.routes()],
         )
         self._housekeeping = Housekeeping(
             [

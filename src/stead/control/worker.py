@@ -96,6 +96,7 @@ class WorkerProgram:
                 Chore("mail.deliver", 1, self.postman.deliver),
                 Chore("notifications.mail", 5, self.mailing.post_due),
                 Chore("webhooks.settle", 5, self._settle_webhooks),
+                *self._git(),
                 Chore("events.forget", 60, self._forget_old_events),
                 Chore("audit.partitions", 3600, self._keep_audit_partitions),
                 Chore("idempotency.forget", 60, self._forget_old_answers),
@@ -103,6 +104,25 @@ class WorkerProgram:
                 *self._certificates(sealer),
             ]
         )
+
+    def _git(self) -> list[Chore]:
+        settings = self.settings
+        ways = Ways(clone_jobs.CREATE, build_jobs.RUN, settings.preview_domain)
+        client = Client(Guard(parse_networks(settings.git_allowed)))
+        poller = Poller(self.database, client, ways, seconds=settings.git_poll_seconds)
+        return [
+            Chore("git.poll", min(5, settings.git_poll_seconds), poller.poll),
+            Chore("git.follow", 1, self._follow_pushes),
+            Chore("git.forget", 600, self._forget_hooks),
+        ]
+
+    async def _follow_pushes(self) -> None:
+        await self._until_none(lambda tx: pushes.follow_up(tx, build=build_jobs.RUN))
+        async with self.database.transaction() as tx:
+            await pushes.greet_arrived(tx)
+
+    async def _forget_hooks(self) -> None:
+        await self._until_none(pushes.forget_deliveries)
 
     def _certificates(self, sealer: Sealer) -> list[Chore]:
         """None where no authority is named."""

@@ -13,7 +13,6 @@ from stead.shared.errors import Conflict, Unauthenticated
 Via = Literal["hook", "poll", "deploy"]
 KEPT = timedelta(days=30)
 """How long a delivery is known again: its signature does not say when it was made."""
-TRY_AGAIN = timedelta(seconds=10)
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 

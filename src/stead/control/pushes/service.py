@@ -6,12 +6,17 @@ noted, each replacing the one before it, and the newest is built when that build
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 import msgspec
 
 from stead.control.builds import service as builds
+from stead.control.builds.rules import RefMissing
+from stead.control.builds.work import BuildWork
+from stead.control.deployments import service as deployments
+from stead.control.deployments.rules import EnvironmentNotReady
 from stead.control.environments import service as environments
+from stead.control.environments.rules import PRODUCTION
+from stead.control.environments.work import EnvironmentWork
 from stead.control.git import service as git
 from stead.control.git.rules import Connection, Due, Target
 from stead.control.platform.database import Database, Tx
@@ -19,17 +24,12 @@ from stead.control.platform.events import publish
 from stead.control.platform.jobs import JobKind, JobsWaiting
 from stead.control.pushes import store
 from stead.control.pushes.payloads import Delivery
-from stead.control.pushes.rules import (
-    TRY_AGAIN,
-    Decision,
-    Decisions,
-    NoStaging,
-    Push,
-    Wanted,
-)
+from stead.control.pushes.rules import Decision, Decisions, NoStaging, Push, Wanted
 from stead.control.sites import service as sites
 from stead.shared.errors import ApiError
 
+SOON, LATER = 1.0, 60.0
+"""Seconds until something is tried again."""
 UNREACHABLE_AFTER = 3
 """So often in a row a repository cannot be asked before its owner is told."""
 
@@ -38,8 +38,8 @@ UNREACHABLE_AFTER = 3
 class Ways:
     """How environments and builds are made here."""
 
-    create: JobKind[Any]
-    build: JobKind[Any]
+    create: JobKind[EnvironmentWork]
+    build: JobKind[BuildWork]
     preview_domain: str
 
 
@@ -67,12 +67,15 @@ async def receive(tx: Tx, site: Connection, push: Push, ways: Ways) -> Decision:
 
 
 async def skip(tx: Tx, site: Connection, push: Push, refusal: ApiError) -> Decision:
-    """Tell the owner why nothing comes of a push."""
-    target, reason = site.target(push.branch), str(refusal)
+    """Nothing comes of a push; its owner is told why."""
     await git.remember(tx, site.site_id, push.branch, push.commit)
-    told = {"domain": site.domain, "branch": push.branch, "commit": push.commit or None}
-    await publish(tx, "git.push_skipped", site.about(), **told, target=target, reason=reason)
-    return Decision(push.branch, target, reason=reason)
+    await _tell_skipped(tx, site, push.branch, push.commit, str(refusal))
+    return Decision(push.branch, site.target(push.branch), reason=str(refusal))
+
+
+async def _tell_skipped(tx: Tx, site: Connection, branch: str, commit: str | None, reason: str) -> None:
+    said = {"branch": branch, "commit": commit or None, "target": site.target(branch), "reason": reason}
+    await publish(tx, "git.push_skipped", site.about(), domain=site.domain, **said)
 
 
 async def decide(database: Database, due: Due, push: Push, ways: Ways) -> None:
@@ -93,7 +96,7 @@ async def decide(database: Database, due: Due, push: Push, ways: Ways) -> None:
             refusal = refused
 
 
-async def follow(tx: Tx, env: str, *, build: JobKind[Any]) -> str | None:
+async def follow(tx: Tx, env: str, *, build: JobKind[BuildWork]) -> str | None:
     """Build the newest push of an environment, unless a build of an older one is under way."""
     push = await store.wanted(tx, env)
     if push is None or not push.waits:
@@ -103,7 +106,7 @@ async def follow(tx: Tx, env: str, *, build: JobKind[Any]) -> str | None:
     return await _build(tx, push, build)
 
 
-async def follow_up(tx: Tx, *, build: JobKind[Any]) -> int:
+async def follow_up(tx: Tx, *, build: JobKind[BuildWork]) -> int:
     """One environment whose build has ended: what it came to, then whatever was pushed in the meantime."""
     push = await store.to_follow(tx)
     if push is None:
@@ -115,7 +118,7 @@ async def follow_up(tx: Tx, *, build: JobKind[Any]) -> int:
     return 1
 
 
-async def first_push(tx: Tx, site: str, *, build: JobKind[Any]) -> None:
+async def first_push(tx: Tx, site: str, *, build: JobKind[BuildWork]) -> None:
     """A site that is served for the first time is built from its branch, wherever that stands."""
     held = await git.hold(tx, site)
     if held is None or not held.git_repo or not held.git_branch or held.target(held.git_branch) != "live":
@@ -125,6 +128,14 @@ async def first_push(tx: Tx, site: str, *, build: JobKind[Any]) -> None:
     push = await store.wanted(tx, env)
     if push is not None:
         await _build_or_skip(tx, push, build)
+
+
+async def greet_arrived(tx: Tx) -> int:
+    """Sites that waited for a push and show something now."""
+    arrived = await store.arrived(tx)
+    for site in arrived:
+        await sites.arrived(tx, site)
+    return len(arrived)
 
 
 async def forget_deliveries(tx: Tx) -> int:
@@ -217,38 +228,58 @@ async def _environment(tx: Tx, site: Connection, push: Push, target: Target, way
     return env
 
 
-async def _build(tx: Tx, push: Wanted, build: JobKind[Any]) -> str | None:
-    """None where the owner has too many jobs waiting: it is tried again."""
+async def _build(tx: Tx, push: Wanted, build: JobKind[BuildWork]) -> str | None:
+    """None where nothing can be built now, but may be later: it is tried again."""
     try:
         job = await builds.enqueue(
-            tx, push.env_id, ref=push.branch, commit=push.commit, auto_deploy=True, kind=build
+            tx,
+            push.site_id,
+            push.env_id,
+            kind=build,
+            source_ref=push.branch,
+            commit=push.commit,
+            auto_deploy=True,
         )
-    except JobsWaiting:
-        await store.put_off(tx, push.env_id, TRY_AGAIN.total_seconds())
+    except (JobsWaiting, EnvironmentNotReady):
+        await _put_off(tx, push)
         return None
     await store.take(tx, push, job.id)
     return job.id
 
 
+async def _put_off(tx: Tx, push: Wanted) -> None:
+    """An environment that is being made is ready soon; one that is suspended or has failed, perhaps never."""
+    env = await environments.get(tx, push.env_id)
+    if env.status in ("deleting", "deleted"):
+        await store.forget(tx, push.env_id)
+    else:
+        await store.put_off(tx, push.env_id, SOON if env.status in ("provisioning", "running") else LATER)
+
+
 async def _replace(tx: Tx, push: Wanted) -> str | None:
-    """A build that nobody has taken up yet takes the newest commit instead of its own."""
-    if push.job_id is None or not await builds.repin(tx, push.job_id, push.branch, push.commit):
+    """A build that has not begun takes the newest commit instead of its own."""
+    if push.job_id is None or not await builds.repin(
+        tx, push.job_id, source_ref=push.branch, commit=push.commit
+    ):
         return None
     await store.take(tx, push, push.job_id)
     return push.job_id
 
 
-async def _build_or_skip(tx: Tx, push: Wanted, build: JobKind[Any]) -> None:
+async def _build_or_skip(tx: Tx, push: Wanted, build: JobKind[BuildWork]) -> None:
     try:
         await _build(tx, push, build)
     except ApiError as refusal:
         await store.take(tx, push, None)
         held = await git.hold(tx, push.site_id)
         if held is not None:
-            await skip(tx, held, Push(push.branch, push.commit or "", "poll"), refusal)
+            await _tell_skipped(tx, held, push.branch, push.commit, str(refusal))
 
 
 async def _settle(tx: Tx, push: Wanted) -> None:
+    """A site that has never shown anything but its placeholder waits for its branch."""
     await store.settle(tx, push.env_id)
-    if push.job_code == BranchMissing.code:
-        await sites.await_push(tx, push.site_id, push.env_id, push.branch)
+    if push.job_code != RefMissing.code or (await environments.get(tx, push.env_id)).type != PRODUCTION:
+        return
+    if await deployments.current(tx, push.env_id) is None:
+        await sites.await_push(tx, push.site_id, push.branch)

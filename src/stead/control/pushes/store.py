@@ -109,3 +109,12 @@ async def is_wanted(tx: Tx, env: str, branch: str, commit: str) -> bool:
             "select true from pushes where env_id = $1 and branch = $2 and commit = $3", env, branch, commit
         )
     )
+
+
+async def arrived(tx: Tx) -> list[str]:
+    return await tx.all(
+        str,
+        "select s.id from sites s join environments e on e.site_id = s.id and e.type = 'production'"
+        " join deployments d on d.env_id = e.id and d.status = 'live'"
+        " where s.status = 'awaiting_push' order by s.id limit 50 for update of s skip locked",
+    )

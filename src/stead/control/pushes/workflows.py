@@ -7,7 +7,7 @@ from stead.control.sites import workflows as site_jobs
 
 
 async def _first_push(tx: Tx, site: str) -> None:
-    await service.first_push(tx, site, build=build_jobs.BUILD)
+    await service.first_push(tx, site, build=build_jobs.RUN)
 
 
 site_jobs.OPENED.append(_first_push)
