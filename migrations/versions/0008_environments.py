@@ -2,7 +2,7 @@
 
 from alembic import op
 
-revision, down_revision = "0008", "0006"
+revision, down_revision = "0008", "0007"
 
 STATEMENTS = [
     """

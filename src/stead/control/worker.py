@@ -11,10 +11,14 @@ import structlog
 from nats.errors import Error as NatsError
 
 from stead.control.accounts import service as accounts
+from stead.control.artifacts import collecting
+from stead.control.builds import service as builds
+from stead.control.builds import workflows as build_jobs
 from stead.control.certificates.certifier import AuthorityAt, Certifier
 from stead.control.certificates.door import Door, told
 from stead.control.certificates.preflight import Preflight
 from stead.control.clones import workflows as clone_jobs
+from stead.control.deployments import workflows as deployment_jobs
 from stead.control.edge import workflows as edge_jobs
 from stead.control.environments import service as environments
 from stead.control.events import service as events
@@ -35,14 +39,18 @@ from stead.control.platform.jobs import Desk
 from stead.control.platform.mail import Postman
 from stead.control.platform.nats import Nats, NatsDown
 from stead.control.platform.notices import Notices
-from stead.control.platform.objects import Objects
 from stead.control.platform.sealing import Sealer
 from stead.control.platform.streams import ensure_consumers, ensure_streams
 from stead.control.platform.temporal import Orchestrator, run_until
+from stead.control.pushes import service as pushes
+from stead.control.pushes import workflows as push_jobs
+from stead.control.pushes.poller import Poller
+from stead.control.pushes.service import Ways
 from stead.control.routing import service as routing
-from stead.control.settings import Settings
+from stead.control.settings import Settings, objects_of
 from stead.control.sites import service as sites
 from stead.control.sites import workflows as site_jobs
+from stead.control.uploads import service as uploads
 from stead.control.webhooks import service as webhooks
 from stead.control.webhooks.client import Client
 from stead.control.webhooks.courier import Courier
@@ -53,7 +61,7 @@ from stead.shared.clock import wall_clock
 
 log = structlog.get_logger()
 
-JOBS = (site_jobs, clone_jobs, edge_jobs)
+JOBS = (site_jobs, clone_jobs, edge_jobs, build_jobs, deployment_jobs, push_jobs)
 """Every kind of job that a worker carries out is declared in one of these."""
 MEET_AGAIN_SECONDS = 60.0
 
@@ -73,10 +81,8 @@ class WorkerProgram:
         self.edges = Edges(self.nats)
         self.announcer = Announcer(self.database, self.edges, patience=settings.edge_patience)
         sealer = Sealer.from_text(settings.sealing_key)
-        objects = Objects(
-            settings.s3_endpoint, settings.s3_access_key, settings.s3_secret_key, settings.s3_bucket
-        )
-        self.desk = Desk(self.database, objects, sealer)
+        self.objects = objects_of(settings)
+        self.desk = Desk(self.database, self.objects, sealer)
         self.postman = Postman(self.database, sealer, smtp_url=settings.smtp_url, sender=settings.mail_from)
         self.mailing = Mailing(self.database, sealer, base_url=settings.base_url)
         self.sequencer = Sequencer(self.database, self.notices, [webhooks.take_over, notifications.take_over])
@@ -93,6 +99,8 @@ class WorkerProgram:
                 Chore("nodes.report", 5, self._report_nodes),
                 Chore("sites.purge", 600, self._purge_sites),
                 Chore("environments.tend", 60, self._tend_environments),
+                Chore("artifacts.collect", 600, self._collect_artifacts),
+                Chore("uploads.remove", 300, self._remove_uploads),
                 Chore("mail.deliver", 1, self.postman.deliver),
                 Chore("notifications.mail", 5, self.mailing.post_due),
                 Chore("webhooks.settle", 5, self._settle_webhooks),
@@ -224,6 +232,13 @@ class WorkerProgram:
                 await environments.visited(tx, activity)
         except UNREACHABLE as error:
             log.warning("visits.unheard", node=activity.node, reason=type(error).__name__)
+
+    async def _collect_artifacts(self) -> None:
+        await collecting.collect(self.database, self.objects)
+
+    async def _remove_uploads(self) -> None:
+        await uploads.remove_expired(self.database, self.objects)
+        await builds.remove_staged(self.database, self.objects)
 
     async def _keep_audit_partitions(self) -> None:
         async with self.database.transaction() as tx:

@@ -24,8 +24,10 @@ DriversOf = Mapping[Driver, Drivers]
 async def carry_out(drivers: Drivers, work: Work, task: Assignment) -> Facts:
     """What there is to say of it when it is done."""
     match work:
-        case EnsureEnvironment(runtime):
+        case EnsureEnvironment(runtime, release):
             await drivers.runtime(runtime).ensure_environment(task)
+            if release is not None:
+                await drivers.runtime(runtime).ensure_release(task, release)
         case RemoveEnvironment():
             # It does not say of which kind it was; removing what is not there is fine.
             for each in drivers.all_runtimes():

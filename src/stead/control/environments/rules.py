@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Literal
 
+from stead.control.environments.runtimes import CAPABILITIES, Runtime
 from stead.control.platform.visibility import Governance, Governed
 from stead.shared.errors import Conflict, FieldInvalid, NotFound
 from stead.shared.ids import AccountId, EnvironmentId, SiteId, TeamId
@@ -119,7 +120,7 @@ class VisibleEnvironment(Governed):
     team_id: TeamId | None
     domain: str
     site_status: str
-    runtime: str
+    runtime: Runtime
     git_repo: str | None
     type: EnvironmentType
     branch: str | None
@@ -129,6 +130,9 @@ class VisibleEnvironment(Governed):
 
     def governance(self) -> Governance:
         return Governance(self.role, self.team_id, self.site_id)
+
+    def supports(self, capability: str) -> bool:
+        return CAPABILITIES[self.runtime][capability].supported
 
     @property
     def owner(self) -> str:

@@ -183,6 +183,14 @@ async def status_reason(tx: Tx, env: str) -> str | None:
     return reason
 
 
+async def show(tx: Tx, env: str, release: str | None) -> None:
+    await tx.run("update environments set release = $2 where id = $1", env, release)
+
+
+async def set_git_ref(tx: Tx, env: str, ref: str) -> None:
+    await tx.run("update environments set git_ref = $2 where id = $1", env, ref)
+
+
 async def carried(tx: Tx, site: str) -> list[str]:
     """The environments of a site that are on a node, production first."""
     return await tx.all(

@@ -9,10 +9,10 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from stead.control.environments.runtimes import Runtime
 from stead.control.platform.events import About
 from stead.control.platform.principal import Mode
 from stead.control.sites.rules import SiteStatus
-from stead.control.sites.runtimes import Runtime
 from stead.shared.errors import FieldInvalid
 
 Target = Literal["live", "staging", "preview", "ignore"]

@@ -1,5 +1,6 @@
 """Reading and changing how a site is connected, and what whoever hears of pushes needs of it."""
 
+import base64
 import secrets
 from datetime import timedelta
 
@@ -7,6 +8,7 @@ from stead.control.git import store
 from stead.control.git.deploy_keys import new_deploy_key
 from stead.control.git.rules import Connection, Due, check
 from stead.control.git.schema import BranchRoutesView, NewBranchRoutes
+from stead.control.platform.addressing import deploy_key_context
 from stead.control.platform.database import Tx
 from stead.control.platform.events import About, publish
 from stead.control.platform.sealing import Sealer
@@ -48,15 +50,10 @@ async def replace(
     return answer
 
 
-async def deploy_key(tx: Tx, site: str, sealer: Sealer) -> str:
-    """The private key with which a site's repository is fetched; made if nobody has needed it yet."""
-    sealed = await store.deploy_private(tx, site)
-    if sealed is None:
-        await _make_deploy_key(tx, site, sealer)
-        sealed = await store.deploy_private(tx, site)
-    if sealed is None:
-        raise LookupError(f"{site} has no deploy key")
-    return sealer.open(sealed, context=_deploy(site)).decode()
+async def sealed_deploy_key(tx: Tx, site: str) -> str:
+    """For the source of a build (`platform/addressing.py` opens it); empty if nobody has looked at it yet,
+    for then no repository knows it."""
+    return base64.b64encode(await store.deploy_private(tx, site) or b"").decode()
 
 
 async def hook_secret(tx: Tx, site: str, sealer: Sealer) -> bytes | None:
@@ -91,12 +88,10 @@ async def checked(tx: Tx, site: str, error: str | None) -> int:
 
 async def _make_deploy_key(tx: Tx, site: str, sealer: Sealer) -> str:
     private, public = new_deploy_key(f"stead-{site}")
-    return await store.keep_deploy_key(tx, site, sealer.seal(private, context=_deploy(site)), public)
+    return await store.keep_deploy_key(
+        tx, site, sealer.seal(private, context=deploy_key_context(site)), public
+    )
 
 
 def _hook(site: str) -> bytes:
     return f"git hook of {site}".encode()
-
-
-def _deploy(site: str) -> bytes:
-    return f"deploy key of {site}".encode()

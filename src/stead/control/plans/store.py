@@ -1,6 +1,6 @@
 """Rows of plans, and what their owners use of them."""
 
-from stead.control.plans.rules import Owner, Quota
+from stead.control.plans.rules import GB, Owner, Quota
 from stead.control.plans.schema import PlanLimitsView, PlanView, UsageView
 from stead.control.platform.database import Tx
 
@@ -25,6 +25,12 @@ _LIMIT: dict[Quota, str] = {
     "environments": "max_environments",
     "branches": "max_branches_per_site",
 }
+_DIGITS = 6
+_STORAGE = """
+  select coalesce(sum(b.size), 0) from blobs b where b.digest in (
+    select u.digest from artifact_blobs u join artifacts a on a.id = u.artifact_id
+    join sites s on s.id = a.site_id where s.team_id = $1 or s.account_id = $2)
+"""
 
 
 async def lock(tx: Tx, owner: Owner) -> None:
@@ -42,9 +48,19 @@ async def count(tx: Tx, owner: Owner, quota: Quota, site: str | None = None) -> 
     return int(await tx.value(_COUNT[quota], owner.team_id, owner.account_id, site))
 
 
+async def storage(tx: Tx, owner: Owner) -> int:
+    """Bytes of everything that artifacts of this owner's sites are made of, each counted once."""
+    return int(await tx.value(_STORAGE, owner.team_id, owner.account_id))
+
+
+async def storage_limit(tx: Tx, owner: Owner) -> int:
+    sql = f"select max_storage_gb from plans where name in ({_OF_OWNER})"  # noqa: S608
+    return int(await tx.value(sql, owner.team_id, owner.account_id))
+
+
 async def plan(tx: Tx, owner: Owner) -> PlanView | None:
     sites, environments = await count(tx, owner, "sites"), await count(tx, owner, "environments")
-    used = UsageView(sites, environments, 0.0)
+    used = UsageView(sites, environments, round(await storage(tx, owner) / GB, _DIGITS))
     return await tx.one(
         lambda name, label, *limits: PlanView(name, label, PlanLimitsView(*limits), used),
         "select name, label, max_sites, max_environments, max_branches_per_site, max_concurrent_jobs,"  # noqa: S608

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from stead.control.certificates import service as certificates
+from stead.control.deployments import service as deployments
 from stead.control.environments import service as environments
 from stead.control.nodes import service as nodes
 from stead.control.platform.database import Tx
@@ -69,7 +70,10 @@ async def _displace(tx: Tx, job: SiteJob) -> None:
 
 
 async def _ensure_environment(tx: Tx, job: SiteJob) -> Errand | None:
-    return await _errand(tx, job, EnsureEnvironment((await sites.facts(tx, job.site_id)).runtime))
+    """With what it shows: its node may have lost its disk, or be another one."""
+    environment = await environments.production(tx, job.site_id)
+    release = await deployments.release_work(tx, environment.id)
+    return await _errand(tx, job, EnsureEnvironment((await sites.facts(tx, job.site_id)).runtime, release))
 
 
 async def _remove_environment(tx: Tx, job: SiteJob) -> Errand | None:

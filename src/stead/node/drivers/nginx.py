@@ -26,8 +26,10 @@ class NginxEdge:
         host, path, status = wanted.host, wanted.path, wanted.status
         if _PATH.fullmatch(path) is None:
             raise Refusal("probe.malformed", "a path begins with / and has no spaces")
+        if wanted.release and layout.RELEASE.fullmatch(wanted.release) is None:
+            raise Refusal("probe.malformed", "a release is named by 64 hexadecimal digits")
         try:
-            seen = await self._ask(layout.host(host), path)
+            seen = await self._ask(layout.host(host), path, wanted.release)
         except TimeoutError:
             raise Refusal("deploy.unhealthy", f"GET {path} of {host} was not answered in time") from None
         await task.output.say(f"probe: GET {path} of {host} was answered {seen}")
@@ -35,13 +37,13 @@ class NginxEdge:
             hoped = f" instead of {status}" if status is not None else ""
             raise Refusal("deploy.unhealthy", f"GET {path} of {host} was answered {seen}{hoped}")
 
-    async def _ask(self, host: str, path: str) -> int:
+    async def _ask(self, host: str, path: str, release: str) -> int:
         """The status of the answer. An edge that is being restarted is given a moment."""
         until = asyncio.get_running_loop().time() + UNREACHABLE_BOUND
         while True:
             try:
                 async with asyncio.timeout(ANSWER_BOUND):
-                    return await self._get(host, path)
+                    return await self._get(host, path, release)
             except (OSError, EOFError) as error:
                 if isinstance(error, TimeoutError):
                     raise
@@ -49,10 +51,11 @@ class NginxEdge:
                     raise Refusal("deploy.unhealthy", "the edge cannot be reached") from None
             await asyncio.sleep(_POLL)
 
-    async def _get(self, host: str, path: str) -> int:
+    async def _get(self, host: str, path: str, release: str) -> int:
         reader, writer = await asyncio.open_unix_connection(self._door, limit=16 * 1024)
+        shown = f"X-Stead-Release: {release}\r\n" if release else ""
         try:
-            writer.write(f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+            writer.write(f"GET {path} HTTP/1.1\r\nHost: {host}\r\n{shown}Connection: close\r\n\r\n".encode())
             line = await reader.readuntil(b"\n")
         finally:
             writer.close()

@@ -1,0 +1,93 @@
+"""What other features do with artifacts."""
+
+from collections.abc import Iterable, Mapping
+
+from stead.artifacts import digests, manifest, provenance
+from stead.control.artifacts import signing, store
+from stead.control.artifacts.rules import (
+    HELD_FOR,
+    Artifact,
+    ArtifactNotFound,
+    NewArtifact,
+    SignatureInvalid,
+    blob_name,
+)
+from stead.control.artifacts.schema import ArtifactView
+from stead.control.plans import service as plans
+from stead.control.plans.rules import Owner, StorageExhausted
+from stead.control.platform.database import Tx
+from stead.control.platform.jobs import Refused
+from stead.control.platform.pagination import Page, PageRequest
+from stead.control.platform.sealing import Sealer
+from stead.protocol.commands import EnsureRelease, Layer, Runtime
+from stead.shared.ids import ArtifactId, has_shape
+
+AT_ONCE = 100
+
+
+async def browse(tx: Tx, site: str, page: PageRequest) -> Page[ArtifactView]:
+    return await store.page(tx, site, page)
+
+
+async def find(tx: Tx, site: str, artifact: str) -> Artifact:
+    """An artifact of this site; it is not removed before the transaction has ended."""
+    found = await store.find(tx, site, artifact) if has_shape("art", artifact) else None
+    if found is None:
+        raise ArtifactNotFound(param="artifact_id")
+    return found
+
+
+async def record(tx: Tx, new: NewArtifact) -> ArtifactId:
+    """Once its blobs are stored; refused if they have been removed since."""
+    if await store.blobs_there(tx, new.blobs) != len(set(new.blobs)):
+        raise Refused(
+            SignatureInvalid.code, str(SignatureInvalid(reason="its blobs are not there any more."))
+        )
+    return await store.insert(tx, new)
+
+
+async def make_room(tx: Tx, owner: Owner, *, more: int = 1) -> None:
+    """So many bytes more fit into the owner's plan; what nothing uses goes for it, the oldest first. Else
+    refused, and then nothing is gone."""
+    while True:
+        try:
+            return await plans.require_storage(tx, owner, more=more)
+        except StorageExhausted:
+            unused = await store.unused(tx, most=AT_ONCE, owner=owner.team_id or owner.account_id)
+            if not unused or not any([await store.drop(tx, artifact) for artifact in unused]):
+                raise
+
+
+async def hold_blobs(tx: Tx, digests_: Iterable[str]) -> None:
+    """Nobody else stores or removes these until the transaction has ended."""
+    for digest in sorted(set(digests_)):
+        await store.hold_blob(tx, digest)
+
+
+async def keep_blobs(tx: Tx, sizes: Mapping[str, int]) -> None:
+    """They are in the object store, and wait there for their artifact to be recorded."""
+    for digest, size in sorted(sizes.items()):
+        await store.keep_blob(tx, digest, size, until=tx.now + HELD_FOR)
+
+
+async def sign(tx: Tx, sealer: Sealer, about: provenance.Provenance) -> tuple[bytes, str]:
+    """The envelope, and which key signed it."""
+    key = await signing.current(tx, sealer)
+    return provenance.sign(about, key.private), key.id
+
+
+async def release(tx: Tx, site: str, artifact: str, runtime: Runtime) -> EnsureRelease:
+    """What a node is asked for. Where an address belongs is the name of an object: whoever asks signs it."""
+    found = await store.find(tx, site, artifact)
+    if found is None:
+        raise Refused(ArtifactNotFound.code, ArtifactNotFound.message)
+    layers = manifest.read(found.manifest, found.config, digests.parse(found.digest)).layers
+    return EnsureRelease(
+        runtime=runtime,
+        digest=found.digest,
+        manifest=found.manifest,
+        config=found.config,
+        envelope=found.envelope,
+        keys=await signing.public_keys(tx),
+        layers=tuple(Layer(layer.digest, blob_name(layer.digest)) for layer in layers),
+    )
