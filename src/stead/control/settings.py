@@ -55,6 +55,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     mail_from: str = "stead@localhost"
     webhook_networks: str = ""
     """Comma-separated CIDRs of the operator's own that webhooks may reach although they are not public."""
+    git_networks: str = ""
+    """Comma-separated CIDRs of the operator's own that repositories may be in though they are not public."""
+    git_poll_seconds: Annotated[float, msgspec.Meta(gt=0)] = 300.0
+    """How often a repository is asked for its branches while no hook is heard from it."""
     preview_domain: str = "preview.stead.example"
     """Every environment also answers on a name under this domain."""
     environment_idle_days: Annotated[int, msgspec.Meta(ge=1)] = 7
@@ -82,6 +86,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def webhooks_allowed(self) -> list[str]:
         return _listed(self.webhook_networks)
+
+    @property
+    def git_allowed(self) -> list[str]:
+        return _listed(self.git_networks)
 
 
 def _listed(text: str) -> list[str]:

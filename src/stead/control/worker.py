@@ -42,6 +42,10 @@ from stead.control.platform.notices import Notices
 from stead.control.platform.sealing import Sealer
 from stead.control.platform.streams import ensure_consumers, ensure_streams
 from stead.control.platform.temporal import Orchestrator, run_until
+from stead.control.pushes import service as pushes
+from stead.control.pushes import workflows as push_jobs
+from stead.control.pushes.poller import Poller
+from stead.control.pushes.service import Ways
 from stead.control.routing import service as routing
 from stead.control.settings import Settings, objects_of
 from stead.control.sites import service as sites
@@ -57,7 +61,7 @@ from stead.shared.clock import wall_clock
 
 log = structlog.get_logger()
 
-JOBS = (site_jobs, clone_jobs, edge_jobs, build_jobs, deployment_jobs)
+JOBS = (site_jobs, clone_jobs, edge_jobs, build_jobs, deployment_jobs, push_jobs)
 """Every kind of job that a worker carries out is declared in one of these."""
 MEET_AGAIN_SECONDS = 60.0
 
@@ -100,6 +104,7 @@ class WorkerProgram:
                 Chore("mail.deliver", 1, self.postman.deliver),
                 Chore("notifications.mail", 5, self.mailing.post_due),
                 Chore("webhooks.settle", 5, self._settle_webhooks),
+                *self._git(),
                 Chore("events.forget", 60, self._forget_old_events),
                 Chore("audit.partitions", 3600, self._keep_audit_partitions),
                 Chore("idempotency.forget", 60, self._forget_old_answers),
@@ -107,6 +112,25 @@ class WorkerProgram:
                 *self._certificates(sealer),
             ]
         )
+
+    def _git(self) -> list[Chore]:
+        settings = self.settings
+        ways = Ways(clone_jobs.CREATE, build_jobs.RUN, settings.preview_domain)
+        client = Client(Guard(parse_networks(settings.git_allowed)))
+        poller = Poller(self.database, client, ways, seconds=settings.git_poll_seconds)
+        return [
+            Chore("git.poll", min(5, settings.git_poll_seconds), poller.poll),
+            Chore("git.follow", 1, self._follow_pushes),
+            Chore("git.forget", 600, self._forget_hooks),
+        ]
+
+    async def _follow_pushes(self) -> None:
+        await self._until_none(lambda tx: pushes.follow_up(tx, build=build_jobs.RUN))
+        async with self.database.transaction() as tx:
+            await pushes.greet_arrived(tx)
+
+    async def _forget_hooks(self) -> None:
+        await self._until_none(pushes.forget_deliveries)
 
     def _certificates(self, sealer: Sealer) -> list[Chore]:
         """None where no authority is named."""

@@ -113,6 +113,12 @@ class BuildFailed(Conflict):
     remedy = "The job's output has every line of it. Mend what it names, and build again."
 
 
+class RefMissing(Conflict):
+    code = "build.ref_missing"
+    message = "The repository has no {ref}."
+    remedy = "Push the branch, and it is built by itself; or build another one."
+
+
 class UploadUnusable(Conflict):
     code = "upload.unusable"
     message = "The upload cannot be built: {reason}"

@@ -124,6 +124,11 @@ async def enqueue(
     return job
 
 
+async def repin(tx: Tx, job: str, *, source_ref: str, commit: str | None) -> bool:
+    """A build that has not begun is of something else; False when it has begun."""
+    return await store.repin(tx, job, source_ref, commit)
+
+
 def _builder(origin: Origin, wanted: str) -> str:
     known = BUILDERS.get(origin.runtime)
     if known is None:

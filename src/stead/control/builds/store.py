@@ -74,6 +74,13 @@ async def set_job(tx: Tx, build: str, job: str) -> None:
     await tx.run("update builds set job_id = $2 where id = $1", build, job)
 
 
+async def repin(tx: Tx, job: str, ref: str, commit: str | None) -> bool:
+    repinned = await tx.run(
+        "update builds set ref = $2, commit = $3 where job_id = $1 and status = 'queued'", job, ref, commit
+    )
+    return repinned == 1
+
+
 async def set_node(tx: Tx, build: str, node: str) -> None:
     await tx.run("update builds set node_id = $2, staged = true where id = $1", build, node)
 

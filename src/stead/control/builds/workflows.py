@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+from msgspec.structs import replace
+
 from stead.artifacts import digests
 from stead.control.artifacts import service as artifacts
 from stead.control.artifacts.rules import NewArtifact, SignatureInvalid
@@ -11,6 +13,7 @@ from stead.control.builds.work import BuildWork
 from stead.control.deployments import service as deployments
 from stead.control.deployments import workflows as deployment_jobs
 from stead.control.deployments.rules import EnvironmentNotReady
+from stead.control.git import service as git
 from stead.control.nodes import service as nodes
 from stead.control.platform.database import Tx
 from stead.control.platform.jobs import (
@@ -54,7 +57,10 @@ async def _build(tx: Tx, job: BuildJob) -> Errand | None:
     origin = await service.origin_of(tx, build)
     if build.node_id is None:
         raise Refused(BuildUnavailable.code, "No node builds it.")
-    work = commands.Build(build.builder, source_for_node(build, origin), staged_name(build.id))
+    source = source_for_node(build, origin)
+    if isinstance(source, GitSource) and not source.url.startswith("https://"):
+        source = replace(source, key=await git.sealed_deploy_key(tx, build.site_id))
+    work = commands.Build(build.builder, source, staged_name(build.id))
     return Errand(build.node_id, build.env_id, "sandbox" if origin.mode == "test" else "live", work)
 
 

@@ -9,6 +9,8 @@ from stead.shared.errors import Conflict, NotFound
 from stead.shared.ids import AccountId, DeploymentId, EnvironmentId, SiteId, TeamId
 
 DeploymentStatus = Literal["pending", "deploying", "live", "failed", "superseded"]
+_OPEN = ("running", "awaiting_push")
+"""What a site is that can be deployed to."""
 DeploymentKind = Literal["deploy", "promote", "rollback", "clone", "refresh", "push"]
 
 NEXT: dict[DeploymentStatus, frozenset[DeploymentStatus]] = {
@@ -84,11 +86,11 @@ class Place:
     @property
     def state(self) -> str:
         """What to say of one that cannot be deployed to."""
-        return self.status if self.site_status == "running" else self.site_status
+        return self.status if self.site_status in _OPEN else self.site_status
 
     @property
     def is_ready(self) -> bool:
-        return self.status == "running" and self.site_status == "running"
+        return self.status == "running" and self.site_status in _OPEN
 
 
 class DeploymentNotFound(NotFound):

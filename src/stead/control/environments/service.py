@@ -221,6 +221,10 @@ async def production(tx: Tx, site: str) -> Environment:
     return found
 
 
+async def staging(tx: Tx, site: str) -> Environment | None:
+    return await store.of_branch(tx, site, "staging", None)
+
+
 async def get(tx: Tx, env: str) -> Environment:
     found = await store.get(tx, env)
     if found is None:

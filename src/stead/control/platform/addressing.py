@@ -3,10 +3,20 @@
 So an address is made at the moment somebody asks, lasts no longer than it must, and is in no row.
 """
 
+import base64
+
 from msgspec.structs import replace
 
 from stead.control.platform.objects import Objects
-from stead.protocol.commands import ArchiveSource, Build, EnsureEnvironment, EnsureRelease, Work
+from stead.control.platform.sealing import Sealer
+from stead.protocol.commands import (
+    ArchiveSource,
+    Build,
+    EnsureEnvironment,
+    EnsureRelease,
+    GitSource,
+    Work,
+)
 
 SECONDS = 45 * 60
 """Longer than a build may take."""
@@ -21,6 +31,19 @@ def addressed(work: Work, objects: Objects) -> Work:
         case Build():
             return _build(work, objects)
     return work
+
+
+def deploy_key_context(site: str) -> bytes:
+    """What the private key of a site is sealed for."""
+    return f"deploy key of {site}".encode()
+
+
+def with_key(work: Work, sealer: Sealer, site: str) -> Work:
+    """A build's source carries its key sealed until a node is really asked."""
+    if not isinstance(work, Build) or not isinstance(work.source, GitSource) or not work.source.key:
+        return work
+    key = sealer.open(base64.b64decode(work.source.key), context=deploy_key_context(site))
+    return replace(work, source=replace(work.source, key=key.decode()))
 
 
 def _release(work: EnsureRelease, objects: Objects) -> EnsureRelease:

@@ -211,6 +211,24 @@ class EndpointDisabled(Payload):
     reason: Annotated[str, Meta(examples=["It answered 410 Gone."])]
 
 
+class RoutesCounted(Payload):
+    domain: _Domain
+    rules: Annotated[int, Meta(description="How many there are now.", examples=[3])]
+
+
+class PushHeard(Payload):
+    """`commit` is null where nobody said which: it is built wherever the branch stands."""
+
+    domain: _Domain
+    branch: Annotated[str, Meta(examples=["feature/shop"])]
+    commit: Annotated[str | None, Meta(examples=["3f786850e387550fdab836ed7e6dc881de23001b"])]
+    target: Annotated[str, Meta(examples=["preview"])]
+
+
+class PushSkipped(PushHeard):
+    reason: _Reason = None
+
+
 class EventType(Struct, frozen=True):
     """`in_app` and `email` say whether people are told; `text` is what they read, filled from the data."""
 
@@ -461,6 +479,32 @@ _EDGE = (
         text="The certificate of {domain} has expired; browsers turn visitors away.",
     ),
 )
+_GIT = (
+    EventType("git.push_received", "build", "A push was heard and is built", data=PushHeard),
+    EventType(
+        "git.push_skipped",
+        "build",
+        "Nothing could be built of a push",
+        "warning",
+        data=PushSkipped,
+        in_app=True,
+        text="A push to {branch} of {domain} was not built: {reason}",
+    ),
+    EventType(
+        "git.unreachable",
+        "build",
+        "A repository cannot be asked for its branches",
+        "warning",
+        data=SiteReason,
+        in_app=True,
+        email=True,
+        text="Pushes to {domain} are not noticed: {reason}",
+    ),
+    EventType(
+        "site.branch_routes_changed", "site", "The branch routes of a site were replaced", data=RoutesCounted
+    ),
+    EventType("site.hook_secret_rolled", "security", "The hook of a site got a new secret", data=SiteNamed),
+)
 _JOBS = (
     EventType("job.queued", "job", "A job was queued", data=JobAdvanced),
     EventType("job.started", "job", "A job began", data=JobAdvanced),
@@ -535,7 +579,15 @@ _WEBHOOKS = (
 CATALOG: dict[str, EventType] = {
     event.type: event
     for event in (
-        *(*_DEPLOYS, *_BUILDS, *_SITES, *_ENVIRONMENTS, *_EDGE),
-        *(*_JOBS, *_TEAMS, *_KEYS, *_WEBHOOKS),
+        *_DEPLOYS,
+        *_BUILDS,
+        *_SITES,
+        *_ENVIRONMENTS,
+        *_EDGE,
+        *_GIT,
+        *_JOBS,
+        *_TEAMS,
+        *_KEYS,
+        *_WEBHOOKS,
     )
 }

@@ -18,5 +18,7 @@ class Live:
     preview_domain: str
     objects: Objects
     """To sign addresses with; what lies there is the worker's business."""
+    base_url: str = ""
+    """Where this installation is reached."""
     webhook_networks: tuple[Network, ...] = ()
     """The operator's own, which webhooks may reach although they are not public."""

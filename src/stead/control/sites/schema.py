@@ -30,7 +30,7 @@ class SiteView(Struct):
     team_id: Annotated[str | None, Meta(examples=["team_01k9zy3v7d00r3m8w5x2t6b4qa"])]
     project_id: Annotated[str | None, Meta(examples=[None])]
     status: SiteStatus
-    status_reason: Annotated[str | None, Meta(description="Why it is `failed`.", examples=[None])]
+    status_reason: Annotated[str | None, Meta(description="Why it is not `running`.", examples=[None])]
     recoverable_until: Annotated[datetime | None, Meta(examples=[None])]
     created_at: datetime
 

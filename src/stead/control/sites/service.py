@@ -14,12 +14,13 @@ from stead.control.plans.rules import Owner
 from stead.control.platform.audit import Trail
 from stead.control.platform.database import Tx, UniqueViolation
 from stead.control.platform.events import About, Fact, publish
+from stead.control.platform.hosts import NotAnAddress
 from stead.control.platform.jobs import Errand, Job, JobKind, NoNode, Refused
 from stead.control.platform.operations import Call
 from stead.control.platform.pagination import Page, PageRequest
 from stead.control.platform.principal import Principal
 from stead.control.platform.visibility import resolver
-from stead.control.sites import store
+from stead.control.sites import repositories, store
 from stead.control.sites.domains import new_slug, normal_domain
 from stead.control.sites.rules import (
     DEFAULT_PHP,
@@ -31,6 +32,7 @@ from stead.control.sites.rules import (
     SiteNotFound,
     TargetNotAdministered,
     VisibleSite,
+    is_branch,
     may_become,
 )
 from stead.control.sites.schema import Deletion, NewSite, SiteView, Transfer
@@ -180,6 +182,17 @@ async def transfer(tx: Tx, caller: Principal, site: VisibleSite, wanted: Transfe
     return target
 
 
+async def await_push(tx: Tx, site: str, branch: str) -> None:
+    """There is nothing to show but the placeholder until the branch is there."""
+    reason = f"The branch {branch} does not exist yet."
+    await store.set_status(tx, site, "awaiting_push", after=("running",), reason=reason)
+
+
+async def arrived(tx: Tx, site: str) -> None:
+    """Its first push is live."""
+    await store.set_status(tx, site, "running", after=("awaiting_push",))
+
+
 async def errand(tx: Tx, site: str, env: Environment, work: Work) -> Errand:
     """For the node that carries the environment; simulated where the site is."""
     if env.node_id is None:
@@ -207,8 +220,19 @@ def _subject(site: VisibleSite) -> jobs.Subject:
 def _check(new: NewSite) -> None:
     if new.profile == "git_managed" and new.git_repo is None:
         raise FieldInvalid(param="git_repo", reason="A git-managed site needs a repository.")
+    if new.git_repo is not None:
+        _check_repository(new.git_repo)
+    if new.git_branch is not None and not is_branch(new.git_branch):
+        raise FieldInvalid(param="git_branch", reason="It is not the name of a branch.")
     if new.php_version is not None and RUNTIME_OF[new.profile] != "cms":
         raise FieldInvalid(param="php_version", reason=f"A {new.profile} site has no PHP.")
+
+
+def _check_repository(url: str) -> None:
+    try:
+        repositories.read(url)
+    except NotAnAddress as reason:
+        raise FieldInvalid(param="git_repo", reason=f"This repository cannot be used: {reason}") from None
 
 
 async def _owner(tx: Tx, caller: Principal, team_id: str | None) -> Owner:

@@ -1,5 +1,6 @@
 """The jobs of sites, step by step, with what undoes each."""
 
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from stead.control.certificates import service as certificates
@@ -35,6 +36,8 @@ from stead.protocol.commands import (
 )
 
 SiteJob = Job[SiteWork]
+OPENED: list[Callable[[Tx, str], Awaitable[None]]] = []
+"""What other features do with a site in the transaction in which it is served for the first time."""
 
 
 async def _errand_if_carried(tx: Tx, job: SiteJob, work: Work) -> Errand | None:
@@ -129,7 +132,10 @@ async def _open(tx: Tx, job: SiteJob) -> Results:
 
 async def _open_first(tx: Tx, job: SiteJob) -> Results:
     await sites.tell(tx, job, "deploy.completed")
-    return await _open(tx, job)
+    results = await _open(tx, job)
+    for opened in OPENED:
+        await opened(tx, job.site_id)
+    return results
 
 
 async def _open_recovered(tx: Tx, job: SiteJob) -> Results:
