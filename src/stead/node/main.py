@@ -12,6 +12,7 @@ from pathlib import Path
 import structlog
 
 from stead.node.agent import Agent
+from stead.node.builds.assembly import builders_of
 from stead.node.commands import DriversOf
 from stead.node.drivers.layout import probe_door
 from stead.node.drivers.nginx import NginxEdge
@@ -88,7 +89,11 @@ async def _serve(settings: Settings, journal: Journal, stop: asyncio.Event) -> N
 def drivers_of(settings: Settings, run: Run) -> DriversOf:
     pace = Pace(settings.sandbox_seconds, settings.told_to_fail_at)
     return {
-        "live": Drivers({"static": StaticRuntime(settings.data)}, NginxEdge(probe_door(settings.data))),
+        "live": Drivers(
+            {"static": StaticRuntime(settings.data)},
+            NginxEdge(probe_door(settings.data)),
+            builders=builders_of(settings, run),
+        ),
         "sandbox": sandbox_drivers(settings.data, run, pace),
     }
 

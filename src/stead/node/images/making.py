@@ -16,7 +16,7 @@ from stead.node.images.recipe import NoImage, Package, Recipe
 
 USER, UID = "build", 1000
 """Who builds, as the image knows it."""
-PLACES = ("work", "cache", "trust")
+PLACES = ("work", "cache")
 """Where the sandbox puts what is not the image's; the image itself is never written to."""
 
 _BOUND = 900.0

@@ -67,7 +67,7 @@ def recipe(name: str) -> Recipe:
         raise NoImage(f"no image can be made for {machine}")
     return Recipe(
         name=name,
-        # Debian's own Node.js is older than what sites are built with, and its npm brings hundreds of packages.
+        # Debian's own Node.js is older than what sites are built with; its npm brings hundreds of packages.
         debian=(
             "ca-certificates",
             "curl",

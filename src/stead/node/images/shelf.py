@@ -1,5 +1,5 @@
-"""Where images are kept: `<name>/<digest of content>/`, read-only, and a link from each recipe to what came of
-it. Any number of processes may ask for one at once; one of them makes it."""
+"""Where images are kept: `<name>/<digest of content>/`, read-only, and a link from each recipe to what came
+of it. Any number of processes may ask for one at once; one of them makes it."""
 
 import fcntl
 import hashlib
@@ -57,7 +57,7 @@ class Shelf:
             raise NoImage(f"there is no image {name} in {self.place}: run steadctl images build") from None
 
     def ensure(self, name: str) -> Image:
-        """Makes it if it is not there. Blocks for about a minute then, also while another process makes it."""
+        """Makes it if it is not there. Blocks for about a minute then, also while another makes it."""
         wanted = recipe(name)
         try:
             return self.find(name)
