@@ -109,9 +109,10 @@ class Steps:
 
     async def _control(self, row: JobRow, place: str, control: Control) -> None:
         async with self._database.transaction() as tx:
-            await queue.begin(tx, row.id)
+            # In this order: whoever waits for another that is at this step does not hold the job meanwhile.
             if not await queue.first_time(tx, row.id, place):
                 return
+            await queue.begin(tx, row.id)
             results = await control(tx, row.kind.read(row))
             await self._require_wanted(tx, row, place)
             if results:
