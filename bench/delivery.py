@@ -35,8 +35,8 @@ from stead.node.builds.egress_rules import Rule
 from stead.node.processes import Processes
 from stead.node.settings import from_environment
 from stead.protocol.commands import Build, GitSource
-from tests.delivery.customer import Customer
-from tests.delivery.forge import Forge
+from tests.journeys.customer import Customer
+from tests.journeys.forge import Forge
 from tests.git_server import GitServer, Repository
 
 ROUNDS, ROLLBACKS = 5, 60

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.delivery import projects
-from tests.delivery.customer import Customer
-from tests.delivery.forge import Forge
-from tests.delivery.visitor import Visitor
+from tests.journeys import projects
+from tests.journeys.customer import Customer
+from tests.journeys.forge import Forge
+from tests.journeys.visitor import Visitor
 from tests.git_server import GitServer
 
 DOMAIN = "shop.example.com"

@@ -11,8 +11,8 @@ import pytest
 from stead.dev.authority import Authority
 from stead.dev.running import RunningStack, running
 from stead.dev.stack import EVERY, PROGRAMS
-from tests.delivery.customer import Customer
-from tests.delivery.visitor import Visitor
+from tests.journeys.customer import Customer
+from tests.journeys.visitor import Visitor
 from tests.git_server import GitServer
 
 OWN_NETWORK = "127.0.0.0/8"
