@@ -22,7 +22,7 @@ from tests.engines import TEMPLATE, addresses
 from tests.people import EVERY_SCOPE, PASSWORD, Person
 
 DAY = timedelta(days=1)
-NOT_ON_THE_WAY = "type not in ('job.queued', 'job.started', 'site.status_changed')"
+NOT_ON_THE_WAY = "type not in ('job.queued', 'job.started', 'site.status_changed', 'env.status_changed')"
 """Of the events of a job or a site, those that tell how it came out."""
 
 
@@ -131,6 +131,20 @@ async def insert_site(
 async def environment_of(tx: Tx, site: str) -> str:
     """Its production."""
     return str(await tx.value("select id from environments where site_id = $1 and type = 'production'", site))
+
+
+async def insert_clone(
+    tx: Tx, site: str, *, branch: str | None = None, status: str = "running", node: str | None = None
+) -> str:
+    """Its staging environment, or one for a branch."""
+    id_ = new_id("env")
+    await tx.run(
+        "insert into environments (id, site_id, type, branch, subdomain, status, node_id, awake_since,"
+        " created_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $8)",
+        *(id_, site, "branch" if branch else "staging", branch, f"{id_.replace('_', '-')}.preview.example"),
+        *(status, node, tx.now),
+    )
+    return id_
 
 
 async def insert_job(tx: Tx, site: str, owner: str, *, status: str = "queued") -> str:

@@ -21,6 +21,7 @@ from tests.people import PASSWORD, Person
 from tests.teams import (
     environment_of,
     insert_account,
+    insert_clone,
     insert_delivery,
     insert_endpoint,
     insert_event,
@@ -95,6 +96,16 @@ async def _environment(person: Person, made: Values) -> str:
         return await environment_of(tx, made["site_id"])
 
 
+async def _clone(person: Person, made: Values) -> str:
+    async with person.transaction() as tx:
+        return await insert_clone(tx, made["site_id"])
+
+
+async def _suspended_clone(person: Person, made: Values) -> str:
+    async with person.transaction() as tx:
+        return await insert_clone(tx, made["site_id"], status="suspended")
+
+
 async def _endpoint(person: Person, _made: Values) -> str:
     async with person.transaction() as tx:
         return await insert_endpoint(tx, person.id)
@@ -124,6 +135,12 @@ MAKERS: dict[str, Maker] = {
 PARTICULAR: dict[str, dict[str, Maker]] = {
     "jobs.cancel": {"job_id": _queued_job},
     "sites.recover": {"site_id": _deleted_site},
+    "environments.destroy": {"env_id": _clone},
+    "environments.suspend": {"env_id": _clone},
+    "environments.resume": {"env_id": _suspended_clone},
+    "environments.refresh": {"env_id": _clone},
+    "environments.reset": {"env_id": _clone},
+    "environments.push": {"env_id": _clone},
 }
 """Operations that need what they are about in a particular state."""
 

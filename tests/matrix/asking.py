@@ -17,7 +17,7 @@ from stead.control.sites.rules import VisibleSite
 from stead.control.webhooks.rules import VisibleDelivery, VisibleEndpoint
 from stead.shared.ids import PREFIX_OF, has_shape, new_id
 from tests.client import Client
-from tests.matrix.world import Caller, Flavour, Thing, World
+from tests.matrix.world import CLONES, Caller, Flavour, Thing, World
 from tests.people import PASSWORD
 from tests.teams import DAY
 
@@ -52,8 +52,15 @@ def _job(asking: Asking) -> str:
     return asking.world.thing(VisibleJob, asking.flavour).id
 
 
+def _environment(asking: Asking) -> str:
+    """Production, unless the operation is not for it."""
+    if asking.operation.id in CLONES:
+        return asking.world.clones[asking.flavour, CLONES[asking.operation.id]].id
+    return asking.world.thing(VisibleEnvironment, asking.flavour).id
+
+
 IN_PATH: dict[str, Callable[[Asking], str]] = {
-    "env_id": lambda asking: asking.world.thing(VisibleEnvironment, asking.flavour).id,
+    "env_id": _environment,
     "team_id": lambda asking: asking.world.team,
     "client_id": _member,
     "invite_id": lambda asking: asking.world.invite,

@@ -29,7 +29,7 @@ from stead.shared.errors import (
     ScopeInsufficient,
 )
 from stead.shared.roles import MASK, Role
-from tests.matrix.world import Caller, Flavour, Thing, World
+from tests.matrix.world import CLONES, Caller, Flavour, Thing, World
 
 
 @dataclass(frozen=True)
@@ -107,6 +107,8 @@ def flavours(operation: Operation) -> tuple[Flavour, ...]:
 def resources(operation: Operation, world: World, flavour: Flavour) -> list[Thing]:
     if operation.id == "sites.recover":
         return [world.deleted_sites[flavour]]
+    if operation.id in CLONES:
+        return [world.clones[flavour, CLONES[operation.id]]]
     return [world.thing(each.type, flavour) for each in operation.every(ResourceInput)]
 
 

@@ -25,6 +25,13 @@ Flavour = Literal["team", "personal"]
 """Whose things a request is about: the team's, or the member's own."""
 
 
+CLONES = {
+    **{f"environments.{verb}": "running" for verb in ("destroy", "suspend", "refresh", "reset", "push")},
+    "environments.resume": "suspended",
+}
+"""Operations that are not for production, and the status in which they find an environment."""
+
+
 @dataclass(frozen=True)
 class Thing:
     """A resource as the rules of visibility see it."""
@@ -80,6 +87,8 @@ class World:
     loose_sites: dict[Flavour, Thing]
     deleted_sites: dict[Flavour, Thing]
     queued_jobs: dict[Flavour, Thing]
+    clones: dict[tuple[Flavour, str], Thing]
+    """By status."""
     roles: dict[tuple[str, str], Role]
     _secrets: dict[Caller, tuple[str, str]] = field(default_factory=dict)
 
@@ -165,9 +174,14 @@ async def make_world(database: Database, role: Role) -> World:
 async def _make_things(
     tx: Tx, account: str, team: str
 ) -> tuple[
-    dict[tuple[type, Flavour], Thing], dict[Flavour, Thing], dict[Flavour, Thing], dict[Flavour, Thing]
+    dict[tuple[type, Flavour], Thing],
+    dict[Flavour, Thing],
+    dict[Flavour, Thing],
+    dict[Flavour, Thing],
+    dict[tuple[Flavour, str], Thing],
 ]:
-    """One of each kind of resource; sites in no project, deleted sites, and jobs that have not ended."""
+    """One of each kind of resource; sites in no project, deleted sites, jobs that have not ended, and
+    environments besides production."""
     key, _ = await teams.insert_key(tx, account)
     endpoint = await teams.insert_endpoint(tx, account)
     delivery = await teams.insert_delivery(tx, endpoint, await teams.insert_event(tx, account=account))
@@ -180,6 +194,7 @@ async def _make_things(
     loose: dict[Flavour, Thing] = {}
     deleted: dict[Flavour, Thing] = {}
     queued: dict[Flavour, Thing] = {}
+    clones: dict[tuple[Flavour, str], Thing] = {}
     flavours: list[tuple[Flavour, type, dict[str, str]]] = [
         ("team", VisibleTeamProject, {"team": team}),
         ("personal", VisibleProject, {"account": account}),
@@ -191,12 +206,15 @@ async def _make_things(
         found.append((flavour, Thing(VisibleSite, site, **owner, project=project)))
         env = await teams.environment_of(tx, site)
         found.append((flavour, Thing(VisibleEnvironment, env, **owner, project=project, site=site)))
+        for status, branch in (("running", None), ("suspended", "paused")):
+            clone = await teams.insert_clone(tx, site, branch=branch, status=status)
+            clones[flavour, status] = Thing(VisibleEnvironment, clone, **owner, project=project, site=site)
         loose[flavour] = Thing(VisibleSite, await teams.insert_site(tx, **owner), **owner)
         gone = await teams.insert_site(tx, **owner, project=project, status="deleted")
         deleted[flavour] = Thing(VisibleSite, gone, **owner, project=project)
         found.append((flavour, await _job(tx, owner, project, status="succeeded")))
         queued[flavour] = await _job(tx, owner, project, status="queued")
-    return {(thing.kind, flavour): thing for flavour, thing in found}, loose, deleted, queued
+    return {(thing.kind, flavour): thing for flavour, thing in found}, loose, deleted, queued, clones
 
 
 async def _job(tx: Tx, owner: dict[str, str], project: str, *, status: str) -> Thing:

@@ -27,6 +27,8 @@ LOOK_BACK = 4 * 1024 * 1024
 """How much of a ledger that nobody has read yet is read."""
 AT_ONCE = 1024 * 1024
 LONGEST_LINE = 64 * 1024
+NOWHERE = "::"
+"""Where our own probes come from: a socket, which has no network."""
 
 log = structlog.get_logger()
 
@@ -83,8 +85,9 @@ def _note(lines: bytes, seen: dict[str, float]) -> None:
         except msgspec.MsgspecError:
             # The first one of a look back is half a line.
             continue
-        # What was passed on is counted there; what comes from no address is a probe of ours.
-        if entry.environment and entry.address and not entry.peer and len(seen) < MOST_KNOWN:
+        # What was passed on is counted there.
+        counts = entry.environment and entry.address != NOWHERE and not entry.peer
+        if counts and len(seen) < MOST_KNOWN:
             seen[entry.environment] = max(entry.ts, seen.get(entry.environment, 0.0))
 
 

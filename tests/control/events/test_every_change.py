@@ -12,6 +12,10 @@ import pytest
 import stead.control
 from stead.control.app import ControlPlane, all_operations
 from stead.control.edge.work import ConfigurationWork, PurgeWork, RedirectsWork
+from stead.control.environments import service as environments
+from stead.control.environments.rules import NEXT as ENVIRONMENT_NEXT
+from stead.control.environments.rules import EnvironmentStatus
+from stead.control.environments.work import EnvironmentWork
 from stead.control.jobs import queue
 from stead.control.jobs import service as jobs
 from stead.control.jobs.rules import JobStatus
@@ -88,6 +92,7 @@ GIVEN: dict[type, dict[str, Any]] = {
     ConfigurationWork: {"subject": "site_1", "change": {}},
     RedirectsWork: {"rules": []},
     PurgeWork: {"environment": "env_1"},
+    EnvironmentWork: {"environment": "env_1"},
 }
 """Parameters of jobs that need some."""
 ERROR = ErrorBody(type="api_error", message="It did not work.", code="job.lost", doc_url="https://x.example/")
@@ -102,7 +107,9 @@ async def test_every_status_of_every_kind_of_job_is_published(
     for error in (None, ERROR):
         async with plane.database.transaction() as tx:
             site = await teams.insert_site(tx, account=person.id)
-            env = await tx.value("select id from environments where site_id = $1", site)
+            env = await teams.insert_clone(tx, site, branch="main")
+            if isinstance(params, EnvironmentWork):
+                params = EnvironmentWork(env)
             subject = jobs.Subject(site, person.id, env_id=env)
             job = await jobs.enqueue(tx, kind, params, subject, scope="sites:write")
             await queue.begin(tx, job.id)
@@ -139,7 +146,32 @@ async def test_every_move_of_a_sites_status_is_published(
         assert len(await _published(tx, site_id=site)) == 1, "what did not move is not told"
 
 
-WATCHED: dict[str, Callable[..., Awaitable[None]]] = {"stead.control.sites.rules": _move_site}
+async def _move_environment(tx: Tx, env: str, before: str, after: str) -> None:
+    await environments.become(tx, env, after, after=(before,), reason="A reason.")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(before, after) for before, following in ENVIRONMENT_NEXT.items() for after in sorted(following)],
+)
+async def test_every_move_of_an_environments_status_is_published(
+    before: EnvironmentStatus, after: EnvironmentStatus, person: Person, plane: ControlPlane
+):
+    async with plane.database.transaction() as tx:
+        site = await teams.insert_site(tx, account=person.id)
+        env = await teams.insert_clone(tx, site, status=before)
+        await _move_environment(tx, env, before, after)
+        ((type_, data),) = await _published(tx, env_id=env)
+        assert (type_, data["previous"], data["status"]) == ("env.status_changed", before, after)
+        assert data["reason"] == "A reason."
+        await _move_environment(tx, await teams.environment_of(tx, site), "running", "failed")
+        assert len(await _published(tx, site_id=site)) == 1, "of production its site tells"
+
+
+WATCHED: dict[str, Callable[..., Awaitable[None]]] = {
+    "stead.control.environments.rules": _move_environment,
+    "stead.control.sites.rules": _move_site,
+}
 """Status machines, and how a test makes each of their moves."""
 
 

@@ -7,6 +7,7 @@ from msgspec import Meta, Struct
 
 from stead.control.environments.rules import LONGEST_BRANCH, EnvironmentStatus, EnvironmentType
 
+Branch = Annotated[str, Meta(min_length=1, max_length=LONGEST_BRANCH)]
 PushMode = Literal["files", "db", "full"]
 
 
@@ -29,12 +30,8 @@ class EnvironmentView(Struct):
 class NewEnvironment(Struct, forbid_unknown_fields=True):
     type: Annotated[Literal["staging", "branch"], Meta(examples=["branch"])]
     branch: Annotated[
-        str | None,
-        Meta(
-            max_length=LONGEST_BRANCH,
-            description="Needed for a branch environment, and only there.",
-            examples=["feature/checkout"],
-        ),
+        Branch | None,
+        Meta(description="Needed for a branch environment, and only there.", examples=["feature/checkout"]),
     ] = None
     copy_uploads: Annotated[
         bool,

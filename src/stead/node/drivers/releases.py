@@ -123,10 +123,11 @@ class Releases:
             named = await in_thread(self._named)
             if named is None:
                 return
-            wanted = {PLACEHOLDER, *named, *self._wanted}
-            for name in await in_thread(self._unneeded, environments, wanted):
-                if name not in self._wanted:
-                    await in_thread(_remove, self._home / name)
+            for name in await in_thread(self._unneeded, environments, {PLACEHOLDER, *named}):
+                # Nobody begins to want it between the look and the rename: there is no await.
+                if _release_of(name) not in self._wanted:
+                    doomed = _hidden(self._home / name)
+                    await in_thread(shutil.rmtree, doomed, ignore_errors=True)
                     log.info("release.removed", release=name)
 
     def _let_go(self, name: str) -> None:
@@ -161,11 +162,12 @@ class Releases:
         for environment in layout.listed(environments):
             wanted.update(_listed(environments / environment))
         # A name with a dot in front was left by an earlier life, unless it is in the making right now.
-        return [
-            each.name
-            for each in self._home.iterdir()
-            if each.name not in wanted and each.name.lstrip(".").partition(".")[0] not in wanted
-        ]
+        return [each.name for each in self._home.iterdir() if each.name not in wanted]
+
+
+def _release_of(name: str) -> str:
+    """Which release a directory is, or is to become."""
+    return name.lstrip(".").partition(".")[0]
 
 
 def _listed(environment: Path) -> list[str]:
@@ -180,10 +182,11 @@ def _note(environment: Path, name: str) -> None:
     layout.write(environment / LIST, "".join(f"{each}\n" for each in kept).encode())
 
 
-def _remove(release: Path) -> None:
+def _hidden(release: Path) -> Path:
     """Out of sight in one step; who has a file of it open may read on."""
-    doomed = release if release.name.startswith(".") else layout.fresh_name(release)
+    if release.name.startswith("."):
+        return release
+    doomed = layout.fresh_name(release)
     with contextlib.suppress(FileNotFoundError):
-        if doomed != release:
-            release.rename(doomed)
-        shutil.rmtree(doomed)
+        release.rename(doomed)
+    return doomed
