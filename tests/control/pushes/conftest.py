@@ -14,7 +14,6 @@ from stead.control.pushes import service as pushes
 from stead.control.pushes.service import Ways
 from stead.protocol.commands import Heartbeat
 from tests import teams
-from tests.client import Client
 from tests.conftest import NewPerson
 from tests.control.pushes import forges
 from tests.control.pushes.forges import Posted
@@ -32,7 +31,7 @@ def commit(number: int) -> str:
 class Connected:
     plane: ControlPlane
     person: Person
-    anonymous: Client
+    forge: httpx.AsyncClient
     id: str
     env: str
     secret: str = ""
@@ -54,7 +53,7 @@ class Connected:
         return dict(got.json()["data"])
 
     async def post(self, posted: Posted, *, site: str | None = None) -> httpx.Response:
-        return await self.anonymous.post(
+        return await self.forge.post(
             f"/hooks/git/{site or self.id}", content=posted.body, headers=posted.headers
         )
 
@@ -91,6 +90,27 @@ class Connected:
     async def value(self, sql: str, *args: object) -> Any:
         async with self.plane.database.reading() as tx:
             return await tx.value(sql, *args)
+
+    async def row(self, sql: str, *args: object) -> tuple[Any, ...] | None:
+        async with self.plane.database.reading() as tx:
+            return await tx.one(lambda *row: row, sql, *args)
+
+    async def environment_is_ready(self, env: str) -> None:
+        """Its job has ended; whoever waits for that looks now and not in a minute."""
+        await self.run("update jobs set status = 'succeeded' where env_id = $1 and type like 'env%'", env)
+        await self.run("update environments set status = 'running', node_id = 'node-1' where id = $1", env)
+        await self.run("update pushes set try_at = now() - interval '1 second' where env_id = $1", env)
+
+    async def deployed(self) -> None:
+        """Production shows something."""
+        await self.run(
+            "insert into deployments (id, site_id, env_id, artifact_id, digest, kind, status, created_at,"
+            " deployed_at, current_since)"
+            " values ($1, $2, $3, 'art', 'd', 'deploy', 'live', now(), now(), now())",
+            self.id.replace("site_", "dep_"),
+            self.id,
+            self.env,
+        )
 
     async def run(self, sql: str, *args: object) -> None:
         async with self.plane.database.transaction() as tx:
@@ -132,7 +152,13 @@ async def node(plane: ControlPlane) -> str:
 
 
 @pytest.fixture
-async def connect(plane: ControlPlane, new_person: NewPerson, anonymous: Client, node: str) -> Any:
+def outside(plane: ControlPlane) -> httpx.AsyncClient:
+    """A client that knows nothing of our API."""
+    return httpx.AsyncClient(transport=httpx.ASGITransport(plane), base_url="http://stead.test")
+
+
+@pytest.fixture
+async def connect(plane: ControlPlane, new_person: NewPerson, outside: httpx.AsyncClient, node: str) -> Any:
     async def make(*rules: tuple[str, str], repository: str | None = REPOSITORY, **more: Any) -> Connected:
         person = await new_person()
         async with plane.database.transaction() as tx:
@@ -142,7 +168,7 @@ async def connect(plane: ControlPlane, new_person: NewPerson, anonymous: Client,
             )
             await tx.run("update environments set node_id = $2 where site_id = $1", site, node)
             env = await teams.environment_of(tx, site)
-        made = Connected(plane, person, anonymous, site, env, repository=repository or REPOSITORY)
+        made = Connected(plane, person, outside, site, env, repository=repository or REPOSITORY)
         await made.route(*rules, roll=True)
         return made
 

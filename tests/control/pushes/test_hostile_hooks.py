@@ -87,7 +87,7 @@ async def test_bytes_that_are_not_text_in_a_signature_are_refused(site: Connecte
     made = github(_push(site), site.secret)
     headers = [(name.encode(), value.encode()) for name, value in made.headers.items()]
     headers = [(name, b"\xff\xfe" if name == b"x-hub-signature-256" else value) for name, value in headers]
-    answered = await site.anonymous.post(f"/hooks/git/{site.id}", content=made.body, headers=headers)
+    answered = await site.forge.post(f"/hooks/git/{site.id}", content=made.body, headers=headers)
     assert answered.status_code == 401
 
 
@@ -98,7 +98,7 @@ async def test_whether_there_is_such_a_site_cannot_be_told(site: Connected, conn
     forged = github(_push(site), "another")
     answers = []
     for target in (
-        *(site.id, without.id, deleted.id, new_id("site"), new_id("team"), "site_x", "..%2f", "a" * 2000),
+        *(site.id, without.id, deleted.id, new_id("site"), new_id("team"), "site_x", "a" * 2000),
         "%00",
     ):
         answered = await site.post(forged, site=target)
@@ -287,7 +287,7 @@ async def test_a_site_takes_only_so_many_deliveries_a_minute(
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "HEAD"])
 async def test_only_post_is_taken(site: Connected, method: str):
-    answered = await site.anonymous.request(method, f"/hooks/git/{site.id}")
+    answered = await site.forge.request(method, f"/hooks/git/{site.id}")
     assert answered.status_code == 405
 
 
