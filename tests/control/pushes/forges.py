@@ -1,4 +1,4 @@
-"""Deliveries as GitHub, GitLab and Gitea make them: their headers, the shape of their payloads, their signatures."""
+"""Deliveries as GitHub, GitLab and Gitea make them: headers, payloads, signatures."""
 
 import hashlib
 import hmac

@@ -107,6 +107,9 @@ async def enqueue(
     if source != GIT and (source_ref or commit):
         raise FieldInvalid(param="source", reason="An archive has neither a `source_ref` nor a `commit`.")
     await artifacts.make_room(tx, Owner(origin.account_id, origin.team_id))
+    owner = origin.team_id or origin.account_id or ""
+    # Before anything is written: who is refused may go on with the transaction.
+    await jobs.require_room(tx, owner)
     build = await store.insert(
         tx,
         site_id,
@@ -117,7 +120,6 @@ async def enqueue(
         commit=commit,
         auto_deploy=auto_deploy,
     )
-    owner = origin.team_id or origin.account_id or ""
     subject = jobs.Subject(site_id, owner, env_id=env_id, id=build)
     job = await jobs.enqueue(tx, kind, BuildWork(build), subject, scope=scope)
     await store.set_job(tx, build, job.id)

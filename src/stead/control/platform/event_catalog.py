@@ -579,15 +579,7 @@ _WEBHOOKS = (
 CATALOG: dict[str, EventType] = {
     event.type: event
     for event in (
-        *_DEPLOYS,
-        *_BUILDS,
-        *_SITES,
-        *_ENVIRONMENTS,
-        *_EDGE,
-        *_GIT,
-        *_JOBS,
-        *_TEAMS,
-        *_KEYS,
-        *_WEBHOOKS,
+        *(*_DEPLOYS, *_BUILDS, *_SITES, *_ENVIRONMENTS, *_EDGE, *_GIT),
+        *(*_JOBS, *_TEAMS, *_KEYS, *_WEBHOOKS),
     )
 }

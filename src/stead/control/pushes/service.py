@@ -62,7 +62,8 @@ async def receive(tx: Tx, site: Connection, push: Push, ways: Ways) -> Decision:
     told = {"branch": push.branch, "commit": push.commit or None, "target": target}
     await publish(tx, "git.push_received", about, domain=site.domain, **told)
     if job is None:
-        return Decision(push.branch, target, env_id=env, reason="It is built after the build under way.")
+        reason = "It is built as soon as the environment is ready and has no build under way."
+        return Decision(push.branch, target, env_id=env, reason=reason)
     return Decision(push.branch, target, env_id=env, job_id=job)
 
 
