@@ -27,10 +27,14 @@ def limit_met(strain: Strain, room: Room, caps: Caps) -> str:
     if strain.forks_refused:
         return f"it started too many processes; the limit is {caps.processes}"
     if is_full(room.work):
-        return f"its disk is full; the limit is {caps.disk_mb} MB"
+        return disk_full(caps)
     if room.cache in mounted_below(room.cache) and is_full(room.cache):
         return f"the cache of its site was full, with {caps.cache_mb} MB; it begins anew"
     return ""
+
+
+def disk_full(caps: Caps) -> str:
+    return f"its disk is full; the limit is {caps.disk_mb} MB"
 
 
 def _status(code: int) -> str:

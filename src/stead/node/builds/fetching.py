@@ -1,6 +1,7 @@
 """Brings a source into a build's room. git and curl meet what is hostile inside the sandbox, as a stage of
 their own that knows none of the build's variables; archives are unpacked outside, entry by entry checked."""
 
+import errno
 import os
 import re
 from contextlib import AbstractAsyncContextManager
@@ -16,7 +17,7 @@ from stead.node.builds.bundle import Bind, Stage
 from stead.node.builds.caps import MB, BuildFailed, Caps
 from stead.node.builds.egress import Egress, Resolve
 from stead.node.builds.egress_rules import Rule, Rules
-from stead.node.builds.explaining import explained, limit_met
+from stead.node.builds.explaining import disk_full, limit_met
 from stead.node.builds.log import Log
 from stead.node.builds.sandbox import INSIDE, SURROUNDINGS, Room, Sandbox
 from stead.node.builds.sources import Place, Scheme
@@ -142,7 +143,9 @@ class Fetcher:
             except ArchiveRefused as refused:
                 raise BuildFailed(f"the archive is refused: {refused}") from None
             except OSError as error:
-                raise explained(1, room.strain, room, self._caps, "unpacking") or error from None
+                if error.errno != errno.ENOSPC:
+                    raise
+                raise BuildFailed(f"the archive does not fit: {disk_full(self._caps)}") from None
         archive.unlink()
         room.source.chmod(0o755)
         trees.give(room.source, room.uid + UID)
@@ -168,8 +171,8 @@ def _commit(said: bytes | None, ref: str) -> Commit:
 
 
 _PHRASES = (
-    ("not on the egress list", "the node may not reach it"),
-    ("CONNECT tunnel failed, response 403", "the node may not reach it"),
+    ("it is not on the egress list", "it is not on the egress list"),
+    ("its address is not public", "its address is not public"),
     ("error: 403", "access to it is refused"),
     ("Authentication failed", "authentication failed"),
     ("could not read Username", "it asks for a login: authentication failed"),
