@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from stead.node.builds.rooms import clear_leftovers
 from stead.node.images.shelf import Image, Shelf
 from tests.node.builds.servers import git_server, store
 from tests.node.builds.stage import Bench
@@ -27,4 +28,6 @@ def bench(image: Image) -> Iterator[Bench]:
         with store() as layers, git_server(path / "git") as repositories:
             yield Bench(path / "data", layers, repositories)
     finally:
+        # Nothing after a test that passed; one that failed may have left a build behind.
+        clear_leftovers(path / "data" / "builds")
         shutil.rmtree(path)

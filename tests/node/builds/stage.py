@@ -24,8 +24,6 @@ from stead.protocol.commands import ArchiveSource, Build, BuildFacts, GitSource
 from stead.shared.ids import new_id
 from tests.node.builds.servers import GitServer, Store
 
-REPLACED = "a canary that is no word"
-
 
 @functools.cache
 def machine_registry() -> str:
@@ -102,9 +100,8 @@ class Bench:
     async def build(
         self, wanted: Build, said: Said | None = None, builder: StaticBuilder | None = None, site: str = ""
     ) -> BuildFacts:
-        task = Assignment(new_id("job"), site or new_id("site"), new_id("env"), said or Said())
         try:
-            facts = await (builder or self.builder()).build(task, wanted)
+            facts = await (builder or self.builder()).build(assignment(said or Said(), site), wanted)
         finally:
             self.assert_nothing_is_left()
         return BuildFacts(**facts)  # type: ignore[arg-type]
@@ -124,6 +121,10 @@ class Bench:
         assert list((self.home / "rooms").glob("*")) == []
         assert list((self.home / "runc").glob("*")) == []
         assert str(self.home) not in subprocess.run(["losetup", "-a"], capture_output=True, text=True).stdout
+
+
+def assignment(said: Said, site: str = "") -> Assignment:
+    return Assignment(new_id("job"), site or new_id("site"), new_id("env"), said)
 
 
 def tar_of(files: Mapping[str, str | bytes]) -> bytes:

@@ -78,7 +78,7 @@ class StaticBuilder:
     async def _built(self, room: Room, task: Assignment, wanted: Build, log: Log) -> Path:
         plan = await in_thread(projects.plan, room.source)
         if plan.install or plan.script:
-            async with self.caches.lent(task.site, room.place / "cache", room.uid) as cache:
+            async with self.caches.lent(task.site, room.cache, room.uid) as cache:
                 binds = (Bind(cache, "/cache", writable=True),) if cache else ()
                 if plan.install:
                     await self._step(room, wanted, log, "install", ("npm", "ci"), binds)
@@ -117,6 +117,8 @@ class StaticBuilder:
             "CI": "true",
             "npm_config_audit": "false",
             "npm_config_cache": "/cache/npm" if cached else "/work/home/.npm",
+            "npm_config_fetch_retry_mintimeout": "1000",
+            "npm_config_fetch_retry_maxtimeout": "10000",
             "npm_config_fund": "false",
             "npm_config_prefer_offline": "true",
             "npm_config_progress": "false",

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from stead.node.builds.caps import MB, Caps, SandboxBroken
-from stead.node.builds.disks import Disks, is_full, used_mb
+from stead.node.builds.disks import Disks, is_full, mounted_below, used_mb
 from stead.node.drivers.layout import identifier
 from stead.node.images.making import UID
 from stead.node.uninterrupted import in_thread, uninterrupted
@@ -31,15 +31,13 @@ class Caches:
         if lent.exists():
             yield None
             return
-        lent.touch()
-        place.mkdir()
-        keep = False
+        _begin(lent, place)
         try:
             await self._mounted(kept, lent, place, uid)
             yield place
-            keep = await in_thread(self._worth_keeping, place)
         finally:
-            await uninterrupted(self._returned(kept, lent, place, keep=keep))
+            # Also of a build that failed: npm puts things there whole or not at all.
+            await uninterrupted(self._returned(kept, lent, place))
         await in_thread(self._prune)
 
     async def _mounted(self, kept: Path, lent: Path, place: Path, uid: int) -> None:
@@ -56,7 +54,8 @@ class Caches:
             return False
         return True
 
-    async def _returned(self, kept: Path, lent: Path, place: Path, *, keep: bool) -> None:
+    async def _returned(self, kept: Path, lent: Path, place: Path) -> None:
+        keep = place in mounted_below(place) and self._worth_keeping(place)
         await self._disks.unmount(place)
         await in_thread(_kept, lent, kept if keep else None)
 
@@ -71,6 +70,11 @@ class Caches:
             total += file.stat().st_blocks * 512
             if total > self._caps.caches_mb * MB:
                 file.unlink(missing_ok=True)
+
+
+def _begin(lent: Path, place: Path) -> None:
+    lent.touch()
+    place.mkdir()
 
 
 def _taken(kept: Path, lent: Path) -> bool:

@@ -2,7 +2,7 @@
 
 from stead.node.builds.caps import BuildFailed, Caps
 from stead.node.builds.cgroups import Strain
-from stead.node.builds.disks import is_full
+from stead.node.builds.disks import is_full, mounted_below
 from stead.node.builds.sandbox import Room
 
 
@@ -26,9 +26,15 @@ def limit_met(strain: Strain, room: Room, caps: Caps) -> str:
         return f"it ran out of memory; the limit is {caps.memory_mb} MB"
     if strain.forks_refused:
         return f"it started too many processes; the limit is {caps.processes}"
-    if room.work.exists() and is_full(room.work):
-        return f"its disk is full; the limit is {caps.disk_mb} MB"
+    if is_full(room.work):
+        return disk_full(caps)
+    if room.cache in mounted_below(room.cache) and is_full(room.cache):
+        return f"the cache of its site was full, with {caps.cache_mb} MB; it begins anew"
     return ""
+
+
+def disk_full(caps: Caps) -> str:
+    return f"its disk is full; the limit is {caps.disk_mb} MB"
 
 
 def _status(code: int) -> str:

@@ -1,6 +1,7 @@
 """Brings a source into a build's room. git and curl meet what is hostile inside the sandbox, as a stage of
 their own that knows none of the build's variables; archives are unpacked outside, entry by entry checked."""
 
+import errno
 import os
 import re
 from contextlib import AbstractAsyncContextManager
@@ -16,7 +17,7 @@ from stead.node.builds.bundle import Bind, Stage
 from stead.node.builds.caps import MB, BuildFailed, Caps
 from stead.node.builds.egress import Egress, Resolve
 from stead.node.builds.egress_rules import Rule, Rules
-from stead.node.builds.explaining import explained
+from stead.node.builds.explaining import disk_full, limit_met
 from stead.node.builds.log import Log
 from stead.node.builds.sandbox import INSIDE, SURROUNDINGS, Room, Sandbox
 from stead.node.builds.sources import Place, Scheme
@@ -88,9 +89,8 @@ class Fetcher:
         finally:
             key.unlink(missing_ok=True)
         if ending.code:
-            raise BuildFailed(_why_not(ending.code, ref, commit, place.host, log.last)) from explained(
-                ending.code, ending.strain, room, self._caps, "git"
-            )
+            limit = limit_met(ending.strain, room, self._caps)
+            raise BuildFailed(_why_not(ending.code, ref, commit, place.host, limit, log.last))
         found = _commit(trees.read(room.home, "commit"), ref)
         await log.say(f"commit {found.commit[:12]} by {found.author}: {found.message.partition(chr(10))[0]}")
         return found
@@ -128,7 +128,8 @@ class Fetcher:
         if ending.code == _TOO_LARGE:
             raise BuildFailed(f"the archive is larger than {most >> 20} MB")
         if ending.code:
-            raise BuildFailed(f"the archive could not be had from {place.host}: {_told(log.last)}")
+            why = limit_met(ending.strain, room, self._caps) or _told(log.last)
+            raise BuildFailed(f"the archive could not be had from {place.host}: {why}")
 
     def _unpacked(self, room: Room, archive: Path, most: int) -> int:
         room.source.rmdir()
@@ -142,7 +143,9 @@ class Fetcher:
             except ArchiveRefused as refused:
                 raise BuildFailed(f"the archive is refused: {refused}") from None
             except OSError as error:
-                raise explained(1, room.strain, room, self._caps, "unpacking") or error from None
+                if error.errno != errno.ENOSPC:
+                    raise
+                raise BuildFailed(f"the archive does not fit: {disk_full(self._caps)}") from None
         archive.unlink()
         room.source.chmod(0o755)
         trees.give(room.source, room.uid + UID)
@@ -168,8 +171,8 @@ def _commit(said: bytes | None, ref: str) -> Commit:
 
 
 _PHRASES = (
-    ("not on the egress list", "the node may not reach it"),
-    ("CONNECT tunnel failed, response 403", "the node may not reach it"),
+    ("it is not on the egress list", "it is not on the egress list"),
+    ("its address is not public", "its address is not public"),
     ("error: 403", "access to it is refused"),
     ("Authentication failed", "authentication failed"),
     ("could not read Username", "it asks for a login: authentication failed"),
@@ -178,18 +181,17 @@ _PHRASES = (
     ("Host key verification failed", "the host's key is not the one it had"),
     ("not found", "there is no such repository, or it may not be seen"),
     ("does not appear to be a git repository", "there is no such repository"),
-    ("No space left on device", "it does not fit on the build's disk"),
 )
 
 
-def _why_not(code: int, ref: str, commit: str, host: str, last: list[str]) -> str:
+def _why_not(code: int, ref: str, commit: str, host: str, limit: str, last: list[str]) -> str:
     name, short = printable(ref), commit[:12]
     if code == 10:
         return f"the branch or tag {name} does not exist" if ref else "the repository has no default branch"
     if code == 11:
         return f"the commit {short} does not exist, or is too far behind {name or 'the default branch'}"
     said = "\n".join(last)
-    why = next((reason for phrase, reason in _PHRASES if phrase in said), _told(last))
+    why = limit or next((reason for phrase, reason in _PHRASES if phrase in said), _told(last))
     what = "a submodule" if code == 13 else "the source"
     return f"{what} could not be fetched from {host}: {why}"
 

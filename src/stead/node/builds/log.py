@@ -21,18 +21,20 @@ class Log:
         self._step = "build"
         self._streams: dict[Stream, Lines] = {}
         self.last: list[str] = []
-        """Of what the step's program said, its last lines."""
+        """Of what was said in this step."""
 
     def begin(self, step: str) -> None:
         self._step, self.last = step, []
 
     async def say(self, text: str) -> None:
-        await self._output.say(f"{self._stamp}: {self.masked(text)}")
+        clean = self.masked(text)
+        self._remember(clean)
+        await self._output.say(f"{self._stamp}: {clean}")
 
     async def sink(self, stream: Stream, data: bytes) -> None:
         lines = self._streams.setdefault(stream, Lines(self._secrets))
         for line in lines.feed(data) if data else lines.rest():
-            self.last = [*self.last[1 - REMEMBERED :], line]
+            self._remember(line)
             await self._output.chunk(stream, f"{self._stamp} | {line}\n".encode())
         if not data:
             del self._streams[stream]
@@ -41,6 +43,9 @@ class Log:
     def masked(self, text: str) -> str:
         own = Lines(self._secrets)
         return "\n".join((*own.feed(text.encode()), *own.rest()))
+
+    def _remember(self, line: str) -> None:
+        self.last = [*self.last[1 - REMEMBERED :], line]
 
     @property
     def _stamp(self) -> str:

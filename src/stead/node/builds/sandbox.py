@@ -7,6 +7,7 @@ from pathlib import Path
 from secrets import token_hex
 
 import msgspec
+import structlog
 
 from stead.node.builds import cgroups
 from stead.node.builds.bundle import OPEN_FILES, Bind, Stage, configuration
@@ -14,6 +15,8 @@ from stead.node.builds.caps import Caps, SandboxBroken
 from stead.node.builds.cgroups import Strain
 from stead.node.processes import Run, Sink, Stream
 from stead.node.uninterrupted import in_thread, uninterrupted
+
+log = structlog.get_logger()
 
 INSIDE = Path(__file__).parent / "inside"
 PROXY = "http://127.0.0.1:3128"
@@ -67,6 +70,11 @@ class Room:
         return self.work / "home"
 
     @property
+    def cache(self) -> Path:
+        """Where the cache of its site is mounted, when it has one."""
+        return self.place / "cache"
+
+    @property
     def egress(self) -> Path:
         return self.place / "egress.sock"
 
@@ -87,8 +95,9 @@ class Sandbox:
             code = await self._followed(name, bundle, sink)
         finally:
             await uninterrupted(self._ended(room, name))
-        if self._broke(bundle):
-            raise SandboxBroken("runc could not start the sandbox" + (bundle / "log").read_text())
+        if trouble := _trouble(bundle / "log"):
+            log.warning("sandbox.broken", reason=trouble)
+            raise SandboxBroken(trouble)
         return Ending(code, room.strain)
 
     def _configuration(self, room: Room, stage: Stage, name: str) -> dict[str, object]:
@@ -134,13 +143,20 @@ class Sandbox:
     def _runc(self, *words: str) -> list[str]:
         return ["runc", "--root", str(self._state), *words]
 
-    @staticmethod
-    def _broke(bundle: Path) -> bool:
-        try:
-            lines = (bundle / "log").read_text(errors="replace").splitlines()
-        except FileNotFoundError:
-            return False
-        return any('"level":"error"' in line for line in lines)
+
+class _LogLine(msgspec.Struct):
+    level: str = ""
+    msg: str = ""
+
+
+def _trouble(said: Path) -> str:
+    """What kept runc itself from its work; empty when nothing did."""
+    try:
+        lines = said.read_bytes().splitlines()
+    except FileNotFoundError:
+        return ""
+    read = (msgspec.json.decode(line, type=_LogLine) for line in lines)
+    return next((line.msg[:500] for line in read if line.level in ("error", "fatal")), "")
 
 
 async def _unheard(_: Stream, __: bytes) -> None:
