@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from stead.artifacts import digests, manifest, provenance
+from stead.artifacts.refusals import ArtifactUntrusted
 from stead.control.artifacts import signing, store
 from stead.control.artifacts.rules import (
     HELD_FOR,
@@ -35,6 +36,15 @@ async def find(tx: Tx, site: str, artifact: str) -> Artifact:
     if found is None:
         raise ArtifactNotFound(param="artifact_id")
     return found
+
+
+async def newest(tx: Tx, *, most: int) -> list[Artifact]:
+    """Of all sites; for the operator."""
+    return await store.newest(tx, most=most)
+
+
+async def get(tx: Tx, artifact: str) -> Artifact | None:
+    return await store.get(tx, artifact)
 
 
 async def record(tx: Tx, new: NewArtifact) -> ArtifactId:
@@ -81,7 +91,10 @@ async def release(tx: Tx, site: str, artifact: str, runtime: Runtime) -> EnsureR
     found = await store.find(tx, site, artifact)
     if found is None:
         raise Refused(ArtifactNotFound.code, ArtifactNotFound.message)
-    layers = manifest.read(found.manifest, found.config, digests.parse(found.digest)).layers
+    try:
+        layers = manifest.read(found.manifest, found.config, digests.parse(found.digest)).layers
+    except ArtifactUntrusted as untrusted:
+        raise Refused(untrusted.code, str(SignatureInvalid(reason=f"{untrusted.reason}."))) from None
     return EnsureRelease(
         runtime=runtime,
         digest=found.digest,
