@@ -14,7 +14,7 @@ from stead.artifacts import digests
 from stead.artifacts.layout import write_layout
 from stead.control.accounts import service as accounts
 from stead.control.accounts.schema import NewAccount
-from stead.control.artifacts import collecting, signing
+from stead.control.artifacts import collecting, keyring
 from stead.control.artifacts import service as artifacts
 from stead.control.artifacts.rules import blob_name
 from stead.control.keys import service as keys
@@ -133,7 +133,7 @@ async def export_artifact(artifact: str, into: Path) -> str:
     """An OCI layout that other tools read, with who vouches for it beside; its digest."""
     async with _transaction() as tx:
         found = await artifacts.get(tx, artifact)
-        key = await signing.public_key(tx, found.key_id) if found else None
+        key = await keyring.public_key(tx, found.key_id) if found else None
     if found is None or key is None:
         raise LookupError(f"there is no artifact {artifact}" if found is None else "its key was removed")
     objects, digest = objects_of(from_environment()), digests.parse(found.digest)
@@ -157,12 +157,12 @@ async def rotate_signing_key() -> str:
     """The key that signs from now on."""
     sealer = Sealer.from_text(from_environment().sealing_key)
     async with _transaction() as tx:
-        return (await signing.rotate(tx, sealer)).id
+        return (await keyring.rotate(tx, sealer)).id
 
 
 async def remove_signing_key(key: str) -> bool:
     async with _transaction() as tx:
-        return await signing.remove(tx, key)
+        return await keyring.remove(tx, key)
 
 
 async def collect_artifacts() -> tuple[int, int]:

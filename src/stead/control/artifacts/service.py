@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from stead.artifacts import digests, manifest, provenance
 from stead.artifacts.refusals import ArtifactUntrusted
-from stead.control.artifacts import signing, store
+from stead.control.artifacts import keyring, store
 from stead.control.artifacts.rules import (
     HELD_FOR,
     Artifact,
@@ -82,7 +82,7 @@ async def keep_blobs(tx: Tx, sizes: Mapping[str, int]) -> None:
 
 async def sign(tx: Tx, sealer: Sealer, about: provenance.Provenance) -> tuple[bytes, str]:
     """The envelope, and which key signed it."""
-    key = await signing.current(tx, sealer)
+    key = await keyring.current(tx, sealer)
     return provenance.sign(about, key.private), key.id
 
 
@@ -101,6 +101,6 @@ async def release(tx: Tx, site: str, artifact: str, runtime: Runtime) -> EnsureR
         manifest=found.manifest,
         config=found.config,
         envelope=found.envelope,
-        keys=await signing.public_keys(tx),
+        keys=await keyring.public_keys(tx),
         layers=tuple(Layer(layer.digest, blob_name(layer.digest)) for layer in layers),
     )
