@@ -35,9 +35,9 @@ from stead.node.builds.egress_rules import Rule
 from stead.node.processes import Processes
 from stead.node.settings import from_environment
 from stead.protocol.commands import Build, GitSource
+from tests.git_server import GitServer, Repository
 from tests.journeys.customer import Customer
 from tests.journeys.forge import Forge
-from tests.git_server import GitServer, Repository
 
 ROUNDS, ROLLBACKS = 5, 60
 DOMAIN = "bench.example.com"

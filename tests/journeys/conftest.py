@@ -11,9 +11,9 @@ import pytest
 from stead.dev.authority import Authority
 from stead.dev.running import RunningStack, running
 from stead.dev.stack import EVERY, PROGRAMS
+from tests.git_server import GitServer
 from tests.journeys.customer import Customer
 from tests.journeys.visitor import Visitor
-from tests.git_server import GitServer
 
 OWN_NETWORK = "127.0.0.0/8"
 """Where the git server of the tests is; an operator allows such a network by name."""

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from tests.git_server import GitServer
 from tests.journeys import projects
 from tests.journeys.customer import Customer
 from tests.journeys.forge import Forge
 from tests.journeys.visitor import Visitor
-from tests.git_server import GitServer
 
 DOMAIN = "shop.example.com"
 

@@ -1,10 +1,12 @@
 """One team with everybody and everything in it, and everybody who could call."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
+from stead.control.builds.rules import VisibleBuild
+from stead.control.deployments.rules import VisibleDeployment
 from stead.control.environments.rules import VisibleEnvironment
 from stead.control.jobs.rules import VisibleJob
 from stead.control.keys.rules import VisibleKey
@@ -28,6 +30,7 @@ Flavour = Literal["team", "personal"]
 CLONES = {
     **{f"environments.{verb}": "running" for verb in ("destroy", "suspend", "refresh", "reset", "push")},
     "environments.resume": "suspended",
+    "deployments.promote": "running",
 }
 """Operations that are not for production, and the status in which they find an environment."""
 
@@ -90,6 +93,7 @@ class World:
     clones: dict[tuple[Flavour, str], Thing]
     """By status."""
     roles: dict[tuple[str, str], Role]
+    artifacts: dict[Flavour, str]
     _secrets: dict[Caller, tuple[str, str]] = field(default_factory=dict)
 
     def thing(self, kind: type, flavour: Flavour) -> Thing:
@@ -163,12 +167,15 @@ async def make_world(database: Database, role: Role) -> World:
         invite, _ = await teams.insert_invite(tx, team, founder.id)
         _, token = await teams.insert_invite(tx, entry, founder.id)
         things, *others = await _make_things(tx, subject.id, team)
+        artifacts = await _deploy_things(tx, things, clones=others[-1])
     roles = {
         **{(founder.id, each): Role.OWNER for each in (team, other, entry)},
         **{(subject.id, each): role for each in (team, other)},
         (victim.id, team): Role.OBSERVER,
     }
-    return World(database, role, *people, team, other, invite, token, entry, things, *others, roles)
+    return World(
+        database, role, *people, team, other, invite, token, entry, things, *others, roles, artifacts
+    )
 
 
 async def _make_things(
@@ -215,6 +222,23 @@ async def _make_things(
         found.append((flavour, await _job(tx, owner, project, status="succeeded")))
         queued[flavour] = await _job(tx, owner, project, status="queued")
     return {(thing.kind, flavour): thing for flavour, thing in found}, loose, deleted, queued, clones
+
+
+async def _deploy_things(
+    tx: Tx, things: dict[tuple[type, Flavour], Thing], *, clones: dict[tuple[Flavour, str], Thing]
+) -> dict[Flavour, str]:
+    """A build and a deployment of each environment, and something to show on its site's staging."""
+    artifacts: dict[Flavour, str] = {}
+    for (kind, flavour), env in list(things.items()):
+        if kind is not VisibleEnvironment or env.site is None:
+            continue
+        artifact = artifacts[flavour] = await teams.insert_artifact(tx, env.site)
+        build = await teams.insert_build(tx, env.site, env.id)
+        deployment = await teams.insert_deployment(tx, env.site, env.id, artifact)
+        things[VisibleBuild, flavour] = replace(env, kind=VisibleBuild, id=build)
+        things[VisibleDeployment, flavour] = replace(env, kind=VisibleDeployment, id=deployment)
+        await teams.insert_deployment(tx, env.site, clones[flavour, "running"].id, artifact)
+    return artifacts
 
 
 async def _job(tx: Tx, owner: dict[str, str], project: str, *, status: str) -> Thing:
