@@ -76,6 +76,10 @@ def _environment(world: World, caller: Caller, env: Thing) -> bool:
     return _site(world, replace(caller, pin=None) if pinned_here else caller, env)
 
 
+def _of_environment(world: World, caller: Caller, thing: Thing) -> bool:
+    return _environment(world, caller, world.thing(VisibleEnvironment, "team" if thing.team else "personal"))
+
+
 def _key(world: World, caller: Caller, key: Thing) -> bool:
     mine = key.account == caller.account and (caller.mode == "live" or key.mode == "test")
     return mine and (caller.pin is None or caller.pin == key.pin)
@@ -87,8 +91,8 @@ VISIBLE: dict[type, tuple[Callable[[World, Caller, Thing], bool], type[NotFound]
     VisibleProject: (_own_project, ProjectNotFound),
     VisibleSite: (_site, SiteNotFound),
     VisibleEnvironment: (_environment, EnvironmentNotFound),
-    VisibleBuild: (_environment, BuildNotFound),
-    VisibleDeployment: (_environment, DeploymentNotFound),
+    VisibleBuild: (_of_environment, BuildNotFound),
+    VisibleDeployment: (_of_environment, DeploymentNotFound),
     VisibleJob: (_site, JobNotFound),
     VisibleKey: (_key, KeyNotFound),
     VisibleEndpoint: (_key, EndpointNotFound),
