@@ -35,6 +35,7 @@ STATEMENTS = [
     create index environments_idle on environments (coalesce(last_active, awake_since))
       where type = 'branch' and status = 'running'
     """,
+    "create index deployments_by_job on deployments (job_id)",
     "create index environments_abandoned on environments (branch_gone_at) where branch_gone_at is not null",
 ]
 

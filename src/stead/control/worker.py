@@ -39,6 +39,7 @@ from stead.control.platform.jobs import Desk
 from stead.control.platform.mail import Postman
 from stead.control.platform.nats import Nats, NatsDown
 from stead.control.platform.notices import Notices
+from stead.control.platform.objects import ObjectsUnavailable
 from stead.control.platform.sealing import Sealer
 from stead.control.platform.streams import ensure_consumers, ensure_streams
 from stead.control.platform.temporal import Orchestrator, run_until
@@ -64,6 +65,7 @@ log = structlog.get_logger()
 JOBS = (site_jobs, clone_jobs, edge_jobs, build_jobs, deployment_jobs, push_jobs)
 """Every kind of job that a worker carries out is declared in one of these."""
 MEET_AGAIN_SECONDS = 60.0
+OBJECTS_SECONDS = 2.0
 
 
 class WorkerProgram:
@@ -166,9 +168,8 @@ class WorkerProgram:
             await self._keep_audit_partitions()
         self._housekeeping.start()
         introduction = asyncio.create_task(self._introduce())
-        running = [
-            asyncio.create_task(each) for each in (dispatcher.run(), self.sequencer.run(), self.courier.run())
-        ]
+        tasks = (dispatcher.run(), self.sequencer.run(), self.courier.run(), self._prepare_objects())
+        running = [asyncio.create_task(each) for each in tasks]
         try:
             await run_until(orchestrator.worker(steps.activities), end)
         finally:
@@ -186,6 +187,17 @@ class WorkerProgram:
         await ensure_streams(self.nats)
         await self.gateway.start()
         log.info("worker.ready")
+
+    async def _prepare_objects(self) -> None:
+        """The object store may come later than we do; where none is named there is nothing to wait for."""
+        while self.settings.s3_endpoint:
+            try:
+                await self.objects.prepare()
+            except ObjectsUnavailable as error:
+                log.warning("objects.unavailable", reason=str(error))
+                await asyncio.sleep(OBJECTS_SECONDS)
+            else:
+                return
 
     async def _heard(self, beat: Heartbeat) -> None:
         try:

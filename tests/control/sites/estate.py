@@ -2,7 +2,6 @@
 
 import secrets
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import httpx
@@ -15,7 +14,6 @@ from stead.control.platform.edge import Edges
 from stead.control.platform.gateway import Gateway
 from stead.control.platform.job_workflow import Failure
 from stead.control.platform.jobs import Desk, JobRow, Tell
-from stead.control.platform.objects import Objects
 from stead.control.platform.sealing import Sealer
 from stead.protocol.edge import Record
 from tests import teams
@@ -116,13 +114,7 @@ class Estate:
 
     def _steps(self) -> Steps:
         announcer = Announcer(self.plane.database, Edges(self.plane.nats), patience=1)
-        return Steps(self._desk, Gateway(self.plane.nats, _unheard), announcer, DOCS)
-
-    @cached_property
-    def _desk(self) -> Desk:
-        """Without an object store: what needs one is tried elsewhere."""
-        sealer = Sealer.from_text(self.plane.settings.sealing_key)
-        return Desk(self.plane.database, Objects("http://127.0.0.1:9", "", "", ""), sealer)
+        return Steps(desk_of(self.plane), Gateway(self.plane.nats, _unheard), announcer, DOCS)
 
     async def _row(self, job: str) -> JobRow:
         async with self.plane.database.reading() as tx:
@@ -135,6 +127,11 @@ class Estate:
             async with self.plane.database.transaction() as tx:
                 announcement = await tell(tx, row.kind.read(row))
             self.announced.update(announcement.records if announcement else {})
+
+
+def desk_of(plane: ControlPlane) -> Desk:
+    """What a worker would have at hand."""
+    return Desk(plane.database, plane.live.objects, Sealer.from_text(plane.settings.sealing_key))
 
 
 async def _unheard(_: object) -> None:

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping
 
 from stead.artifacts import digests, manifest, provenance
-from stead.control.artifacts import signing, store
+from stead.artifacts.refusals import ArtifactUntrusted
+from stead.control.artifacts import keyring, store
 from stead.control.artifacts.rules import (
     HELD_FOR,
     Artifact,
@@ -35,6 +36,15 @@ async def find(tx: Tx, site: str, artifact: str) -> Artifact:
     if found is None:
         raise ArtifactNotFound(param="artifact_id")
     return found
+
+
+async def newest(tx: Tx, *, most: int) -> list[Artifact]:
+    """Of all sites; for the operator."""
+    return await store.newest(tx, most=most)
+
+
+async def get(tx: Tx, artifact: str) -> Artifact | None:
+    return await store.get(tx, artifact)
 
 
 async def record(tx: Tx, new: NewArtifact) -> ArtifactId:
@@ -72,7 +82,7 @@ async def keep_blobs(tx: Tx, sizes: Mapping[str, int]) -> None:
 
 async def sign(tx: Tx, sealer: Sealer, about: provenance.Provenance) -> tuple[bytes, str]:
     """The envelope, and which key signed it."""
-    key = await signing.current(tx, sealer)
+    key = await keyring.current(tx, sealer)
     return provenance.sign(about, key.private), key.id
 
 
@@ -81,13 +91,16 @@ async def release(tx: Tx, site: str, artifact: str, runtime: Runtime) -> EnsureR
     found = await store.find(tx, site, artifact)
     if found is None:
         raise Refused(ArtifactNotFound.code, ArtifactNotFound.message)
-    layers = manifest.read(found.manifest, found.config, digests.parse(found.digest)).layers
+    try:
+        layers = manifest.read(found.manifest, found.config, digests.parse(found.digest)).layers
+    except ArtifactUntrusted as untrusted:
+        raise Refused(untrusted.code, str(SignatureInvalid(reason=f"{untrusted.reason}."))) from None
     return EnsureRelease(
         runtime=runtime,
         digest=found.digest,
         manifest=found.manifest,
         config=found.config,
         envelope=found.envelope,
-        keys=await signing.public_keys(tx),
+        keys=await keyring.public_keys(tx),
         layers=tuple(Layer(layer.digest, blob_name(layer.digest)) for layer in layers),
     )

@@ -150,3 +150,36 @@ async def drop(tx: Tx, artifact: str) -> bool:
         f" or id in (select id from ({_ABANDONED}) g))"
     )
     return await tx.run(sql, tx.now, artifact) == 1
+
+
+async def hold_keys(tx: Tx) -> None:
+    """Nobody else changes which key signs until the transaction has ended."""
+    await tx.value("select pg_advisory_xact_lock(hashtext('artifacts.signing_keys'))")
+
+
+async def current_key(tx: Tx) -> tuple[str, bytes] | None:
+    return await tx.one(lambda *row: row, "select id, sealed from signing_keys where retired_at is null")
+
+
+async def insert_key(tx: Tx, key: str, *, public: bytes, sealed: bytes) -> None:
+    await tx.run(
+        "insert into signing_keys (id, public, sealed, created_at) values ($1, $2, $3, $4)",
+        *(key, public, sealed, tx.now),
+    )
+
+
+async def retire_key(tx: Tx) -> None:
+    await tx.run("update signing_keys set retired_at = $1 where retired_at is null", tx.now)
+
+
+async def delete_key(tx: Tx, key: str) -> bool:
+    return await tx.run("delete from signing_keys where id = $1", key) == 1
+
+
+async def public_keys(tx: Tx) -> list[bytes]:
+    return await tx.all(bytes, "select public from signing_keys order by created_at desc, id")
+
+
+async def public_key(tx: Tx, key: str) -> bytes | None:
+    raw: bytes | None = await tx.value("select public from signing_keys where id = $1", key)
+    return raw

@@ -1,22 +1,26 @@
 """HTTP operations on environments."""
 
+from stead.control.clones import service as contents
 from stead.control.clones import workflows
+from stead.control.clones.rules import NothingToPush
 from stead.control.environments import service
 from stead.control.environments.rules import (
     EnvironmentBusy,
     EnvironmentExists,
     EnvironmentIsProduction,
     EnvironmentNotFound,
+    PushNotAllowed,
     SiteNotRunning,
     VisibleEnvironment,
 )
-from stead.control.environments.schema import EnvironmentView, LeaseView, NewEnvironment
+from stead.control.environments.schema import EnvironmentView, LeaseView, NewEnvironment, NewPush
 from stead.control.jobs.schema import JobView
 from stead.control.plans.rules import BranchesExhausted, EnvironmentsExhausted
 from stead.control.platform.jobs import JobsWaiting
 from stead.control.platform.operations import Call, Operations
 from stead.control.platform.pagination import Page, PageRequest
 from stead.control.sites.rules import SiteNotFound, VisibleSite
+from stead.shared.errors import CapabilityUnsupported
 
 operation = Operations(tag="Environments")
 
@@ -74,6 +78,50 @@ async def get_environment(call: Call, environment: VisibleEnvironment) -> Enviro
 async def destroy_environment(call: Call, environment: VisibleEnvironment) -> JobView:
     """Destroy an environment, for good. Its branch may have another one afterwards."""
     return await service.destroy(call.tx, environment, kind=workflows.DESTROY)
+
+
+@operation(
+    f"POST {_ONE}/refresh",
+    id="environments.refresh",
+    scope=_WRITE,
+    job="environment.refresh",
+    capability="clone_content",
+    errors=_CHANGING,
+)
+async def refresh_environment(call: Call, environment: VisibleEnvironment) -> JobView:
+    """Let an environment show what production shows now."""
+    return await service.change_content(call.tx, environment, kind=workflows.REFRESH)
+
+
+@operation(
+    f"POST {_ONE}/reset", id="environments.reset", scope=_WRITE, job="environment.reset", errors=_CHANGING
+)
+async def reset_environment(call: Call, environment: VisibleEnvironment) -> JobView:
+    """Let an environment go back to its clean baseline.
+
+    The baseline of a static site is what it shows before its first deployment: the placeholder. Settings of
+    the environment stay, and so does the history of its deployments, each of which can be rolled back to.
+    """
+    return await service.change_content(call.tx, environment, kind=workflows.RESET)
+
+
+@operation(
+    f"POST {_ONE}/push",
+    id="environments.push",
+    scope=_WRITE,
+    job="environment.push",
+    capability="clone_content",
+    errors=[*_CHANGING, PushNotAllowed, NothingToPush, CapabilityUnsupported],
+)
+async def push_environment(call: Call, environment: VisibleEnvironment, body: NewPush | None) -> JobView:
+    """Make the content of an environment production's.
+
+    The content of a static site is its release: production switches to the very artifact that the environment
+    shows. Before that, what production shows is read back from the object store and verified, so that there
+    is something to return to; if it cannot be, nothing changes. A rollback of production's new deployment
+    undoes the push. Where a site has a repository, only its staging environment may push.
+    """
+    return await contents.push(call.tx, call.caller, environment, body, kind=workflows.PUSH)
 
 
 @operation(

@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from stead.control.certificates import service as certificates
+from stead.control.clones import contents
+from stead.control.deployments import service as deployments
+from stead.control.deployments.rules import Deployment
 from stead.control.environments import service as environments
 from stead.control.environments.rules import Environment, EnvironmentBusy, EnvironmentStatus, before
 from stead.control.environments.work import EnvironmentWork
@@ -20,11 +23,12 @@ from stead.control.platform.jobs import (
     Step,
     ask,
     control,
+    labour,
+    tell,
 )
 from stead.control.routing import service as routing
 from stead.control.sites import service as sites
 from stead.protocol.commands import (
-    EnsureEnvironment,
     EnsureRoute,
     Probe,
     RemoveEnvironment,
@@ -63,8 +67,12 @@ async def _displace(tx: Tx, job: EnvironmentJob) -> None:
     await environments.put_on(tx, (await _environment(tx, job)).id, None)
 
 
+async def _ensure_new(tx: Tx, job: EnvironmentJob) -> Errand | None:
+    return await _errand(tx, job, await contents.chosen_environment(tx, job))
+
+
 async def _ensure_environment(tx: Tx, job: EnvironmentJob) -> Errand | None:
-    return await _errand(tx, job, EnsureEnvironment((await sites.facts(tx, job.site_id)).runtime))
+    return await _errand(tx, job, await contents.environment_as_it_was(tx, job))
 
 
 async def _remove_environment(tx: Tx, job: EnvironmentJob) -> Errand | None:
@@ -72,12 +80,16 @@ async def _remove_environment(tx: Tx, job: EnvironmentJob) -> Errand | None:
 
 
 async def _bring_environment_back(tx: Tx, job: EnvironmentJob) -> Errand | None:
-    work = EnsureEnvironment((await sites.facts(tx, job.site_id)).runtime)
-    return await _errand_if_carried(tx, job, work)
+    return await _errand_if_carried(tx, job, await contents.environment_as_it_was(tx, job))
 
 
 async def _serve(tx: Tx, job: EnvironmentJob) -> Announcement | None:
     return await routing.serve(tx, job.params.environment)
+
+
+async def _withdraw_new(tx: Tx, job: EnvironmentJob) -> Announcement | None:
+    await environments.show(tx, job.params.environment, None)
+    return await _withdraw(tx, job)
 
 
 async def _withdraw(tx: Tx, job: EnvironmentJob) -> Announcement | None:
@@ -135,21 +147,46 @@ async def _open(tx: Tx, job: EnvironmentJob) -> Environment:
     return environment
 
 
-def _results(environment: Environment) -> Results:
-    branch = {"branch": environment.branch} if environment.branch else {}
-    return {"env_id": environment.id, "url": f"http://{environment.subdomain}/", **branch}
+def _results(environment: Environment, deployment: Deployment | None = None) -> Results:
+    found: Results = {"env_id": environment.id, "url": f"http://{environment.subdomain}/"}
+    if environment.branch is not None:
+        found["branch"] = environment.branch
+    if deployment is not None:
+        found |= {"deployment_id": deployment.id, "release_id": deployment.id}
+        found |= {"artifact_id": deployment.artifact_id, "digest": deployment.digest}
+    return found
 
 
 async def _open_first(tx: Tx, job: EnvironmentJob) -> Results:
-    environment = await _open(tx, job)
+    environment, deployment = await _open(tx, job), await contents.shown(tx, job)
     await environments.tell(tx, environment, "env.created", job.id)
-    return _results(environment)
+    return _results(environment, deployment)
 
 
 async def _open_again(tx: Tx, job: EnvironmentJob) -> Results:
     environment = await _open(tx, job)
     await environments.tell(tx, environment, "env.resumed", job.id)
     return _results(environment)
+
+
+async def _refreshed(tx: Tx, job: EnvironmentJob) -> Results:
+    environment, deployment = await _environment(tx, job), await contents.shown(tx, job)
+    await environments.tell(tx, environment, "env.refreshed", job.id)
+    return _results(environment, deployment)
+
+
+async def _was_reset(tx: Tx, job: EnvironmentJob) -> Results:
+    environment = await _environment(tx, job)
+    await contents.shown(tx, job)
+    await environments.tell(tx, environment, "env.reset", job.id)
+    return _results(environment)
+
+
+async def _pushed(tx: Tx, job: EnvironmentJob) -> Results:
+    environment, facts = await _environment(tx, job), await sites.facts(tx, job.site_id)
+    deployment = await contents.shown(tx, job)
+    await environments.tell(tx, environment, "env.pushed", job.id)
+    return {**_results(environment, deployment), "url": f"http://{facts.domain}/"}
 
 
 async def _pause(tx: Tx, job: EnvironmentJob) -> Results:
@@ -161,6 +198,7 @@ async def _pause(tx: Tx, job: EnvironmentJob) -> Results:
 async def _close(tx: Tx, job: EnvironmentJob) -> Results:
     environment = await _move(tx, job, "deleted", after=("deleting",))
     await _displace(tx, job)
+    await deployments.go_bare(tx, environment.id)
     await certificates.forget(tx, environment.subdomain)
     await environments.tell(tx, environment, "env.destroyed", job.id, reason=job.params.why)
     return {"env_id": environment.id}
@@ -174,6 +212,7 @@ async def _tell_failure(tx: Tx, job: EnvironmentJob, action: str, reason: str) -
 
 async def _creation_failed(tx: Tx, job: EnvironmentJob, reason: str) -> None:
     await environments.become(tx, job.params.environment, "failed", after=("provisioning",), reason=reason)
+    await contents.give_up(tx, job, reason)
     await _tell_failure(tx, job, "create", reason)
 
 
@@ -182,6 +221,7 @@ def _went_back(action: str) -> Failed:
 
     async def failed(tx: Tx, job: EnvironmentJob, reason: str) -> None:
         await _return(tx, job)
+        await contents.give_up(tx, job, reason)
         await _tell_failure(tx, job, action, reason)
 
     return failed
@@ -191,11 +231,14 @@ async def _purge_failed(_tx: Tx, _job: EnvironmentJob, _reason: str) -> None:
     """It is still where it was, and is tried again."""
 
 
-_ROUTE = Step("route", ask=_simulate_route, tell=_serve, undo_ask=_simulate_no_route, undo_tell=_withdraw)
+_CREATED = {"env_id", "url", "branch", "deployment_id", "release_id", "artifact_id", "digest"}
 _CREATING: Sequence[Step] = (
     control("place", _place, undo=_displace),
-    ask("environment", _ensure_environment, undo=_remove_environment),
-    _ROUTE,
+    control("content", contents.seed),
+    ask("environment", _ensure_new, undo=_remove_environment),
+    Step(
+        "route", ask=_simulate_route, tell=contents.show, undo_ask=_simulate_no_route, undo_tell=_withdraw_new
+    ),
     ask("probe", _probe),
     control("open", _open_first),
 )
@@ -206,7 +249,7 @@ CLONE = JobKind(
     resource="environment",
     lock="environment",
     limit=_LONG,
-    results={"env_id", "url", "branch"},
+    results=_CREATED,
     steps=_CREATING,
     failed=_creation_failed,
 )
@@ -217,7 +260,7 @@ CREATE = JobKind(
     resource="environment",
     lock="environment",
     limit=_SHORT,
-    results={"env_id", "url", "branch"},
+    results=_CREATED,
     steps=_CREATING,
     failed=_creation_failed,
 )
@@ -283,6 +326,57 @@ RESUME = JobKind(
         control("open", _open_again),
     ],
     failed=_went_back("resume"),
+)
+
+REFRESH = JobKind(
+    "environment.refresh",
+    params=EnvironmentWork,
+    resource="environment",
+    lock="environment",
+    limit=_LONG,
+    results=_CREATED,
+    steps=[
+        control("content", contents.reseed),
+        ask("fetch", contents.fetch),
+        ask("probe", contents.attempt),
+        tell("switch", contents.show, undo=contents.show_as_before),
+        control("done", _refreshed),
+    ],
+    failed=_went_back("refresh"),
+)
+
+RESET = JobKind(
+    "environment.reset",
+    params=EnvironmentWork,
+    resource="environment",
+    lock="environment",
+    limit=_SHORT,
+    results={"env_id", "url", "branch"},
+    steps=[
+        control("content", contents.clear),
+        tell("switch", contents.show, undo=contents.show_as_before),
+        ask("probe", _probe),
+        control("done", _was_reset),
+    ],
+    failed=_went_back("reset"),
+)
+
+PUSH = JobKind(
+    "environment.push",
+    params=EnvironmentWork,
+    resource="environment",
+    lock="site",
+    limit=_LONG,
+    results=_CREATED,
+    steps=[
+        control("content", contents.offer),
+        labour("copy", contents.verify_production),
+        ask("fetch", contents.fetch),
+        ask("probe", contents.attempt),
+        tell("switch", contents.show, undo=contents.show_as_before),
+        control("done", _pushed),
+    ],
+    failed=_went_back("push"),
 )
 
 PURGE = JobKind(

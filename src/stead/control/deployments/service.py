@@ -33,6 +33,7 @@ from stead.shared.errors import FieldInvalid
 from stead.shared.ids import DeploymentId, has_shape
 
 _TOLD: dict[DeploymentKind, str] = {"promote": "deploy.promoted", "rollback": "deploy.rolled_back"}
+_OF_ENVIRONMENTS: tuple[DeploymentKind, ...] = ("clone", "refresh", "push")
 SCOPE = "deployments:write"
 
 
@@ -174,6 +175,27 @@ async def record_live(
     return made
 
 
+async def begin(
+    tx: Tx, env_id: str, artifact_id: str, job: str, kind: DeploymentKind, *, from_id: str | None = None
+) -> None:
+    """A deployment that another job than its own carries out, and tells of."""
+    found = await place(tx, env_id)
+    artifact = await artifacts.find(tx, found.site_id, artifact_id)
+    made = await store.insert(tx, found, artifact, kind, from_id=from_id, job=job)
+    await become(tx, made, "deploying")
+
+
+async def of_job(tx: Tx, job: str) -> Deployment | None:
+    return await store.of_job(tx, job)
+
+
+async def go_bare(tx: Tx, env_id: str) -> None:
+    """The environment shows no deployment any more."""
+    await _supersede(tx, env_id)
+    await environments.show(tx, env_id, None)
+    await environments.came_from(tx, env_id, None)
+
+
 async def place(tx: Tx, env_id: str) -> Place:
     found = await store.place(tx, env_id)
     if found is None:
@@ -198,8 +220,8 @@ async def become(tx: Tx, deployment: str, status: DeploymentStatus, *, reason: s
         "live": _TOLD.get(moved.kind, "deploy.completed"),
         "failed": "deploy.failed",
     }.get(status)
-    # One that is superseded is told by what took its place.
-    if event is not None:
+    # One that is superseded is told by what took its place, and what became of a whole environment by that.
+    if event is not None and moved.kind not in _OF_ENVIRONMENTS:
         await _tell(tx, moved, event, reason)
     return True
 

@@ -45,6 +45,14 @@ async def get(tx: Tx, deployment: str) -> Deployment | None:
     )
 
 
+async def of_job(tx: Tx, job: str) -> Deployment | None:
+    return await tx.one(
+        Deployment,
+        f"select {_COLUMNS} from deployments where job_id = $1",  # noqa: S608
+        job,
+    )
+
+
 async def find(tx: Tx, env: VisibleEnvironment, deployment: str) -> VisibleDeployment | None:
     return await tx.one(
         VisibleDeployment,

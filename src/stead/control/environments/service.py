@@ -256,7 +256,7 @@ async def show(tx: Tx, env: str, release: str | None) -> None:
     await store.show(tx, env, release)
 
 
-async def came_from(tx: Tx, env: str, ref: str) -> None:
+async def came_from(tx: Tx, env: str, ref: str | None) -> None:
     await store.set_git_ref(tx, env, ref)
 
 

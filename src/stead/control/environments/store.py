@@ -187,7 +187,7 @@ async def show(tx: Tx, env: str, release: str | None) -> None:
     await tx.run("update environments set release = $2 where id = $1", env, release)
 
 
-async def set_git_ref(tx: Tx, env: str, ref: str) -> None:
+async def set_git_ref(tx: Tx, env: str, ref: str | None) -> None:
     await tx.run("update environments set git_ref = $2 where id = $1", env, ref)
 
 
