@@ -81,6 +81,17 @@ class Outcome:
     carried: bool
     said: Said
 
+    @property
+    def subject(self) -> dict[str, Any]:
+        """What the job was about: an environment besides production, or the site."""
+        return self.site if self.environment["type"] == "production" else self.environment
+
+    @property
+    def names(self) -> set[str]:
+        """Its hosts."""
+        subdomain = self.environment["subdomain"]
+        return {self.site["domain"], subdomain} if self.subject is self.site else {subdomain}
+
 
 @dataclass
 class Trial:
@@ -234,7 +245,12 @@ async def go_on(harness: Harness, trial: Trial) -> None:
 async def observe(harness: Harness, job: str) -> Outcome:
     (row,) = await harness.sql("select * from jobs where id = $1", job)
     (site,) = await harness.sql("select * from sites where id = $1", row["site_id"])
-    (environment,) = await harness.sql("select * from environments where site_id = $1", row["site_id"])
+    (environment,) = await harness.sql(
+        "select * from environments where case when $2::text is null"
+        " then site_id = $1 and type = 'production' else id = $2 end",
+        row["site_id"],
+        row["params"]["with"].get("environment"),
+    )
     told = f"select type from events where job_id = $1 and {NOT_ON_THE_WAY} order by written"
     events = await harness.sql(told, job)
     control = await harness.sql("select step from job_steps where job_id = $1", job)
