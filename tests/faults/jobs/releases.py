@@ -1,5 +1,6 @@
 """Releases as a build leaves them: packed, stored under their digests, signed; and their deployment."""
 
+import asyncio
 import tempfile
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from stead.shared.ids import new_id
 from tests.faults.jobs.harness import Harness
 
 BUCKET = "stead"
+_AT_ONCE = asyncio.Semaphore(1)
+"""The tests' own connections are few, and many sites are made ready together."""
 
 
 async def store_of(harness: Harness) -> Objects:
@@ -29,9 +32,10 @@ async def store_of(harness: Harness) -> Objects:
 
 async def released(harness: Harness, site: str, env: str, page: str) -> str:
     """The job that shows this page."""
-    artifact = await stored(harness, site, page)
-    async with harness.database.transaction() as tx:
-        return (await deployments.enqueue(tx, env, artifact, kind=workflows.DEPLOY)).id
+    async with _AT_ONCE:
+        artifact = await stored(harness, site, page)
+        async with harness.database.transaction() as tx:
+            return (await deployments.enqueue(tx, env, artifact, kind=workflows.DEPLOY)).id
 
 
 async def stored(harness: Harness, site: str, page: str) -> str:
