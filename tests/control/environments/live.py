@@ -21,9 +21,9 @@ from stead.dev.seaweedfs import SeaweedFS
 from stead.dev.stack import NODE
 from stead.dev.temporal import Temporal
 from stead.shared.ids import new_id
+from tests.delivery.delivery import Delivery, Site
 from tests.faults.jobs.harness import Harness
 from tests.faults.jobs.programs import until
-from tests.faults.jobs.releases import released, store_of
 
 ENGINES = [Postgres, Redis, Nats, Temporal, SeaweedFS, Nginx]
 
@@ -31,7 +31,11 @@ ENGINES = [Postgres, Redis, Nats, Temporal, SeaweedFS, Nginx]
 @dataclass
 class Live:
     harness: Harness
-    objects: Objects
+    delivery: Delivery
+
+    @property
+    def objects(self) -> Objects:
+        return self.delivery.objects
 
     async def do(self, method: str, path: str, body: object = None) -> dict[str, Any]:
         """A job that ends well."""
@@ -61,16 +65,11 @@ class Live:
 
     async def deploy(self, site: str, env: str, page: str) -> str:
         """The layer of what is shown from now on."""
-        job = await released(self.harness, site, env, page)
-        await self.harness.ended(job)
-        ((status, error),) = await self.harness.sql("select status, error from jobs where id = $1", job)
-        assert status == "succeeded", error
-        rows = await self.harness.sql(
-            "select a.layer_digest from deployments d join artifacts a on a.id = d.artifact_id"
-            " where d.env_id = $1 and d.status = 'live'",
-            env,
-        )
-        return str(rows[0]["layer_digest"])
+        place = Site(site, env, "")
+        artifact = await self.delivery.artifact(place, {"index.html": page})
+        job = await self.delivery.deployed(place, artifact)
+        assert job["status"] == "succeeded", job["error"]
+        return await self.delivery.layer(artifact)
 
 
 def _home() -> Path:
@@ -90,11 +89,12 @@ async def everything() -> AsyncIterator[Live]:
             try:
                 await harness.begin()
                 harness.speak_as("live")
-                objects = await store_of(harness)
+                delivery = Delivery(harness)
+                await delivery.objects.prepare()
                 await harness.node.program.stop()
                 harness.node.program.start(STEAD_SANDBOX_SECONDS="0", STEAD_VISITS_SECONDS="0.5")
                 await until(lambda: harness.sql("select from nodes"), "the node has been heard")
-                yield Live(harness, objects)
+                yield Live(harness, delivery)
             finally:
                 await harness.end()
     finally:
