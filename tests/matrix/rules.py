@@ -105,7 +105,8 @@ def flavours(operation: Operation) -> tuple[Flavour, ...]:
     kinds = {each.type for each in operation.every(ResourceInput)}
     if kinds & {VisibleTeam, VisibleTeamProject} or "team_id" in operation.path_parameters:
         return ("team",)
-    return ("team", "personal") if kinds & {VisibleSite, VisibleEnvironment, VisibleJob} else ("personal",)
+    either = kinds & {VisibleSite, VisibleEnvironment, VisibleJob} and VisibleProject not in kinds
+    return ("team", "personal") if either else ("personal",)
 
 
 def resources(operation: Operation, world: World, flavour: Flavour) -> list[Thing]:

@@ -20,6 +20,7 @@ SERVED: Sight = (200, "")
 UNKNOWN: Sight = (404, "unknown_host")
 MISSING: Sight = (404, "not_found")
 NOT_ALLOWED: Sight = (403, "not_allowed")
+SUSPENDED: Sight = (503, "suspended")
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,14 @@ VIEWS: dict[str, View] = {
     "environment.config_apply": View(SERVED, NOT_ALLOWED),
     "job.redirects_apply": View((301, "/one"), (302, "/two"), "/old"),
     "job.cache_purge": View(SERVED, SERVED),
+    "environment.clone": View(UNKNOWN, SERVED),
+    "environment.create": View(UNKNOWN, SERVED),
+    "environment.destroy": View(SERVED, UNKNOWN),
+    "environment.suspend": View(SERVED, SUSPENDED),
+    "environment.resume": View(SUSPENDED, SERVED),
+    "environment.refresh": View(MISSING, SERVED, "/only-1.html"),
+    "environment.reset": View(SERVED, MISSING, "/only-2.html"),
+    "environment.push": View(MISSING, SERVED, "/only-2.html"),
 }
 
 
@@ -106,7 +115,7 @@ async def caught(harness: Harness, cases: Iterable[Case] = TELLING) -> AsyncIter
     edge, cases = Edge(harness.stack), list(cases)
     sites = await asyncio.gather(*(case.scenario.prepare(harness) for case in cases))
     trials = [
-        Announcing(case, site, visitor=Visitor(harness.stack, site.domain, view_of(case).path))
+        Announcing(case, site, visitor=Visitor(harness.stack, site.host, view_of(case).path))
         for case, site in zip(cases, sites, strict=True)
     ]
     async with visited(*(trial.visitor for trial in trials)) as client:
@@ -159,10 +168,13 @@ async def _told(harness: Harness, site: Site) -> dict[str, Told]:
     rows = await harness.sql("select * from sites where id = $1", site.id)
     if not rows:
         return {}
-    (environment,) = await harness.sql(
-        "select * from environments where site_id = $1 and type = 'production'", site.id
+    found = await harness.sql(
+        "select * from environments where case when $2 = '' then site_id = $1 and type = 'production'"
+        " else id = $2 end",
+        site.id,
+        site.env,
     )
-    return await told(harness, rows[0], environment)
+    return await told(harness, rows[0], found[0])
 
 
 async def _announced(harness: Harness, trial: Announcing) -> bool:

@@ -1,7 +1,7 @@
 """A case is a kind of job, a step of it, and a fault while that step is under way."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -86,6 +86,17 @@ class Outcome:
     carried: bool
     said: Said
     shows: int
+
+    @property
+    def subject(self) -> dict[str, Any]:
+        """What the job was about: an environment besides production, or the site."""
+        return self.site if self.environment["type"] == "production" else self.environment
+
+    @property
+    def names(self) -> set[str]:
+        """Its hosts."""
+        subdomain = self.environment["subdomain"]
+        return {self.site["domain"], subdomain} if self.subject is self.site else {subdomain}
 
 
 @dataclass
@@ -241,7 +252,11 @@ async def observe(harness: Harness, job: str) -> Outcome:
     (row,) = await harness.sql("select * from jobs where id = $1", job)
     (site,) = await harness.sql("select * from sites where id = $1", row["site_id"])
     (environment,) = await harness.sql(
-        "select * from environments where site_id = $1 and type = 'production'", row["site_id"]
+        "select * from environments where case when $2::text is null"
+        " then site_id = $1 and type = 'production' else id = $2 end",
+        row["site_id"],
+        # A push is about production.
+        None if row["type"] == "environment.push" else row["params"]["with"].get("environment"),
     )
     told = f"select type from events where job_id = $1 and {NOT_ON_THE_WAY} order by written"
     events = await harness.sql(told, job)
@@ -261,19 +276,20 @@ async def observe(harness: Harness, job: str) -> Outcome:
         else harness.node.hosts(environment["id"]),
         carried=harness.node.carries(environment["id"], live=live),
         said=await _said(harness, site["id"], environment["id"]),
-        shows=await _shows(harness, site["id"], environment["release"]),
+        shows=await _shows(harness, environment),
     )
 
 
-async def _shows(harness: Harness, site: str, release: str | None) -> int:
+async def _shows(harness: Harness, environment: Mapping[str, Any]) -> int:
     """Which of the site's artifacts, by age; its one live deployment must be of the same."""
+    release = environment["release"]
     live = await harness.sql(
-        "select d.digest from deployments d join environments e on e.id = d.env_id"
-        " where d.site_id = $1 and e.type = 'production' and d.status = 'live'",
-        site,
+        "select digest from deployments where env_id = $1 and status = 'live'", environment["id"]
     )
     assert [digest.removeprefix("sha256:") for (digest,) in live] == ([release] if release else [])
-    rows = await harness.sql("select digest from artifacts where site_id = $1 order by id", site)
+    rows = await harness.sql(
+        "select digest from artifacts where site_id = $1 order by id", environment["site_id"]
+    )
     names = [digest.removeprefix("sha256:") for (digest,) in rows]
     return names.index(release) + 1 if release else 0
 

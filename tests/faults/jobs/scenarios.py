@@ -6,8 +6,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from stead.control.builds.rules import BuildUnavailable
+from stead.control.clones import workflows as clones
 from stead.control.deployments import service as deployments
 from stead.control.deployments.rules import EnvironmentNotReady
+from stead.control.environments.rules import EnvironmentBusy
+from stead.control.environments.work import EnvironmentWork
 from stead.control.jobs import service as jobs
 from stead.control.platform.jobs import KINDS, JobKind, NoNode
 from stead.control.sites import workflows
@@ -44,20 +47,37 @@ NEW_RULES: Rules = [{"from": "/old", "to": "/two", "code": 302}]
 class Site:
     domain: str
     id: str = ""
+    env: str = ""
+    """Of the environment that its jobs are about; production's unless it is said."""
+    subdomain: str = ""
     artifacts: list[str] = field(default_factory=list)
     """The oldest first; each has a page that no other has."""
     deployments: list[str] = field(default_factory=list)
     staging: str = ""
+
+    @property
+    def host(self) -> str:
+        """Where its visitors come."""
+        return self.subdomain or self.domain
+
+    @property
+    def clone(self) -> str:
+        return self.env or self.staging
 
     async def become(self, harness: Harness, status: str) -> str:
         """By SQL, behind the back of a job that expects another one."""
         await harness.sql("update sites set status = $2 where id = $1", self.id, status)
         return status
 
+    async def clone_becomes(self, harness: Harness, status: str) -> str:
+        await harness.sql("update environments set status = $2 where id = $1", self.clone, status)
+        return status
+
 
 @dataclass(frozen=True)
 class Left:
-    """What there is of a site once a job has ended."""
+    """What there is of a site, or of the environment besides production that a job was about, once it has
+    ended."""
 
     status: str
     routed: bool
@@ -280,6 +300,120 @@ async def _cannot_close(harness: Harness, site: Site) -> Refusal:
     return Refusal("site.busy", "The site is not being deleted any more.", now)
 
 
+async def housing_site(harness: Harness, label: str = "staging") -> Site:
+    """With something to show, and room for an environment."""
+    site = await deployed_site(harness)
+    rows = await harness.sql("select subdomain from environments where site_id = $1", site.id)
+    slug, _, preview = rows[0]["subdomain"].partition(".")
+    site.subdomain = f"{slug}-{label}.{preview}"
+    return site
+
+
+async def branching_site(harness: Harness) -> Site:
+    return await housing_site(harness, "feature")
+
+
+async def cloned_site(harness: Harness) -> Site:
+    site = await housing_site(harness)
+    await _done(harness, await clone(harness, site))
+    return site
+
+
+async def differing_site(harness: Harness) -> Site:
+    """It shows the first, and its staging, which jobs are about, the second."""
+    site = await cloned_site(harness)
+    path = f"/v1/sites/{site.id}/environments/{site.env}/deployments"
+    job = await harness.ask("POST", path, {"artifact_id": site.artifacts[1]})
+    await _done(harness, job["id"])
+    return site
+
+
+async def pushing_site(harness: Harness) -> Site:
+    """The same, but jobs are about production."""
+    site = await differing_site(harness)
+    site.staging, site.env, site.subdomain = site.env, "", ""
+    return site
+
+
+async def paused_site(harness: Harness) -> Site:
+    site = await cloned_site(harness)
+    await _done(harness, await suspend(harness, site))
+    return site
+
+
+async def expired_clone(harness: Harness) -> Site:
+    site = await cloned_site(harness)
+    await _done(harness, await delete(harness, site))
+    past = datetime.now(UTC) - timedelta(days=1)
+    await harness.sql("update sites set recoverable_until = $2 where id = $1", site.id, past)
+    return site
+
+
+async def clone(harness: Harness, site: Site) -> str:
+    job = await harness.ask("POST", f"/v1/sites/{site.id}/environments", {"type": "staging"})
+    site.env = job["resource"]["env_id"]
+    return str(job["id"])
+
+
+async def branch_out(harness: Harness, site: Site) -> str:
+    body = {"type": "branch", "branch": "feature"}
+    job = await harness.ask("POST", f"/v1/sites/{site.id}/environments", body)
+    site.env = job["resource"]["env_id"]
+    return str(job["id"])
+
+
+async def _act(harness: Harness, site: Site, action: str) -> str:
+    path = f"/v1/sites/{site.id}/environments/{site.clone}"
+    if action == "destroy":
+        return str((await harness.ask("DELETE", path))["id"])
+    return str((await harness.ask("POST", f"{path}/{action}"))["id"])
+
+
+async def destroy(harness: Harness, site: Site) -> str:
+    return await _act(harness, site, "destroy")
+
+
+async def suspend(harness: Harness, site: Site) -> str:
+    return await _act(harness, site, "suspend")
+
+
+async def resume(harness: Harness, site: Site) -> str:
+    return await _act(harness, site, "resume")
+
+
+async def refresh(harness: Harness, site: Site) -> str:
+    return await _act(harness, site, "refresh")
+
+
+async def reset(harness: Harness, site: Site) -> str:
+    return await _act(harness, site, "reset")
+
+
+async def push(harness: Harness, site: Site) -> str:
+    return await _act(harness, site, "push")
+
+
+async def purge_clone(harness: Harness, site: Site) -> str:
+    """What a worker does with what the deletion of a site left."""
+    async with harness.database.transaction() as tx:
+        owner = await tx.value("select coalesce(team_id, account_id) from sites where id = $1", site.id)
+        subject, work = jobs.Subject(site.id, owner, env_id=site.env), EnvironmentWork(site.env)
+        return (await jobs.enqueue(tx, clones.PURGE, work, subject, scope="sites:admin")).id
+
+
+def _clone_cannot(become: str, meanwhile: str) -> Refuse:
+    async def refuse(harness: Harness, site: Site) -> Refusal:
+        now = await site.clone_becomes(harness, meanwhile)
+        return Refusal(EnvironmentBusy.code, f"The environment cannot become {become} now.", now)
+
+    return refuse
+
+
+async def _clone_is_paused(harness: Harness, site: Site) -> Refusal:
+    now = await site.clone_becomes(harness, "suspended")
+    return Refusal(EnvironmentBusy.code, str(EnvironmentBusy(status=now)), now if site.env else None)
+
+
 async def _no_builder(harness: Harness, site: Site) -> Refusal:
     await harness.sql("update sites set region = $2 where id = $1", site.id, NOWHERE)
     absent = BuildUnavailable(region=NOWHERE, builder="static")
@@ -297,6 +431,39 @@ SERVED = Left("running", routed=True, carried=True, placed=True)
 KEPT = Left("deleted", routed=False, carried=True, placed=True)
 FIRST, SECOND = replace(SERVED, shows=1), replace(SERVED, shows=2)
 EXPIRED = replace(KEPT, said=Said(redirects=OLD_RULES))
+PAUSED = replace(FIRST, status="suspended")
+UNMADE = Left("failed", routed=False, carried=False, placed=False, reason=True)
+ENDED = Left("deleted", routed=False, carried=False, placed=False)
+LEFT_OVER = replace(KEPT, shows=1)
+
+
+def _creating(prepare: Prepare, start: Start) -> Scenario:
+    return Scenario(
+        prepare,
+        start,
+        succeeded=FIRST,
+        failed=UNMADE,
+        event="env.created",
+        failure_event="env.failed",
+        afterwards=destroy,
+        cancelled_early=UNMADE,
+        refuse={"place": _no_node, "content": None, "open": _clone_cannot("running", "suspended")},
+    )
+
+
+def _changing(prepare: Prepare, start: Start, event: str, *, old: Left, new: Left) -> Scenario:
+    return Scenario(
+        prepare,
+        start,
+        succeeded=new,
+        failed=old,
+        event=event,
+        failure_event="env.failed",
+        afterwards=start,
+        cancelled_early=old,
+        refuse={"content": _clone_is_paused, "done": None},
+    )
+
 
 SCENARIOS: dict[str, Scenario] = {
     "deployment.deploy": Scenario(
@@ -440,6 +607,55 @@ SCENARIOS: dict[str, Scenario] = {
         afterwards=purge_cache,
         cancelled_early=SERVED,
         refuse={"done": None},
+    ),
+    "environment.clone": _creating(housing_site, clone),
+    "environment.create": _creating(branching_site, branch_out),
+    "environment.refresh": _changing(differing_site, refresh, "env.refreshed", old=SECOND, new=FIRST),
+    "environment.reset": _changing(differing_site, reset, "env.reset", old=SECOND, new=SERVED),
+    "environment.push": _changing(pushing_site, push, "env.pushed", old=FIRST, new=SECOND),
+    "environment.destroy": Scenario(
+        cloned_site,
+        destroy,
+        succeeded=ENDED,
+        failed=FIRST,
+        event="env.destroyed",
+        failure_event="env.failed",
+        afterwards=destroy,
+        cancelled_early=FIRST,
+        refuse={"close": _clone_cannot("deleted", "running")},
+    ),
+    "environment.destroy/purge": Scenario(
+        expired_clone,
+        purge_clone,
+        succeeded=replace(ENDED, shows=1),
+        failed=LEFT_OVER,
+        event=None,
+        afterwards=purge_clone,
+        cancelled_early=LEFT_OVER,
+        failed_at={"displace": replace(LEFT_OVER, carried=False)},
+        refuse={"displace": None},
+    ),
+    "environment.suspend": Scenario(
+        cloned_site,
+        suspend,
+        succeeded=PAUSED,
+        failed=FIRST,
+        event="env.suspended",
+        failure_event="env.failed",
+        afterwards=suspend,
+        cancelled_early=FIRST,
+        refuse={"pause": _clone_cannot("suspended", "running")},
+    ),
+    "environment.resume": Scenario(
+        paused_site,
+        resume,
+        succeeded=FIRST,
+        failed=PAUSED,
+        event="env.resumed",
+        failure_event="env.failed",
+        afterwards=resume,
+        cancelled_early=PAUSED,
+        refuse={"open": _clone_cannot("running", "suspended")},
     ),
 }
 
