@@ -6,7 +6,6 @@ import json
 import pytest
 
 from stead.shared.addresses import Address
-
 from tests.node.builds.projects import ONE, WRITES_A_PAGE, lock, npm_site, package, scripted
 from tests.node.builds.stage import Bench, Said
 
