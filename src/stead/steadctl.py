@@ -9,11 +9,13 @@ from typing import Annotated
 import typer
 
 from stead.dev.commands import app as dev
+from stead.node.images.commands import app as images
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 accounts = typer.Typer(no_args_is_help=True, help="Accounts of this installation.")
 nodes = typer.Typer(no_args_is_help=True, help="The nodes of this cell.")
 app.add_typer(dev, name="dev")
+app.add_typer(images, name="images")
 app.add_typer(accounts, name="accounts")
 app.add_typer(nodes, name="nodes")
 artifacts = typer.Typer(no_args_is_help=True, help="Artifacts, and the keys that vouch for them.")

@@ -55,9 +55,9 @@ from stead.control.uploads import service as uploads
 from stead.control.webhooks import service as webhooks
 from stead.control.webhooks.client import Client
 from stead.control.webhooks.courier import Courier
-from stead.control.webhooks.guard import Guard
 from stead.protocol.commands import Activity, Heartbeat
 from stead.protocol.subjects import Program
+from stead.shared.addresses import Guard
 from stead.shared.clock import wall_clock
 
 log = structlog.get_logger()

@@ -13,6 +13,7 @@ from pathlib import Path
 import structlog
 
 from stead.node.agent import Agent
+from stead.node.builds.assembly import builders_of
 from stead.node.commands import DriversOf
 from stead.node.drivers.layout import edge_records, probe_door
 from stead.node.drivers.nginx import NginxEdge
@@ -96,6 +97,7 @@ def drivers_of(settings: Settings, run: Run) -> DriversOf:
         "live": Drivers(
             {"static": StaticRuntime(settings.data, partial(named_releases, edge_records(settings.data)))},
             NginxEdge(probe_door(settings.data)),
+            builders=builders_of(settings, run),
         ),
         "sandbox": sandbox_drivers(settings.data, run, pace),
     }

@@ -12,8 +12,8 @@ import pytest
 from stead.control.pushes import poller as polling
 from stead.control.pushes.poller import NotRead, Poller, read_branches
 from stead.control.webhooks.client import Client
-from stead.control.webhooks.guard import Guard
 from stead.dev.authority import Authority
+from stead.shared.addresses import Guard
 from tests.control.pushes.conftest import WAYS, Connected
 from tests.control.pushes.forges import github, github_push
 from tests.git_server import GitServer, Repository

@@ -17,8 +17,8 @@ import httptools
 from msgspec import Struct
 
 from stead.control.platform.principal import Address
-from stead.control.webhooks.guard import Guard
 from stead.control.webhooks.urls import Target
+from stead.shared.addresses import Guard
 
 SECONDS = 15.0
 """For all of it: name, connection, TLS, answer."""
