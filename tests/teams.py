@@ -26,8 +26,8 @@ from tests.people import EVERY_SCOPE, PASSWORD, Person
 
 DAY = timedelta(days=1)
 NOT_ON_THE_WAY = (
-    "type not in ('job.queued', 'job.started', 'site.status_changed', 'env.status_changed', 'build.started',"
-    " 'deploy.started')"
+    "type not in ('job.queued', 'job.started', 'site.status_changed', 'build.started', 'deploy.started',"
+    " 'env.status_changed')"
 )
 """Of the events of a job or a site, those that tell how it came out."""
 
@@ -139,10 +139,10 @@ async def environment_of(tx: Tx, site: str) -> str:
     return str(await tx.value("select id from environments where site_id = $1 and type = 'production'", site))
 
 
-async def insert_clone(
-    tx: Tx, site: str, *, branch: str | None = None, status: str = "running", node: str | None = None
+async def insert_environment(
+    tx: Tx, site: str, branch: str | None = None, *, status: str = "running", node: str | None = None
 ) -> str:
-    """Its staging environment, or one for a branch."""
+    """Staging, or the environment of a branch."""
     id_ = new_id("env")
     await tx.run(
         "insert into environments (id, site_id, type, branch, subdomain, status, node_id, awake_since,"

@@ -23,10 +23,10 @@ from tests.teams import (
     insert_account,
     insert_artifact,
     insert_build,
-    insert_clone,
     insert_delivery,
     insert_deployment,
     insert_endpoint,
+    insert_environment,
     insert_event,
     insert_invite,
     insert_job,
@@ -99,14 +99,9 @@ async def _environment(person: Person, made: Values) -> str:
         return await environment_of(tx, made["site_id"])
 
 
-async def _clone(person: Person, made: Values) -> str:
+async def _suspended(person: Person, made: Values) -> str:
     async with person.transaction() as tx:
-        return await insert_clone(tx, made["site_id"])
-
-
-async def _suspended_clone(person: Person, made: Values) -> str:
-    async with person.transaction() as tx:
-        return await insert_clone(tx, made["site_id"], status="suspended")
+        return await insert_environment(tx, made["site_id"], status="suspended")
 
 
 async def _endpoint(person: Person, _made: Values) -> str:
@@ -134,7 +129,7 @@ async def _deployment(person: Person, made: Values) -> str:
 async def _staging(person: Person, made: Values) -> str:
     """With something to show."""
     async with person.transaction() as tx:
-        env = await insert_clone(tx, made["site_id"])
+        env = await insert_environment(tx, made["site_id"])
         await insert_deployment(tx, made["site_id"], env, await insert_artifact(tx, made["site_id"]))
     return env
 
@@ -159,13 +154,10 @@ MAKERS: dict[str, Maker] = {
 PARTICULAR: dict[str, dict[str, Maker]] = {
     "jobs.cancel": {"job_id": _queued_job},
     "sites.recover": {"site_id": _deleted_site},
-    "environments.destroy": {"env_id": _clone},
-    "environments.suspend": {"env_id": _clone},
-    "environments.resume": {"env_id": _suspended_clone},
-    "environments.refresh": {"env_id": _clone},
-    "environments.reset": {"env_id": _clone},
-    "environments.push": {"env_id": _clone},
     "deployments.promote": {"env_id": _staging},
+    **{f"environments.{verb}": {"env_id": _staging} for verb in ("destroy", "suspend")},
+    **{f"environments.{verb}": {"env_id": _staging} for verb in ("refresh", "reset", "push")},
+    "environments.resume": {"env_id": _suspended},
 }
 """Operations that need what they are about in a particular state."""
 

@@ -5,6 +5,7 @@ import shutil
 
 from stead.control.artifacts.rules import blob_name
 from tests.delivery.delivery import Delivery, Site
+from tests.faults.jobs.programs import until
 
 
 async def _shown(delivery: Delivery, site: Site) -> str:
@@ -106,6 +107,12 @@ async def test_a_node_that_lost_its_disk_gets_the_release_again(delivery: Delive
     data = delivery.harness.node.data
     shutil.rmtree(data / "releases" / name)
     shutil.rmtree(data / "environments" / site.env)
+
+    async def noticed() -> bool:
+        return (await delivery.visit(site)).status_code >= 400
+
+    # Visitors have noticed, so nginx believes that it is not there.
+    await until(noticed, "nginx has let go of it")
     job = await delivery.ended("POST", f"/v1/sites/{site.id}/restart")
     assert job["status"] == "succeeded", job["error"]
     assert await _shown(delivery, site) == "still here"

@@ -19,7 +19,7 @@ from stead.control.sites.rules import VisibleSite
 from stead.control.webhooks.rules import VisibleDelivery, VisibleEndpoint
 from stead.shared.ids import PREFIX_OF, has_shape, new_id
 from tests.client import Client
-from tests.matrix.world import CLONES, Caller, Flavour, Thing, World
+from tests.matrix.world import Caller, Flavour, Thing, World, other_than_production
 from tests.people import PASSWORD
 from tests.teams import DAY
 
@@ -56,8 +56,9 @@ def _job(asking: Asking) -> str:
 
 def _environment(asking: Asking) -> str:
     """Production, unless the operation is not for it."""
-    if asking.operation.id in CLONES:
-        return asking.world.clones[asking.flavour, CLONES[asking.operation.id]].id
+    other = other_than_production(asking.operation, asking.world, asking.flavour)
+    if other is not None:
+        return other.id
     return asking.world.thing(VisibleEnvironment, asking.flavour).id
 
 

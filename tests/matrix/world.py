@@ -27,14 +27,6 @@ Flavour = Literal["team", "personal"]
 """Whose things a request is about: the team's, or the member's own."""
 
 
-CLONES = {
-    **{f"environments.{verb}": "running" for verb in ("destroy", "suspend", "refresh", "reset", "push")},
-    "environments.resume": "suspended",
-    "deployments.promote": "running",
-}
-"""Operations that are not for production, and the status in which they find an environment."""
-
-
 @dataclass(frozen=True)
 class Thing:
     """A resource as the rules of visibility see it."""
@@ -90,9 +82,10 @@ class World:
     loose_sites: dict[Flavour, Thing]
     deleted_sites: dict[Flavour, Thing]
     queued_jobs: dict[Flavour, Thing]
-    clones: dict[tuple[Flavour, str], Thing]
-    """By status."""
     roles: dict[tuple[str, str], Role]
+    staging: dict[Flavour, Thing]
+    """Of the same sites, with something to show."""
+    suspended: dict[Flavour, Thing]
     artifacts: dict[Flavour, str]
     _secrets: dict[Caller, tuple[str, str]] = field(default_factory=dict)
 
@@ -144,6 +137,19 @@ class World:
         yield "an environment", Pin("environment", self.thing(VisibleEnvironment, "personal").id)
 
 
+_STAGING = {
+    "deployments.promote",
+    *(f"environments.{verb}" for verb in ("destroy", "suspend", "refresh", "reset", "push")),
+}
+
+
+def other_than_production(operation: Operation, world: World, flavour: Flavour) -> Thing | None:
+    """The environment of an operation that is not for production."""
+    if operation.id == "environments.resume":
+        return world.suspended[flavour]
+    return world.staging[flavour] if operation.id in _STAGING else None
+
+
 def _narrowings(operation: Operation) -> list[frozenset[str]]:
     """What a key may lack so that the requirement is not met: any one of several, or all of a choice."""
     requires = operation.requires
@@ -167,14 +173,14 @@ async def make_world(database: Database, role: Role) -> World:
         invite, _ = await teams.insert_invite(tx, team, founder.id)
         _, token = await teams.insert_invite(tx, entry, founder.id)
         things, *others = await _make_things(tx, subject.id, team)
-        artifacts = await _deploy_things(tx, things, clones=others[-1])
+        deployed = await _deploy_things(tx, things)
     roles = {
         **{(founder.id, each): Role.OWNER for each in (team, other, entry)},
         **{(subject.id, each): role for each in (team, other)},
         (victim.id, team): Role.OBSERVER,
     }
     return World(
-        database, role, *people, team, other, invite, token, entry, things, *others, roles, artifacts
+        database, role, *people, team, other, invite, token, entry, things, *others, roles, *deployed
     )
 
 
@@ -185,10 +191,8 @@ async def _make_things(
     dict[Flavour, Thing],
     dict[Flavour, Thing],
     dict[Flavour, Thing],
-    dict[tuple[Flavour, str], Thing],
 ]:
-    """One of each kind of resource; sites in no project, deleted sites, jobs that have not ended, and
-    environments besides production."""
+    """One of each kind of resource; sites in no project, deleted sites, and jobs that have not ended."""
     key, _ = await teams.insert_key(tx, account)
     endpoint = await teams.insert_endpoint(tx, account)
     delivery = await teams.insert_delivery(tx, endpoint, await teams.insert_event(tx, account=account))
@@ -201,7 +205,6 @@ async def _make_things(
     loose: dict[Flavour, Thing] = {}
     deleted: dict[Flavour, Thing] = {}
     queued: dict[Flavour, Thing] = {}
-    clones: dict[tuple[Flavour, str], Thing] = {}
     flavours: list[tuple[Flavour, type, dict[str, str]]] = [
         ("team", VisibleTeamProject, {"team": team}),
         ("personal", VisibleProject, {"account": account}),
@@ -213,21 +216,20 @@ async def _make_things(
         found.append((flavour, Thing(VisibleSite, site, **owner, project=project)))
         env = await teams.environment_of(tx, site)
         found.append((flavour, Thing(VisibleEnvironment, env, **owner, project=project, site=site)))
-        for status, branch in (("running", None), ("suspended", "paused")):
-            clone = await teams.insert_clone(tx, site, branch=branch, status=status)
-            clones[flavour, status] = Thing(VisibleEnvironment, clone, **owner, project=project, site=site)
         loose[flavour] = Thing(VisibleSite, await teams.insert_site(tx, **owner), **owner)
         gone = await teams.insert_site(tx, **owner, project=project, status="deleted")
         deleted[flavour] = Thing(VisibleSite, gone, **owner, project=project)
         found.append((flavour, await _job(tx, owner, project, status="succeeded")))
         queued[flavour] = await _job(tx, owner, project, status="queued")
-    return {(thing.kind, flavour): thing for flavour, thing in found}, loose, deleted, queued, clones
+    return {(thing.kind, flavour): thing for flavour, thing in found}, loose, deleted, queued
 
 
 async def _deploy_things(
-    tx: Tx, things: dict[tuple[type, Flavour], Thing], *, clones: dict[tuple[Flavour, str], Thing]
-) -> dict[Flavour, str]:
-    """A build and a deployment of each environment, and something to show on its site's staging."""
+    tx: Tx, things: dict[tuple[type, Flavour], Thing]
+) -> tuple[dict[Flavour, Thing], dict[Flavour, Thing], dict[Flavour, str]]:
+    """A build and a deployment of each environment; two more environments of its site; an artifact."""
+    staging: dict[Flavour, Thing] = {}
+    suspended: dict[Flavour, Thing] = {}
     artifacts: dict[Flavour, str] = {}
     for (kind, flavour), env in list(things.items()):
         if kind is not VisibleEnvironment or env.site is None:
@@ -237,8 +239,12 @@ async def _deploy_things(
         deployment = await teams.insert_deployment(tx, env.site, env.id, artifact)
         things[VisibleBuild, flavour] = replace(env, kind=VisibleBuild, id=build)
         things[VisibleDeployment, flavour] = replace(env, kind=VisibleDeployment, id=deployment)
-        await teams.insert_deployment(tx, env.site, clones[flavour, "running"].id, artifact)
-    return artifacts
+        other = await teams.insert_environment(tx, env.site)
+        await teams.insert_deployment(tx, env.site, other, artifact)
+        staging[flavour] = replace(env, id=other)
+        paused = await teams.insert_environment(tx, env.site, "paused", status="suspended")
+        suspended[flavour] = replace(env, id=paused)
+    return staging, suspended, artifacts
 
 
 async def _job(tx: Tx, owner: dict[str, str], project: str, *, status: str) -> Thing:

@@ -225,6 +225,7 @@ class WorkerProgram:
     async def _report_nodes(self) -> None:
         async with self.database.transaction() as tx:
             lost, back = await nodes.report(tx)
+            await environments.report(tx)
         if lost or back:
             log.warning("nodes.changed", sites_lost=len(lost), sites_back=len(back))
 

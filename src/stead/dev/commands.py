@@ -16,6 +16,7 @@ from stead.dev.child import State
 from stead.dev.directory import DataDirectory
 from stead.dev.display import Screen, greet, table
 from stead.dev.engine import LOOPBACK, DevError
+from stead.dev.images import ensure_image
 from stead.dev.leftovers import gone, sweep
 from stead.dev.programs import Api
 from stead.dev.running import AlreadyRunning, RunningStack, supervised
@@ -141,6 +142,7 @@ async def _up(directory: DataDirectory, names: set[str], settings: dict[str, str
             directory.path, kinds, durable=True, changed=screen.changed, settings=settings
         ) as stack:
             screen.follow(lambda: stack.supervisor.conditions)
+            stack.before_node = lambda: ensure_image(screen.note)
             if await _started(stack, asked):
                 if Api in kinds and stack.secrets.account is not None:
                     greet(console, stack.api.url, stack.secrets.account, "Ctrl-C, or steadctl dev down")

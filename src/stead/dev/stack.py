@@ -9,6 +9,7 @@ from typing import TypeVar
 from stead.dev import secrets as secrets_file
 from stead.dev.directory import DataDirectory
 from stead.dev.engine import LOOPBACK, DevError, Engine, Place, Ports
+from stead.dev.images import Prepare, build_environment
 from stead.dev.nats import Nats
 from stead.dev.nginx import Nginx
 from stead.dev.pebble import Challtestsrv, Pebble
@@ -30,6 +31,10 @@ PORTS: tuple[Ports, ...] = (*(kind.ports for kind in EVERY), *(kind.ports for ki
 NODE, REGION = "node-dev", "us-east"
 
 E = TypeVar("E", bound=Engine)
+
+
+async def _nothing() -> None:
+    return
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,8 @@ class Stack:
         self._durable = durable
         self._settings = settings or {}
         """Of our programs, besides and before those that follow from the stack."""
+        self.before_node: Prepare = _nothing
+        """What the node on this machine waits for."""
         self._engines: dict[type[Engine], Engine] = {kind: kind(self._place(kind)) for kind in ENGINES}
         self._engines[Nginx] = Nginx(self._place(Nginx), NODE, self.node_data)
         self._engines[Challtestsrv] = Challtestsrv(self._place(Challtestsrv))
@@ -174,7 +181,8 @@ class Stack:
 
     async def _admit_node(self) -> dict[str, str]:
         await self.add_node(NODE)
-        return self.node_environment(NODE, self.node_data)
+        await self.before_node()
+        return self.node_environment(NODE, self.node_data) | await build_environment()
 
     def nats_login(self, role: Program | Node) -> NatsLogin:
         name = user(role)

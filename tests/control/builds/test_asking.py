@@ -161,7 +161,9 @@ async def test_builds_are_listed_newest_first(plane: ControlPlane, person: Perso
     made = [(await _built(person.session, site, source="https://example.com/a.zip"))["id"] for _ in range(3)]
     path = f"/v1/sites/{site}/environments/production/builds"
     page = (await person.session.get(path, params={"limit": 2})).json()
-    rest = (await person.session.get(path, params={"limit": 2, "cursor": page["next_cursor"]})).json()
+    rest = (
+        await person.session.get(path, params={"limit": 2, "cursor": page["pagination"]["next_cursor"]})
+    ).json()
     assert [each["id"] for each in [*page["data"], *rest["data"]]] == made[::-1]
 
 

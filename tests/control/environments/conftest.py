@@ -49,7 +49,7 @@ class Homestead:
     async def clone(self, status: str = "running", branch: str | None = None, node: str | None = NODE) -> str:
         """One that was never made, in this state."""
         async with self.estate.plane.database.transaction() as tx:
-            return await teams.insert_clone(tx, self.id, branch=branch, status=status, node=node)
+            return await teams.insert_environment(tx, self.id, branch=branch, status=status, node=node)
 
     async def read(self, env: str) -> dict[str, Any]:
         found = await self.ask("GET", f"/{env}")

@@ -11,15 +11,7 @@ from typing import Any
 
 import httpx
 
-from stead.artifacts import manifest
-from stead.artifacts.packing import pack
-from stead.artifacts.provenance import Provenance
-from stead.control.artifacts import service as artifacts
-from stead.control.artifacts.rules import NewArtifact, blob_name
-from stead.control.deployments import service as deployments
-from stead.control.deployments import workflows as deployment_jobs
 from stead.control.platform.objects import Objects
-from stead.control.platform.sealing import Sealer
 from stead.dev.nats import Nats
 from stead.dev.nginx import Nginx
 from stead.dev.postgres import Postgres
@@ -29,18 +21,21 @@ from stead.dev.seaweedfs import SeaweedFS
 from stead.dev.stack import NODE
 from stead.dev.temporal import Temporal
 from stead.shared.ids import new_id
+from tests.delivery.delivery import Delivery, Site
 from tests.faults.jobs.harness import Harness
 from tests.faults.jobs.programs import until
 
 ENGINES = [Postgres, Redis, Nats, Temporal, SeaweedFS, Nginx]
-BUCKET = "stead"
 
 
 @dataclass
 class Live:
     harness: Harness
-    objects: Objects
-    scratch: Path
+    delivery: Delivery
+
+    @property
+    def objects(self) -> Objects:
+        return self.delivery.objects
 
     async def do(self, method: str, path: str, body: object = None) -> dict[str, Any]:
         """A job that ends well."""
@@ -68,43 +63,13 @@ class Live:
                 f"http://{self.harness.stack.nginx.address}{path}", headers={"Host": host}
             )
 
-    async def artifact(self, site: str, page: str) -> str:
-        """As a build leaves it: packed, stored under its digests, signed."""
-        tree = Path(tempfile.mkdtemp(dir=self.scratch))
-        (tree / "index.html").write_text(page)
-        layer = self.scratch / f"{tree.name}.layer"
-        with layer.open("wb") as file:
-            packed = pack(tree, file)
-        made = manifest.static(packed, manifest.Origin("urn:test", "c0ffee", "main"))
-        contents = {packed.digest: layer.read_bytes(), **{blob.digest: blob.content for blob in made}}
-        for digest, content in contents.items():
-            await self.objects.put(blob_name(digest), content)
-        sealer = Sealer.from_text(self.harness.stack.environment()["STEAD_SEALING_KEY"])
-        async with self.harness.database.transaction() as tx:
-            await artifacts.keep_blobs(tx, {digest: len(content) for digest, content in contents.items()})
-            about = Provenance(
-                made.manifest.digest, "urn:b", "urn:t", "urn:test", "c0ffee", {}, "test", tx.now, tx.now
-            )
-            envelope, key = await artifacts.sign(tx, sealer, about)
-            new = NewArtifact(
-                site,
-                new_id("build"),
-                made.manifest.digest,
-                *(made.manifest.content, made.config.content, envelope, key, packed.digest, packed.size),
-                *("main", "c0ffee", tuple(contents)),
-            )
-            return await artifacts.record(tx, new)
-
     async def deploy(self, site: str, env: str, page: str) -> str:
         """The layer of what is shown from now on."""
-        artifact = await self.artifact(site, page)
-        async with self.harness.database.transaction() as tx:
-            job = await deployments.enqueue(tx, env, artifact, kind=deployment_jobs.DEPLOY)
-            layer: str = await tx.value("select layer_digest from artifacts where id = $1", artifact)
-        await self.harness.ended(job.id)
-        ((status, error),) = await self.harness.sql("select status, error from jobs where id = $1", job.id)
-        assert status == "succeeded", error
-        return layer
+        place = Site(site, env, "")
+        artifact = await self.delivery.artifact(place, {"index.html": page})
+        job = await self.delivery.deployed(place, artifact)
+        assert job["status"] == "succeeded", job["error"]
+        return await self.delivery.layer(artifact)
 
 
 def _home() -> Path:
@@ -121,19 +86,15 @@ async def everything() -> AsyncIterator[Live]:
         async with running(data, ENGINES) as stack:
             await stack.add_node(NODE)
             harness = Harness(stack)
-            objects = Objects(
-                stack.seaweedfs.endpoint, stack.secrets.s3_access_key, stack.secrets.s3_secret_key, BUCKET
-            )
-            scratch = data / "scratch"
-            scratch.mkdir()
             try:
                 await harness.begin()
                 harness.speak_as("live")
-                await objects.prepare()
+                delivery = Delivery(harness)
+                await delivery.objects.prepare()
                 await harness.node.program.stop()
                 harness.node.program.start(STEAD_SANDBOX_SECONDS="0", STEAD_VISITS_SECONDS="0.5")
                 await until(lambda: harness.sql("select from nodes"), "the node has been heard")
-                yield Live(harness, objects, scratch)
+                yield Live(harness, delivery)
             finally:
                 await harness.end()
     finally:

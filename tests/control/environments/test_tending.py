@@ -153,3 +153,17 @@ async def test_a_branch_of_another_site_is_another_branch(
     env = await neighbour.made(type="branch", branch="main")
     await _branch(home, "main", gone=True)
     assert await neighbour.row(env, "branch_gone_at") is None
+
+
+async def test_an_environment_says_that_its_node_is_lost_and_runs_again_with_it(home: Homestead):
+    env, paused = await home.clone(), await home.clone("suspended", "paused")
+    broken = await home.clone("failed", "broken")
+    seen: list[str] = []
+    for heard in ("last_seen_at - interval '1 hour'", "now()"):
+        async with home.estate.plane.database.transaction() as tx:
+            await tx.run(f"update nodes set last_seen_at = {heard} where id = $1", NODE)
+            await service.report(tx)
+        seen.append(f"{await home.row(env, 'status')}: {await home.row(env, 'status_reason')}")
+        assert await home.row(paused, "status") == "suspended"
+        assert await home.row(broken, "status") == "failed"
+    assert seen == [f"failed: The node {NODE} is unreachable.", "running: None"]

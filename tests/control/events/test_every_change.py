@@ -116,7 +116,7 @@ async def test_every_status_of_every_kind_of_job_is_published(
     for error in (None, ERROR):
         async with plane.database.transaction() as tx:
             site = await teams.insert_site(tx, account=person.id)
-            env = await teams.insert_clone(tx, site, branch="main")
+            env = await teams.insert_environment(tx, site, branch="main")
             if isinstance(params, EnvironmentWork):
                 params = EnvironmentWork(env)
             subject = jobs.Subject(site, person.id, env_id=env)
@@ -168,7 +168,7 @@ async def test_every_move_of_an_environments_status_is_published(
 ):
     async with plane.database.transaction() as tx:
         site = await teams.insert_site(tx, account=person.id)
-        env = await teams.insert_clone(tx, site, status=before)
+        env = await teams.insert_environment(tx, site, status=before)
         await _move_environment(tx, env, before, after)
         ((type_, data),) = await _published(tx, env_id=env)
         assert (type_, data["previous"], data["status"]) == ("env.status_changed", before, after)

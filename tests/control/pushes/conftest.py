@@ -17,6 +17,7 @@ from tests import teams
 from tests.conftest import NewPerson
 from tests.control.pushes import forges
 from tests.control.pushes.forges import Posted
+from tests.control.sites.estate import Estate
 from tests.people import Person
 
 REPOSITORY = "https://git.example.com/octo/site.git"
@@ -36,6 +37,10 @@ class Connected:
     env: str
     secret: str = ""
     repository: str = REPOSITORY
+
+    @property
+    def estate(self) -> Estate:
+        return Estate(self.plane)
 
     async def route(self, *rules: tuple[str, str], roll: bool = False) -> dict[str, Any]:
         body = {"rules": [{"pattern": pattern, "target": target} for pattern, target in rules]}
@@ -118,21 +123,10 @@ class Connected:
 
     async def begin_build(self, job: str) -> None:
         """What a build's job does first."""
-        async with self.plane.database.transaction() as tx:
-            await tx.run("update jobs set status = 'running', dispatched_at = now() where id = $1", job)
-            await tx.run("update builds set status = 'running', started_at = now() where job_id = $1", job)
+        await self.estate.begin(job)
 
     async def fail_build(self, job: str, code: str = "build.failed") -> None:
-        async with self.plane.database.transaction() as tx:
-            await tx.run(
-                "update builds set status = 'failed', finished_at = now(), error = 'No.' where job_id = $1",
-                job,
-            )
-            await tx.run(
-                "update jobs set status = 'failed', error = $2, finished_at = now() where id = $1",
-                job,
-                {"code": code, "message": "No."},
-            )
+        await self.estate.fail(job, code)
 
     async def follow(self) -> None:
         """As a worker does every second."""

@@ -138,7 +138,8 @@ async def test_no_preview_is_made_beyond_the_plan(connect: Any):
     async with site.plane.database.transaction() as tx:
         await tx.run(
             "insert into plans select 'two branches', label, max_sites, 2, 2, max_concurrent_jobs,"
-            " max_storage_gb, rate_read, rate_write, rate_create, rate_ceiling from plans where name = 'unlimited'"
+            " max_storage_gb, rate_read,"
+            " rate_write, rate_create, rate_ceiling from plans where name = 'unlimited'"
             " on conflict do nothing"
         )
         await tx.run("update accounts set plan = 'two branches' where id = $1", site.person.id)

@@ -105,6 +105,10 @@ class Estate:
         assert step.control is not None
         await self._steps()._control(row, name, step.control)
 
+    async def fail(self, job: str, code: str) -> None:
+        """It ends so, with nothing to undo."""
+        await self._steps().finish(job, Failure(code, "It did not work."))
+
     async def undo(self, job: str) -> None:
         """What a refused job does last: its announcements are taken back, in reverse, and it fails."""
         row = await self._row(job)

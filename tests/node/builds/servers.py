@@ -30,7 +30,7 @@ def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
 class Quiet(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+    def log_message(self, *_: object) -> None:
         return
 
     def body(self) -> bytes:
@@ -153,7 +153,7 @@ class GitServer:
                 headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n") if line)
                 self.reply(int(headers.pop("Status", "200").split()[0]), content, headers)
 
-            do_POST = do_GET
+            do_POST = do_GET  # noqa: N815
 
         return Handler
 
@@ -161,7 +161,7 @@ class GitServer:
 def git(*words: str, at: Path) -> str:
     who = {"NAME": "Ada Builder", "EMAIL": "ada@example.com"}
     done = subprocess.run(
-        ["git", "-c", "protocol.file.allow=always", *words],
+        ["/usr/bin/git", "-c", "protocol.file.allow=always", *words],
         cwd=at,
         capture_output=True,
         text=True,

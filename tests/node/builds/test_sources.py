@@ -4,6 +4,7 @@ import base64
 import io
 import os
 import re
+import socket
 import subprocess
 import tarfile
 import time
@@ -126,6 +127,18 @@ async def test_what_cannot_be_fetched_is_explained(bench: Bench, tmp_path: Path)
         assert "not-that-one" not in said.text
 
 
+def _wait_for(port: int) -> None:
+    ends = time.monotonic() + 20
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            assert time.monotonic() < ends
+            time.sleep(0.05)
+        else:
+            return
+
+
 @contextmanager
 def ssh_server(place: Path) -> Iterator[tuple[int, str]]:
     """Its port, and a private key that it accepts."""
@@ -150,6 +163,7 @@ def ssh_server(place: Path) -> Iterator[tuple[int, str]]:
     argv = ["/usr/sbin/sshd", "-D", "-e", "-f", "/dev/null", *words]
     server = subprocess.Popen(argv, stderr=subprocess.DEVNULL)
     try:
+        _wait_for(port)
         yield port, (place / "customer").read_text()
     finally:
         server.terminate()

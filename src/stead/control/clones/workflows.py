@@ -115,8 +115,8 @@ async def _simulate_no_route(tx: Tx, job: EnvironmentJob) -> Errand | None:
 
 
 async def _simulate_route_as_before(tx: Tx, job: EnvironmentJob) -> Errand | None:
-    """What was paused, or could not be made, had no route."""
-    return await _simulate_route(tx, job) if job.params.status_before == "running" else None
+    """What could not be made had no route."""
+    return await _simulate_route(tx, job) if job.params.status_before != "failed" else None
 
 
 async def _probe(tx: Tx, job: EnvironmentJob) -> Errand | None:
@@ -294,13 +294,7 @@ SUSPEND = JobKind(
     limit=_SHORT,
     results={"env_id"},
     steps=[
-        Step(
-            "route",
-            ask=_simulate_no_route,
-            tell=_serve,
-            undo_ask=_simulate_route,
-            undo_tell=_serve_as_before,
-        ),
+        tell("route", _serve, undo=_serve_as_before),
         control("pause", _pause),
     ],
     failed=_went_back("suspend"),
@@ -315,13 +309,7 @@ RESUME = JobKind(
     results={"env_id", "url", "branch"},
     steps=[
         ask("environment", _ensure_environment),
-        Step(
-            "route",
-            ask=_simulate_route,
-            tell=_serve,
-            undo_ask=_simulate_no_route,
-            undo_tell=_serve_as_before,
-        ),
+        tell("route", _serve, undo=_serve_as_before),
         ask("probe", _probe),
         control("open", _open_again),
     ],

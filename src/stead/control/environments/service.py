@@ -28,6 +28,7 @@ from stead.control.environments.schema import EnvironmentView, LeaseView, NewEnv
 from stead.control.environments.work import EnvironmentWork
 from stead.control.jobs import service as jobs
 from stead.control.jobs.schema import JobView
+from stead.control.nodes.rules import LOST_AFTER
 from stead.control.plans import service as plans
 from stead.control.plans.rules import Owner
 from stead.control.platform.database import Tx, UniqueViolation
@@ -206,6 +207,15 @@ async def visited(tx: Tx, activity: Activity) -> None:
     """A node tells when what it carries was last visited."""
     moments = [datetime.fromtimestamp(moment, UTC) for moment in activity.visited.values()]
     await store.visited(tx, activity.node, list(activity.visited), moments)
+
+
+async def report(tx: Tx) -> None:
+    """What has lost its node says so, and runs again once the node is back. Of production its site tells."""
+    since = tx.now - LOST_AFTER
+    for env, reason in await store.lost(tx, since):
+        await become(tx, env, "failed", after=("running",), reason=reason)
+    for env in await store.back(tx, since):
+        await become(tx, env, "running", after=("failed",))
 
 
 async def create_production(tx: Tx, site: SiteId, subdomain: str) -> EnvironmentId:

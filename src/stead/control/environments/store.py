@@ -300,6 +300,31 @@ async def abandoned(tx: Tx, since: datetime, most: int) -> list[Due]:
     )
 
 
+_UNREACHABLE = "'The node ' || n.id || ' is unreachable.'"
+
+
+async def lost(tx: Tx, since: datetime) -> list[tuple[str, str]]:
+    """What runs besides production on nodes that have not been heard since then, and what is to be said."""
+    return await tx.all(
+        lambda *row: row,
+        f"select e.id, {_UNREACHABLE} from environments e join nodes n on n.id = e.node_id"  # noqa: S608
+        " where e.type <> 'production' and e.status = 'running' and n.last_seen_at <= $1"
+        " order by e.id for update of e skip locked",
+        since,
+    )
+
+
+async def back(tx: Tx, since: datetime) -> list[str]:
+    """What failed for nothing but that, and whose node has been heard since then."""
+    return await tx.all(
+        str,
+        "select e.id from environments e join nodes n on n.id = e.node_id"  # noqa: S608
+        f" where e.type <> 'production' and e.status = 'failed' and e.status_reason = {_UNREACHABLE}"
+        " and n.last_seen_at > $1 order by e.id for update of e skip locked",
+        since,
+    )
+
+
 async def visited(tx: Tx, node: str, environments: list[str], moments: list[datetime]) -> int:
     """A node speaks only of what it carries, and of nothing that is yet to come."""
     return await tx.run(

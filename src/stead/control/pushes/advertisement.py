@@ -24,6 +24,8 @@ class NotAnAdvertisement(ValueError):
 def branches(said: bytes) -> dict[str, str]:
     """Where each branch stands. A branch whose name we do not take is left out."""
     packets = _packets(said)
+    if not said[4:].startswith(_SERVICE_LINE):
+        raise NotAnAdvertisement("It does not speak git's smart HTTP protocol.")
     if next(packets, None) != _SERVICE_LINE or next(packets, b"") is not None:
         raise NotAnAdvertisement("It does not speak git's smart HTTP protocol.")
     found: dict[str, str] = {}

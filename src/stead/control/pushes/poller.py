@@ -38,10 +38,12 @@ class Poller:
 
     async def poll(self) -> int:
         """Ask all that are due. Any number of workers share them."""
-        asked = 0
-        while due := await self._claim():
+        asked, more = 0, True
+        while more:
+            due = await self._claim()
             await asyncio.gather(*(self._ask(each) for each in due))
             asked += len(due)
+            more = len(due) == AT_ONCE
         return asked
 
     async def _claim(self) -> list[Due]:

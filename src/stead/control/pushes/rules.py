@@ -79,4 +79,4 @@ class HookRefused(Unauthenticated):
 class NoStaging(Conflict):
     code = "git.no_staging"
     message = "The route leads to staging, and the site has no staging environment."
-    remedy = "Make one with `POST /v1/sites/{{site_id}}/environments`, or route the branch elsewhere."
+    remedy = "Make one with `POST …/environments`, or route the branch elsewhere."

@@ -6,8 +6,8 @@ from stead.control.pushes import service
 from stead.control.sites import workflows as site_jobs
 
 
-async def _first_push(tx: Tx, site: str) -> None:
+async def first_push(tx: Tx, site: str) -> None:
     await service.first_push(tx, site, build=build_jobs.RUN)
 
 
-site_jobs.OPENED.append(_first_push)
+site_jobs.OPENED.append(first_push)

@@ -33,6 +33,7 @@ from stead.protocol.commands import (
     RemoveRoute,
     RestartEnvironment,
     Work,
+    release_of,
 )
 
 SiteJob = Job[SiteWork]
@@ -117,7 +118,10 @@ _UNROUTE = Step("route", ask=_simulate_no_route, tell=_withdraw, undo_ask=_simul
 
 
 async def _probe(tx: Tx, job: SiteJob) -> Errand | None:
-    return await _errand(tx, job, Probe((await sites.facts(tx, job.site_id)).domain))
+    environment = await environments.production(tx, job.site_id)
+    shown = await deployments.current(tx, environment.id)
+    release = release_of(shown.digest) if shown else ""
+    return await _errand(tx, job, Probe((await sites.facts(tx, job.site_id)).domain, release=release))
 
 
 async def _open(tx: Tx, job: SiteJob) -> Results:

@@ -53,7 +53,7 @@ class StaticBuilder:
             async with self.rooms.taken() as room:
                 return await self._in(room, task, wanted, log)
         except BuildFailed as failed:
-            raise Refusal("build.failed", log.masked(str(failed))) from None
+            raise Refusal(failed.code, log.masked(str(failed))) from None
 
     async def _in(self, room: Room, task: Assignment, wanted: Build, log: Log) -> Facts:
         try:

@@ -30,6 +30,14 @@ def first_uid(slot: int) -> int:
 class BuildFailed(Exception):
     """The customer's to mend. The message is what they are told."""
 
+    code = "build.failed"
+
+
+class RefMissing(BuildFailed):
+    """Nothing to mend where the branch is yet to come."""
+
+    code = "build.ref_missing"
+
 
 class SandboxBroken(Exception):
     """The node's trouble: trying again may help."""

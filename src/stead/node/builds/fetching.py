@@ -14,7 +14,7 @@ from stead.artifacts.unpacking import unpack_upload
 from stead.node import transfer
 from stead.node.builds import sources, trees
 from stead.node.builds.bundle import Bind, Stage
-from stead.node.builds.caps import MB, BuildFailed, Caps
+from stead.node.builds.caps import MB, BuildFailed, Caps, RefMissing
 from stead.node.builds.egress import Egress, Resolve
 from stead.node.builds.egress_rules import Rule, Rules
 from stead.node.builds.explaining import disk_full, limit_met
@@ -90,7 +90,8 @@ class Fetcher:
             key.unlink(missing_ok=True)
         if ending.code:
             limit = limit_met(ending.strain, room, self._caps)
-            raise BuildFailed(_why_not(ending.code, ref, commit, place.host, limit, log.last))
+            failure = RefMissing if ending.code == _NO_REF else BuildFailed
+            raise failure(_why_not(ending.code, ref, commit, place.host, limit, log.last))
         found = _commit(trees.read(room.home, "commit"), ref)
         await log.say(f"commit {found.commit[:12]} by {found.author}: {found.message.partition(chr(10))[0]}")
         return found
@@ -170,6 +171,7 @@ def _commit(said: bytes | None, ref: str) -> Commit:
     return Commit(hash_, ref, author[:_LONGEST_AUTHOR], message.strip()[:_LONGEST_MESSAGE])
 
 
+_NO_REF = 10
 _PHRASES = (
     ("it is not on the egress list", "it is not on the egress list"),
     ("its address is not public", "its address is not public"),
@@ -186,7 +188,7 @@ _PHRASES = (
 
 def _why_not(code: int, ref: str, commit: str, host: str, limit: str, last: list[str]) -> str:
     name, short = printable(ref), commit[:12]
-    if code == 10:
+    if code == _NO_REF:
         return f"the branch or tag {name} does not exist" if ref else "the repository has no default branch"
     if code == 11:
         return f"the commit {short} does not exist, or is too far behind {name or 'the default branch'}"

@@ -10,7 +10,10 @@ from stead.protocol.commands import Probe
 
 ANSWER_BOUND = 10.0
 UNREACHABLE_BOUND = 5.0
+ABSENCE_BELIEVED = 6.0
+"""A little longer than the edge's `open_file_cache_valid`."""
 _POLL = 0.25
+_NOT_FOUND = 404
 _PATH = re.compile(r"/[!-~]{0,2047}")
 _STATUS = re.compile(rb"HTTP/1\.[01] ([1-5][0-9]{2})[ \r\n]")
 
@@ -29,13 +32,23 @@ class NginxEdge:
         if wanted.release and layout.RELEASE.fullmatch(wanted.release) is None:
             raise Refusal("probe.malformed", "a release is named by 64 hexadecimal digits")
         try:
-            seen = await self._ask(layout.host(host), path, wanted.release)
+            seen = await self._settled(layout.host(host), path, wanted.release)
         except TimeoutError:
             raise Refusal("deploy.unhealthy", f"GET {path} of {host} was not answered in time") from None
         await task.output.say(f"probe: GET {path} of {host} was answered {seen}")
         if seen != status and (status is not None or not 200 <= seen < 400):
             hoped = f" instead of {status}" if status is not None else ""
             raise Refusal("deploy.unhealthy", f"GET {path} of {host} was answered {seen}{hoped}")
+
+    async def _settled(self, host: str, path: str, release: str) -> int:
+        """A release may just have come where somebody looked for it in vain: the edge believes that for a
+        while, so only what it does not find after that is not there."""
+        until = asyncio.get_running_loop().time() + ABSENCE_BELIEVED
+        while True:
+            seen = await self._ask(host, path, release)
+            if not release or seen != _NOT_FOUND or asyncio.get_running_loop().time() > until:
+                return seen
+            await asyncio.sleep(_POLL)
 
     async def _ask(self, host: str, path: str, release: str) -> int:
         """The status of the answer. An edge that is being restarted is given a moment."""
