@@ -9,7 +9,6 @@ from stead.shared.errors import Conflict, NotFound
 from stead.shared.ids import AccountId, DeploymentId, EnvironmentId, SiteId, TeamId
 
 DeploymentStatus = Literal["pending", "deploying", "live", "failed", "superseded"]
-"""What a site is that can be deployed to."""
 DeploymentKind = Literal["deploy", "promote", "rollback", "clone", "refresh", "push"]
 
 NEXT: dict[DeploymentStatus, frozenset[DeploymentStatus]] = {
