@@ -9,8 +9,6 @@ from stead.shared.errors import Conflict, NotFound
 from stead.shared.ids import AccountId, DeploymentId, EnvironmentId, SiteId, TeamId
 
 DeploymentStatus = Literal["pending", "deploying", "live", "failed", "superseded"]
-_OPEN = ("running", "awaiting_push")
-"""What a site is that can be deployed to."""
 DeploymentKind = Literal["deploy", "promote", "rollback", "clone", "refresh", "push"]
 
 NEXT: dict[DeploymentStatus, frozenset[DeploymentStatus]] = {
@@ -21,6 +19,9 @@ NEXT: dict[DeploymentStatus, frozenset[DeploymentStatus]] = {
     "superseded": frozenset(),
 }
 """What may follow. What was live once is live again only as a new deployment."""
+
+
+UNREADY_SITES = ("provisioning", "deleting", "deleted")
 
 
 def before(status: DeploymentStatus) -> list[DeploymentStatus]:
@@ -86,11 +87,12 @@ class Place:
     @property
     def state(self) -> str:
         """What to say of one that cannot be deployed to."""
-        return self.status if self.site_status in _OPEN else self.site_status
+        return self.site_status if self.site_status in UNREADY_SITES else self.status
 
     @property
     def is_ready(self) -> bool:
-        return self.status == "running" and self.site_status in _OPEN
+        """Also while the site has failed: a deployment may be what mends it."""
+        return self.status == "running" and self.site_status not in UNREADY_SITES
 
 
 class DeploymentNotFound(NotFound):
