@@ -32,7 +32,7 @@ STATEMENTS = [
     "create unique index environments_by_subdomain on environments (subdomain) where status <> 'deleted'",
     "create index environments_by_site on environments (site_id, id)",
     """
-    create index environments_idle on environments (coalesce(last_active, awake_since))
+    create index environments_idle on environments (greatest(last_active, awake_since, created_at))
       where type = 'branch' and status = 'running'
     """,
     "create index deployments_by_job on deployments (job_id)",

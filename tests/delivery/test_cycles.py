@@ -45,7 +45,6 @@ async def test_nobody_notices_two_hundred_deployments_and_rollbacks_and_the_disk
     seen = sum(await asyncio.gather(*readers), Counter[str]())
     reads = sum(seen.values())
     record_property("reads", reads)
-    print(f"\n{CYCLES} deployments and rollbacks under {READERS} readers: {reads} reads, {dict(seen)}")
     assert set(seen) == {"whole"}
     assert reads > CYCLES
     own = {release_of(await delivery.digest(artifact)) for artifact in artifacts}

@@ -18,7 +18,16 @@ from stead.dev.process import run
 from tests.delivery.delivery import Delivery, Site
 from tests.faults.jobs.harness import PLAN
 
-GIT = {"git_repo": "https://user:secret@git.example.com/site.git"}
+GIT = "https://user:secret@git.example.com/site.git"
+"""No site is made with such an address any more."""
+
+
+async def _from_git(delivery: Delivery) -> Site:
+    """Connected after its first deployment, so that nothing is built but what is asked for."""
+    site = await delivery.site("test")
+    sql = "update sites set git_repo = $2, git_branch = 'main' where id = $1"
+    await delivery.harness.sql(sql, site.id, GIT)
+    return site
 
 
 async def _built(delivery: Delivery, site: Site, **body: object) -> dict[str, object]:
@@ -28,7 +37,7 @@ async def _built(delivery: Delivery, site: Site, **body: object) -> dict[str, ob
 
 
 async def test_a_build_is_signed_and_deployed_when_that_was_asked_for(delivery: Delivery) -> None:
-    site = await delivery.site("test", **GIT)
+    site = await _from_git(delivery)
     built = await _built(delivery, site, auto_deploy=True)
     assert built.keys() == {"artifact_id", "build_id", "digest", "commit", "ref"}
     build = await delivery.get(f"{site.path}/builds/{built['build_id']}")
@@ -54,7 +63,7 @@ async def test_a_build_is_signed_and_deployed_when_that_was_asked_for(delivery: 
 
 
 async def test_a_pinned_commit_is_the_one_that_is_built(delivery: Delivery) -> None:
-    site, commit = await delivery.site("test", **GIT), "9fceb02d0ae598e95dc970b74767f19372d61af8"
+    site, commit = await _from_git(delivery), "9fceb02d0ae598e95dc970b74767f19372d61af8"
     assert (await _built(delivery, site, commit=commit))["commit"] == commit
 
 
@@ -96,7 +105,7 @@ async def test_no_node_that_builds_is_said_with_a_way_out(delivery: Delivery) ->
 
 async def test_an_exported_artifact_can_be_verified_by_hand(delivery: Delivery, tmp_path: Path) -> None:
     """As docs/artifacts.md says."""
-    site = await delivery.site("test", **GIT)
+    site = await _from_git(delivery)
     built = await _built(delivery, site)
     place, artifact = tmp_path / "site", str(built["artifact_id"])
     assert await delivery.steadctl("artifacts", "export", artifact, str(place)) == built["digest"]
@@ -149,7 +158,7 @@ async def test_what_nothing_uses_is_removed_from_the_store_and_what_is_shared_st
 async def test_what_builders_left_is_removed_a_while_after_their_builds_have_ended(
     delivery: Delivery,
 ) -> None:
-    site = await delivery.site("test", **GIT)
+    site = await _from_git(delivery)
     build = str((await _built(delivery, site))["build_id"])
     await builds.remove_staged(delivery.harness.database, delivery.objects)
     assert await delivery.objects.size(staged_name(build)) > 0

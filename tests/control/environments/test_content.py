@@ -2,6 +2,7 @@
 
 import pytest
 
+from stead.control.platform.jobs import Refused
 from stead.protocol import edge
 from stead.protocol.commands import release_of
 from tests import teams
@@ -183,5 +184,7 @@ async def test_what_was_paused_meanwhile_is_not_refreshed(home: Homestead):
     env = await home.made(type="staging")
     job = (await home.ask("POST", f"/{env}/refresh")).json()["data"]["id"]
     await home.ask("POST", f"/{env}/suspend")
-    with pytest.raises(Exception, match="The environment is suspending"):
+    with pytest.raises(Refused, match="The environment is suspending"):
         await home.estate.begin(job)
+    await home.estate.undo(job)
+    assert (await home.read(env))["status"] == "suspending", "which is another job's"

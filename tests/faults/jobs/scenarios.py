@@ -161,8 +161,12 @@ async def configured_environment(harness: Harness) -> Site:
 
 
 async def repository_site(harness: Harness) -> Site:
-    site = await new_site(harness)
-    await _done(harness, await deploy(harness, site, git_repo="https://git.example.com/site.git"))
+    """Connected after its first deployment, so that nothing is built but what is asked for."""
+    site = await running_site(harness)
+    await harness.sql(
+        "update sites set git_repo = 'https://git.example.com/site.git', git_branch = 'main' where id = $1",
+        site.id,
+    )
     return site
 
 

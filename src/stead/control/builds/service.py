@@ -105,10 +105,10 @@ async def enqueue(
     ref = source_ref or (origin.mapped_branch if source == GIT else None)
     if source != GIT and (source_ref or commit):
         raise FieldInvalid(param="source", reason="An archive has neither a `source_ref` nor a `commit`.")
-    await artifacts.make_room(tx, origin.owner)
     owner = origin.team_id or origin.account_id or ""
     # Before anything is written: who is refused may go on with the transaction.
     await jobs.require_room(tx, owner)
+    await artifacts.make_room(tx, origin.owner)
     build = await store.insert(
         tx,
         site_id,

@@ -221,6 +221,15 @@ def _went_back(action: str) -> Failed:
 
     async def failed(tx: Tx, job: EnvironmentJob, reason: str) -> None:
         await _return(tx, job)
+        await _tell_failure(tx, job, action, reason)
+
+    return failed
+
+
+def _stayed(action: str) -> Failed:
+    """It shows what it showed. Its status was none of the job's: by now it may be another's."""
+
+    async def failed(tx: Tx, job: EnvironmentJob, reason: str) -> None:
         await contents.give_up(tx, job, reason)
         await _tell_failure(tx, job, action, reason)
 
@@ -330,7 +339,7 @@ REFRESH = JobKind(
         tell("switch", contents.show, undo=contents.show_as_before),
         control("done", _refreshed),
     ],
-    failed=_went_back("refresh"),
+    failed=_stayed("refresh"),
 )
 
 RESET = JobKind(
@@ -346,7 +355,7 @@ RESET = JobKind(
         ask("probe", _probe),
         control("done", _was_reset),
     ],
-    failed=_went_back("reset"),
+    failed=_stayed("reset"),
 )
 
 PUSH = JobKind(
@@ -364,7 +373,7 @@ PUSH = JobKind(
         tell("switch", contents.show, undo=contents.show_as_before),
         control("done", _pushed),
     ],
-    failed=_went_back("push"),
+    failed=_stayed("push"),
 )
 
 PURGE = JobKind(
