@@ -635,8 +635,12 @@ SCENARIOS: dict[str, Scenario] = {
         failed=LEFT_OVER,
         event=None,
         afterwards=purge_clone,
-        cancelled_early=LEFT_OVER,
-        failed_at={"displace": replace(LEFT_OVER, carried=False)},
+        # The sandbox is asked only here to forget a host that no edge leads to any more.
+        cancelled_early=replace(LEFT_OVER, routed=True),
+        failed_at={
+            "route": replace(LEFT_OVER, routed=True),
+            "displace": replace(LEFT_OVER, carried=False),
+        },
         refuse={"displace": None},
     ),
     "environment.suspend": Scenario(
