@@ -5,17 +5,18 @@ import asyncio
 import os
 import shutil
 import signal
+import subprocess
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import IO
 
 from stead.dev.engine import surroundings
 from stead.dev.process import Streams, exit_of, run, spawn
 from stead.dev.programs import STEADCTL
 
-NOTICEABLE = 3.0
-"""Seconds after which somebody who waits is told for what."""
+POLL = 0.5
 PATIENCE = 10.0
 PLACE = "STEAD_IMAGES"
 
@@ -25,20 +26,23 @@ Prepare = Callable[[], Awaitable[None]]
 
 async def ensure_image(tell: Tell) -> None:
     """Never fails: builds are then unavailable, and everything else works."""
-    began = time.monotonic()
-    making = asyncio.create_task(_made())
-    try:
-        await asyncio.wait({making}, timeout=NOTICEABLE)
-        if not making.done():
-            tell("images: making what builds run in; the first time only, it takes about a minute")
+    began, told = time.monotonic(), False
+    with tempfile.TemporaryFile() as said:
+        making = asyncio.create_task(_made(said))
+        try:
+            while not making.done():
+                await asyncio.wait({making}, timeout=POLL)
+                # It says something when it begins to make one, and when it cannot.
+                if not told and not making.done() and os.fstat(said.fileno()).st_size:
+                    told = True
+                    tell("images: making what builds run in; the first time only, it takes about a minute")
+        finally:
+            making.cancel()
             await asyncio.wait({making})
-    finally:
-        making.cancel()
-        await asyncio.wait({making})
-    if reason := making.result():
-        tell(f"images: builds are unavailable: {reason}")
-    elif time.monotonic() - began > NOTICEABLE:
-        tell(f"images: ready in {time.monotonic() - began:.0f} s")
+        if making.result() != 0:
+            tell(f"images: builds are unavailable: {_last_line(said)}")
+        elif told:
+            tell(f"images: ready in {time.monotonic() - began:.0f} s")
 
 
 async def build_environment() -> dict[str, str]:
@@ -52,23 +56,24 @@ async def build_environment() -> dict[str, str]:
     return given
 
 
-async def _made() -> str:
-    """Why it was not; empty when it was."""
+async def _made(said: IO[bytes]) -> int:
     place = {PLACE: os.environ[PLACE]} if PLACE in os.environ else {}
-    with tempfile.TemporaryFile() as said:
-        process = spawn(
-            [*STEADCTL, "images", "build"],
-            streams=Streams(asyncio.subprocess.DEVNULL, asyncio.subprocess.DEVNULL, said),
-            env=surroundings(place),
-        )
-        try:
-            code = await exit_of(process)
-        finally:
-            if process.returncode is None:
-                await _ended(process.pid, exit_of(process))
-        said.seek(0)
-        lines = said.read().decode(errors="replace").strip().splitlines()
-    return "" if code == 0 else (lines[0] if lines else f"exit code {code}").removeprefix("steadctl images: ")
+    process = spawn(
+        [*STEADCTL, "images", "build"],
+        streams=Streams(subprocess.DEVNULL, subprocess.DEVNULL, said),
+        env=surroundings(place),
+    )
+    try:
+        return await exit_of(process)
+    finally:
+        if process.returncode is None:
+            await _ended(process.pid, exit_of(process))
+
+
+def _last_line(said: IO[bytes]) -> str:
+    said.seek(0)
+    lines = said.read().decode(errors="replace").strip().splitlines()
+    return (lines[-1] if lines else "nobody knows why").removeprefix("steadctl images: ")
 
 
 async def _ended(group: int, exit_: Awaitable[int]) -> None:

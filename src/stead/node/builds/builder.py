@@ -1,15 +1,17 @@
 """The builder of static sites: fetch, install, build, pack, put."""
 
 import asyncio
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 
 from stead.artifacts.packing import Packed, pack
-from stead.artifacts.refusals import TreeRefused
+from stead.artifacts.refusals import TreeRefused, printable
 from stead.node import transfer
 from stead.node.builds import projects, trees
 from stead.node.builds.bundle import Bind, Stage
@@ -26,6 +28,8 @@ from stead.node.drivers.ports import Assignment, Refusal
 from stead.node.uninterrupted import in_thread
 from stead.protocol.commands import Build, BuildFacts, Facts
 
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 PUT_TRIES, PUT_PAUSE = 3, 1.0
 
 
@@ -105,15 +109,16 @@ class StaticBuilder:
             raise failed
 
     def _environment(self, wanted: Build, *, cached: bool) -> dict[str, str]:
+        # What a build serves to itself does not leave the sandbox; a registry on the node's loopback does.
+        inside = "" if urlsplit(self.registry).hostname in LOOPBACK else ",".join(LOOPBACK)
         return {
             # A program that sees the host's memory would take more than its share before it tidies up.
             "NODE_OPTIONS": f"--max-old-space-size={self.caps.memory_mb * 3 // 4}",
             "NODE_USE_ENV_PROXY": "1",
-            **dict(wanted.variables),
+            **_checked(wanted.variables),
             **SURROUNDINGS,
-            # What a build serves to itself does not leave the sandbox.
-            "no_proxy": "localhost,127.0.0.1,::1",
-            "NO_PROXY": "localhost,127.0.0.1,::1",
+            "no_proxy": inside,
+            "NO_PROXY": inside,
             "CI": "true",
             "npm_config_audit": "false",
             "npm_config_cache": "/cache/npm" if cached else "/work/home/.npm",
@@ -126,6 +131,13 @@ class StaticBuilder:
             "npm_config_replace_registry_host": "always",
             "npm_config_update_notifier": "false",
         }
+
+
+def _checked(variables: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    for name, value in variables:
+        if _NAME.fullmatch(name) is None or "\0" in value:
+            raise BuildFailed(f"{printable(name)} cannot be the name of a variable, or not with this value")
+    return dict(variables)
 
 
 def _packed(site: Path, layer: Path) -> Packed:

@@ -134,7 +134,7 @@ class Fetcher:
 
     def _unpacked(self, room: Room, archive: Path, most: int) -> int:
         room.source.rmdir()
-        descriptor = os.open(archive, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        descriptor = os.open(archive, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:
             size = os.fstat(descriptor).st_size
             if size > most:
@@ -168,7 +168,12 @@ def _commit(said: bytes | None, ref: str) -> Commit:
     author, _, message = rest.partition("\0")
     if _HASH.fullmatch(hash_) is None:
         raise BuildFailed("git did not say which commit it fetched")
-    return Commit(hash_, ref, author[:_LONGEST_AUTHOR], message.strip()[:_LONGEST_MESSAGE])
+    return Commit(hash_, ref, _clean(author)[:_LONGEST_AUTHOR], _clean(message).strip()[:_LONGEST_MESSAGE])
+
+
+def _clean(text: str) -> str:
+    """Without what steers a terminal."""
+    return "".join(letter for letter in text if letter.isprintable() or letter in "\n\t")
 
 
 _NO_REF = 10

@@ -1,5 +1,6 @@
 """What is to be done with a tree: which commands, and which directory is the site."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -91,7 +92,7 @@ def output(root: Path, wanted: Plan) -> Path:
 
 
 def _unlocked(root: Path) -> str:
-    other = next((name for name in OTHER_LOCKS if (root / name).exists()), None)
+    other = next((name for name in OTHER_LOCKS if os.path.lexists(root / name)), None)
     if other is not None:
         return f"{other} is not understood yet: run npm install and commit package-lock.json"
     return "package.json has dependencies and no lock file: run npm install and commit package-lock.json"

@@ -8,6 +8,8 @@ import typer
 from stead.node.images.recipe import NAMES, NoImage, recipe
 from stead.node.images.shelf import Image, Shelf
 
+BEGUN = "making it; this takes about a minute"
+
 app = typer.Typer(no_args_is_help=True, help="The images that builds run in.")
 
 
@@ -15,7 +17,7 @@ app = typer.Typer(no_args_is_help=True, help="The images that builds run in.")
 def build(name: Annotated[str, typer.Argument(help="Which one.")] = NAMES[0]) -> None:
     """Make an image unless it is there; prints where it is. Takes about a minute the first time."""
     try:
-        image = Shelf().ensure(name)
+        image = Shelf().ensure(name, lambda: typer.echo(BEGUN, err=True))
     except NoImage as error:
         typer.echo(f"steadctl images: {error}", err=True)
         raise typer.Exit(1) from None

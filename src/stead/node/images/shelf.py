@@ -7,7 +7,7 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,7 +56,7 @@ class Shelf:
         except OSError:
             raise NoImage(f"there is no image {name} in {self.place}: run steadctl images build") from None
 
-    def ensure(self, name: str) -> Image:
+    def ensure(self, name: str, begun: Callable[[], None] = lambda: None) -> Image:
         """Makes it if it is not there. Blocks for about a minute then, also while another makes it."""
         wanted = recipe(name)
         try:
@@ -66,6 +66,7 @@ class Shelf:
                 try:
                     return self.find(name)
                 except NoImage:
+                    begun()
                     return self._make(wanted)
 
     def listed(self) -> list[Image]:
@@ -108,6 +109,8 @@ class Shelf:
         home = self.place / name
         try:
             home.mkdir(parents=True, exist_ok=True)
+            for path in (self.place, home):
+                path.chmod(0o755)
             descriptor = os.open(home / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise NoImage(f"{home} cannot be written: {error.strerror}") from None
