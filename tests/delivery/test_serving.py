@@ -2,8 +2,10 @@
 
 import asyncio
 import shutil
+from collections.abc import Callable
 
 from stead.control.artifacts.rules import blob_name
+from tests.conftest import FIGURE
 from tests.delivery.delivery import Delivery, Site
 from tests.faults.jobs.programs import until
 
@@ -14,7 +16,9 @@ async def _shown(delivery: Delivery, site: Site) -> str:
     return answer.text
 
 
-async def test_what_is_deployed_is_served_and_what_was_before_can_be_had_again(delivery: Delivery) -> None:
+async def test_what_is_deployed_is_served_and_what_was_before_can_be_had_again(
+    delivery: Delivery, record_property: Callable[[str, object], None]
+) -> None:
     site = await delivery.site()
     assert "first deployment" in await _shown(delivery, site)
     one = await delivery.artifact(site, {"index.html": "one", "deep/page.html": "a page"})
@@ -49,6 +53,12 @@ async def test_what_is_deployed_is_served_and_what_was_before_can_be_had_again(d
     releases = await delivery.get(f"{site.path}/releases")
     assert [each["current"] for each in releases] == [True, False, False]
     assert [each["id"] for each in releases] == [newest["id"], middle["id"], oldest["id"]]
+    took = (
+        "select extract(epoch from finished_at - created_at)::float from jobs where id = any($1) order by id"
+    )
+    times = await delivery.harness.sql(took, [job["id"], back["id"]])
+    first, again = (seconds for (seconds,) in times)
+    record_property(FIGURE, f"delivery: a deployment took {first:.2f} s, a rollback {again:.2f} s")
 
 
 async def test_what_does_not_answer_is_never_shown(delivery: Delivery) -> None:

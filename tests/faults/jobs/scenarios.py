@@ -1,5 +1,6 @@
 """For each kind of job: a site in the state it starts from, what starts it, and what it leaves behind."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -21,6 +22,7 @@ from tests.delivery.delivery import Site as Place
 from tests.faults.jobs.harness import Harness
 
 NOWHERE = "no-such-region"
+_SIGNING = asyncio.Lock()
 
 
 Settings = dict[str, Any]
@@ -178,7 +180,9 @@ async def deployed_site(harness: Harness) -> Site:
     place = Place(site.id, env, site.domain)
     for number in (1, 2):
         files = {"index.html": f"the page {number}", f"only-{number}.html": site.domain}
-        site.artifacts.append(await delivery.artifact(place, files))
+        # Signing holds a connection while it stores, and the tests have only two.
+        async with _SIGNING:
+            site.artifacts.append(await delivery.artifact(place, files))
     await _done(harness, await deploy_artifact(harness, site, 0))
     return site
 
