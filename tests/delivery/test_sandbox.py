@@ -16,6 +16,7 @@ from stead.control.uploads import service as uploads
 from stead.control.uploads.rules import object_name
 from stead.dev.process import run
 from tests.delivery.delivery import Delivery, Site
+from tests.faults.jobs.harness import PLAN
 
 GIT = {"git_repo": "https://user:secret@git.example.com/site.git"}
 
@@ -158,3 +159,21 @@ async def test_what_builders_left_is_removed_a_while_after_their_builds_have_end
     assert await builds.remove_staged(delivery.harness.database, delivery.objects) >= 1
     with pytest.raises(ObjectMissing):
         await delivery.objects.size(staged_name(build))
+
+
+async def test_a_layer_that_the_plan_has_no_room_for_is_not_signed(delivery: Delivery) -> None:
+    site, files = await delivery.site("live"), {"index.html": "a little too much"}
+    build, _ = await delivery.staged(site, files)
+    await delivery.harness.sql(PLAN.format(name="none", jobs=1000))
+    await delivery.harness.sql("update plans set max_storage_gb = 0 where name = 'none'")
+    await delivery.harness.sql("update accounts set plan = 'none'")
+    try:
+        assert (await delivery.refusal(build)).code == "quota.storage"
+        refused = await delivery.harness.client.post(f"/v1/sites/{site.id}/uploads")
+        assert refused.json()["error"]["code"] == "quota.storage"
+    finally:
+        await delivery.harness.sql("update accounts set plan = 'unlimited'")
+    artifact = await delivery.signed(build)
+    # What is there already takes no more room.
+    again, _ = await delivery.staged(site, files)
+    assert await delivery.signed(again) == artifact

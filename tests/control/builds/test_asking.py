@@ -142,7 +142,7 @@ async def test_a_static_site_is_built_by_the_static_builder(
 
 
 @pytest.mark.parametrize(
-    ("table", "status"), [("environments", "suspended"), ("sites", "deleting"), ("sites", "failed")]
+    ("table", "status"), [("environments", "suspended"), ("sites", "deleting"), ("sites", "deleted")]
 )
 async def test_nothing_is_built_for_what_is_not_running(
     plane: ControlPlane, person: Person, table: str, status: str

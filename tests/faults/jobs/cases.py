@@ -64,6 +64,8 @@ EVERY = [Case(kind, step) for kind in kinds() for step in kind.steps.values()]
 CASES = [case for case in EVERY if case.step.is_transaction or case.on_node]
 """What the sandbox can be caught in. A step that does no more than tell the edges is over at once there."""
 TELLING = [Case(case.kind, case.step, live=True) for case in EVERY if case.step.tell is not None]
+LABOURING = [case for case in EVERY if case.step.labour is not None]
+"""What a worker does itself; nothing of the sandbox holds it there."""
 EACH = [Case(kind, list(kind.steps.values())[-1]) for kind in kinds()]
 """Every kind of job once, all the way through."""
 TRIED: set[tuple[str, str]] = set()

@@ -47,13 +47,20 @@ async def get(tx: Tx, artifact: str) -> Artifact | None:
     return await store.get(tx, artifact)
 
 
-async def record(tx: Tx, new: NewArtifact) -> ArtifactId:
-    """Once its blobs are stored; refused if they have been removed since."""
+async def record(tx: Tx, owner: Owner, new: NewArtifact) -> ArtifactId:
+    """Once its blobs are stored; refused if they have been removed since, or if another build of the owner's
+    has taken their room."""
+    await plans.hold(tx, owner)
     if await store.blobs_there(tx, new.blobs) != len(set(new.blobs)):
         raise Refused(
             SignatureInvalid.code, str(SignatureInvalid(reason="its blobs are not there any more."))
         )
-    return await store.insert(tx, new)
+    made = await store.insert(tx, new)
+    try:
+        await make_room(tx, owner, more=0)
+    except StorageExhausted as full:
+        raise Refused(full.code, str(full)) from None
+    return made
 
 
 async def make_room(tx: Tx, owner: Owner, *, more: int = 1) -> None:
@@ -63,9 +70,19 @@ async def make_room(tx: Tx, owner: Owner, *, more: int = 1) -> None:
         try:
             return await plans.require_storage(tx, owner, more=more)
         except StorageExhausted:
-            unused = await store.unused(tx, most=AT_ONCE, owner=owner.team_id or owner.account_id)
+            unused = await store.unused(tx, most=AT_ONCE, owner=_id(owner))
             if not unused or not any([await store.drop(tx, artifact) for artifact in unused]):
                 raise
+
+
+async def make_room_for(tx: Tx, owner: Owner, sizes: Mapping[str, int]) -> None:
+    """These blobs fit; what the owner has of them already takes no more room."""
+    new = await store.new_blobs(tx, _id(owner), list(sizes))
+    await make_room(tx, owner, more=sum(sizes[digest] for digest in new))
+
+
+def _id(owner: Owner) -> str | None:
+    return owner.team_id or owner.account_id
 
 
 async def hold_blobs(tx: Tx, digests_: Iterable[str]) -> None:

@@ -102,6 +102,19 @@ async def blobs_there(tx: Tx, digests: Sequence[str]) -> int:
     return len(found)
 
 
+async def new_blobs(tx: Tx, owner: str | None, digests: Sequence[str]) -> set[str]:
+    """Those that no artifact of this owner's is made of yet."""
+    known = await tx.all(
+        str,
+        "select distinct u.digest from artifact_blobs u join artifacts a on a.id = u.artifact_id"
+        " join sites s on s.id = a.site_id"
+        " where u.digest = any($2) and coalesce(s.team_id, s.account_id) = $1",
+        owner,
+        list(digests),
+    )
+    return set(digests) - set(known)
+
+
 async def loose_blobs(tx: Tx, *, most: int) -> list[str]:
     return await tx.all(
         str,

@@ -6,6 +6,7 @@ from typing import Literal
 from urllib.parse import urlsplit, urlunsplit
 
 from stead.control.environments.runtimes import Runtime
+from stead.control.plans.rules import Owner
 from stead.shared.errors import Conflict, NotFound, ServerFault
 from stead.shared.ids import AccountId, BuildId, EnvironmentId, SiteId, TeamId
 
@@ -75,6 +76,10 @@ class Origin:
     branch: str | None
     """Of the environment."""
     node_id: str | None
+
+    @property
+    def owner(self) -> Owner:
+        return Owner(self.account_id, self.team_id)
 
     @property
     def mapped_branch(self) -> str | None:

@@ -26,7 +26,6 @@ from stead.control.deployments import service as deployments
 from stead.control.environments.rules import EnvironmentNotFound, VisibleEnvironment
 from stead.control.jobs import service as jobs
 from stead.control.jobs.schema import JobView
-from stead.control.plans.rules import Owner
 from stead.control.platform.database import Database, Tx
 from stead.control.platform.events import About, publish
 from stead.control.platform.jobs import JobKind, Refused
@@ -106,7 +105,7 @@ async def enqueue(
     ref = source_ref or (origin.mapped_branch if source == GIT else None)
     if source != GIT and (source_ref or commit):
         raise FieldInvalid(param="source", reason="An archive has neither a `source_ref` nor a `commit`.")
-    await artifacts.make_room(tx, Owner(origin.account_id, origin.team_id))
+    await artifacts.make_room(tx, origin.owner)
     build = await store.insert(
         tx,
         site_id,

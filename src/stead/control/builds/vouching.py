@@ -1,5 +1,7 @@
 """What the worker sees for itself before it signs: the layer that the builder left is the one it told of."""
 
+from collections.abc import Mapping
+
 from stead.artifacts import digests, manifest
 from stead.artifacts.packing import Packed
 from stead.artifacts.provenance import Provenance
@@ -15,7 +17,7 @@ from stead.control.builds.rules import (
     without_secrets,
 )
 from stead.control.builds.work import BuildWork
-from stead.control.plans.rules import Owner, StorageExhausted
+from stead.control.plans.rules import StorageExhausted
 from stead.control.platform.database import Tx
 from stead.control.platform.jobs import Desk, Job, Refused
 from stead.control.platform.objects import ObjectChanged, ObjectMissing, Seen
@@ -61,7 +63,7 @@ async def sign(desk: Desk, job: Job[BuildWork]) -> None:
     sizes: dict[str, int] = {seen.digest: seen.size}
     sizes.update((blob.digest, len(blob.content)) for blob in made)
     async with desk.database.transaction() as tx:
-        await _require_room(tx, origin, sum(sizes.values()))
+        await _require_room(tx, origin, sizes)
         await artifacts.hold_blobs(tx, sizes)
         try:
             await desk.objects.copy(seen, staged_name(build.id), blob_name(seen.digest))
@@ -105,9 +107,9 @@ async def _believed(desk: Desk, build: Build, facts: BuildFacts) -> Seen:
     return seen
 
 
-async def _require_room(tx: Tx, origin: Origin, size: int) -> None:
+async def _require_room(tx: Tx, origin: Origin, sizes: Mapping[str, int]) -> None:
     try:
-        await artifacts.make_room(tx, Owner(origin.account_id, origin.team_id), more=size)
+        await artifacts.make_room_for(tx, origin.owner, sizes)
     except StorageExhausted as full:
         raise Refused(full.code, str(full)) from None
 

@@ -78,7 +78,7 @@ async def _heard(tx: Tx, job: BuildJob, facts: Facts) -> None:
 async def _done(tx: Tx, job: BuildJob) -> Results:
     build = await service.get(tx, job.params.build)
     new = _artifact(build)
-    artifact = await artifacts.record(tx, new)
+    artifact = await artifacts.record(tx, (await service.origin_of(tx, build)).owner, new)
     if build.source.startswith("upl_"):
         await uploads.used(tx, build.source)
     problem = await _deploy(tx, build, artifact) if build.auto_deploy else None

@@ -21,6 +21,9 @@ NEXT: dict[DeploymentStatus, frozenset[DeploymentStatus]] = {
 """What may follow. What was live once is live again only as a new deployment."""
 
 
+UNREADY_SITES = ("provisioning", "deleting", "deleted")
+
+
 def before(status: DeploymentStatus) -> list[DeploymentStatus]:
     """What a deployment may be until it becomes this."""
     return [each for each, following in NEXT.items() if status in following]
@@ -84,11 +87,12 @@ class Place:
     @property
     def state(self) -> str:
         """What to say of one that cannot be deployed to."""
-        return self.status if self.site_status == "running" else self.site_status
+        return self.site_status if self.site_status in UNREADY_SITES else self.status
 
     @property
     def is_ready(self) -> bool:
-        return self.status == "running" and self.site_status == "running"
+        """Also while the site has failed: a deployment may be what mends it."""
+        return self.status == "running" and self.site_status not in UNREADY_SITES
 
 
 class DeploymentNotFound(NotFound):

@@ -20,8 +20,13 @@ async def require_room(tx: Tx, owner: Owner, quota: Quota, *, site: str | None =
         raise EXHAUSTED[quota](limit=limit)
 
 
-async def require_storage(tx: Tx, owner: Owner, *, more: int = 1) -> None:
-    """Refuse unless so many bytes more fit."""
+async def hold(tx: Tx, owner: Owner) -> None:
+    """Nobody else counts what this owner has until the transaction has ended."""
+    await store.lock(tx, owner)
+
+
+async def require_storage(tx: Tx, owner: Owner, *, more: int) -> None:
+    """Refuse unless so many bytes more fit. Who needs it exact holds the owner first."""
     limit = await store.storage_limit(tx, owner)
     if await store.storage(tx, owner) + more > limit * GB:
         raise StorageExhausted(limit=limit)
