@@ -166,7 +166,8 @@ async def _everybody_looked(trials: Sequence[Announcing]) -> bool:
 
 async def _told(harness: Harness, site: Site) -> dict[str, Told]:
     rows = await harness.sql("select * from sites where id = $1", site.id)
-    if not rows:
+    if not rows or (site.subdomain and not site.env):
+        # What a job is about is yet to be made.
         return {}
     found = await harness.sql(
         "select * from environments where case when $2 = '' then site_id = $1 and type = 'production'"

@@ -10,13 +10,21 @@ import psutil
 import pytest
 
 from stead.control.builds.workflows import RUN
-from stead.control.platform.jobs import JobCancelled
+from stead.control.clones.workflows import PUSH
+from stead.control.platform.jobs import JobCancelled, JobKind
 from stead.dev.seaweedfs import SeaweedFS
 from tests.faults.jobs import checks
 from tests.faults.jobs.cases import LABOURING, Case, observe
 from tests.faults.jobs.harness import Harness
 from tests.faults.jobs.programs import until
-from tests.faults.jobs.scenarios import Site, build, repository_site, running_site
+from tests.faults.jobs.scenarios import (
+    Site,
+    build,
+    push,
+    pushing_site,
+    repository_site,
+    running_site,
+)
 
 pytestmark = pytest.mark.faults
 
@@ -32,7 +40,9 @@ async def _store_held(harness: Harness) -> AsyncIterator[Callable[[str], Awaitab
     held = [main, *main.children(recursive=True)]
 
     async def inside(job: str) -> Any:
-        return await harness.sql("select from job_steps where job_id = $1 and step = 'begin'", job)
+        return await harness.sql(
+            "select from job_steps where job_id = $1 and step in ('begin', 'content')", job
+        )
 
     for process in held:
         process.suspend()
@@ -74,13 +84,19 @@ class Labour:
     step: str
     hold: Held
     from_upload: bool = False
+    kind: JobKind[Any] = RUN
+    artifacts: tuple[int, int] = (1, 0)
+    """How many the site has when it succeeded, and when it was cancelled."""
 
     @property
     def case(self) -> Case:
-        return Case(RUN, RUN.steps[self.step])
+        return Case(self.kind, self.kind.steps[self.step])
 
     async def prepared(self, harness: Harness) -> tuple[Site, Callable[[], Awaitable[str]]]:
-        """A site, and what starts its build."""
+        """A site, and what starts its job."""
+        if self.kind is PUSH:
+            site = await pushing_site(harness)
+            return site, lambda: push(harness, site)
         if not self.from_upload:
             site = await repository_site(harness)
             return site, lambda: build(harness, site)
@@ -97,6 +113,7 @@ class Labour:
 LABOURS = {
     "source": Labour("source", _store_held, from_upload=True),
     "sign": Labour("sign", _keys_held),
+    "copy": Labour("copy", _store_held, kind=PUSH, artifacts=(2, 2)),
 }
 
 
@@ -122,7 +139,7 @@ async def test_labour_whose_worker_dies_is_done_by_another(harness: Harness, nam
     await harness.ended(job)
     seen = await observe(harness, job)
     checks.succeeded(labour.case, seen)
-    assert len(await _artifacts(harness, site)) == 1
+    assert len(await _artifacts(harness, site)) == labour.artifacts[0]
     checks.tried("killed worker", labour.case)
 
 
@@ -139,7 +156,7 @@ async def test_labour_that_is_cancelled_leaves_nothing_and_makes_way(harness: Ha
     seen = await observe(harness, job)
     checks.failed(labour.case, seen, JobCancelled.code, JobCancelled.message)
     checks.left(seen, labour.case.scenario.failed)
-    assert not await _artifacts(harness, site)
+    assert len(await _artifacts(harness, site)) == labour.artifacts[1]
     following = await start()
     await harness.ended(following)
     ((status,),) = await harness.sql("select status from jobs where id = $1", following)
