@@ -56,6 +56,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     build_disk_mb: Annotated[int, msgspec.Meta(ge=32)] = 4096
     build_pids: Annotated[int, msgspec.Meta(ge=16)] = 512
     build_cpus: Annotated[float, msgspec.Meta(gt=0)] = 2.0
+    build_cpu_shares: Annotated[int, msgspec.Meta(ge=2, le=262144)] = 128
+    """Everything else on the node has 1024."""
     build_at_once: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 2
     build_cache_mb: Annotated[int, msgspec.Meta(ge=32)] = 1024
     """What is kept between the builds of one site."""

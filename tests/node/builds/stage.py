@@ -81,6 +81,8 @@ class Bench:
             "build_disk_mb": 256,
             "build_cache_mb": 128,
             "build_seconds": 120,
+            # Tests wait for builds; that a neighbour does not is a test of its own.
+            "build_cpu_shares": 1024,
         }
         return Settings(**(given | changed))  # type: ignore[arg-type]
 

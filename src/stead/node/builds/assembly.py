@@ -73,6 +73,7 @@ def caps_of(settings: Settings) -> Caps:
         disk_mb=settings.build_disk_mb,
         processes=settings.build_pids,
         cpus=settings.build_cpus,
+        cpu_shares=settings.build_cpu_shares,
         at_once=settings.build_at_once,
         cache_mb=settings.build_cache_mb,
         caches_mb=settings.build_caches_mb,

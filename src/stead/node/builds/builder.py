@@ -122,6 +122,7 @@ class StaticBuilder:
             "CI": "true",
             "npm_config_audit": "false",
             "npm_config_cache": "/cache/npm" if cached else "/work/home/.npm",
+            "npm_config_fetch_retry_factor": "3",
             "npm_config_fetch_retry_mintimeout": "1000",
             "npm_config_fetch_retry_maxtimeout": "10000",
             "npm_config_fund": "false",

@@ -9,8 +9,6 @@ from stead.node.builds.caps import MB, RANGE, Caps
 from stead.node.builds.seccomp import profile
 from stead.node.images.making import UID
 
-CPU_SHARES = 128
-"""An eighth of what everything else has: where both want the processor, a site is answered first."""
 OPEN_FILES = 16384
 
 _MASKED = (
@@ -77,7 +75,7 @@ def configuration(
             "resources": {
                 "devices": [{"allow": False, "access": "rwm"}],
                 "memory": {"limit": caps.memory_mb * MB, "swap": caps.memory_mb * MB},
-                "cpu": {"shares": CPU_SHARES, "quota": int(caps.cpus * 100_000), "period": 100_000},
+                "cpu": {"shares": caps.cpu_shares, "quota": int(caps.cpus * 100_000), "period": 100_000},
                 "pids": {"limit": caps.processes},
             },
             "seccomp": profile(machine),

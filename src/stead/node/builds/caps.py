@@ -16,6 +16,8 @@ class Caps:
     disk_mb: int = 4096
     processes: int = 512
     cpus: float = 2.0
+    cpu_shares: int = 128
+    """Everything else has 1024: where both want the processor, a site is answered first."""
     at_once: int = 2
     cache_mb: int = 1024
     """Of one site."""
