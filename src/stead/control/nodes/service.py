@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from stead.control.nodes import store
-from stead.control.nodes.rules import PATIENCE, AffectedSite, NodeStatus
+from stead.control.nodes.rules import PATIENCE, SILENCE, AffectedSite, NodeStatus
 from stead.control.platform.database import Tx
 from stead.control.platform.events import About, publish
 from stead.control.platform.jobs import NoNode, NotYet, Refused
@@ -26,9 +26,12 @@ async def who_builds(
 ) -> str | None:
     """A live node of the region that has the builder, or any where none is named; None if there is none."""
     node = await store.who_builds(tx, region, builder, rather=rather)
-    if node is None and tx.now - wanted_since < PATIENCE:
+    if node is not None:
+        return node
+    patience = SILENCE if await store.is_silent(tx, region) else PATIENCE
+    if tx.now - wanted_since < patience:
         raise NotYet
-    return node
+    return None
 
 
 async def seen(tx: Tx, beat: Heartbeat) -> None:

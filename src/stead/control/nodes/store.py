@@ -66,6 +66,14 @@ async def who_builds(tx: Tx, region: str, builder: str | None, *, rather: str | 
     return node
 
 
+async def is_silent(tx: Tx, region: str) -> bool:
+    """Whether it has nodes and none of them is heard."""
+    heard: bool | None = await tx.value(
+        "select bool_or(last_seen_at > $2) from nodes where region = $1", region, tx.now - LOST_AFTER
+    )
+    return heard is False
+
+
 async def alive(tx: Tx, region: str) -> list[str]:
     return await tx.all(
         str,
