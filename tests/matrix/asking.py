@@ -7,6 +7,8 @@ from typing import Any
 import httpx
 
 from stead.control.app import ControlPlane
+from stead.control.builds.rules import VisibleBuild
+from stead.control.deployments.rules import VisibleDeployment
 from stead.control.environments.rules import VisibleEnvironment
 from stead.control.jobs.rules import VisibleJob
 from stead.control.keys.rules import VisibleKey
@@ -52,8 +54,16 @@ def _job(asking: Asking) -> str:
     return asking.world.thing(VisibleJob, asking.flavour).id
 
 
+def _environment(asking: Asking) -> str:
+    if asking.operation.id == "deployments.promote":
+        return asking.world.staging[asking.flavour].id
+    return asking.world.thing(VisibleEnvironment, asking.flavour).id
+
+
 IN_PATH: dict[str, Callable[[Asking], str]] = {
-    "env_id": lambda asking: asking.world.thing(VisibleEnvironment, asking.flavour).id,
+    "env_id": _environment,
+    "build_id": lambda asking: asking.world.thing(VisibleBuild, asking.flavour).id,
+    "deployment_id": lambda asking: asking.world.thing(VisibleDeployment, asking.flavour).id,
     "team_id": lambda asking: asking.world.team,
     "client_id": _member,
     "invite_id": lambda asking: asking.world.invite,
@@ -69,6 +79,7 @@ IN_PATH: dict[str, Callable[[Asking], str]] = {
 IN_BODY: dict[str, Callable[[Asking], Any]] = {
     "client_id": lambda asking: asking.world.newcomer.id,
     "site_id": lambda asking: asking.world.loose_sites[asking.flavour].id,
+    "artifact_id": lambda asking: asking.world.artifacts[asking.flavour],
     "to_team_id": lambda asking: asking.world.other_team,
     "confirm_domain": lambda asking: f"{_site(asking).id.replace('_', '-')}.example.com",
     "NewSite.domain": lambda _: f"{new_id('site').replace('_', '-')}.example.com",

@@ -9,7 +9,10 @@ import hiredis
 
 from stead.control.accounts import operations as accounts
 from stead.control.accounts import service as account_service
+from stead.control.artifacts import operations as artifacts
 from stead.control.audit import operations as audit
+from stead.control.builds import operations as builds
+from stead.control.deployments import operations as deployments
 from stead.control.edge import operations as edge
 from stead.control.events import operations as events
 from stead.control.invites import operations as invites
@@ -40,10 +43,11 @@ from stead.control.platform.requests import Receive, Scope, Send
 from stead.control.platform.sealing import Sealer
 from stead.control.platform.website import website
 from stead.control.projects import operations as projects
-from stead.control.settings import Settings
+from stead.control.settings import Settings, objects_of
 from stead.control.sites import operations as sites
 from stead.control.team_projects import operations as team_projects
 from stead.control.teams import operations as teams
+from stead.control.uploads import operations as uploads
 from stead.control.webhooks import operations as webhooks
 from stead.protocol.subjects import Program
 from stead.shared.clock import Clock, wall_clock
@@ -58,6 +62,10 @@ FEATURES = (
     team_projects.operation,
     sites.operation,
     edge.operation,
+    uploads.operation,
+    builds.operation,
+    artifacts.operation,
+    deployments.operation,
     jobs.operation,
     audit.operation,
     events.operation,
@@ -106,6 +114,7 @@ class ControlPlane:
             JobOutput(self.nats),
             docs_url=settings.docs,
             preview_domain=settings.preview_domain,
+            objects=objects_of(settings),
             webhook_networks=parse_networks(settings.webhooks_allowed),
         )
         machinery = Machinery(

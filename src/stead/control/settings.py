@@ -6,6 +6,8 @@ from typing import Annotated
 
 import msgspec
 
+from stead.control.platform.objects import Objects
+
 Port = Annotated[int, msgspec.Meta(ge=1, le=65535)]
 
 
@@ -94,3 +96,13 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
         return msgspec.convert(given, Settings, strict=False)
     except msgspec.ValidationError as error:
         raise SettingsInvalid(f"STEAD_* settings: {error}") from None
+
+
+def objects_of(settings: Settings) -> Objects:
+    return Objects(
+        settings.s3_endpoint,
+        settings.s3_access_key,
+        settings.s3_secret_key,
+        settings.s3_bucket,
+        public_endpoint=settings.s3_public_endpoint,
+    )

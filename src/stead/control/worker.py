@@ -10,9 +10,13 @@ import structlog
 from nats.errors import Error as NatsError
 
 from stead.control.accounts import service as accounts
+from stead.control.artifacts import collecting
+from stead.control.builds import service as builds
+from stead.control.builds import workflows as build_jobs
 from stead.control.certificates.certifier import AuthorityAt, Certifier
 from stead.control.certificates.door import Door, told
 from stead.control.certificates.preflight import Preflight
+from stead.control.deployments import workflows as deployment_jobs
 from stead.control.edge import workflows as edge_jobs
 from stead.control.events import service as events
 from stead.control.events.sequencer import Sequencer
@@ -32,14 +36,15 @@ from stead.control.platform.jobs import Desk
 from stead.control.platform.mail import Postman
 from stead.control.platform.nats import Nats, NatsDown
 from stead.control.platform.notices import Notices
-from stead.control.platform.objects import Objects
+from stead.control.platform.objects import ObjectsUnavailable
 from stead.control.platform.sealing import Sealer
 from stead.control.platform.streams import ensure_consumers, ensure_streams
 from stead.control.platform.temporal import Orchestrator, run_until
 from stead.control.routing import service as routing
-from stead.control.settings import Settings
+from stead.control.settings import Settings, objects_of
 from stead.control.sites import service as sites
 from stead.control.sites import workflows as site_jobs
+from stead.control.uploads import service as uploads
 from stead.control.webhooks import service as webhooks
 from stead.control.webhooks.client import Client
 from stead.control.webhooks.courier import Courier
@@ -50,9 +55,10 @@ from stead.shared.clock import wall_clock
 
 log = structlog.get_logger()
 
-JOBS = (site_jobs, edge_jobs)
+JOBS = (site_jobs, edge_jobs, build_jobs, deployment_jobs)
 """Every kind of job that a worker carries out is declared in one of these."""
 MEET_AGAIN_SECONDS = 60.0
+OBJECTS_SECONDS = 2.0
 
 
 class WorkerProgram:
@@ -70,10 +76,8 @@ class WorkerProgram:
         self.edges = Edges(self.nats)
         self.announcer = Announcer(self.database, self.edges, patience=settings.edge_patience)
         sealer = Sealer.from_text(settings.sealing_key)
-        objects = Objects(
-            settings.s3_endpoint, settings.s3_access_key, settings.s3_secret_key, settings.s3_bucket
-        )
-        self.desk = Desk(self.database, objects, sealer)
+        self.objects = objects_of(settings)
+        self.desk = Desk(self.database, self.objects, sealer)
         self.postman = Postman(self.database, sealer, smtp_url=settings.smtp_url, sender=settings.mail_from)
         self.mailing = Mailing(self.database, sealer, base_url=settings.base_url)
         self.sequencer = Sequencer(self.database, self.notices, [webhooks.take_over, notifications.take_over])
@@ -89,6 +93,8 @@ class WorkerProgram:
             [
                 Chore("nodes.report", 5, self._report_nodes),
                 Chore("sites.purge", 600, self._purge_sites),
+                Chore("artifacts.collect", 600, self._collect_artifacts),
+                Chore("uploads.remove", 300, self._remove_uploads),
                 Chore("mail.deliver", 1, self.postman.deliver),
                 Chore("notifications.mail", 5, self.mailing.post_due),
                 Chore("webhooks.settle", 5, self._settle_webhooks),
@@ -134,9 +140,8 @@ class WorkerProgram:
             await self._keep_audit_partitions()
         self._housekeeping.start()
         introduction = asyncio.create_task(self._introduce())
-        running = [
-            asyncio.create_task(each) for each in (dispatcher.run(), self.sequencer.run(), self.courier.run())
-        ]
+        tasks = (dispatcher.run(), self.sequencer.run(), self.courier.run(), self._prepare_objects())
+        running = [asyncio.create_task(each) for each in tasks]
         try:
             await run_until(orchestrator.worker(steps.activities), end)
         finally:
@@ -154,6 +159,17 @@ class WorkerProgram:
         await ensure_streams(self.nats)
         await self.gateway.start()
         log.info("worker.ready")
+
+    async def _prepare_objects(self) -> None:
+        """The object store may come later than we do; where none is named there is nothing to wait for."""
+        while self.settings.s3_endpoint:
+            try:
+                await self.objects.prepare()
+            except ObjectsUnavailable as error:
+                log.warning("objects.unavailable", reason=str(error))
+                await asyncio.sleep(OBJECTS_SECONDS)
+            else:
+                return
 
     async def _heard(self, beat: Heartbeat) -> None:
         try:
@@ -187,6 +203,13 @@ class WorkerProgram:
     async def _purge_sites(self) -> None:
         async with self.database.transaction() as tx:
             await sites.purge_expired(tx, kind=site_jobs.PURGE)
+
+    async def _collect_artifacts(self) -> None:
+        await collecting.collect(self.database, self.objects)
+
+    async def _remove_uploads(self) -> None:
+        await uploads.remove_expired(self.database, self.objects)
+        await builds.remove_staged(self.database, self.objects)
 
     async def _keep_audit_partitions(self) -> None:
         async with self.database.transaction() as tx:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import assert_never
 
-from stead.node.drivers.ports import Assignment, Drivers
+from stead.node.drivers.ports import Assignment, Drivers, Runtime
 from stead.protocol.commands import (
     Build,
     Driver,
@@ -24,8 +24,8 @@ DriversOf = Mapping[Driver, Drivers]
 async def carry_out(drivers: Drivers, work: Work, task: Assignment) -> Facts:
     """What there is to say of it when it is done."""
     match work:
-        case EnsureEnvironment(runtime):
-            await drivers.runtime(runtime).ensure_environment(task)
+        case EnsureEnvironment(runtime, release):
+            await _ensure_environment(drivers.runtime(runtime), task, release)
         case RemoveEnvironment():
             # It does not say of which kind it was; removing what is not there is fine.
             for each in drivers.all_runtimes():
@@ -45,3 +45,9 @@ async def carry_out(drivers: Drivers, work: Work, task: Assignment) -> Facts:
         case _ as never:
             assert_never(never)
     return {}
+
+
+async def _ensure_environment(runtime: Runtime, task: Assignment, release: EnsureRelease | None) -> None:
+    await runtime.ensure_environment(task)
+    if release is not None:
+        await runtime.ensure_release(task, release)

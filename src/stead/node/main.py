@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -14,13 +15,14 @@ import structlog
 from stead.node.agent import Agent
 from stead.node.builds.assembly import builders_of
 from stead.node.commands import DriversOf
-from stead.node.drivers.layout import probe_door
+from stead.node.drivers.layout import edge_records, probe_door
 from stead.node.drivers.nginx import NginxEdge
 from stead.node.drivers.ports import Drivers
 from stead.node.drivers.sandbox import Pace, sandbox_drivers
 from stead.node.drivers.static import StaticRuntime
 from stead.node.execution import Execution
 from stead.node.feed.feed import Feed
+from stead.node.feed.store import named_releases
 from stead.node.journal import Journal
 from stead.node.leftovers import end_leftovers
 from stead.node.link import Link
@@ -90,7 +92,7 @@ def drivers_of(settings: Settings, run: Run) -> DriversOf:
     pace = Pace(settings.sandbox_seconds, settings.told_to_fail_at)
     return {
         "live": Drivers(
-            {"static": StaticRuntime(settings.data)},
+            {"static": StaticRuntime(settings.data, partial(named_releases, edge_records(settings.data)))},
             NginxEdge(probe_door(settings.data)),
             builders=builders_of(settings, run),
         ),

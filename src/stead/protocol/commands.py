@@ -15,10 +15,33 @@ Driver = Literal["live", "sandbox"]
 Runtime = Literal["cms", "static", "wasm"]
 
 
+class Layer(Struct, frozen=True):
+    digest: str
+    url: str
+    """Where it can be had, signed by the control plane."""
+
+
+class EnsureRelease(Struct, frozen=True, tag="ensure_release"):
+    """The artifact is on this node, verified, as the release `release_of(digest)`; what the environment had
+    before stays, the newest of them, and so does whatever an edge is told to serve."""
+
+    runtime: Runtime
+    digest: str
+    manifest: bytes
+    config: bytes
+    envelope: bytes
+    """Who built it from what; signed by one of `keys`."""
+    keys: tuple[bytes, ...]
+    """Raw Ed25519 public keys of the installation."""
+    layers: tuple[Layer, ...]
+
+
 class EnsureEnvironment(Struct, frozen=True, tag="ensure_environment"):
     """Whatever the environment needs to run is on this node, with something to show."""
 
     runtime: Runtime
+    release: EnsureRelease | None = None
+    """What it shows, should this node not have it, or not any more."""
 
 
 class RemoveEnvironment(Struct, frozen=True, tag="remove_environment"):
@@ -96,27 +119,6 @@ class BuildFacts(Struct, frozen=True):
     ref: str = ""
     author: str = ""
     message: str = ""
-
-
-class Layer(Struct, frozen=True):
-    digest: str
-    url: str
-    """Where it can be had, signed by the control plane."""
-
-
-class EnsureRelease(Struct, frozen=True, tag="ensure_release"):
-    """The artifact is on this node, verified, as the release `release_of(digest)`; what the environment had
-    before stays, the newest of them, and so does whatever an edge is told to serve."""
-
-    runtime: Runtime
-    digest: str
-    manifest: bytes
-    config: bytes
-    envelope: bytes
-    """Who built it from what; signed by one of `keys`."""
-    keys: tuple[bytes, ...]
-    """Raw Ed25519 public keys of the installation."""
-    layers: tuple[Layer, ...]
 
 
 Work = (

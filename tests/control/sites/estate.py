@@ -13,7 +13,8 @@ from stead.control.nodes.announcing import Announcer
 from stead.control.platform.edge import Edges
 from stead.control.platform.gateway import Gateway
 from stead.control.platform.job_workflow import Failure
-from stead.control.platform.jobs import JobRow, Tell
+from stead.control.platform.jobs import Desk, JobRow, Tell
+from stead.control.platform.sealing import Sealer
 from stead.protocol.edge import Record
 from tests import teams
 from tests.client import Client
@@ -106,7 +107,7 @@ class Estate:
 
     def _steps(self) -> Steps:
         announcer = Announcer(self.plane.database, Edges(self.plane.nats), patience=1)
-        return Steps(self.plane.database, Gateway(self.plane.nats, _unheard), announcer, DOCS)
+        return Steps(desk_of(self.plane), Gateway(self.plane.nats, _unheard), announcer, DOCS)
 
     async def _row(self, job: str) -> JobRow:
         async with self.plane.database.reading() as tx:
@@ -119,6 +120,11 @@ class Estate:
             async with self.plane.database.transaction() as tx:
                 announcement = await tell(tx, row.kind.read(row))
             self.announced.update(announcement.records if announcement else {})
+
+
+def desk_of(plane: ControlPlane) -> Desk:
+    """What a worker would have at hand."""
+    return Desk(plane.database, plane.live.objects, Sealer.from_text(plane.settings.sealing_key))
 
 
 async def _unheard(_: object) -> None:

@@ -57,6 +57,7 @@ def left(seen: Outcome, expected: Left, *, reason: str | None = None) -> None:
     assert seen.carried == expected.carried
     assert (seen.environment["node_id"] is not None) == expected.placed
     assert seen.said == expected.said
+    assert seen.shows == expected.shows
 
 
 def tried(fault: str, case: Case) -> None:

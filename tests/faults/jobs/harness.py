@@ -24,6 +24,7 @@ from stead.dev.postgres import Postgres
 from stead.dev.process import run
 from stead.dev.redis import Redis
 from stead.dev.running import RunningStack, running
+from stead.dev.seaweedfs import SeaweedFS
 from stead.dev.stack import NODE
 from stead.dev.temporal import Temporal
 from stead.protocol.subjects import Program as Role
@@ -175,7 +176,7 @@ async def everything() -> AsyncIterator[Harness]:
     data = _scratch()
     try:
         # Durable: an engine that is killed must come back with what it had acknowledged.
-        async with running(data, [Postgres, Redis, Nats, Temporal, Nginx], durable=True) as stack:
+        async with running(data, [Postgres, Redis, Nats, Temporal, SeaweedFS, Nginx], durable=True) as stack:
             await stack.add_node(NODE)
             harness = Harness(stack)
             try:

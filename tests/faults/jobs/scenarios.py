@@ -1,18 +1,25 @@
 """For each kind of job: a site in the state it starts from, what starts it, and what it leaves behind."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from stead.control.builds.rules import BuildUnavailable
+from stead.control.deployments import service as deployments
+from stead.control.deployments.rules import EnvironmentNotReady
 from stead.control.jobs import service as jobs
 from stead.control.platform.jobs import KINDS, JobKind, NoNode
 from stead.control.sites import workflows
 from stead.control.sites.work import SiteWork
 from stead.shared.ids import new_id
+from tests.delivery.delivery import Delivery
+from tests.delivery.delivery import Site as Place
 from tests.faults.jobs.harness import Harness
 
 NOWHERE = "no-such-region"
+_SIGNING = asyncio.Lock()
 
 
 Settings = dict[str, Any]
@@ -39,6 +46,10 @@ NEW_RULES: Rules = [{"from": "/old", "to": "/two", "code": 302}]
 class Site:
     domain: str
     id: str = ""
+    artifacts: list[str] = field(default_factory=list)
+    """The oldest first; each has a page that no other has."""
+    deployments: list[str] = field(default_factory=list)
+    staging: str = ""
 
     async def become(self, harness: Harness, status: str) -> str:
         """By SQL, behind the back of a job that expects another one."""
@@ -57,6 +68,8 @@ class Left:
     reason: bool = False
     """Whether the site says why it is as it is."""
     said: Said = Said()
+    shows: int = 0
+    """Which of its artifacts visitors see, by age; 0 for none."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +142,48 @@ async def configured_environment(harness: Harness) -> Site:
     return site
 
 
+async def repository_site(harness: Harness) -> Site:
+    site = await new_site(harness)
+    await _done(harness, await deploy(harness, site, git_repo="https://git.example.com/site.git"))
+    return site
+
+
+async def deployed_site(harness: Harness) -> Site:
+    """It shows the first of two artifacts."""
+    site = await running_site(harness)
+    delivery = Delivery(harness)
+    ((env,),) = await harness.sql("select id from environments where site_id = $1", site.id)
+    place = Place(site.id, env, site.domain)
+    for number in (1, 2):
+        files = {"index.html": f"the page {number}", f"only-{number}.html": site.domain}
+        # Signing holds a connection while it stores, and the tests have only two.
+        async with _SIGNING:
+            site.artifacts.append(await delivery.artifact(place, files))
+    await _done(harness, await deploy_artifact(harness, site, 0))
+    return site
+
+
+async def redeployed_site(harness: Harness) -> Site:
+    """It shows the second, and has shown the first."""
+    site = await deployed_site(harness)
+    await _done(harness, await deploy_artifact(harness, site, 1))
+    return site
+
+
+async def staged_site(harness: Harness) -> Site:
+    """It shows the first, and its staging the second."""
+    site = await deployed_site(harness)
+    site.staging = new_id("env")
+    await harness.sql(
+        "insert into environments (id, site_id, type, subdomain, status, created_at)"
+        " values ($1, $2, 'staging', $1, 'running', now())",
+        *(site.staging, site.id),
+    )
+    async with harness.database.transaction() as tx:
+        await deployments.record_live(tx, site.staging, site.artifacts[1], None, "clone")
+    return site
+
+
 async def expired_site(harness: Harness) -> Site:
     site = await redirecting_site(harness)
     await _done(harness, await delete(harness, site))
@@ -182,6 +237,28 @@ async def purge_cache(harness: Harness, site: Site) -> str:
     return str((await harness.ask("POST", path))["id"])
 
 
+async def build(harness: Harness, site: Site) -> str:
+    path = f"/v1/sites/{site.id}/environments/production/builds"
+    return str((await harness.ask("POST", path, {"builder": "static"}))["id"])
+
+
+async def deploy_artifact(harness: Harness, site: Site, which: int = 1) -> str:
+    path = f"/v1/sites/{site.id}/environments/production/deployments"
+    job = await harness.ask("POST", path, {"artifact_id": site.artifacts[which]})
+    site.deployments.append(job["resource"]["id"])
+    return str(job["id"])
+
+
+async def roll_back(harness: Harness, site: Site) -> str:
+    path = f"/v1/sites/{site.id}/environments/production/deployments/{site.deployments[0]}/rollback"
+    return str((await harness.ask("POST", path))["id"])
+
+
+async def promote(harness: Harness, site: Site) -> str:
+    path = f"/v1/sites/{site.id}/environments/{site.staging}/promote"
+    return str((await harness.ask("POST", path, {"to_env": "production"}))["id"])
+
+
 async def purge(harness: Harness, site: Site) -> str:
     """What a worker does every few minutes with every site that nobody can recover any more."""
     async with harness.database.transaction() as tx:
@@ -207,8 +284,22 @@ async def _cannot_close(harness: Harness, site: Site) -> Refusal:
     return Refusal("site.busy", "The site is not being deleted any more.", now)
 
 
+async def _no_builder(harness: Harness, site: Site) -> Refusal:
+    await harness.sql("update sites set region = $2 where id = $1", site.id, NOWHERE)
+    absent = BuildUnavailable(region=NOWHERE, builder="static")
+    return Refusal(absent.code, str(absent))
+
+
+async def _suspended(harness: Harness, site: Site) -> Refusal:
+    sql = "update environments set status = 'suspended' where site_id = $1 and type = 'production'"
+    await harness.sql(sql, site.id)
+    refusal = EnvironmentNotReady(status="suspended")
+    return Refusal(refusal.code, str(refusal))
+
+
 SERVED = Left("running", routed=True, carried=True, placed=True)
 KEPT = Left("deleted", routed=False, carried=True, placed=True)
+FIRST, SECOND = replace(SERVED, shows=1), replace(SERVED, shows=2)
 EXPIRED = replace(KEPT, said=Said(redirects=OLD_RULES))
 
 SCENARIOS: dict[str, Scenario] = {
@@ -299,6 +390,50 @@ SCENARIOS: dict[str, Scenario] = {
         afterwards=redirect,
         cancelled_early=replace(SERVED, said=Said(redirects=OLD_RULES)),
         refuse={"done": None},
+    ),
+    "build.run": Scenario(
+        repository_site,
+        build,
+        succeeded=SERVED,
+        failed=SERVED,
+        event="build.succeeded",
+        failure_event="build.failed",
+        afterwards=build,
+        cancelled_early=SERVED,
+        refuse={"begin": _no_builder, "done": None},
+    ),
+    "deployment.deploy_artifact": Scenario(
+        deployed_site,
+        deploy_artifact,
+        succeeded=SECOND,
+        failed=FIRST,
+        event="deploy.completed",
+        failure_event="deploy.failed",
+        afterwards=deploy_artifact,
+        cancelled_early=FIRST,
+        refuse={"begin": _suspended, "done": None},
+    ),
+    "deployment.promote": Scenario(
+        staged_site,
+        promote,
+        succeeded=SECOND,
+        failed=FIRST,
+        event="deploy.promoted",
+        failure_event="deploy.failed",
+        afterwards=promote,
+        cancelled_early=FIRST,
+        refuse={"begin": _suspended, "done": None},
+    ),
+    "deployment.rollback": Scenario(
+        redeployed_site,
+        roll_back,
+        succeeded=FIRST,
+        failed=SECOND,
+        event="deploy.rolled_back",
+        failure_event="deploy.failed",
+        afterwards=roll_back,
+        cancelled_early=SECOND,
+        refuse={"begin": _suspended, "done": None},
     ),
     "job.cache_purge": Scenario(
         running_site,

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from stead.control.environments.runtimes import CAPABILITIES, Runtime
 from stead.control.platform.visibility import Governance, Governed
 from stead.shared.errors import NotFound
 from stead.shared.ids import AccountId, EnvironmentId, SiteId, TeamId
@@ -36,10 +37,14 @@ class VisibleEnvironment(Governed):
     type: str
     subdomain: str
     status: str
+    runtime: Runtime
     role: Role
 
     def governance(self) -> Governance:
         return Governance(self.role, self.team_id, self.site_id)
+
+    def supports(self, capability: str) -> bool:
+        return CAPABILITIES[self.runtime][capability].supported
 
     @property
     def owner(self) -> str:

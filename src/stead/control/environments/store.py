@@ -10,7 +10,8 @@ from stead.shared.roles import SEES_SITES, Role
 
 _COLUMNS = "id, site_id, type, subdomain, status, node_id, created_at"
 _VISIBLE = """
-  select e.id, e.site_id, s.account_id, s.team_id, s.domain, s.status, e.type, e.subdomain, e.status, m.role
+  select e.id, e.site_id, s.account_id, s.team_id, s.domain, s.status, e.type, e.subdomain, e.status,
+    s.runtime, m.role
   from environments e join sites s on s.id = e.site_id left join team_members m
     on m.team_id = s.team_id and m.account_id = $1
     and (m.expires_at is null or m.expires_at > $2) and m.role = any($3)
@@ -70,6 +71,14 @@ async def set_node(tx: Tx, env: EnvironmentId, node: str | None) -> None:
 
 async def set_status(tx: Tx, env: EnvironmentId, status: str) -> None:
     await tx.run("update environments set status = $2 where id = $1", env, status)
+
+
+async def show(tx: Tx, env: str, release: str | None) -> None:
+    await tx.run("update environments set release = $2 where id = $1", env, release)
+
+
+async def set_git_ref(tx: Tx, env: str, ref: str) -> None:
+    await tx.run("update environments set git_ref = $2 where id = $1", env, ref)
 
 
 async def carried(tx: Tx, site: str) -> list[str]:

@@ -11,6 +11,7 @@ from temporalio.exceptions import ApplicationError
 
 from stead.control.jobs import queue, service
 from stead.control.nodes.announcing import Announcer
+from stead.control.platform.addressing import addressed
 from stead.control.platform.answers import ErrorBody, doc_url
 from stead.control.platform.database import Tx
 from stead.control.platform.edge import NotApplied
@@ -140,7 +141,7 @@ class Steps:
             site=row.site_id,
             environment=errand.environment,
             driver=errand.driver,
-            work=errand.work,
+            work=addressed(errand.work, self._desk.objects),
             seconds=row.kind.limit.total_seconds(),
         )
         async with _beating():

@@ -20,6 +20,16 @@ async def place(tx: Tx, region: str, *, wanted_since: datetime) -> str:
     raise Refused(NoNode.code, str(NoNode(region=region)))
 
 
+async def who_builds(
+    tx: Tx, region: str, builder: str | None, *, rather: str | None, wanted_since: datetime
+) -> str | None:
+    """A live node of the region that has the builder, or any where none is named; None if there is none."""
+    node = await store.who_builds(tx, region, builder, rather=rather)
+    if node is None and tx.now - wanted_since < PATIENCE:
+        raise NotYet
+    return node
+
+
 async def seen(tx: Tx, beat: Heartbeat) -> None:
     await store.seen(tx, beat)
 

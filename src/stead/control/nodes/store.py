@@ -12,13 +12,14 @@ _STATUS = """
 
 async def seen(tx: Tx, beat: Heartbeat) -> None:
     await tx.run(
-        "insert into nodes (id, region, capacity, version, last_seen_at, created_at)"
-        " values ($1, $2, $3, $4, $5, $5) on conflict (id)"
-        " do update set region = $2, capacity = $3, version = $4, last_seen_at = $5",
+        "insert into nodes (id, region, capacity, version, builders, last_seen_at, created_at)"
+        " values ($1, $2, $3, $4, $5, $6, $6) on conflict (id)"
+        " do update set region = $2, capacity = $3, version = $4, builders = $5, last_seen_at = $6",
         beat.node,
         beat.region,
         beat.capacity,
         beat.version,
+        list(beat.builders),
         tx.now,
     )
 
@@ -45,6 +46,20 @@ async def emptiest(tx: Tx, region: str) -> str | None:
         " limit 1",
         region,
         tx.now - LOST_AFTER,
+    )
+    return node
+
+
+async def who_builds(tx: Tx, region: str, builder: str | None, *, rather: str | None) -> str | None:
+    """A live node of the region that has this builder, or any; one of them rather than the others."""
+    node: str | None = await tx.value(
+        "select id from nodes where region = $1 and last_seen_at > $2"
+        " and ($3::text is null or $3 = any(builders))"
+        " order by id is distinct from $4, draining, random() limit 1",
+        region,
+        tx.now - LOST_AFTER,
+        builder,
+        rather,
     )
     return node
 

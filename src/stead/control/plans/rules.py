@@ -23,4 +23,12 @@ class SitesExhausted(QuotaExceeded):
     remedy = "Delete a site, or move to a larger plan."
 
 
+class StorageExhausted(QuotaExceeded):
+    code = "quota.storage"
+    message = "The plan allows {limit} GB of artifacts, and they are in use."
+    remedy = "Delete a site, wait until artifacts that nothing uses are removed, or move to a larger plan."
+
+
+GB = 1_000_000_000
+
 EXHAUSTED: dict[Quota, type[QuotaExceeded]] = {"sites": SitesExhausted}

@@ -1,6 +1,6 @@
 """Rows of plans, and what their owners use of them."""
 
-from stead.control.plans.rules import Owner, Quota
+from stead.control.plans.rules import GB, Owner, Quota
 from stead.control.plans.schema import PlanLimitsView, PlanView, UsageView
 from stead.control.platform.database import Tx
 
@@ -12,6 +12,12 @@ _OF_OWNER = """
 _COUNT: dict[Quota, str] = {
     "sites": "select count(*) from sites where (team_id = $1 or account_id = $2) and status <> 'deleted'"
 }
+_DIGITS = 6
+_STORAGE = """
+  select coalesce(sum(b.size), 0) from blobs b where b.digest in (
+    select u.digest from artifact_blobs u join artifacts a on a.id = u.artifact_id
+    join sites s on s.id = a.site_id where s.team_id = $1 or s.account_id = $2)
+"""
 _LIMIT: dict[Quota, str] = {"sites": "max_sites"}
 
 
@@ -30,10 +36,20 @@ async def count(tx: Tx, owner: Owner, quota: Quota) -> int:
     return int(await tx.value(_COUNT[quota], owner.team_id, owner.account_id))
 
 
+async def storage(tx: Tx, owner: Owner) -> int:
+    """Bytes of everything that artifacts of this owner's sites are made of, each counted once."""
+    return int(await tx.value(_STORAGE, owner.team_id, owner.account_id))
+
+
+async def storage_limit(tx: Tx, owner: Owner) -> int:
+    sql = f"select max_storage_gb from plans where name in ({_OF_OWNER})"  # noqa: S608
+    return int(await tx.value(sql, owner.team_id, owner.account_id))
+
+
 async def plan(tx: Tx, owner: Owner) -> PlanView | None:
-    sites = await count(tx, owner, "sites")
+    used = UsageView(await count(tx, owner, "sites"), 0, round(await storage(tx, owner) / GB, _DIGITS))
     return await tx.one(
-        lambda name, label, *limits: PlanView(name, label, PlanLimitsView(*limits), UsageView(sites, 0, 0.0)),
+        lambda name, label, *limits: PlanView(name, label, PlanLimitsView(*limits), used),
         "select name, label, max_sites, max_environments, max_branches_per_site, max_concurrent_jobs,"  # noqa: S608
         f" max_storage_gb from plans where name in ({_OF_OWNER})",
         owner.team_id,

@@ -39,6 +39,16 @@ _KeyId = Annotated[str, Meta(examples=["key_01k9zy3v7d00r3m8w5x2t6b4qa"])]
 _EndpointId = Annotated[str, Meta(examples=["whe_01k9zy3v7d00r3m8w5x2t6b4qa"])]
 _InviteId = Annotated[str, Meta(examples=["inv_01k9zy3v7d00r3m8w5x2t6b4qa"])]
 
+_BuildId = Annotated[str, Meta(examples=["build_01k9zy3v7d00r3m8w5x2t6b4qa"])]
+_DeploymentId = Annotated[str | None, Meta(examples=["dep_01k9zy3v7d00r3m8w5x2t6b4qa"])]
+_ArtifactId = Annotated[str | None, Meta(examples=["art_01k9zy3v7d00r3m8w5x2t6b4qa"])]
+_Digest = Annotated[
+    str | None,
+    Meta(examples=["sha256:2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"]),
+]
+_Ref = Annotated[str | None, Meta(examples=["main"])]
+_Commit = Annotated[str | None, Meta(examples=["9fceb02d0ae598e95dc970b74767f19372d61af8"])]
+
 
 class Payload(Struct, forbid_unknown_fields=True):
     """`data` of an event. What is published must fit; fields may be added, never changed or removed."""
@@ -69,6 +79,42 @@ class SiteTransferred(Payload):
 
 class SiteReason(Payload):
     domain: _Domain
+    reason: _Reason = None
+
+
+class Deployed(Payload):
+    """Of an artifact; the first deployment of a site has none."""
+
+    domain: _Domain
+    deployment_id: _DeploymentId = None
+    artifact_id: _ArtifactId = None
+    digest: _Digest = None
+    ref: _Ref = None
+    commit: _Commit = None
+
+
+class DeploymentFailed(Payload):
+    domain: _Domain
+    reason: _Reason = None
+    deployment_id: _DeploymentId = None
+    artifact_id: _ArtifactId = None
+    digest: _Digest = None
+    ref: _Ref = None
+    commit: _Commit = None
+
+
+class BuildAdvanced(Payload):
+    domain: _Domain
+    build_id: _BuildId
+    ref: _Ref = None
+    commit: _Commit = None
+
+
+class BuildSucceeded(BuildAdvanced):
+    artifact_id: _ArtifactId = None
+
+
+class BuildFailed(BuildAdvanced):
     reason: _Reason = None
 
 
@@ -161,7 +207,7 @@ _DEPLOYS = (
         "deploy.completed",
         "deploy",
         "A deployment is live",
-        data=SiteNamed,
+        data=Deployed,
         in_app=True,
         text="{domain} is served by its newest deployment.",
     ),
@@ -170,10 +216,41 @@ _DEPLOYS = (
         "deploy",
         "A deployment failed",
         "error",
-        data=SiteReason,
+        data=DeploymentFailed,
         in_app=True,
         email=True,
         text="The deployment of {domain} failed: {reason}",
+    ),
+    EventType("deploy.started", "deploy", "A deployment began", data=Deployed),
+    EventType(
+        "deploy.promoted",
+        "deploy",
+        "A deployment was promoted",
+        data=Deployed,
+        in_app=True,
+        text="An environment of {domain} shows what another one showed.",
+    ),
+    EventType(
+        "deploy.rolled_back",
+        "deploy",
+        "A deployment was rolled back",
+        data=Deployed,
+        in_app=True,
+        text="{domain} shows again what it showed before.",
+    ),
+)
+_BUILDS = (
+    EventType("build.started", "build", "A build began", data=BuildAdvanced),
+    EventType("build.succeeded", "build", "A build succeeded", data=BuildSucceeded),
+    EventType(
+        "build.failed",
+        "build",
+        "A build failed",
+        "error",
+        data=BuildFailed,
+        in_app=True,
+        email=True,
+        text="A build of {domain} failed: {reason}",
     ),
 )
 _SITES = (
@@ -359,5 +436,5 @@ _WEBHOOKS = (
 )
 
 CATALOG: dict[str, EventType] = {
-    event.type: event for event in (*_DEPLOYS, *_SITES, *_EDGE, *_JOBS, *_TEAMS, *_KEYS, *_WEBHOOKS)
+    event.type: event for event in (*_DEPLOYS, *_BUILDS, *_SITES, *_EDGE, *_JOBS, *_TEAMS, *_KEYS, *_WEBHOOKS)
 }

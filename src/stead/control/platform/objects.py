@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any, BinaryIO, TypeVar
 
 import botocore.session
@@ -49,29 +50,46 @@ class Objects:
         self, endpoint: str, access_key: str, secret_key: str, bucket: str, *, public_endpoint: str = ""
     ) -> None:
         self._bucket = bucket
-        session = botocore.session.get_session()
+        self._endpoint, self._public_endpoint = endpoint, public_endpoint or endpoint
+        self._access_key, self._secret_key = access_key, secret_key
+        self._clients: dict[str, Any] = {}
+        self._making = Lock()
 
-        def client(at: str) -> Any:
-            return session.create_client(
-                "s3",
-                region_name="us-east-1",
-                endpoint_url=at,
-                aws_access_key_id=access_key,
-                aws_secret_access_key=secret_key,
-                config=Config(
-                    signature_version="s3v4",
-                    s3={"addressing_style": "path"},
-                    connect_timeout=5,
-                    read_timeout=60,
-                    retries={"total_max_attempts": 3, "mode": "standard"},
-                    request_checksum_calculation="when_required",
-                    response_checksum_validation="when_required",
-                ),
-            )
+    @property
+    def _client(self) -> Any:
+        return self._client_at(self._endpoint)
 
-        self._client = client(endpoint)
-        self._public = client(public_endpoint) if public_endpoint else self._client
+    @property
+    def _public(self) -> Any:
         """Whose addresses customers are given."""
+        return self._client_at(self._public_endpoint)
+
+    def _client_at(self, endpoint: str) -> Any:
+        """Made when it is first needed: it takes a moment, and a program may never need one."""
+        with self._making:
+            if endpoint not in self._clients:
+                self._clients[endpoint] = self._made(endpoint)
+            return self._clients[endpoint]
+
+    def _made(self, endpoint: str) -> Any:
+        if not endpoint:
+            raise ObjectsUnavailable("no object store is named")
+        return botocore.session.get_session().create_client(
+            "s3",
+            region_name="us-east-1",
+            endpoint_url=endpoint,
+            aws_access_key_id=self._access_key,
+            aws_secret_access_key=self._secret_key,
+            config=Config(
+                signature_version="s3v4",
+                s3={"addressing_style": "path"},
+                connect_timeout=5,
+                read_timeout=60,
+                retries={"total_max_attempts": 3, "mode": "standard"},
+                request_checksum_calculation="when_required",
+                response_checksum_validation="when_required",
+            ),
+        )
 
     async def prepare(self) -> None:
         """The bucket is there."""

@@ -2,6 +2,7 @@
 
 from stead.control.certificates import service as certificates
 from stead.control.certificates.schema import TlsView
+from stead.control.environments.runtimes import CAPABILITIES
 from stead.control.jobs.schema import JobView
 from stead.control.plans.rules import SitesExhausted
 from stead.control.platform import audit
@@ -18,7 +19,6 @@ from stead.control.sites.rules import (
     TargetNotAdministered,
     VisibleSite,
 )
-from stead.control.sites.runtimes import CAPABILITIES
 from stead.control.sites.schema import (
     RUNTIMES,
     CapabilitiesView,

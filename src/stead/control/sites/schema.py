@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from stead.control.environments.runtimes import CAPABILITIES, CapabilityView, Runtime
 from stead.control.sites.rules import PhpVersion, Profile, SiteStatus
-from stead.control.sites.runtimes import CAPABILITIES, CapabilityView, Runtime
 
 SiteIdText = Annotated[str, Meta(examples=["site_01k9zy3v7d00r3m8w5x2t6b4qa"])]
 TeamIdText = Annotated[str, Meta(examples=["team_01k9zy3v7d00r3m8w5x2t6b4qa"])]

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from stead.control.certificates import service as certificates
+from stead.control.deployments import service as deployments
 from stead.control.environments import service as environments
 from stead.control.nodes import service as nodes
 from stead.control.platform.database import Tx
@@ -31,6 +32,7 @@ from stead.protocol.commands import (
     RemoveRoute,
     RestartEnvironment,
     Work,
+    release_of,
 )
 
 SiteJob = Job[SiteWork]
@@ -60,7 +62,10 @@ async def _displace(tx: Tx, job: SiteJob) -> None:
 
 
 async def _ensure_environment(tx: Tx, job: SiteJob) -> Errand | None:
-    return await _errand(tx, job, EnsureEnvironment((await sites.facts(tx, job.site_id)).runtime))
+    """With what it shows: its node may have lost its disk, or be another one."""
+    environment = await environments.production(tx, job.site_id)
+    release = await deployments.release_work(tx, environment.id)
+    return await _errand(tx, job, EnsureEnvironment((await sites.facts(tx, job.site_id)).runtime, release))
 
 
 async def _remove_environment(tx: Tx, job: SiteJob) -> Errand | None:
@@ -105,7 +110,10 @@ _UNROUTE = Step("route", ask=_simulate_no_route, tell=_withdraw, undo_ask=_simul
 
 
 async def _probe(tx: Tx, job: SiteJob) -> Errand | None:
-    return await _errand(tx, job, Probe((await sites.facts(tx, job.site_id)).domain))
+    environment = await environments.production(tx, job.site_id)
+    shown = await deployments.current(tx, environment.id)
+    release = release_of(shown.digest) if shown else ""
+    return await _errand(tx, job, Probe((await sites.facts(tx, job.site_id)).domain, release=release))
 
 
 async def _open(tx: Tx, job: SiteJob) -> Results:

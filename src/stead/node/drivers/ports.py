@@ -50,6 +50,9 @@ class Runtime(Protocol):
         """The artifact is here under its name, after its signature and every digest were found right; else
         refused with `artifact.signature_invalid`, and nothing of it is here."""
 
+    async def tidy(self) -> None:
+        """Nothing is here that nobody needs any more."""
+
     async def inventory(self) -> Collection[str]:
         """The environments that are here."""
 
