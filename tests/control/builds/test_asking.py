@@ -66,7 +66,7 @@ async def test_an_upload_of_another_site_of_the_same_owner_is_refused(plane: Con
 async def test_a_build_of_another_environment_is_not_found(plane: ControlPlane, person: Person):
     site, env = await _site(plane, person)
     async with plane.database.transaction() as tx:
-        staging = await teams.insert_clone(tx, site)
+        staging = await teams.insert_environment(tx, site)
         build = await teams.insert_build(tx, site, env)
     found = await person.session.get(f"/v1/sites/{site}/environments/{staging}/builds/{build}")
     assert (found.status_code, found.json()["error"]["code"]) == (404, "build.not_found")
@@ -78,7 +78,7 @@ async def test_a_key_pinned_to_an_environment_builds_for_it_alone(
 ):
     site, env = await _site(plane, person)
     async with plane.database.transaction() as tx:
-        staging = await teams.insert_clone(tx, site)
+        staging = await teams.insert_environment(tx, site)
     key = await pinned(person, ("environment", staging))
     source = "https://example.com/site.zip"
     assert (await _built(key, site, staging, source=source))["env_id"] == staging
@@ -118,7 +118,7 @@ async def test_a_build_is_of_the_branch_of_its_environment_unless_it_says_anothe
 ):
     site, _ = await _site(plane, person, git_repo="https://git.example.com/site.git", git_branch="trunk")
     async with plane.database.transaction() as tx:
-        branch = await teams.insert_clone(tx, site, branch="feature/x")
+        branch = await teams.insert_environment(tx, site, branch="feature/x")
     assert (await _built(person.session, site))["ref"] == "trunk"
     assert (await _built(person.session, site, branch))["ref"] == "feature/x"
     said = await _built(person.session, site, source_ref="v2", commit="9fceb02d")

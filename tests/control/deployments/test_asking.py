@@ -41,7 +41,7 @@ async def test_an_artifact_is_deployable_on_every_environment_of_its_site(
 ):
     site, env, artifact = await _site(plane, person)
     async with plane.database.transaction() as tx:
-        staging = await teams.insert_clone(tx, site)
+        staging = await teams.insert_environment(tx, site)
     for each in (env, staging):
         path = f"/v1/sites/{site}/environments/{each}"
         listed = (await person.session.get(f"{path}/artifacts")).json()["data"]
@@ -62,7 +62,7 @@ async def test_promotion_to_an_environment_that_the_key_does_not_see_is_not_foun
     _, other, _ = await _site(plane, person)
     _, theirs, _ = await _site(plane, stranger)
     async with plane.database.transaction() as tx:
-        staging = await teams.insert_clone(tx, site)
+        staging = await teams.insert_environment(tx, site)
         await teams.insert_deployment(tx, site, staging, artifact)
     path = f"/v1/sites/{site}/environments/{staging}/promote"
     for target in (other, theirs, new_id("env"), "x"):

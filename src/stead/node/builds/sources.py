@@ -9,7 +9,7 @@ from stead.node.builds.caps import BuildFailed
 from stead.node.builds.egress_rules import Rule
 
 _REF = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/@+#-]{0,254}")
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_COMMIT = re.compile(r"[0-9a-f]{7,40}|[0-9a-f]{64}")
 _SHORT_SSH = re.compile(r"(?P<user>[A-Za-z0-9._-]+)@(?P<host>[A-Za-z0-9.-]+):(?P<path>[^/:].*)")
 _PORTS = {"http": 80, "https": 443, "ssh": 22}
 
@@ -53,5 +53,5 @@ def ref(text: str) -> str:
 
 def commit(text: str) -> str:
     if text and _COMMIT.fullmatch(text) is None:
-        raise BuildFailed("the commit is not named by its whole hash")
+        raise BuildFailed("the commit is not named by its hash")
     return text

@@ -31,4 +31,4 @@ fi
 if [ -e .gitmodules ]; then
   git submodule update --init --recursive --depth 1 --quiet || exit 13
 fi
-git log -1 --format='%H%x00%an <%ae>%x00%B' >"$HOME/commit"
+git log -1 --format='%H%x00%an%x00%B' >"$HOME/commit"
