@@ -211,6 +211,10 @@ async def _own_artifact(person: Person, made: Values) -> dict[str, Any]:
         return {"artifact_id": await insert_artifact(tx, made["site_id"])}
 
 
+async def _files(_: Person, __: Values) -> dict[str, Any]:
+    return {"mode": "files"}
+
+
 BODIES: dict[str, Callable[[Person, Values], Awaitable[dict[str, Any]]]] = {
     "accounts.sign_up": _new_address,
     "sessions.create": _own_password,
@@ -219,6 +223,7 @@ BODIES: dict[str, Callable[[Person, Values], Awaitable[dict[str, Any]]]] = {
     "sites.create": _new_domain,
     "sites.delete": _its_domain,
     "deployments.create": _own_artifact,
+    "environments.push": _files,
     "sites.transfer": _own_team,
     "projects.assign_site": _own_site,
     "team_projects.assign_site": _own_site,

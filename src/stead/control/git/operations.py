@@ -33,4 +33,4 @@ async def replace_branch_routes(call: Call, site: VisibleSite, body: NewBranchRo
     site's own `git_branch`, which is live. In a pattern `*` stands for anything but `/`, `**` for anything.
     With `roll_hook_secret` the answer carries a new secret for the hook; it is not shown again.
     """
-    return await service.replace(call.tx, site, body, call.sealer, base_url=call.live.base_url)
+    return await service.set_routes(call.tx, site, body, call.sealer, base_url=call.live.base_url)

@@ -33,7 +33,7 @@ async def view(tx: Tx, site: VisibleSite, sealer: Sealer, *, base_url: str) -> B
     )
 
 
-async def replace(
+async def set_routes(
     tx: Tx, site: VisibleSite, wanted: NewBranchRoutes, sealer: Sealer, *, base_url: str
 ) -> BranchRoutesView:
     check(wanted.rules)
