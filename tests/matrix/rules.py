@@ -105,7 +105,8 @@ def flavours(operation: Operation) -> tuple[Flavour, ...]:
     kinds = {each.type for each in operation.every(ResourceInput)}
     if kinds & {VisibleTeam, VisibleTeamProject} or "team_id" in operation.path_parameters:
         return ("team",)
-    return ("team", "personal") if kinds & {VisibleSite, VisibleEnvironment, VisibleJob} else ("personal",)
+    sites = {VisibleSite, VisibleEnvironment, VisibleBuild, VisibleDeployment, VisibleJob}
+    return ("team", "personal") if kinds and kinds <= sites else ("personal",)
 
 
 def resources(operation: Operation, world: World, flavour: Flavour) -> list[Thing]:
