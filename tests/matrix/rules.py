@@ -31,7 +31,7 @@ from stead.shared.errors import (
     ScopeInsufficient,
 )
 from stead.shared.roles import MASK, Role
-from tests.matrix.world import Caller, Flavour, Thing, World, other_than_production
+from tests.matrix.world import Caller, Flavour, Thing, World
 
 
 @dataclass(frozen=True)
@@ -105,16 +105,15 @@ def flavours(operation: Operation) -> tuple[Flavour, ...]:
     kinds = {each.type for each in operation.every(ResourceInput)}
     if kinds & {VisibleTeam, VisibleTeamProject} or "team_id" in operation.path_parameters:
         return ("team",)
-    either = kinds & {VisibleSite, VisibleEnvironment, VisibleJob} and VisibleProject not in kinds
-    return ("team", "personal") if either else ("personal",)
+    sites = {VisibleSite, VisibleEnvironment, VisibleBuild, VisibleDeployment, VisibleJob}
+    return ("team", "personal") if kinds and kinds <= sites else ("personal",)
 
 
 def resources(operation: Operation, world: World, flavour: Flavour) -> list[Thing]:
     if operation.id == "sites.recover":
         return [world.deleted_sites[flavour]]
-    other = other_than_production(operation, world, flavour)
-    if other is not None:
-        return [other]
+    if operation.id == "deployments.promote":
+        return [world.staging[flavour]]
     return [world.thing(each.type, flavour) for each in operation.every(ResourceInput)]
 
 
@@ -191,7 +190,6 @@ PARTICULAR: dict[str, Callable[[World, Caller, Flavour], Expected | None]] = {
     "jobs.cancel": _cancelling,
     "sites.transfer": _transferring,
     "deployments.promote": _promoting,
-    "environments.push": _promoting,
 }
 """Operations whose description asks for more than their declaration can say."""
 
