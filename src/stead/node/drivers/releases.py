@@ -151,7 +151,7 @@ class Releases:
     def _stamp(self, release: Path) -> None:
         """Visitors' browsers tell two versions of a file apart by its second and its size: so no two
         releases of this node are of the same second."""
-        others = [each.stat().st_mtime for each in self._home.iterdir() if each != release]
+        others = [_moment(each) for each in self._home.iterdir() if each != release]
         moment = int(max([time.time(), *(mtime + 1 for mtime in others)]))
         for folder, _, files in os.walk(release):
             for name in files:
@@ -163,6 +163,14 @@ class Releases:
             wanted.update(_listed(environments / environment))
         # A name with a dot in front was left by an earlier life, unless it is in the making right now.
         return [each.name for each in self._home.iterdir() if each.name not in wanted]
+
+
+def _moment(release: Path) -> float:
+    try:
+        return release.stat().st_mtime
+    except FileNotFoundError:
+        # It came to its own name, or went, since it was listed.
+        return 0.0
 
 
 def _release_of(name: str) -> str:
