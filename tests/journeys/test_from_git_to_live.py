@@ -28,7 +28,7 @@ async def test_a_site_from_its_first_commit_to_its_last_preview(
     site = f"/v1/sites/{created['resource']['site_id']}"
     production = f"{site}/environments/production"
     build = await _built(customer, production, first)
-    assert (build["commit"], build["author"]) == (first, "Ada <ada@example.com>")
+    assert (build["commit"], build["author"]) == (first, "Ada")
     await _deployed(customer, production, build["artifact_id"])
     await visitor.until(DOMAIN, "<h1>first words</h1><p>true</p>")
 
@@ -83,8 +83,8 @@ async def test_a_site_from_its_first_commit_to_its_last_preview(
     # Suspended, it says so; resumed, it is as it was; destroyed, it is gone.
     await customer.does("POST", f"{preview}/suspend")
     paused = await visitor.get(host)
-    assert paused.status == 503
-    assert "suspended" in paused.text.lower()
+    assert (paused.status, paused.headers["x-stead-reason"]) == (503, "suspended")
+    assert "This site is paused" in paused.text
     await customer.does("POST", f"{preview}/resume")
     assert "words of a feature" in (await visitor.get(host)).text
     await customer.does("DELETE", preview)

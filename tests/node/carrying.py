@@ -60,11 +60,13 @@ class Node:
         await self.edge.probe(it, Probe(host))
 
     def tree(self, *, of: str = "") -> dict[str, str]:
-        """Every file and link below the data directory whose path or content names `of`."""
+        """Every file and link below the data directory whose path or content names `of`; but for those of
+        nginx, which writes down requests when it sees fit."""
         paths = (
             Path(folder) / name for folder, dirs, files in os.walk(self.data) for name in (*dirs, *files)
         )
-        shown = {str(path.relative_to(self.data)): _content(path) for path in paths}
+        own = (path for path in paths if path.relative_to(self.data).parts[0] != "run")
+        shown = {str(path.relative_to(self.data)): _content(path) for path in own}
         return {path: content for path, content in shown.items() if of in path or of in content}
 
     async def unhealthy(self, it: Assignment, host: str) -> bool:
