@@ -17,12 +17,16 @@ async def tables(tx: Tx) -> list[str]:
 
 async def rows_mentioning(tx: Tx, words: Iterable[str]) -> set[tuple[str, str]]:
     """Each as its table and its text."""
-    patterns = [f"%{word}%" for word in words]
+    known = list(words)
     found: set[tuple[str, str]] = set()
     for table in await tables(tx):
-        sql = f"select t::text from {table} t where t::text like any($1)"
-        found |= {(table, row) for row in await tx.all(str, sql, patterns)}
+        found |= await _mentioning(tx, table, known)
     return found
+
+
+async def _mentioning(tx: Tx, table: str, words: Iterable[str]) -> set[tuple[str, str]]:
+    sql = f"select t::text from {table} t where t::text like any($1)"
+    return {(table, row) for row in await tx.all(str, sql, [f"%{word}%" for word in words])}
 
 
 def ids_of(world: World) -> set[str]:
@@ -36,5 +40,12 @@ def ids_of(world: World) -> set[str]:
 
 
 async def belongings(database: Database, world: World) -> set[tuple[str, str]]:
+    """A table at a time: nobody may hold a connection as long as all of them take."""
+    words = ids_of(world)
     async with database.reading() as tx:
-        return await rows_mentioning(tx, ids_of(world))
+        names = await tables(tx)
+    found: set[tuple[str, str]] = set()
+    for table in names:
+        async with database.reading() as tx:
+            found |= await _mentioning(tx, table, words)
+    return found

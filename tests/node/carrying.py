@@ -17,6 +17,7 @@ from stead.node.drivers.ports import Assignment, Edge, Refusal, Runtime
 from stead.node.drivers.sandbox import Pace, Sandbox, SandboxEdge, SandboxRuntime
 from stead.node.drivers.static import StaticRuntime
 from stead.node.processes import Processes, Stream
+from stead.protocol.commands import Probe
 from stead.protocol.edge import Kind, Line
 from stead.shared.ids import new_id
 
@@ -56,19 +57,21 @@ class Node:
     """Makes exactly these hosts lead to the environment."""
 
     async def answers(self, it: Assignment, host: str) -> None:
-        await self.edge.probe(it, host, "/", None)
+        await self.edge.probe(it, Probe(host))
 
     def tree(self, *, of: str = "") -> dict[str, str]:
-        """Every file and link below the data directory whose path or content names `of`."""
+        """Every file and link below the data directory whose path or content names `of`; but for those of
+        nginx, which writes down requests when it sees fit."""
         paths = (
             Path(folder) / name for folder, dirs, files in os.walk(self.data) for name in (*dirs, *files)
         )
-        shown = {str(path.relative_to(self.data)): _content(path) for path in paths}
+        own = (path for path in paths if path.relative_to(self.data).parts[0] != "run")
+        shown = {str(path.relative_to(self.data)): _content(path) for path in own}
         return {path: content for path, content in shown.items() if of in path or of in content}
 
     async def unhealthy(self, it: Assignment, host: str) -> bool:
         with pytest.raises(Refusal) as refused:
-            await self.edge.probe(it, host, "/", None)
+            await self.edge.probe(it, Probe(host))
         return refused.value.code == "deploy.unhealthy" and host in refused.value.reason
 
 
