@@ -31,7 +31,7 @@ from stead.shared.errors import (
     ScopeInsufficient,
 )
 from stead.shared.roles import MASK, Role
-from tests.matrix.world import Caller, Flavour, Thing, World
+from tests.matrix.world import Caller, Flavour, Thing, World, other_than_production
 
 
 @dataclass(frozen=True)
@@ -112,8 +112,9 @@ def flavours(operation: Operation) -> tuple[Flavour, ...]:
 def resources(operation: Operation, world: World, flavour: Flavour) -> list[Thing]:
     if operation.id == "sites.recover":
         return [world.deleted_sites[flavour]]
-    if operation.id == "deployments.promote":
-        return [world.staging[flavour]]
+    other = other_than_production(operation, world, flavour)
+    if other is not None:
+        return [other]
     return [world.thing(each.type, flavour) for each in operation.every(ResourceInput)]
 
 
@@ -190,6 +191,7 @@ PARTICULAR: dict[str, Callable[[World, Caller, Flavour], Expected | None]] = {
     "jobs.cancel": _cancelling,
     "sites.transfer": _transferring,
     "deployments.promote": _promoting,
+    "environments.push": _promoting,
 }
 """Operations whose description asks for more than their declaration can say."""
 
