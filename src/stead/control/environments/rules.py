@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from stead.control.platform.visibility import Governance, Governed
+from stead.control.platform.visibility import Governance, Owned
 from stead.shared.errors import NotFound
 from stead.shared.ids import AccountId, EnvironmentId, SiteId, TeamId
 from stead.shared.roles import Role
@@ -24,7 +24,7 @@ class Environment:
 
 
 @dataclass(frozen=True, slots=True)
-class VisibleEnvironment(Governed):
+class VisibleEnvironment(Owned):
     """An environment of a site that the caller can see; within pin and mode."""
 
     id: EnvironmentId
@@ -40,14 +40,6 @@ class VisibleEnvironment(Governed):
 
     def governance(self) -> Governance:
         return Governance(self.role, self.team_id, self.site_id)
-
-    @property
-    def owner(self) -> str:
-        """Whose caps and quotas it counts into."""
-        owner = self.team_id or self.account_id
-        if owner is None:
-            raise LookupError(f"{self.id} belongs to nobody")
-        return owner
 
 
 class EnvironmentNotFound(NotFound):

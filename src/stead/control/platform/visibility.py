@@ -65,6 +65,23 @@ class Governed(ABC):
     def governance(self) -> Governance: ...
 
 
+class Owned(Governed):
+    """One that counts into the caps and quotas of its team, or of the person whose own it is."""
+
+    __slots__ = ()
+
+    id: str
+    account_id: str | None
+    team_id: str | None
+
+    @property
+    def owner(self) -> str:
+        owner = self.team_id or self.account_id
+        if owner is None:
+            raise LookupError(f"{self.id} belongs to nobody")
+        return owner
+
+
 @runtime_checkable
 class Capable(Protocol):
     """A resource whose runtime decides what can be done with it."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from stead.control.platform.visibility import Governance, Governed
+from stead.control.platform.visibility import Governance, Owned
 from stead.control.sites.runtimes import CAPABILITIES, Runtime
 from stead.shared.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from stead.shared.ids import AccountId, ProjectId, SiteId, TeamId
@@ -40,7 +40,7 @@ def may_become(status: SiteStatus, wanted: SiteStatus) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class VisibleSite(Governed):
+class VisibleSite(Owned):
     """A site of the caller's own, or of a team in which the caller's role sees sites; within pin and mode."""
 
     id: SiteId
@@ -59,14 +59,6 @@ class VisibleSite(Governed):
 
     def supports(self, capability: str) -> bool:
         return CAPABILITIES[self.runtime][capability].supported
-
-    @property
-    def owner(self) -> str:
-        """Whose caps and quotas it counts into."""
-        owner = self.team_id or self.account_id
-        if owner is None:
-            raise LookupError(f"{self.id} belongs to nobody")
-        return owner
 
 
 class SiteNotFound(NotFound):
