@@ -7,8 +7,7 @@ nothing else may act between a decision and its record.
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Literal
 
 import msgspec
 
+from stead.node.sqlite import transaction
 from stead.protocol.commands import Cancel, Command, Order, Outcome, Result, encode
 
 KEEP_DAYS = 30
@@ -103,7 +103,7 @@ class Journal:
         return str(token)
 
     def take(self, order: Order) -> Answer:
-        with self._transaction():
+        with transaction(self._database):
             found = self.entry(order.job, order.step)
             if found is not None and found.epoch > order.epoch:
                 self._report(order.job, order.step, order.epoch, Ending("stale"))
@@ -153,7 +153,7 @@ class Journal:
         return Answer.NOTHING
 
     def finish(self, job: str, step: str, ending: Ending) -> None:
-        with self._transaction():
+        with transaction(self._database):
             found = self.entry(job, step)
             if found is None:
                 raise LookupError(f"{job}/{step} was never taken down")
@@ -165,7 +165,7 @@ class Journal:
 
     def resume(self) -> list[Command]:
         """What an earlier life left running, to be carried out again; what it was cancelling is at rest."""
-        with self._transaction():
+        with transaction(self._database):
             cancelling = "select job, step from steps where state = 'cancelling'"
             for job, step in self._database.execute(cancelling).fetchall():
                 self.finish(job, step, Ending("cancelled"))
@@ -207,16 +207,3 @@ class Journal:
             (id_, encode(result), self._now()),
         )
         self.reported()
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        if self._database.in_transaction:
-            yield
-            return
-        self._database.execute("begin immediate")
-        try:
-            yield
-        except BaseException:
-            self._database.rollback()
-            raise
-        self._database.commit()

@@ -10,13 +10,13 @@ such as a purge that has grown old.
 
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import structlog
 from msgspec import Struct
 
+from stead.node.sqlite import transaction
 from stead.protocol.edge import DELETIONS_KEPT_SECONDS, PURGES_KEPT_SECONDS
 
 log = structlog.get_logger()
@@ -103,7 +103,7 @@ class Store:
 
     def begin(self, history: str) -> None:
         """Another history, to be read from its beginning. What it does not confirm is gone at its end."""
-        with self._transaction():
+        with transaction(self._database):
             self._database.execute("update records set confirmed = 0")
             self._database.execute(
                 "update progress set history = ?, position = 0, at = 0, confirming = 1", (history,)
@@ -111,7 +111,7 @@ class Store:
 
     def take(self, changes: Sequence[Change], *, last: bool) -> None:
         """All of them and the new position, or nothing. `last` when the server had no more."""
-        with self._transaction():
+        with transaction(self._database):
             change, confirming = self._database.execute("select change, confirming from progress").fetchone()
             self._database.executemany(
                 "insert into records (key, revision, at, value, change) values (?, ?, ?, ?, ?)"
@@ -154,7 +154,7 @@ class Store:
     def expire_purges(self, *, now: float | None = None) -> int:
         """Removes those that the bucket has let go; how many. No message says so."""
         before = int(((time.time() if now is None else now) - PURGES_KEPT_SECONDS) * _SECOND)
-        with self._transaction():
+        with transaction(self._database):
             return self._remove("key like '%.purge.%' and at < ?", before)
 
     def find(self, key: str) -> Stored | None:
@@ -187,16 +187,6 @@ class Store:
         )
         self._database.execute("update progress set change = ?", (change + len(keys),))
         return len(keys)
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._database.execute("begin immediate")
-        try:
-            yield
-        except BaseException:
-            self._database.rollback()
-            raise
-        self._database.commit()
 
 
 def _opened(path: Path) -> sqlite3.Connection:
