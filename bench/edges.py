@@ -17,7 +17,7 @@ import msgspec
 from bench.load import server_core
 from bench.results import CouldNotRun
 from stead.dev.engine import LOOPBACK, surroundings
-from stead.dev.ports import LOWEST, free
+from stead.dev.ports import own_ports
 from stead.edge.admin import Admin, AdminFailed
 from stead.edge.certificate import self_signed
 from stead.edge.main import INSTALLED
@@ -160,8 +160,7 @@ def _scratch() -> Path:
 @asynccontextmanager
 async def edges(**memory: str) -> AsyncIterator[Edges]:
     home = _scratch()
-    ports = [port for port in range(LOWEST + 5000, LOWEST + 6000) if free(port)][:4]
-    made = Edges(home, ports)
+    made = Edges(home, own_ports(4))
     try:
         await made.start(memory)
         yield made

@@ -19,7 +19,7 @@ from bench.load import server_core
 from bench.results import CouldNotRun
 from stead.dev.engine import LOOPBACK, surroundings
 from stead.dev.nats import Nats
-from stead.dev.ports import LOWEST, free
+from stead.dev.ports import own_ports
 from stead.dev.postgres import Postgres
 from stead.dev.process import run
 from stead.dev.redis import Redis
@@ -90,7 +90,6 @@ class Bench:
 
     def __init__(self, stack: RunningStack, scratch: Path, ending: AsyncExitStack) -> None:
         self._stack, self._scratch, self._ending = stack, scratch, ending
-        self._port = LOWEST
 
     @property
     def scratch(self) -> Path:
@@ -117,13 +116,13 @@ class Bench:
         return account
 
     async def api(self) -> Server:
-        port, metrics = self._free_port(), self._free_port()
+        port, metrics = own_ports(2)
         url = f"http://{LOOPBACK}:{port}"
         where = {"STEAD_API_PORT": str(port), "STEAD_METRICS_PORT": str(metrics), "STEAD_BASE_URL": url}
         return await self._serve([*_STEADCTL, "api"], url, "/readyz", self._environment | where)
 
     async def bare(self, account: Account) -> Server:
-        port = self._free_port()
+        (port,) = own_ports(1)
         argv = [sys.executable, "-m", "bench.bare", self._stack.postgres.url, str(port), account.account_id]
         return await self._serve(argv, f"http://{LOOPBACK}:{port}", "/keys", dict(os.environ))
 
@@ -141,10 +140,6 @@ class Bench:
         self._ending.push_async_callback(server.stop)
         await server.wait_until(ready)
         return server
-
-    def _free_port(self) -> int:
-        self._port = next(port for port in range(self._port + 1, 65536) if free(port))
-        return self._port
 
     async def _execute(self, statement: str, *args: object) -> None:
         connection = await asyncpg.connect(self._stack.postgres.url)

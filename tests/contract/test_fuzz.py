@@ -21,13 +21,13 @@ from stead.control.accounts import store
 from stead.control.app import ControlPlane
 from stead.control.platform.operations import Operation
 from stead.control.settings import Settings
+from stead.dev.ports import own_ports
 from stead.shared import secrets
 from stead.shared.ids import SessionId, has_shape, new_id
 from tests.client import description, operation_at
 from tests.conftest import NewPerson
 from tests.contract.api_process import serving
 from tests.contract.walk import OPERATIONS, path_values
-from tests.ports import own_ports
 
 EXAMPLES = 50
 SESSIONS = 500

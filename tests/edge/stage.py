@@ -21,12 +21,12 @@ import httpx
 import msgspec
 
 from stead.dev.engine import LOOPBACK, surroundings
+from stead.dev.ports import own_ports
 from stead.edge.admin import Admin, AdminFailed, Answer
 from stead.edge.certificate import self_signed
 from stead.edge.ledger import processes
 from stead.protocol.edge import Environment, Host, Kind, Line
 from tests.edge.fastcgi import Application, Reply, Request
-from tests.ports import own_ports
 
 NODE = "node-a"
 BOUND = 30.0

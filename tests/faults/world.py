@@ -19,13 +19,13 @@ from stead.control.platform.migrations import migrate
 from stead.control.settings import from_environment
 from stead.dev.engine import LOOPBACK, Engine
 from stead.dev.nats import Nats
+from stead.dev.ports import own_ports
 from stead.dev.postgres import Postgres
 from stead.dev.redis import Redis
 from stead.dev.running import RunningStack, running
 from tests.conftest import UNLIMITED
 from tests.faults.processes import ApiProcess
 from tests.people import PASSWORD, Person, make_person
-from tests.ports import own_ports
 
 
 class World:

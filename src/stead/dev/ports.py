@@ -52,6 +52,16 @@ class Claims:
         return False
 
 
+_own = Claims()
+
+
+def own_ports(count: int) -> list[int]:
+    """For servers that a process starts besides a stack. Nobody else gets them as long as it lives, also while
+    nothing listens on them."""
+    names = tuple(f"own {number}" for number in range(count))
+    return list(_own.settle([Ports(names)], {}).values())
+
+
 def _claimed(port: int) -> socket.socket | None:
     claim = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
