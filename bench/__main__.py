@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from bench import (
     api_reads,
+    delivery,
     edge_change,
     edge_hosts,
     edge_serving,
@@ -31,6 +32,8 @@ BENCHMARKS: dict[str, Callable[[Bench], Awaitable[Result]]] = {
     "edge_change_p99_ms": edge_change.p99,
     "webhook_delivery_cpu_ratio": webhook_delivery.ratio,
     "pack_mb_s": packing.ratio,
+    "deploy_overhead_ratio": delivery.overhead,
+    "rollback_ms": delivery.rollback,
 }
 
 

@@ -30,8 +30,8 @@ from stead.control.platform.sealing import Sealer
 from stead.control.webhooks import service, signing
 from stead.control.webhooks.client import Client
 from stead.control.webhooks.courier import Courier
-from stead.control.webhooks.guard import Guard
 from stead.dev.authority import Authority
+from stead.shared.addresses import Guard
 from stead.shared.clock import wall_clock
 from stead.shared.ids import new_id
 

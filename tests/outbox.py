@@ -20,8 +20,8 @@ from stead.control.settings import Settings
 from stead.control.webhooks import service as webhooks
 from stead.control.webhooks.client import Client as Sender
 from stead.control.webhooks.courier import Courier
-from stead.control.webhooks.guard import Guard
 from stead.dev.authority import Authority
+from stead.shared.addresses import Guard
 from stead.shared.clock import MovableClock
 from tests.client import Client
 from tests.conftest import UNLIMITED

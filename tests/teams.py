@@ -12,6 +12,9 @@ from hashlib import sha256
 import asyncpg
 from argon2 import PasswordHasher
 
+from stead.artifacts import digests
+from stead.artifacts.manifest import Origin, static
+from stead.artifacts.packing import Packed
 from stead.control.platform.database import Tx
 from stead.control.platform.principal import Mode, Pin
 from stead.shared import secrets
@@ -22,7 +25,10 @@ from tests.engines import TEMPLATE, addresses
 from tests.people import EVERY_SCOPE, PASSWORD, Person
 
 DAY = timedelta(days=1)
-NOT_ON_THE_WAY = "type not in ('job.queued', 'job.started', 'site.status_changed')"
+NOT_ON_THE_WAY = (
+    "type not in ('job.queued', 'job.started', 'site.status_changed', 'build.started', 'deploy.started',"
+    " 'env.status_changed')"
+)
 """Of the events of a job or a site, those that tell how it came out."""
 
 
@@ -131,6 +137,82 @@ async def insert_site(
 async def environment_of(tx: Tx, site: str) -> str:
     """Its production."""
     return str(await tx.value("select id from environments where site_id = $1 and type = 'production'", site))
+
+
+async def insert_environment(
+    tx: Tx, site: str, branch: str | None = None, *, status: str = "running", node: str | None = None
+) -> str:
+    """Staging, or the environment of a branch."""
+    id_ = new_id("env")
+    await tx.run(
+        "insert into environments (id, site_id, type, branch, subdomain, status, node_id, awake_since,"
+        " created_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $8)",
+        *(id_, site, "branch" if branch else "staging", branch, f"{id_.replace('_', '-')}.preview.example"),
+        *(status, node, tx.now),
+    )
+    return id_
+
+
+async def insert_upload(tx: Tx, site: str) -> str:
+    id_ = new_id("upl")
+    await tx.run(
+        "insert into uploads (id, site_id, created_at, expires_at) values ($1, $2, $3, $4)",
+        *(id_, site, tx.now, tx.now + DAY),
+    )
+    return id_
+
+
+async def insert_build(tx: Tx, site: str, env: str, *, status: str = "failed") -> str:
+    id_ = new_id("build")
+    await tx.run(
+        "insert into builds (id, site_id, env_id, builder, status, source, ref, artifact_id, created_at,"
+        " finished_at) values ($1, $2, $3, 'static', $4, 'git', 'main', $5, $6, $7)",
+        *(id_, site, env, status, "art_x" if status == "succeeded" else None, tx.now),
+        tx.now if status in ("succeeded", "failed") else None,
+    )
+    return id_
+
+
+async def insert_artifact(
+    tx: Tx, site: str, *, content: bytes | None = None, built_at: datetime | None = None, size: int = 100
+) -> str:
+    """A row of one, with a layer of its own unless told what is in it."""
+    id_ = new_id("art")
+    made = static(
+        Packed(digests.of(content or id_.encode()), size, digests.of(b"tar"), 1, 1, 0, 1),
+        Origin(revision=id_),
+    )
+    layer = str(digests.of(content or id_.encode()))
+    await tx.run(
+        "insert into artifacts (id, site_id, digest, serve_model, manifest, config, envelope, key_id,"
+        " layer_digest, layer_size, ref, commit, created_at, built_at)"
+        " values ($1, $2, $3, 'static', $4, $5, '{}', 'sha256:none', $6, $7, 'main', $8, $9, $9)",
+        *(id_, site, made.manifest.digest, made.manifest.content, made.config.content, layer, size),
+        *("9fceb02d0ae598e95dc970b74767f19372d61af8", built_at or tx.now),
+    )
+    sizes = {layer: size, made.config.digest: len(made.config.content)}
+    sizes[made.manifest.digest] = len(made.manifest.content)
+    for digest, bytes_ in sizes.items():
+        await tx.run(
+            "insert into blobs (digest, size, held_until) values ($1, $2, $3) on conflict do nothing",
+            *(digest, bytes_, tx.now),
+        )
+        await tx.run("insert into artifact_blobs values ($1, $2)", id_, digest)
+    return id_
+
+
+async def insert_deployment(
+    tx: Tx, site: str, env: str, artifact: str, *, status: str = "live", kind: str = "deploy"
+) -> str:
+    id_ = new_id("dep")
+    await tx.run(
+        "insert into deployments (id, site_id, env_id, artifact_id, digest, ref, kind, status, created_at,"
+        " deployed_at, current_since)"
+        " select $1, $2, $3, id, digest, ref, $5, $6, $7, $8, $9 from artifacts where id = $4",
+        *(id_, site, env, artifact, kind, status, tx.now),
+        *(tx.now if status in ("live", "superseded") else None, tx.now if status == "live" else None),
+    )
+    return id_
 
 
 async def insert_job(tx: Tx, site: str, owner: str, *, status: str = "queued") -> str:

@@ -9,13 +9,17 @@ from typing import Annotated
 import typer
 
 from stead.dev.commands import app as dev
+from stead.node.images.commands import app as images
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 accounts = typer.Typer(no_args_is_help=True, help="Accounts of this installation.")
 nodes = typer.Typer(no_args_is_help=True, help="The nodes of this cell.")
 app.add_typer(dev, name="dev")
+app.add_typer(images, name="images")
 app.add_typer(accounts, name="accounts")
 app.add_typer(nodes, name="nodes")
+artifacts = typer.Typer(no_args_is_help=True, help="Artifacts, and the keys that vouch for them.")
+app.add_typer(artifacts, name="artifacts")
 
 
 @app.command()
@@ -153,6 +157,53 @@ def region_key(region: str) -> None:
     except KeyUnusable as error:
         typer.echo(f"STEAD_EDGE_MASTER_KEY: {error}", err=True)
         raise typer.Exit(1) from None
+
+
+@artifacts.command("list")
+def list_artifacts(most: Annotated[int, typer.Option(help="How many.")] = 50) -> None:
+    """Show the newest artifacts of all sites."""
+    from stead.control.provisioning import artifact_table
+
+    typer.echo(asyncio.run(artifact_table(most)))
+
+
+@artifacts.command("export")
+def export_artifact(artifact: str, directory: Path) -> None:
+    """Write an artifact as an OCI layout, with its envelope and the key that signed it beside."""
+    from stead.control.provisioning import export_artifact as export
+
+    try:
+        typer.echo(asyncio.run(export(artifact, directory)))
+    except (LookupError, FileExistsError) as error:
+        typer.echo(str(error.args[0]), err=True)
+        raise typer.Exit(1) from None
+
+
+@artifacts.command("rotate-key")
+def rotate_key() -> None:
+    """Sign with a new key from now on; what was signed before can still be deployed."""
+    from stead.control.provisioning import rotate_signing_key
+
+    typer.echo(asyncio.run(rotate_signing_key()))
+
+
+@artifacts.command("remove-key")
+def remove_key(key: str) -> None:
+    """Believe a key no more: nothing that it signed can be deployed again."""
+    from stead.control.provisioning import remove_signing_key
+
+    if not asyncio.run(remove_signing_key(key)):
+        typer.echo("there is no such key", err=True)
+        raise typer.Exit(1)
+
+
+@artifacts.command("collect")
+def collect_artifacts() -> None:
+    """Remove what nothing uses any more, as the workers do every few minutes."""
+    from stead.control.provisioning import collect_artifacts as collect
+
+    gone, blobs = asyncio.run(collect())
+    typer.echo(f"{gone} artifacts and {blobs} blobs were removed")
 
 
 def main() -> None:

@@ -21,8 +21,12 @@ from tests.people import PASSWORD, Person
 from tests.teams import (
     environment_of,
     insert_account,
+    insert_artifact,
+    insert_build,
     insert_delivery,
+    insert_deployment,
     insert_endpoint,
+    insert_environment,
     insert_event,
     insert_invite,
     insert_job,
@@ -95,6 +99,11 @@ async def _environment(person: Person, made: Values) -> str:
         return await environment_of(tx, made["site_id"])
 
 
+async def _suspended(person: Person, made: Values) -> str:
+    async with person.transaction() as tx:
+        return await insert_environment(tx, made["site_id"], status="suspended")
+
+
 async def _endpoint(person: Person, _made: Values) -> str:
     async with person.transaction() as tx:
         return await insert_endpoint(tx, person.id)
@@ -106,7 +115,28 @@ async def _delivery(person: Person, made: Values) -> str:
         return await insert_delivery(tx, made["endpoint_id"], event)
 
 
+async def _build(person: Person, made: Values) -> str:
+    async with person.transaction() as tx:
+        return await insert_build(tx, made["site_id"], made["env_id"])
+
+
+async def _deployment(person: Person, made: Values) -> str:
+    async with person.transaction() as tx:
+        artifact = await insert_artifact(tx, made["site_id"])
+        return await insert_deployment(tx, made["site_id"], made["env_id"], artifact)
+
+
+async def _staging(person: Person, made: Values) -> str:
+    """With something to show."""
+    async with person.transaction() as tx:
+        env = await insert_environment(tx, made["site_id"])
+        await insert_deployment(tx, made["site_id"], env, await insert_artifact(tx, made["site_id"]))
+    return env
+
+
 MAKERS: dict[str, Maker] = {
+    "build_id": _build,
+    "deployment_id": _deployment,
     "env_id": _environment,
     "endpoint_id": _endpoint,
     "delivery_id": _delivery,
@@ -124,6 +154,10 @@ MAKERS: dict[str, Maker] = {
 PARTICULAR: dict[str, dict[str, Maker]] = {
     "jobs.cancel": {"job_id": _queued_job},
     "sites.recover": {"site_id": _deleted_site},
+    "deployments.promote": {"env_id": _staging},
+    **{f"environments.{verb}": {"env_id": _staging} for verb in ("destroy", "suspend")},
+    **{f"environments.{verb}": {"env_id": _staging} for verb in ("refresh", "reset", "push")},
+    "environments.resume": {"env_id": _suspended},
 }
 """Operations that need what they are about in a particular state."""
 
@@ -172,6 +206,15 @@ async def _invitation(person: Person, _made: Values) -> dict[str, Any]:
     return {"token": token}
 
 
+async def _own_artifact(person: Person, made: Values) -> dict[str, Any]:
+    async with person.transaction() as tx:
+        return {"artifact_id": await insert_artifact(tx, made["site_id"])}
+
+
+async def _files(_: Person, __: Values) -> dict[str, Any]:
+    return {"mode": "files"}
+
+
 BODIES: dict[str, Callable[[Person, Values], Awaitable[dict[str, Any]]]] = {
     "accounts.sign_up": _new_address,
     "sessions.create": _own_password,
@@ -179,6 +222,8 @@ BODIES: dict[str, Callable[[Person, Values], Awaitable[dict[str, Any]]]] = {
     "members.add": _another_account,
     "sites.create": _new_domain,
     "sites.delete": _its_domain,
+    "deployments.create": _own_artifact,
+    "environments.push": _files,
     "sites.transfer": _own_team,
     "projects.assign_site": _own_site,
     "team_projects.assign_site": _own_site,

@@ -128,6 +128,7 @@ async def test_a_node_cannot_speak_as_another_node_or_as_the_control_plane(stack
         for subject in (
             subjects.report(THERE.id, "result"),
             subjects.heartbeat(THERE.id),
+            subjects.activity(THERE.id),
             subjects.job_output("job1", THERE),
             subjects.job_output("job1", Program.WORKER),
             subjects.command(HERE.id, "ensure"),
@@ -180,11 +181,12 @@ async def test_a_node_reports_and_writes_output_under_its_own_name(stack: Runnin
 
 async def test_the_worker_hears_heartbeats_but_cannot_forge_them(stack: RunningStack) -> None:
     async with client(stack, HERE) as node, client(stack, Program.WORKER) as worker:
-        heard = await worker.connection.subscribe("node.*.heartbeat")
-        await worker.connection.flush()
-        await node.connection.publish(subjects.heartbeat(HERE.id), b"")
-        assert (await heard.next_msg(timeout=5)).subject == subjects.heartbeat(HERE.id)
-        assert await worker.refused(subjects.heartbeat(HERE.id))
+        for said, by in (("heartbeat", subjects.heartbeat), ("activity", subjects.activity)):
+            heard = await worker.connection.subscribe(f"node.*.{said}")
+            await worker.connection.flush()
+            await node.connection.publish(by(HERE.id), b"")
+            assert (await heard.next_msg(timeout=5)).subject == by(HERE.id)
+            assert await worker.refused(by(HERE.id))
         assert await worker.refused(subjects.report(HERE.id, "result"))
         assert await worker.refused(f"$JS.API.STREAM.DELETE.{COMMANDS}")
 

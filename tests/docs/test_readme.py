@@ -43,7 +43,7 @@ def stack() -> Iterator[dict[str, str]]:
 
 
 def test_every_command_of_the_readme_does_what_it_says(stack: dict[str, str]):
-    account, site, redirect, key = (
+    account, site, folder, redirect, key = (
         subprocess.run(
             ["/bin/bash", "-euo", "pipefail", "-c", block],
             env={**os.environ, **stack},
@@ -58,6 +58,8 @@ def test_every_command_of_the_readme_does_what_it_says(stack: dict[str, str]):
     assert "event: done" in site
     assert '{"status":"succeeded"}' in site
     assert "ready for its first deployment" in site
+    assert '{"status":"succeeded"}' in folder
+    assert folder.endswith("<h1>Hello from a folder</h1>\n")
     assert '{"status":"succeeded"}' in redirect
     assert redirect.endswith("\nhttps://hello.example.com/new/page\n")
     assert '"remaining"' in key

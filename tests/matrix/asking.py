@@ -7,6 +7,8 @@ from typing import Any
 import httpx
 
 from stead.control.app import ControlPlane
+from stead.control.builds.rules import VisibleBuild
+from stead.control.deployments.rules import VisibleDeployment
 from stead.control.environments.rules import VisibleEnvironment
 from stead.control.jobs.rules import VisibleJob
 from stead.control.keys.rules import VisibleKey
@@ -17,7 +19,7 @@ from stead.control.sites.rules import VisibleSite
 from stead.control.webhooks.rules import VisibleDelivery, VisibleEndpoint
 from stead.shared.ids import PREFIX_OF, has_shape, new_id
 from tests.client import Client
-from tests.matrix.world import Caller, Flavour, Thing, World
+from tests.matrix.world import Caller, Flavour, Thing, World, other_than_production
 from tests.people import PASSWORD
 from tests.teams import DAY
 
@@ -52,8 +54,18 @@ def _job(asking: Asking) -> str:
     return asking.world.thing(VisibleJob, asking.flavour).id
 
 
+def _environment(asking: Asking) -> str:
+    """Production, unless the operation is not for it."""
+    other = other_than_production(asking.operation, asking.world, asking.flavour)
+    if other is not None:
+        return other.id
+    return asking.world.thing(VisibleEnvironment, asking.flavour).id
+
+
 IN_PATH: dict[str, Callable[[Asking], str]] = {
-    "env_id": lambda asking: asking.world.thing(VisibleEnvironment, asking.flavour).id,
+    "env_id": _environment,
+    "build_id": lambda asking: asking.world.thing(VisibleBuild, asking.flavour).id,
+    "deployment_id": lambda asking: asking.world.thing(VisibleDeployment, asking.flavour).id,
     "team_id": lambda asking: asking.world.team,
     "client_id": _member,
     "invite_id": lambda asking: asking.world.invite,
@@ -69,6 +81,7 @@ IN_PATH: dict[str, Callable[[Asking], str]] = {
 IN_BODY: dict[str, Callable[[Asking], Any]] = {
     "client_id": lambda asking: asking.world.newcomer.id,
     "site_id": lambda asking: asking.world.loose_sites[asking.flavour].id,
+    "artifact_id": lambda asking: asking.world.artifacts[asking.flavour],
     "to_team_id": lambda asking: asking.world.other_team,
     "confirm_domain": lambda asking: f"{_site(asking).id.replace('_', '-')}.example.com",
     "NewSite.domain": lambda _: f"{new_id('site').replace('_', '-')}.example.com",

@@ -6,6 +6,8 @@ This is a second, independent reading of docs/security.md: it looks at no query 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from stead.control.builds.rules import BuildNotFound, VisibleBuild
+from stead.control.deployments.rules import DeploymentNotFound, VisibleDeployment
 from stead.control.environments.rules import EnvironmentNotFound, VisibleEnvironment
 from stead.control.jobs.rules import JobNotFound, VisibleJob
 from stead.control.keys.rules import KeyNotFound, VisibleKey
@@ -29,7 +31,7 @@ from stead.shared.errors import (
     ScopeInsufficient,
 )
 from stead.shared.roles import MASK, Role
-from tests.matrix.world import Caller, Flavour, Thing, World
+from tests.matrix.world import Caller, Flavour, Thing, World, other_than_production
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,10 @@ def _environment(world: World, caller: Caller, env: Thing) -> bool:
     return _site(world, replace(caller, pin=None) if pinned_here else caller, env)
 
 
+def _of_environment(world: World, caller: Caller, thing: Thing) -> bool:
+    return _environment(world, caller, world.thing(VisibleEnvironment, "team" if thing.team else "personal"))
+
+
 def _key(world: World, caller: Caller, key: Thing) -> bool:
     mine = key.account == caller.account and (caller.mode == "live" or key.mode == "test")
     return mine and (caller.pin is None or caller.pin == key.pin)
@@ -85,6 +91,8 @@ VISIBLE: dict[type, tuple[Callable[[World, Caller, Thing], bool], type[NotFound]
     VisibleProject: (_own_project, ProjectNotFound),
     VisibleSite: (_site, SiteNotFound),
     VisibleEnvironment: (_environment, EnvironmentNotFound),
+    VisibleBuild: (_of_environment, BuildNotFound),
+    VisibleDeployment: (_of_environment, DeploymentNotFound),
     VisibleJob: (_site, JobNotFound),
     VisibleKey: (_key, KeyNotFound),
     VisibleEndpoint: (_key, EndpointNotFound),
@@ -97,16 +105,16 @@ def flavours(operation: Operation) -> tuple[Flavour, ...]:
     kinds = {each.type for each in operation.every(ResourceInput)}
     if kinds & {VisibleTeam, VisibleTeamProject} or "team_id" in operation.path_parameters:
         return ("team",)
-    return (
-        ("team", "personal")
-        if kinds in ({VisibleSite}, {VisibleEnvironment}, {VisibleJob})
-        else ("personal",)
-    )
+    sites = {VisibleSite, VisibleEnvironment, VisibleBuild, VisibleDeployment, VisibleJob}
+    return ("team", "personal") if kinds and kinds <= sites else ("personal",)
 
 
 def resources(operation: Operation, world: World, flavour: Flavour) -> list[Thing]:
     if operation.id == "sites.recover":
         return [world.deleted_sites[flavour]]
+    other = other_than_production(operation, world, flavour)
+    if other is not None:
+        return [other]
     return [world.thing(each.type, flavour) for each in operation.every(ResourceInput)]
 
 
@@ -172,10 +180,18 @@ def _transferring(world: World, caller: Caller, flavour: Flavour) -> Expected | 
     return None if role is not None and role.reaches(Role.ADMIN) else _refused(TargetNotAdministered)
 
 
+def _promoting(world: World, caller: Caller, flavour: Flavour) -> Expected | None:
+    """The environment that gets it must be visible as well."""
+    target = world.thing(VisibleEnvironment, flavour)
+    return None if _environment(world, caller, target) else _refused(EnvironmentNotFound)
+
+
 PARTICULAR: dict[str, Callable[[World, Caller, Flavour], Expected | None]] = {
     "sites.create": _creating,
     "jobs.cancel": _cancelling,
     "sites.transfer": _transferring,
+    "deployments.promote": _promoting,
+    "environments.push": _promoting,
 }
 """Operations whose description asks for more than their declaration can say."""
 

@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 
 from stead.control.app import ControlPlane, all_operations
+from stead.control.artifacts.rules import ArtifactNotFound
+from stead.control.builds.rules import BuildNotFound
+from stead.control.deployments.rules import DeploymentNotFound
 from stead.control.invites.rules import InviteNotFound
 from stead.control.jobs.rules import JobNotFound
 from stead.control.keys.rules import KeyNotFound, PinnedResourceNotFound
@@ -32,9 +35,10 @@ WITH_PATH = [each for each in OPERATIONS if each.path_parameters]
 NOT_FOUND = {
     *("team.not_found", "member.not_found", "invite.not_found", "environment.not_found"),
     *(error.code for error in (ProjectNotFound, SiteNotFound, TeamNotFound, KeyNotFound, JobNotFound)),
-    *(EndpointNotFound.code, DeliveryNotFound.code),
+    *(EndpointNotFound.code, DeliveryNotFound.code, BuildNotFound.code, DeploymentNotFound.code),
 }
 ELSEWHERE_IN_BODY = {
+    "artifact_id": ArtifactNotFound.code,
     "client_id": "204",
     "site_id": SiteNotFound.code,
     "default_team_id": "account.team_not_joined",
@@ -101,6 +105,7 @@ def _named_in(operation: Operation) -> list[str]:
 
 def _foreign(theirs: World, name: str, flavour: Flavour) -> Any:
     return {
+        "artifact_id": theirs.artifacts[flavour],
         "client_id": theirs.newcomer.id,
         "site_id": theirs.loose_sites[flavour].id,
         "default_team_id": theirs.team,

@@ -1,10 +1,12 @@
 """One team with everybody and everything in it, and everybody who could call."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
+from stead.control.builds.rules import VisibleBuild
+from stead.control.deployments.rules import VisibleDeployment
 from stead.control.environments.rules import VisibleEnvironment
 from stead.control.jobs.rules import VisibleJob
 from stead.control.keys.rules import VisibleKey
@@ -81,6 +83,10 @@ class World:
     deleted_sites: dict[Flavour, Thing]
     queued_jobs: dict[Flavour, Thing]
     roles: dict[tuple[str, str], Role]
+    staging: dict[Flavour, Thing]
+    """Of the same sites, with something to show."""
+    suspended: dict[Flavour, Thing]
+    artifacts: dict[Flavour, str]
     _secrets: dict[Caller, tuple[str, str]] = field(default_factory=dict)
 
     def thing(self, kind: type, flavour: Flavour) -> Thing:
@@ -131,6 +137,19 @@ class World:
         yield "an environment", Pin("environment", self.thing(VisibleEnvironment, "personal").id)
 
 
+_STAGING = {
+    "deployments.promote",
+    *(f"environments.{verb}" for verb in ("destroy", "suspend", "refresh", "reset", "push")),
+}
+
+
+def other_than_production(operation: Operation, world: World, flavour: Flavour) -> Thing | None:
+    """The environment of an operation that is not for production."""
+    if operation.id == "environments.resume":
+        return world.suspended[flavour]
+    return world.staging[flavour] if operation.id in _STAGING else None
+
+
 def _narrowings(operation: Operation) -> list[frozenset[str]]:
     """What a key may lack so that the requirement is not met: any one of several, or all of a choice."""
     requires = operation.requires
@@ -154,18 +173,24 @@ async def make_world(database: Database, role: Role) -> World:
         invite, _ = await teams.insert_invite(tx, team, founder.id)
         _, token = await teams.insert_invite(tx, entry, founder.id)
         things, *others = await _make_things(tx, subject.id, team)
+        deployed = await _deploy_things(tx, things)
     roles = {
         **{(founder.id, each): Role.OWNER for each in (team, other, entry)},
         **{(subject.id, each): role for each in (team, other)},
         (victim.id, team): Role.OBSERVER,
     }
-    return World(database, role, *people, team, other, invite, token, entry, things, *others, roles)
+    return World(
+        database, role, *people, team, other, invite, token, entry, things, *others, roles, *deployed
+    )
 
 
 async def _make_things(
     tx: Tx, account: str, team: str
 ) -> tuple[
-    dict[tuple[type, Flavour], Thing], dict[Flavour, Thing], dict[Flavour, Thing], dict[Flavour, Thing]
+    dict[tuple[type, Flavour], Thing],
+    dict[Flavour, Thing],
+    dict[Flavour, Thing],
+    dict[Flavour, Thing],
 ]:
     """One of each kind of resource; sites in no project, deleted sites, and jobs that have not ended."""
     key, _ = await teams.insert_key(tx, account)
@@ -197,6 +222,29 @@ async def _make_things(
         found.append((flavour, await _job(tx, owner, project, status="succeeded")))
         queued[flavour] = await _job(tx, owner, project, status="queued")
     return {(thing.kind, flavour): thing for flavour, thing in found}, loose, deleted, queued
+
+
+async def _deploy_things(
+    tx: Tx, things: dict[tuple[type, Flavour], Thing]
+) -> tuple[dict[Flavour, Thing], dict[Flavour, Thing], dict[Flavour, str]]:
+    """A build and a deployment of each environment; two more environments of its site; an artifact."""
+    staging: dict[Flavour, Thing] = {}
+    suspended: dict[Flavour, Thing] = {}
+    artifacts: dict[Flavour, str] = {}
+    for (kind, flavour), env in list(things.items()):
+        if kind is not VisibleEnvironment or env.site is None:
+            continue
+        artifact = artifacts[flavour] = await teams.insert_artifact(tx, env.site)
+        build = await teams.insert_build(tx, env.site, env.id)
+        deployment = await teams.insert_deployment(tx, env.site, env.id, artifact)
+        things[VisibleBuild, flavour] = replace(env, kind=VisibleBuild, id=build)
+        things[VisibleDeployment, flavour] = replace(env, kind=VisibleDeployment, id=deployment)
+        other = await teams.insert_environment(tx, env.site)
+        await teams.insert_deployment(tx, env.site, other, artifact)
+        staging[flavour] = replace(env, id=other)
+        paused = await teams.insert_environment(tx, env.site, "paused", status="suspended")
+        suspended[flavour] = replace(env, id=paused)
+    return staging, suspended, artifacts
 
 
 async def _job(tx: Tx, owner: dict[str, str], project: str, *, status: str) -> Thing:

@@ -17,6 +17,7 @@ from stead.node.drivers.ports import Assignment, Edge, Refusal, Runtime
 from stead.node.drivers.sandbox import Pace, Sandbox, SandboxEdge, SandboxRuntime
 from stead.node.drivers.static import StaticRuntime
 from stead.node.processes import Processes, Stream
+from stead.protocol.commands import Probe
 from stead.protocol.edge import Kind, Line
 from stead.shared.ids import new_id
 
@@ -56,7 +57,7 @@ class Node:
     """Makes exactly these hosts lead to the environment."""
 
     async def answers(self, it: Assignment, host: str) -> None:
-        await self.edge.probe(it, host, "/", None)
+        await self.edge.probe(it, Probe(host))
 
     def tree(self, *, of: str = "") -> dict[str, str]:
         """Every file and link below the data directory whose path or content names `of`; but for those of
@@ -70,7 +71,7 @@ class Node:
 
     async def unhealthy(self, it: Assignment, host: str) -> bool:
         with pytest.raises(Refusal) as refused:
-            await self.edge.probe(it, host, "/", None)
+            await self.edge.probe(it, Probe(host))
         return refused.value.code == "deploy.unhealthy" and host in refused.value.reason
 
 

@@ -1,15 +1,23 @@
 """What every Runtime and every Edge must do, whatever stands behind it. A new driver joins them below."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from msgspec.structs import replace
 
 from stead.dev.nginx import Nginx
 from stead.dev.running import RunningStack, running
 from stead.node.drivers.ports import Assignment, Refusal
+from stead.node.transfer import TransferFailed
+from stead.protocol.commands import EnsureRelease, Probe, release_of
+from stead.shared.ids import new_id
 from tests.node.carrying import Node, Said, Sandboxed, host, sandbox, static, task
+from tests.node.offers import Shelf, public, shelf, signed
+from tests.node.stage import until
 
 RUNTIMES: dict[str, Callable[[RunningStack], Node]] = {"static": static, "sandbox": sandbox}
 EDGES: dict[str, Callable[[RunningStack], Node]] = {"nginx": static, "sandbox": sandbox}
@@ -96,6 +104,147 @@ async def test_ensuring_the_same_environment_at_the_same_time_is_ensuring_it_onc
     await by_runtime.runtime.remove_environment(it)
     await by_runtime.runtime.ensure_environment(it)
     assert by_runtime.tree(of=it.environment) == at_once
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[Shelf]:
+    with shelf() as it:
+        yield it
+
+
+async def _carried(node: Node) -> Assignment:
+    it = task()
+    await node.runtime.ensure_environment(it)
+    return it
+
+
+async def test_ensuring_a_release_twice_is_ensuring_it_once(by_runtime: Node, store: Shelf) -> None:
+    it, wanted = await _carried(by_runtime), store.offer({"index.html": f"once {new_id('x')}"})
+    await by_runtime.runtime.ensure_release(it, wanted)
+    once = by_runtime.tree()
+    assert any(release_of(wanted.digest) in path for path in once)
+    fetched = len(store.asked)
+    await by_runtime.runtime.ensure_release(it, wanted)
+    assert by_runtime.tree() == once
+    assert len(store.asked) == fetched, "what is here is not fetched again"
+
+
+async def test_ensuring_one_release_for_many_at_the_same_time_is_ensuring_it_once(
+    by_runtime: Node, store: Shelf
+) -> None:
+    wanted = store.offer({"index.html": f"at once {new_id('x')}"})
+    carried = [await _carried(by_runtime) for _ in range(6)]
+    async with asyncio.TaskGroup() as group:
+        for it in carried:
+            group.create_task(by_runtime.runtime.ensure_release(it, wanted))
+    names = [path for path in by_runtime.tree() if path.endswith(release_of(wanted.digest))]
+    assert len(names) == 1
+
+
+async def test_a_release_for_what_is_not_there_is_refused(by_runtime: Node, store: Shelf) -> None:
+    before, wanted = by_runtime.tree(), store.offer({"index.html": f"nobody's {new_id('x')}"})
+    with pytest.raises(Refusal) as refused:
+        await by_runtime.runtime.ensure_release(task(), wanted)
+    assert refused.value.code == "environment.not_found"
+    assert by_runtime.tree() == before
+
+
+def _another(offer: EnsureRelease, store: Shelf) -> EnsureRelease:
+    return store.offer({"index.html": f"another than {offer.digest}"})
+
+
+TAMPERED: dict[str, Callable[[EnsureRelease, Shelf], EnsureRelease]] = {
+    "no key is known": lambda it, _: replace(it, keys=()),
+    "a key that cannot be one": lambda it, _: replace(it, keys=(b"short",)),
+    "another's key": lambda it, _: replace(it, keys=(public(Ed25519PrivateKey.generate()),)),
+    "signed by another": lambda it, _: replace(it, envelope=signed(it.digest, Ed25519PrivateKey.generate())),
+    "no envelope": lambda it, _: replace(it, envelope=b""),
+    "envelope of another": lambda it, store: replace(it, envelope=_another(it, store).envelope),
+    "manifest of another": lambda it, store: replace(it, manifest=_another(it, store).manifest),
+    "changed manifest": lambda it, _: replace(it, manifest=it.manifest + b" "),
+    "changed configuration": lambda it, _: replace(it, config=it.config + b" "),
+    "layers of another": lambda it, store: replace(it, layers=_another(it, store).layers),
+    "no layer": lambda it, _: replace(it, layers=()),
+    "no digest": lambda it, _: replace(it, digest="../../escaped"),
+    "digest of another": lambda it, store: replace(it, digest=_another(it, store).digest),
+}
+
+
+@pytest.mark.parametrize("how", TAMPERED)
+async def test_what_nobody_known_has_signed_is_refused_and_leaves_nothing(
+    by_runtime: Node, store: Shelf, how: str
+) -> None:
+    it, offer = await _carried(by_runtime), store.offer({"index.html": f"{how} {new_id('x')}"})
+    tampered = TAMPERED[how](offer, store)
+    before, asked = by_runtime.tree(), len(store.asked)
+    with pytest.raises(Refusal) as refused:
+        await by_runtime.runtime.ensure_release(it, tampered)
+    assert refused.value.code == "artifact.signature_invalid"
+    assert by_runtime.tree() == before
+    assert len(store.asked) == asked, "nothing is fetched for what is not signed"
+
+
+@pytest.mark.parametrize("change", ["empty", "shorter", "longer", "flipped"])
+async def test_a_layer_that_is_not_what_its_digest_says_is_refused_and_leaves_nothing(
+    by_runtime: Node, store: Shelf, change: str
+) -> None:
+    it, wanted = await _carried(by_runtime), store.offer({"index.html": f"{change} {new_id('x')}"})
+    place = f"/{wanted.layers[0].digest}"
+    real = store.blobs[place]
+    changed = {"empty": b"", "shorter": real[:-1], "longer": real + b"x"}
+    store.blobs[place] = changed.get(change, real[:-1] + bytes([real[-1] ^ 1]))
+    before = by_runtime.tree()
+    with pytest.raises(Refusal) as refused:
+        await by_runtime.runtime.ensure_release(it, wanted)
+    assert refused.value.code == "artifact.signature_invalid"
+    assert by_runtime.tree() == before
+    store.blobs[place] = real
+    await by_runtime.runtime.ensure_release(it, wanted)
+
+
+async def test_a_store_that_does_not_have_it_may_have_it_soon(by_runtime: Node, store: Shelf) -> None:
+    """Not a refusal: the node tries again."""
+    it, wanted = await _carried(by_runtime), store.offer({"index.html": f"late {new_id('x')}"})
+    real = store.blobs.pop(f"/{wanted.layers[0].digest}")
+    before = by_runtime.tree()
+    with pytest.raises(TransferFailed):
+        await by_runtime.runtime.ensure_release(it, wanted)
+    assert by_runtime.tree() == before
+    store.blobs[f"/{wanted.layers[0].digest}"] = real
+    await by_runtime.runtime.ensure_release(it, wanted)
+
+
+async def test_who_is_cancelled_while_a_layer_is_fetched_leaves_nothing(
+    by_runtime: Node, store: Shelf
+) -> None:
+    it, wanted = await _carried(by_runtime), store.offer({"index.html": f"stopped {new_id('x')}"})
+    before, asked, store.paused = by_runtime.tree(), len(store.asked), threading.Event()
+    fetching = asyncio.create_task(by_runtime.runtime.ensure_release(it, wanted))
+
+    async def begun() -> bool | None:
+        return len(store.asked) > asked or None
+
+    await until(begun)
+    fetching.cancel()
+    store.paused.set()
+    with pytest.raises(asyncio.CancelledError):
+        await fetching
+    store.paused = None
+    assert by_runtime.tree() == before
+
+
+async def test_a_probe_of_a_release_asks_as_if_it_were_shown_and_visitors_see_nothing_of_it(
+    by_edge: Node, store: Shelf
+) -> None:
+    it, name = await _carried(by_edge), host()
+    wanted = store.offer({"index.html": f"to be tried {new_id('x')}"})
+    await by_edge.announce(it, [name])
+    with pytest.raises(Refusal) as refused:
+        await by_edge.edge.probe(it, Probe(name, release=release_of(wanted.digest)))
+    assert refused.value.code == "deploy.unhealthy"
+    await by_edge.runtime.ensure_release(it, wanted)
+    await by_edge.edge.probe(it, Probe(name, release=release_of(wanted.digest)))
+    await by_edge.answers(it, name)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from stead.dev.nginx import Nginx
 from stead.dev.running import RunningStack, running
 from stead.node.drivers.ports import Refusal
+from stead.protocol.commands import Probe
 from stead.protocol.edge import PLACEHOLDER
 from tests.node.carrying import host, static, task
 
@@ -53,7 +54,7 @@ async def test_a_link_out_of_a_release_is_not_served(stack: RunningStack) -> Non
         answer = await client.get(f"http://{stack.nginx.address}/leak", headers={"host": name})
     assert answer.status_code == 404
     with pytest.raises(Refusal, match="404"):
-        await node.edge.probe(it, name, "/leak", None)
+        await node.edge.probe(it, Probe(name, "/leak"))
 
 
 async def test_an_edge_that_is_down_makes_a_probe_fail_and_one_that_comes_back_does_not(

@@ -3,15 +3,23 @@
 import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 
 import hiredis
 
 from stead.control.accounts import operations as accounts
 from stead.control.accounts import service as account_service
+from stead.control.artifacts import operations as artifacts
 from stead.control.audit import operations as audit
+from stead.control.builds import operations as builds
+from stead.control.builds import workflows as build_jobs
+from stead.control.clones import operations as environments
+from stead.control.clones import workflows as clone_jobs
+from stead.control.deployments import operations as deployments
 from stead.control.edge import operations as edge
 from stead.control.events import operations as events
+from stead.control.git import operations as git
 from stead.control.invites import operations as invites
 from stead.control.jobs import operations as jobs
 from stead.control.keys import operations as keys
@@ -40,10 +48,13 @@ from stead.control.platform.requests import Receive, Scope, Send
 from stead.control.platform.sealing import Sealer
 from stead.control.platform.website import website
 from stead.control.projects import operations as projects
-from stead.control.settings import Settings
+from stead.control.pushes.pages import Hooks
+from stead.control.pushes.service import Ways
+from stead.control.settings import Settings, objects_of
 from stead.control.sites import operations as sites
 from stead.control.team_projects import operations as team_projects
 from stead.control.teams import operations as teams
+from stead.control.uploads import operations as uploads
 from stead.control.webhooks import operations as webhooks
 from stead.protocol.subjects import Program
 from stead.shared.clock import Clock, wall_clock
@@ -57,7 +68,13 @@ FEATURES = (
     projects.operation,
     team_projects.operation,
     sites.operation,
+    environments.operation,
     edge.operation,
+    git.operation,
+    uploads.operation,
+    builds.operation,
+    artifacts.operation,
+    deployments.operation,
     jobs.operation,
     audit.operation,
     events.operation,
@@ -106,6 +123,8 @@ class ControlPlane:
             JobOutput(self.nats),
             docs_url=settings.docs,
             preview_domain=settings.preview_domain,
+            objects=objects_of(settings),
+            base_url=settings.base_url,
             webhook_networks=parse_networks(settings.webhooks_allowed),
         )
         machinery = Machinery(
@@ -118,6 +137,15 @@ class ControlPlane:
         )
         operations = all_operations(preview=settings.preview, base_url=settings.base_url)
         self._api = Api(operations, machinery, self._access_log)
+        hooks = Hooks(
+            self.database,
+            limiter,
+            self.admission,
+            sealer,
+            Ways(clone_jobs.CREATE, build_jobs.RUN, settings.preview_domain),
+            docs_url=settings.docs,
+            quiet=timedelta(seconds=settings.git_poll_seconds),
+        )
         self._website = website(
             viewer=Path(settings.viewer) if settings.viewer else None,
             checks={
@@ -126,7 +154,7 @@ class ControlPlane:
                 "nats": self._nats_answers,
             },
             needed=frozenset({"postgresql"}),
-            pages=unsubscribe_routes(self.database, sealer),
+            pages=[*unsubscribe_routes(self.database, sealer), *hooks.routes()],
         )
         self._housekeeping = Housekeeping(
             [

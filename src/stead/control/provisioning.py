@@ -1,22 +1,32 @@
 """What an operator does at the machine itself, without the API."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import BinaryIO, cast
 
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from msgspec import convert
 
+from stead.artifacts import digests
+from stead.artifacts.layout import write_layout
 from stead.control.accounts import service as accounts
 from stead.control.accounts.schema import NewAccount
+from stead.control.artifacts import collecting, keyring
+from stead.control.artifacts import service as artifacts
+from stead.control.artifacts.rules import blob_name
 from stead.control.keys import service as keys
 from stead.control.keys.schema import NewKey
 from stead.control.nodes import service as nodes
 from stead.control.platform.database import Database, Tx
 from stead.control.platform.edge import Edges, FeedUnavailable
 from stead.control.platform.nats import Nats
+from stead.control.platform.sealing import Sealer
 from stead.control.platform.streams import ensure_streams
 from stead.control.routing import service as routing
-from stead.control.settings import Settings, from_environment
+from stead.control.settings import Settings, from_environment, objects_of
 from stead.protocol.subjects import Program
 from stead.shared import scopes
 from stead.shared.clock import wall_clock
@@ -107,6 +117,62 @@ async def announce_everything(told: Callable[[int], None]) -> int:
                 return count
             after = page[-1]
             told(count)
+
+
+async def artifact_table(most: int) -> str:
+    """The newest artifacts of this cell, as a table for a terminal."""
+    async with _transaction() as tx:
+        lines = [f"{'artifact':30} {'site':31} {'made':16} {'bytes':>12}  digest"]
+        for each in await artifacts.newest(tx, most=most):
+            made = f"{each.created_at:%Y-%m-%d %H:%M}"
+            lines.append(f"{each.id:30} {each.site_id:31} {made} {each.layer_size:>12}  {each.digest}")
+    return "\n".join(lines)
+
+
+async def export_artifact(artifact: str, into: Path) -> str:
+    """An OCI layout that other tools read, with who vouches for it beside; its digest."""
+    async with _transaction() as tx:
+        found = await artifacts.get(tx, artifact)
+        key = await keyring.public_key(tx, found.key_id) if found else None
+    if found is None or key is None:
+        raise LookupError(f"there is no artifact {artifact}" if found is None else "its key was removed")
+    objects, digest = objects_of(from_environment()), digests.parse(found.digest)
+    ours = {found.digest: found.manifest, str(digests.of(found.config)): found.config}
+
+    @contextmanager
+    def blob(wanted: digests.Digest) -> Iterator[BinaryIO]:
+        with TemporaryFile() as file:
+            for piece in [ours[wanted]] if wanted in ours else objects.pieces(blob_name(wanted)):
+                file.write(piece)
+            file.seek(0)
+            yield cast("BinaryIO", file)
+
+    await asyncio.to_thread(write_layout, into, digest, blob)
+    (into / "envelope.json").write_bytes(found.envelope)
+    (into / "key.pem").write_bytes(key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
+    return found.digest
+
+
+async def rotate_signing_key() -> str:
+    """The key that signs from now on."""
+    sealer = Sealer.from_text(from_environment().sealing_key)
+    async with _transaction() as tx:
+        return (await keyring.rotate(tx, sealer)).id
+
+
+async def remove_signing_key(key: str) -> bool:
+    async with _transaction() as tx:
+        return await keyring.remove(tx, key)
+
+
+async def collect_artifacts() -> tuple[int, int]:
+    """How many artifacts and how many blobs were removed."""
+    settings = from_environment()
+    database = Database(settings.database_url, clock=wall_clock)
+    try:
+        return await collecting.collect(database, objects_of(settings))
+    finally:
+        await database.close()
 
 
 def edge_key(region: str) -> str:

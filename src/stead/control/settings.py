@@ -6,6 +6,8 @@ from typing import Annotated
 
 import msgspec
 
+from stead.control.platform.objects import Objects
+
 Port = Annotated[int, msgspec.Meta(ge=1, le=65535)]
 
 
@@ -20,6 +22,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     nats_user: str = "api"
     nats_password: str = ""
     temporal_address: str = "127.0.0.1:7233"
+    s3_endpoint: str = ""
+    """Of the object store; any S3 API."""
+    s3_public_endpoint: str = ""
+    """Where customers reach it for their uploads, if they reach it elsewhere."""
+    s3_access_key: str = ""
+    s3_secret_key: str = ""
+    s3_bucket: str = "stead"
     sealing_key: str
     """Base64 of 32 random bytes. Whoever has it can read what is sealed at rest."""
     edge_master_key: str = ""
@@ -46,8 +55,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     mail_from: str = "stead@localhost"
     webhook_networks: str = ""
     """Comma-separated CIDRs of the operator's own that webhooks may reach although they are not public."""
+    git_networks: str = ""
+    """Comma-separated CIDRs of the operator's own that repositories may be in though they are not public."""
+    git_poll_seconds: Annotated[float, msgspec.Meta(gt=0)] = 300.0
+    """How often a repository is asked for its branches while no hook is heard from it."""
     preview_domain: str = "preview.stead.example"
     """Every environment also answers on a name under this domain."""
+    environment_idle_days: Annotated[int, msgspec.Meta(ge=1)] = 7
+    """After so many days without a visitor a branch environment is suspended."""
     acme_directory: str = ""
     """The directory of the certificate authority; without it no certificate is asked for."""
     acme_email: str = ""
@@ -72,6 +87,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def webhooks_allowed(self) -> list[str]:
         return _listed(self.webhook_networks)
 
+    @property
+    def git_allowed(self) -> list[str]:
+        return _listed(self.git_networks)
+
 
 def _listed(text: str) -> list[str]:
     return [each.strip() for each in text.split(",") if each.strip()]
@@ -87,3 +106,13 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
         return msgspec.convert(given, Settings, strict=False)
     except msgspec.ValidationError as error:
         raise SettingsInvalid(f"STEAD_* settings: {error}") from None
+
+
+def objects_of(settings: Settings) -> Objects:
+    return Objects(
+        settings.s3_endpoint,
+        settings.s3_access_key,
+        settings.s3_secret_key,
+        settings.s3_bucket,
+        public_endpoint=settings.s3_public_endpoint,
+    )

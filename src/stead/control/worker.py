@@ -5,15 +5,22 @@ import contextlib
 import signal
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import structlog
 from nats.errors import Error as NatsError
 
 from stead.control.accounts import service as accounts
+from stead.control.artifacts import collecting
+from stead.control.builds import service as builds
+from stead.control.builds import workflows as build_jobs
 from stead.control.certificates.certifier import AuthorityAt, Certifier
 from stead.control.certificates.door import Door, told
 from stead.control.certificates.preflight import Preflight
+from stead.control.clones import workflows as clone_jobs
+from stead.control.deployments import workflows as deployment_jobs
 from stead.control.edge import workflows as edge_jobs
+from stead.control.environments import service as environments
 from stead.control.events import service as events
 from stead.control.events.sequencer import Sequencer
 from stead.control.jobs.dispatcher import Dispatcher
@@ -28,29 +35,37 @@ from stead.control.platform.database import UNREACHABLE, Database, Tx
 from stead.control.platform.edge import Edges, FeedUnavailable
 from stead.control.platform.gateway import Gateway
 from stead.control.platform.housekeeping import Chore, Housekeeping
+from stead.control.platform.jobs import Desk
 from stead.control.platform.mail import Postman
 from stead.control.platform.nats import Nats, NatsDown
 from stead.control.platform.notices import Notices
+from stead.control.platform.objects import ObjectsUnavailable
 from stead.control.platform.sealing import Sealer
 from stead.control.platform.streams import ensure_consumers, ensure_streams
 from stead.control.platform.temporal import Orchestrator, run_until
+from stead.control.pushes import service as pushes
+from stead.control.pushes import workflows as push_jobs
+from stead.control.pushes.poller import Poller
+from stead.control.pushes.service import Ways
 from stead.control.routing import service as routing
-from stead.control.settings import Settings
+from stead.control.settings import Settings, objects_of
 from stead.control.sites import service as sites
 from stead.control.sites import workflows as site_jobs
+from stead.control.uploads import service as uploads
 from stead.control.webhooks import service as webhooks
 from stead.control.webhooks.client import Client
 from stead.control.webhooks.courier import Courier
-from stead.control.webhooks.guard import Guard
-from stead.protocol.commands import Heartbeat
+from stead.protocol.commands import Activity, Heartbeat
 from stead.protocol.subjects import Program
+from stead.shared.addresses import Guard
 from stead.shared.clock import wall_clock
 
 log = structlog.get_logger()
 
-JOBS = (site_jobs, edge_jobs)
+JOBS = (site_jobs, clone_jobs, edge_jobs, build_jobs, deployment_jobs, push_jobs)
 """Every kind of job that a worker carries out is declared in one of these."""
 MEET_AGAIN_SECONDS = 60.0
+OBJECTS_SECONDS = 2.0
 
 
 class WorkerProgram:
@@ -64,10 +79,12 @@ class WorkerProgram:
             password=settings.nats_password,
             program=Program.WORKER,
         )
-        self.gateway = Gateway(self.nats, self._heard)
+        self.gateway = Gateway(self.nats, self._heard, self._visited)
         self.edges = Edges(self.nats)
         self.announcer = Announcer(self.database, self.edges, patience=settings.edge_patience)
         sealer = Sealer.from_text(settings.sealing_key)
+        self.objects = objects_of(settings)
+        self.desk = Desk(self.database, self.objects, sealer)
         self.postman = Postman(self.database, sealer, smtp_url=settings.smtp_url, sender=settings.mail_from)
         self.mailing = Mailing(self.database, sealer, base_url=settings.base_url)
         self.sequencer = Sequencer(self.database, self.notices, [webhooks.take_over, notifications.take_over])
@@ -83,9 +100,13 @@ class WorkerProgram:
             [
                 Chore("nodes.report", 5, self._report_nodes),
                 Chore("sites.purge", 600, self._purge_sites),
+                Chore("environments.tend", 60, self._tend_environments),
+                Chore("artifacts.collect", 600, self._collect_artifacts),
+                Chore("uploads.remove", 300, self._remove_uploads),
                 Chore("mail.deliver", 1, self.postman.deliver),
                 Chore("notifications.mail", 5, self.mailing.post_due),
                 Chore("webhooks.settle", 5, self._settle_webhooks),
+                *self._git(),
                 Chore("events.forget", 60, self._forget_old_events),
                 Chore("audit.partitions", 3600, self._keep_audit_partitions),
                 Chore("idempotency.forget", 60, self._forget_old_answers),
@@ -93,6 +114,25 @@ class WorkerProgram:
                 *self._certificates(sealer),
             ]
         )
+
+    def _git(self) -> list[Chore]:
+        settings = self.settings
+        ways = Ways(clone_jobs.CREATE, build_jobs.RUN, settings.preview_domain)
+        client = Client(Guard(parse_networks(settings.git_allowed)))
+        poller = Poller(self.database, client, ways, seconds=settings.git_poll_seconds)
+        return [
+            Chore("git.poll", min(5, settings.git_poll_seconds), poller.poll),
+            Chore("git.follow", 1, self._follow_pushes),
+            Chore("git.forget", 600, self._forget_hooks),
+        ]
+
+    async def _follow_pushes(self) -> None:
+        await self._until_none(lambda tx: pushes.follow_up(tx, build=build_jobs.RUN))
+        async with self.database.transaction() as tx:
+            await pushes.greet_arrived(tx)
+
+    async def _forget_hooks(self) -> None:
+        await self._until_none(pushes.forget_deliveries)
 
     def _certificates(self, sealer: Sealer) -> list[Chore]:
         """None where no authority is named."""
@@ -122,15 +162,14 @@ class WorkerProgram:
             return
         self.nats.start()
         self.notices.start()
-        steps = Steps(self.database, self.gateway, self.announcer, self.settings.docs)
+        steps = Steps(self.desk, self.gateway, self.announcer, self.settings.docs)
         dispatcher = Dispatcher(self.database, orchestrator, self.notices)
         with contextlib.suppress(*UNREACHABLE):
             await self._keep_audit_partitions()
         self._housekeeping.start()
         introduction = asyncio.create_task(self._introduce())
-        running = [
-            asyncio.create_task(each) for each in (dispatcher.run(), self.sequencer.run(), self.courier.run())
-        ]
+        tasks = (dispatcher.run(), self.sequencer.run(), self.courier.run(), self._prepare_objects())
+        running = [asyncio.create_task(each) for each in tasks]
         try:
             await run_until(orchestrator.worker(steps.activities), end)
         finally:
@@ -148,6 +187,17 @@ class WorkerProgram:
         await ensure_streams(self.nats)
         await self.gateway.start()
         log.info("worker.ready")
+
+    async def _prepare_objects(self) -> None:
+        """The object store may come later than we do; where none is named there is nothing to wait for."""
+        while self.settings.s3_endpoint:
+            try:
+                await self.objects.prepare()
+            except ObjectsUnavailable as error:
+                log.warning("objects.unavailable", reason=str(error))
+                await asyncio.sleep(OBJECTS_SECONDS)
+            else:
+                return
 
     async def _heard(self, beat: Heartbeat) -> None:
         try:
@@ -175,12 +225,33 @@ class WorkerProgram:
     async def _report_nodes(self) -> None:
         async with self.database.transaction() as tx:
             lost, back = await nodes.report(tx)
+            await environments.report(tx)
         if lost or back:
             log.warning("nodes.changed", sites_lost=len(lost), sites_back=len(back))
 
     async def _purge_sites(self) -> None:
         async with self.database.transaction() as tx:
-            await sites.purge_expired(tx, kind=site_jobs.PURGE)
+            await sites.purge_expired(tx, kind=site_jobs.PURGE, clone=clone_jobs.PURGE)
+
+    async def _tend_environments(self) -> None:
+        """What nobody visits is paused, and what has lost its branch is ended."""
+        days = self.settings.environment_idle_days
+        await self._until_none(partial(environments.suspend_idle, days=days, kind=clone_jobs.SUSPEND))
+        await self._until_none(partial(environments.destroy_abandoned, kind=clone_jobs.DESTROY))
+
+    async def _visited(self, activity: Activity) -> None:
+        try:
+            async with self.database.transaction() as tx:
+                await environments.visited(tx, activity)
+        except UNREACHABLE as error:
+            log.warning("visits.unheard", node=activity.node, reason=type(error).__name__)
+
+    async def _collect_artifacts(self) -> None:
+        await collecting.collect(self.database, self.objects)
+
+    async def _remove_uploads(self) -> None:
+        await uploads.remove_expired(self.database, self.objects)
+        await builds.remove_staged(self.database, self.objects)
 
     async def _keep_audit_partitions(self) -> None:
         async with self.database.transaction() as tx:

@@ -16,6 +16,7 @@ from stead.dev.child import State
 from stead.dev.directory import DataDirectory
 from stead.dev.display import Screen, greet, table
 from stead.dev.engine import LOOPBACK, DevError
+from stead.dev.images import ensure_image
 from stead.dev.leftovers import gone, sweep
 from stead.dev.programs import Api
 from stead.dev.running import AlreadyRunning, RunningStack, supervised
@@ -55,11 +56,15 @@ def up(
     only: Annotated[
         list[Name] | None, typer.Option(help="Start only these; may be given several times.")
     ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="STEAD_…=VALUE", help="A setting of our programs; several times."),
+    ] = None,
 ) -> None:
     """Start everything, watch over it, and stop it all on Ctrl-C."""
     directory = DataDirectory(data or DataDirectory.default())
     try:
-        asyncio.run(_up(directory, {name.value for name in only or Name}))
+        asyncio.run(_up(directory, {name.value for name in only or Name}, _settings(settings or [])))
     except AlreadyRunning:
         _show(directory)
     except DevError as failure:
@@ -118,15 +123,26 @@ def logs(
             return
 
 
-async def _up(directory: DataDirectory, names: set[str]) -> None:
+def _settings(given: list[str]) -> dict[str, str]:
+    pairs = [each.partition("=") for each in given]
+    for name, equals, _ in pairs:
+        if not name.startswith("STEAD_") or not equals:
+            raise DevError(f"--set takes STEAD_…=VALUE, not {name}{equals}")
+    return {name: value for name, _, value in pairs}
+
+
+async def _up(directory: DataDirectory, names: set[str], settings: dict[str, str]) -> None:
     asked = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, asked.set)
     console = Console(file=sys.stdout)
     kinds = [kind for kind in (*EVERY, *PROGRAMS) if kind.name in names]
     with Screen(console) as screen:
-        async with supervised(directory.path, kinds, durable=True, changed=screen.changed) as stack:
+        async with supervised(
+            directory.path, kinds, durable=True, changed=screen.changed, settings=settings
+        ) as stack:
             screen.follow(lambda: stack.supervisor.conditions)
+            stack.before_node = lambda: ensure_image(screen.note)
             if await _started(stack, asked):
                 if Api in kinds and stack.secrets.account is not None:
                     greet(console, stack.api.url, stack.secrets.account, "Ctrl-C, or steadctl dev down")

@@ -71,6 +71,9 @@ class Screen:
         if self._live is not None:
             self._live.stop()
 
+    def note(self, text: str) -> None:
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
     def changed(self, it: Condition) -> None:
         # The table forgets; a death is worth a line that stays.
         if self._live is None or it.state in {State.RESTARTING, State.FAILED}:

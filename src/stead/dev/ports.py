@@ -56,8 +56,8 @@ _own = Claims()
 
 
 def own_ports(count: int) -> list[int]:
-    """For servers that a process starts besides a stack. Nobody else gets them as long as it lives, also while
-    nothing listens on them."""
+    """For servers that a process starts besides a stack: its own as long as it lives, also while nothing
+    listens on them."""
     names = tuple(f"own {number}" for number in range(count))
     return list(_own.settle([Ports(names)], {}).values())
 

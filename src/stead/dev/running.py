@@ -1,7 +1,7 @@
 """A stack with its supervisor: what `steadctl dev up` shows, and what a test takes its engines from."""
 
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -40,8 +40,9 @@ class RunningStack(Stack):
         kinds: Sequence[type[Engine]],
         durable: bool,
         changed: Changed,
+        settings: Mapping[str, str],
     ) -> None:
-        super().__init__(directory, record.ports, secrets, durable=durable)
+        super().__init__(directory, record.ports, secrets, durable=durable, settings=settings)
         self._record, self._changed = record, changed
         chosen: list[Engine] = [self[kind] for kind in (*EVERY, *PROGRAMS) if kind in kinds]
         self.supervisor = Supervisor(chosen, directory.logs, self._note)
@@ -74,6 +75,7 @@ async def supervised(
     *,
     durable: bool,
     changed: Changed = _unnoticed,
+    settings: Mapping[str, str] | None = None,
 ) -> AsyncIterator[RunningStack]:
     """A stack that is not started yet; leaving the block stops whatever was."""
     directory = DataDirectory(data)
@@ -86,7 +88,15 @@ async def supervised(
             with secrets_file.edited(directory.secrets) as secrets:
                 for program in Program:
                     secrets.nats_password(user(program))
-            stack = RunningStack(directory, record, secrets, kinds=kinds, durable=durable, changed=changed)
+            stack = RunningStack(
+                directory,
+                record,
+                secrets,
+                kinds=kinds,
+                durable=durable,
+                changed=changed,
+                settings=settings or {},
+            )
             directory.keep(record)
             try:
                 yield stack
@@ -107,8 +117,9 @@ async def running(
     *,
     durable: bool = False,
     changed: Changed = _unnoticed,
+    settings: Mapping[str, str] | None = None,
 ) -> AsyncIterator[RunningStack]:
     """The five engines, or those and the programs asked for, serving; forgetful unless `durable`."""
-    async with supervised(data, kinds, durable=durable, changed=changed) as stack:
+    async with supervised(data, kinds, durable=durable, changed=changed, settings=settings) as stack:
         await stack.supervisor.start()
         yield stack

@@ -9,6 +9,7 @@ from typing import TypeVar
 from stead.dev import secrets as secrets_file
 from stead.dev.directory import DataDirectory
 from stead.dev.engine import LOOPBACK, DevError, Engine, Place, Ports
+from stead.dev.images import Prepare, build_environment
 from stead.dev.nats import Nats
 from stead.dev.nginx import Nginx
 from stead.dev.pebble import Challtestsrv, Pebble
@@ -32,6 +33,10 @@ NODE, REGION = "node-dev", "us-east"
 E = TypeVar("E", bound=Engine)
 
 
+async def _nothing() -> None:
+    return
+
+
 @dataclass(frozen=True)
 class NatsLogin:
     url: str
@@ -44,10 +49,20 @@ class Stack:
     """An engine that was not asked for has its port and its settings too: it is merely down."""
 
     def __init__(
-        self, directory: DataDirectory, ports: Mapping[str, int], secrets: Secrets, *, durable: bool
+        self,
+        directory: DataDirectory,
+        ports: Mapping[str, int],
+        secrets: Secrets,
+        *,
+        durable: bool,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
         self.directory, self.ports, self.secrets = directory, ports, secrets
         self._durable = durable
+        self._settings = settings or {}
+        """Of our programs, besides and before those that follow from the stack."""
+        self.before_node: Prepare = _nothing
+        """What the node on this machine waits for."""
         self._engines: dict[type[Engine], Engine] = {kind: kind(self._place(kind)) for kind in ENGINES}
         self._engines[Nginx] = Nginx(self._place(Nginx), NODE, self.node_data)
         self._engines[Challtestsrv] = Challtestsrv(self._place(Challtestsrv))
@@ -135,6 +150,7 @@ class Stack:
             "STEAD_API_PORT": str(self.ports["api"]),
             "STEAD_METRICS_PORT": str(self.ports["api_metrics"]),
             "STEAD_BASE_URL": f"http://{LOOPBACK}:{self.ports['api']}",
+            **self._settings,
         }
 
     def certificate_environment(self) -> dict[str, str]:
@@ -160,11 +176,13 @@ class Stack:
             "STEAD_NODE_REGION": region,
             "STEAD_EDGE_ADDRESS": self.nginx.address,
             "STEAD_EDGE_KEY": key_to_text(key),
+            **self._settings,
         }
 
     async def _admit_node(self) -> dict[str, str]:
         await self.add_node(NODE)
-        return self.node_environment(NODE, self.node_data)
+        await self.before_node()
+        return self.node_environment(NODE, self.node_data) | await build_environment()
 
     def nats_login(self, role: Program | Node) -> NatsLogin:
         name = user(role)

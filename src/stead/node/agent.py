@@ -11,6 +11,7 @@ from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 
 from stead.node.commands import DriversOf
+from stead.node.drivers.ports import Runtime
 from stead.node.execution import Execution
 from stead.node.journal import Answer, Journal
 from stead.node.link import Link
@@ -120,8 +121,7 @@ class Agent:
 
     async def _heartbeat(self) -> Heartbeat:
         settings = self._settings
-        runtimes = [each for drivers in self._drivers.values() for each in drivers.all_runtimes()]
-        carrying = sum([len(await runtime.inventory()) for runtime in runtimes])
+        carrying = sum([len(await runtime.inventory()) for runtime in self._runtimes()])
         return Heartbeat(
             settings.node_id,
             settings.node_region,
@@ -130,12 +130,21 @@ class Agent:
             self._version,
             self._execution.running,
             settings.peer_address,
+            tuple(self._drivers["live"].builders),
         )
+
+    def _runtimes(self) -> list[Runtime]:
+        return [each for drivers in self._drivers.values() for each in drivers.all_runtimes()]
 
     async def _forget(self) -> None:
         while True:
             if forgotten := self._journal.forget_old():
                 log.info("journal.forgotten", steps=forgotten)
+            for runtime in self._runtimes():
+                try:
+                    await runtime.tidy()
+                except OSError as error:
+                    log.warning("tidying.failed", error=type(error).__name__)
             await asyncio.sleep(HOUSEKEEPING)
 
 

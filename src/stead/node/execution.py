@@ -86,7 +86,7 @@ class Execution:
         pause, failure = self._first_pause, ""
         for remaining in reversed(range(TRIES)):
             try:
-                await carry_out(self._drivers[command.driver], command.work, task)
+                facts = await carry_out(self._drivers[command.driver], command.work, task)
             except Refusal as refusal:
                 await output.say(f"refused: {refusal.reason}")
                 return Ending("refused", refusal.code, refusal.reason)
@@ -99,7 +99,7 @@ class Execution:
                     await asyncio.sleep(pause)
                     pause *= 2
             else:
-                return Ending("done")
+                return Ending("done", facts=facts)
         return Ending("refused", "internal", f"failed {TRIES} times, the last time with {failure}")
 
 

@@ -8,7 +8,7 @@ nothing else may act between a decision and its record.
 import sqlite3
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from secrets import token_hex
@@ -17,7 +17,7 @@ from typing import Literal
 import msgspec
 
 from stead.node.sqlite import transaction
-from stead.protocol.commands import Cancel, Command, Order, Outcome, Result, encode
+from stead.protocol.commands import Cancel, Command, Facts, Order, Outcome, Result, encode
 
 KEEP_DAYS = 30
 _DAY = 86_400.0
@@ -31,6 +31,7 @@ create table steps (
     state text not null check (state in ('running', 'cancelling', 'done', 'refused', 'cancelled')),
     code text,
     reason text,
+    facts blob,
     carried_out integer not null default 0,
     taken_at real not null,
     ended_at real,
@@ -41,8 +42,11 @@ create table reports (id text primary key, result blob not null, made_at real no
 create table identity (token text not null) strict;
 """
 
+_VERSION = 2
+
 _command = msgspec.msgpack.Decoder(Command)
 _result = msgspec.msgpack.Decoder(Result)
+_facts = msgspec.msgpack.Decoder(Facts)
 
 
 class Answer(StrEnum):
@@ -62,6 +66,7 @@ class Entry:
     state: State
     code: str | None
     reason: str | None
+    facts: Facts
     carried_out: int
 
 
@@ -70,6 +75,7 @@ class Ending:
     outcome: Outcome
     code: str | None = None
     reason: str | None = None
+    facts: Facts = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -87,11 +93,16 @@ class Journal:
         path.chmod(0o600)
         self._database.execute("pragma journal_mode = wal")
         self._database.execute("pragma synchronous = full")
-        if self._database.execute("pragma user_version").fetchone() == (0,):
+        (version,) = self._database.execute("pragma user_version").fetchone()
+        if version == 0:
             self._database.executescript(f"begin; {_SCHEMA}")
             self._database.execute("insert into identity values (?)", (token_hex(16),))
-            self._database.execute("pragma user_version = 1")
+            self._database.execute(f"pragma user_version = {_VERSION}")
             self._database.commit()
+        elif version == 1:
+            self._database.executescript(
+                f"begin; alter table steps add column facts blob; pragma user_version = {_VERSION}; commit;"
+            )
 
     def close(self) -> None:
         self._database.close()
@@ -148,7 +159,7 @@ class Journal:
                 "update steps set epoch = ? where job = ? and step = ?", (order.epoch, order.job, order.step)
             )
         if found.state != "running" and found.state != "cancelling":
-            ending = Ending(found.state, found.code, found.reason)
+            ending = Ending(found.state, found.code, found.reason, found.facts)
             self._report(order.job, order.step, order.epoch, ending)
         return Answer.NOTHING
 
@@ -158,8 +169,9 @@ class Journal:
             if found is None:
                 raise LookupError(f"{job}/{step} was never taken down")
             self._database.execute(
-                "update steps set state = ?, code = ?, reason = ?, ended_at = ? where job = ? and step = ?",
-                (ending.outcome, ending.code, ending.reason, self._now(), job, step),
+                "update steps set state = ?, code = ?, reason = ?, facts = ?, ended_at = ?"
+                " where job = ? and step = ?",
+                (ending.outcome, ending.code, ending.reason, encode(ending.facts), self._now(), job, step),
             )
             self._report(job, step, found.epoch, ending)
 
@@ -181,10 +193,13 @@ class Journal:
 
     def entry(self, job: str, step: str) -> Entry | None:
         row = self._database.execute(
-            "select epoch, state, code, reason, carried_out from steps where job = ? and step = ?",
+            "select epoch, state, code, reason, facts, carried_out from steps where job = ? and step = ?",
             (job, step),
         ).fetchone()
-        return None if row is None else Entry(*row)
+        if row is None:
+            return None
+        epoch, state, code, reason, facts, carried_out = row
+        return Entry(epoch, state, code, reason, _facts.decode(facts) if facts else {}, carried_out)
 
     def unreported(self, limit: int) -> list[Report]:
         rows = self._database.execute("select id, result from reports order by rowid limit ?", (limit,))
@@ -199,7 +214,9 @@ class Journal:
         return self._database.execute("delete from steps where ended_at < ?", (before,)).rowcount
 
     def _report(self, job: str, step: str, epoch: int, ending: Ending) -> None:
-        result = Result(self._node, job, step, epoch, ending.outcome, ending.code, ending.reason)
+        result = Result(
+            self._node, job, step, epoch, ending.outcome, ending.code, ending.reason, ending.facts
+        )
         # The server drops a second copy by this name, so sending again what may have arrived is harmless.
         id_ = f"{self._node}.{job}.{step}.{epoch}.{ending.outcome}"
         self._database.execute(

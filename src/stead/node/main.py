@@ -7,25 +7,29 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import structlog
 
 from stead.node.agent import Agent
+from stead.node.builds.assembly import builders_of
 from stead.node.commands import DriversOf
-from stead.node.drivers.layout import probe_door
+from stead.node.drivers.layout import edge_records, probe_door
 from stead.node.drivers.nginx import NginxEdge
 from stead.node.drivers.ports import Drivers
 from stead.node.drivers.sandbox import Pace, sandbox_drivers
 from stead.node.drivers.static import StaticRuntime
 from stead.node.execution import Execution
 from stead.node.feed.feed import Feed
+from stead.node.feed.store import named_releases
 from stead.node.journal import Journal
 from stead.node.leftovers import end_leftovers
 from stead.node.link import Link
 from stead.node.output import JobOutput
 from stead.node.processes import Processes, Run
 from stead.node.settings import Settings, SettingsInvalid, from_environment
+from stead.node.visits import Visits
 from stead.protocol.subjects import Node
 from stead.shared import log as logging
 
@@ -71,6 +75,8 @@ async def _serve(settings: Settings, journal: Journal, stop: asyncio.Event) -> N
     async with link.maintained():
         agent = asyncio.create_task(Agent(settings, journal, link, execution, drivers).run())
         feed = asyncio.create_task(Feed(settings, link).run())
+        visits = Visits(settings.node_id, settings.ledger, link, every=settings.visits_seconds)
+        telling = asyncio.create_task(visits.run())
         stopping = asyncio.create_task(stop.wait())
         log.info("node.started", node=settings.node_id, region=settings.node_region)
         try:
@@ -78,9 +84,9 @@ async def _serve(settings: Settings, journal: Journal, stop: asyncio.Event) -> N
             if agent.done():
                 agent.result()
         finally:
-            for task in (agent, feed, stopping):
+            for task in (agent, feed, telling, stopping):
                 task.cancel()
-            await asyncio.wait({agent, feed, stopping})
+            await asyncio.wait({agent, feed, telling, stopping})
             await execution.stop()
     log.info("node.stopped", node=settings.node_id)
 
@@ -88,7 +94,11 @@ async def _serve(settings: Settings, journal: Journal, stop: asyncio.Event) -> N
 def drivers_of(settings: Settings, run: Run) -> DriversOf:
     pace = Pace(settings.sandbox_seconds, settings.told_to_fail_at)
     return {
-        "live": Drivers({"static": StaticRuntime(settings.data)}, NginxEdge(probe_door(settings.data))),
+        "live": Drivers(
+            {"static": StaticRuntime(settings.data, partial(named_releases, edge_records(settings.data)))},
+            NginxEdge(probe_door(settings.data)),
+            builders=builders_of(settings, run),
+        ),
         "sandbox": sandbox_drivers(settings.data, run, pace),
     }
 

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from stead.node.builds.egress_rules import read_networks, read_rules
 from stead.shared.edge_keys import KeyUnusable, key_from_text
 
 Address = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9.-]+:[0-9]{1,5}$")]
@@ -27,13 +28,41 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """`host:port` of this node's nginx, asked by probes."""
     edge_public_address: Address | Literal[""] = ""
     """`host:port` where the other edges of the region reach it; `edge_address` unless set."""
+    edge_ledger: str = ""
+    """The file in which nginx writes down who was visited; `<data>/run/ledger.json` unless set."""
     edge_key: str = ""
     """What `steadctl nodes key REGION` prints; without it the edge has no certificates."""
     node_region: Annotated[str, msgspec.Meta(pattern="^[a-z0-9-]{1,63}$")] = "us-east"
     node_capacity: Annotated[int, msgspec.Meta(ge=0)] = 100
     """How many environments it is willing to carry; 0 drains it."""
+    visits_seconds: Annotated[float, msgspec.Meta(gt=0)] = 60.0
+    """How often the control plane is told what was visited."""
     node_commands: Annotated[int, msgspec.Meta(ge=1)] = 16
     """How many commands it carries out at once; more wait."""
+    images: str = ""
+    """Where the images of builds are kept; the place of `steadctl images` unless set."""
+    npm_registry: Annotated[str, msgspec.Meta(pattern=r"^https?://[^/@\s]+/\S*$")] = (
+        "https://registry.npmjs.org/"
+    )
+    """Builds reach it whatever its address."""
+    build_egress: str = ""
+    """What else builds may reach: `host`, `host:port`, `*.host`, comma-separated."""
+    build_networks: str = ""
+    """Networks that builds may reach although they are not public: `10.0.0.0/8`, `192.0.2.7/32:8080`."""
+    build_trust: str = "/etc/ssl/certs/ca-certificates.crt"
+    """The certificate authorities that builds trust."""
+    build_memory_mb: Annotated[int, msgspec.Meta(ge=64)] = 2048
+    build_seconds: Annotated[int, msgspec.Meta(ge=1)] = 1500
+    build_disk_mb: Annotated[int, msgspec.Meta(ge=32)] = 4096
+    build_pids: Annotated[int, msgspec.Meta(ge=16)] = 512
+    build_cpus: Annotated[float, msgspec.Meta(gt=0)] = 2.0
+    build_cpu_shares: Annotated[int, msgspec.Meta(ge=2, le=262144)] = 128
+    """Everything else on the node has 1024."""
+    build_at_once: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 2
+    build_cache_mb: Annotated[int, msgspec.Meta(ge=32)] = 1024
+    """What is kept between the builds of one site."""
+    build_caches_mb: Annotated[int, msgspec.Meta(ge=32)] = 20480
+    """What is kept for all sites together."""
     sandbox_seconds: Annotated[float, msgspec.Meta(ge=0)] = 0.0
     """How slow each step of the sandbox is."""
     sandbox_fail_at: str = ""
@@ -42,6 +71,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def data(self) -> Path:
         return Path(self.node_data)
+
+    @property
+    def ledger(self) -> Path:
+        return Path(self.edge_ledger) if self.edge_ledger else self.data / "run" / "ledger.json"
 
     @property
     def edge(self) -> tuple[str, int]:
@@ -70,8 +103,11 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
     try:
         settings = msgspec.convert(given, Settings, strict=False)
         _ = settings.certificate_key
+        _ = read_rules(settings.build_egress), read_networks(settings.build_networks)
     except KeyUnusable as error:
         raise SettingsInvalid(f"STEAD_EDGE_KEY: {error}") from None
     except msgspec.ValidationError as error:
         raise SettingsInvalid(f"STEAD_* settings: {error}") from None
+    except ValueError as error:
+        raise SettingsInvalid(f"STEAD_BUILD_EGRESS or STEAD_BUILD_NETWORKS: {error}") from None
     return settings

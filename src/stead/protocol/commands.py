@@ -15,10 +15,33 @@ Driver = Literal["live", "sandbox"]
 Runtime = Literal["cms", "static", "wasm"]
 
 
+class Layer(Struct, frozen=True):
+    digest: str
+    url: str
+    """Where it can be had, signed by the control plane."""
+
+
+class EnsureRelease(Struct, frozen=True, tag="ensure_release"):
+    """The artifact is on this node, verified, as the release `release_of(digest)`; what the environment had
+    before stays, the newest of them, and so does whatever an edge is told to serve."""
+
+    runtime: Runtime
+    digest: str
+    manifest: bytes
+    config: bytes
+    envelope: bytes
+    """Who built it from what; signed by one of `keys`."""
+    keys: tuple[bytes, ...]
+    """Raw Ed25519 public keys of the installation."""
+    layers: tuple[Layer, ...]
+
+
 class EnsureEnvironment(Struct, frozen=True, tag="ensure_environment"):
     """Whatever the environment needs to run is on this node, with something to show."""
 
     runtime: Runtime
+    release: EnsureRelease | None = None
+    """What it shows, should this node not have it, or not any more."""
 
 
 class RemoveEnvironment(Struct, frozen=True, tag="remove_environment"):
@@ -50,9 +73,67 @@ class Probe(Struct, frozen=True, tag="probe"):
     path: str = "/"
     status: int | None = None
     """What the answer must be; any of success or a redirect unless it is said."""
+    release: str = ""
+    """Asked as if the environment showed this release, which visitors do not see yet."""
 
 
-Work = EnsureEnvironment | RemoveEnvironment | RestartEnvironment | EnsureRoute | RemoveRoute | Probe
+class GitSource(Struct, frozen=True, tag="git"):
+    """A commit of a repository: the named one, or else where the ref stands."""
+
+    url: str
+    ref: str
+    commit: str = ""
+    key: str = ""
+    """The private key for a repository over ssh; for the fetch alone, no build sees it."""
+
+
+class ArchiveSource(Struct, frozen=True, tag="archive"):
+    """A tar, tar.gz or zip."""
+
+    url: str
+    ours: bool = False
+    """From the object store, by a URL we signed; any other address must be a public one."""
+
+
+class Build(Struct, frozen=True, tag="build"):
+    """The source is built in a sandbox, and what came out is at `layer_url`, packed. Its facts are those of
+    `BuildFacts`."""
+
+    builder: Literal["static"]
+    source: GitSource | ArchiveSource
+    layer_url: str
+    """Where the layer is put, signed by the control plane for this one thing."""
+    variables: tuple[tuple[str, str], ...] = ()
+    """Names and values that the build sees; the values are masked wherever they would be printed."""
+
+
+class BuildFacts(Struct, frozen=True):
+    """What a node says of a build. The control plane believes none of it that it can see for itself."""
+
+    digest: str
+    size: int
+    diff_id: str
+    files: int
+    bytes: int
+    commit: str = ""
+    ref: str = ""
+    author: str = ""
+    message: str = ""
+
+
+Work = (
+    EnsureEnvironment
+    | RemoveEnvironment
+    | RestartEnvironment
+    | EnsureRoute
+    | RemoveRoute
+    | Probe
+    | Build
+    | EnsureRelease
+)
+
+Facts = dict[str, str | int]
+"""What a node has to say of work that is done."""
 
 
 class Command(Struct, frozen=True, tag="command"):
@@ -92,6 +173,7 @@ class Result(Struct, frozen=True):
     outcome: Outcome
     code: str | None = None
     reason: str | None = None
+    facts: Facts = {}
 
 
 class Heartbeat(Struct, frozen=True):
@@ -105,6 +187,16 @@ class Heartbeat(Struct, frozen=True):
     """Steps under way, as `job/step`."""
     edge_address: str = ""
     """`host:port` where the other edges of the region find this one's."""
+    builders: tuple[str, ...] = ()
+    """What it can build."""
+
+
+class Activity(Struct, frozen=True):
+    """When environments of a node were last visited, in seconds since 1970; said again for a while, so that
+    nobody need keep it."""
+
+    node: str
+    visited: dict[str, float]
 
 
 class Line(Struct, frozen=True):
@@ -118,12 +210,19 @@ encode = msgspec.msgpack.encode
 _orders = msgspec.msgpack.Decoder(Order)
 _results = msgspec.msgpack.Decoder(Result)
 _heartbeats = msgspec.msgpack.Decoder(Heartbeat)
+_activities = msgspec.msgpack.Decoder(Activity)
 _lines = msgspec.msgpack.Decoder(Line)
 
 read_order = _orders.decode
 read_result = _results.decode
 read_heartbeat = _heartbeats.decode
+read_activity = _activities.decode
 read_line = _lines.decode
+
+
+def release_of(digest: str) -> str:
+    """The name of an artifact's directory on a node, and in the records of the edge."""
+    return digest.removeprefix("sha256:")
 
 
 def result_kind(job: str, step: str) -> str:

@@ -20,7 +20,7 @@ STREAMS: dict[str, str] = {
     OUTPUT: "job.*.out.*",
     APPLIED: "node.*.applied",
 }
-"""What each stream keeps. Heartbeats are in none: an old one says nothing."""
+"""What each stream keeps. Heartbeats and visits are in none: an old one says nothing."""
 
 EDGE_BUCKET = "edge"
 
@@ -52,6 +52,11 @@ def reports_of(node: str) -> str:
 
 def heartbeat(node: str) -> str:
     return f"node.{token(node)}.heartbeat"
+
+
+def activity(node: str) -> str:
+    """Where a node says which of its environments were visited."""
+    return f"node.{token(node)}.activity"
 
 
 def applied(node: str) -> str:
@@ -132,6 +137,7 @@ def permissions(role: Role) -> Permissions:
 
 
 _SYSTEM = ("$SYS.>",)
+_SAID_BY_NODES = ("node.*.report.>", "node.*.heartbeat", "node.*.applied", "node.*.activity")
 _DESTRUCTIVE = tuple(
     f"$JS.API.STREAM.{verb}.>" for verb in ("DELETE", "PURGE", "MSG.DELETE", "RESTORE", "SNAPSHOT")
 )
@@ -147,8 +153,8 @@ def _worker(role: Program) -> Permissions:
             *(subject for stream in streams for subject in _reads(stream)),
             *(f"$JS.API.CONSUMER.DURABLE.CREATE.{stream}.*" for stream in streams),
         ),
-        subscribe=(f"{inbox_prefix(role)}.>", "node.*.heartbeat", "node.*.report.>", "node.*.applied"),
-        deny_publish=(*_SYSTEM, *_DESTRUCTIVE, "node.*.report.>", "node.*.heartbeat", "node.*.applied"),
+        subscribe=(f"{inbox_prefix(role)}.>", *_SAID_BY_NODES),
+        deny_publish=(*_SYSTEM, *_DESTRUCTIVE, *_SAID_BY_NODES),
         deny_subscribe=_SYSTEM,
     )
 
@@ -157,7 +163,8 @@ def _node(role: Node) -> Permissions:
     mine = consumer(role)
     return Permissions(
         publish=(
-            *(reports_of(role.id), heartbeat(role.id), applied(role.id), f"job.*.out.{user(role)}"),
+            *(reports_of(role.id), heartbeat(role.id), applied(role.id), activity(role.id)),
+            f"job.*.out.{user(role)}",
             *_pulls(COMMANDS, mine),
             *_follows(EDGE_BUCKET, mine),
         ),

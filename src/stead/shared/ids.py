@@ -24,6 +24,10 @@ EnvironmentId = NewType("EnvironmentId", str)
 JobId = NewType("JobId", str)
 EndpointId = NewType("EndpointId", str)
 DeliveryId = NewType("DeliveryId", str)
+UploadId = NewType("UploadId", str)
+BuildId = NewType("BuildId", str)
+ArtifactId = NewType("ArtifactId", str)
+DeploymentId = NewType("DeploymentId", str)
 
 PREFIX_OF = {
     "key_id": "key",
@@ -36,6 +40,8 @@ PREFIX_OF = {
     "job_id": "job",
     "endpoint_id": "whe",
     "delivery_id": "whd",
+    "build_id": "build",
+    "deployment_id": "dep",
 }
 """How the identifier in a path parameter of this name begins."""
 

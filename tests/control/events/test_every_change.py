@@ -11,7 +11,17 @@ import pytest
 
 import stead.control
 from stead.control.app import ControlPlane, all_operations
+from stead.control.builds import rules as build_rules
+from stead.control.builds import service as builds
+from stead.control.builds.work import BuildWork
+from stead.control.deployments import rules as deployment_rules
+from stead.control.deployments import service as deployments
+from stead.control.deployments.work import DeploymentWork
 from stead.control.edge.work import ConfigurationWork, PurgeWork, RedirectsWork
+from stead.control.environments import service as environments
+from stead.control.environments.rules import NEXT as ENVIRONMENT_NEXT
+from stead.control.environments.rules import EnvironmentStatus
+from stead.control.environments.work import EnvironmentWork
 from stead.control.jobs import queue
 from stead.control.jobs import service as jobs
 from stead.control.jobs.rules import JobStatus
@@ -46,6 +56,7 @@ UNHEARD = {
     "team_projects.remove_site": "a project is a label",
     "notifications.mark_read": "reading is not an event",
     "notification_preferences.replace": "a person's own choice",
+    "uploads.create": "an address to send something to: the build of it is what follows",
     "webhook_deliveries.replay": "the delivery itself is what follows",
 }
 """Mutations that publish nothing, and why that is right."""
@@ -88,6 +99,9 @@ GIVEN: dict[type, dict[str, Any]] = {
     ConfigurationWork: {"subject": "site_1", "change": {}},
     RedirectsWork: {"rules": []},
     PurgeWork: {"environment": "env_1"},
+    EnvironmentWork: {"environment": "env_1"},
+    BuildWork: {"build": "build_1"},
+    DeploymentWork: {"deployment": "dep_1"},
 }
 """Parameters of jobs that need some."""
 ERROR = ErrorBody(type="api_error", message="It did not work.", code="job.lost", doc_url="https://x.example/")
@@ -102,7 +116,9 @@ async def test_every_status_of_every_kind_of_job_is_published(
     for error in (None, ERROR):
         async with plane.database.transaction() as tx:
             site = await teams.insert_site(tx, account=person.id)
-            env = await tx.value("select id from environments where site_id = $1", site)
+            env = await teams.insert_environment(tx, site, branch="main")
+            if isinstance(params, EnvironmentWork):
+                params = EnvironmentWork(env)
             subject = jobs.Subject(site, person.id, env_id=env)
             job = await jobs.enqueue(tx, kind, params, subject, scope="sites:write")
             await queue.begin(tx, job.id)
@@ -139,7 +155,80 @@ async def test_every_move_of_a_sites_status_is_published(
         assert len(await _published(tx, site_id=site)) == 1, "what did not move is not told"
 
 
-WATCHED: dict[str, Callable[..., Awaitable[None]]] = {"stead.control.sites.rules": _move_site}
+async def _move_environment(tx: Tx, env: str, before: str, after: str) -> None:
+    await environments.become(tx, env, after, after=(before,), reason="A reason.")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(before, after) for before, following in ENVIRONMENT_NEXT.items() for after in sorted(following)],
+)
+async def test_every_move_of_an_environments_status_is_published(
+    before: EnvironmentStatus, after: EnvironmentStatus, person: Person, plane: ControlPlane
+):
+    async with plane.database.transaction() as tx:
+        site = await teams.insert_site(tx, account=person.id)
+        env = await teams.insert_environment(tx, site, status=before)
+        await _move_environment(tx, env, before, after)
+        ((type_, data),) = await _published(tx, env_id=env)
+        assert (type_, data["previous"], data["status"]) == ("env.status_changed", before, after)
+        assert data["reason"] == "A reason."
+        await _move_environment(tx, await teams.environment_of(tx, site), "running", "failed")
+        assert len(await _published(tx, site_id=site)) == 1, "of production its site tells"
+
+
+BUILDS = [(before, after) for before in build_rules.NEXT for after in sorted(build_rules.NEXT[before])]
+DEPLOYMENTS = [
+    (before, after) for before in deployment_rules.NEXT for after in sorted(deployment_rules.NEXT[before])
+]
+
+
+async def _move_build(tx: Tx, build: str, before: str, after: str) -> None:
+    assert await builds.become(tx, build, after, artifact="art_1", error="A reason.")  # type: ignore[arg-type]
+
+
+async def _move_deployment(tx: Tx, deployment: str, before: str, after: str) -> None:
+    assert await deployments.become(tx, deployment, after, reason="A reason.")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("before", "after"), BUILDS)
+async def test_every_move_of_a_builds_status_is_published(
+    before: str, after: str, person: Person, plane: ControlPlane
+):
+    told = {"running": "build.started", "succeeded": "build.succeeded", "failed": "build.failed"}
+    async with plane.database.transaction() as tx:
+        site = await teams.insert_site(tx, account=person.id)
+        build = await teams.insert_build(tx, site, await teams.environment_of(tx, site), status=before)
+        await _move_build(tx, build, before, after)
+        ((type_, data),) = await _published(tx, site_id=site)
+        assert (type_, data["build_id"]) == (told[after], build)
+        assert not await builds.become(tx, build, "running"), "what has gone on does not begin again"
+        assert len(await _published(tx, site_id=site)) == 1, "what did not move is not told"
+
+
+@pytest.mark.parametrize("kind", ["deploy", "promote", "rollback"])
+@pytest.mark.parametrize(("before", "after"), DEPLOYMENTS)
+async def test_every_move_of_a_deployments_status_is_published(
+    before: str, after: str, kind: str, person: Person, plane: ControlPlane
+):
+    """But for the one that was live before: that another is live now tells it."""
+    live = {"promote": "deploy.promoted", "rollback": "deploy.rolled_back"}.get(kind, "deploy.completed")
+    told = {"deploying": "deploy.started", "live": live, "failed": "deploy.failed"}
+    async with plane.database.transaction() as tx:
+        site = await teams.insert_site(tx, account=person.id)
+        env, artifact = await teams.environment_of(tx, site), await teams.insert_artifact(tx, site)
+        made = await teams.insert_deployment(tx, site, env, artifact, status=before, kind=kind)
+        await _move_deployment(tx, made, before, after)
+        seen = [(type_, data["deployment_id"]) for type_, data in await _published(tx, site_id=site)]
+        assert seen == ([] if after == "superseded" else [(told[after], made)])
+
+
+WATCHED: dict[str, Callable[..., Awaitable[None]]] = {
+    "stead.control.sites.rules": _move_site,
+    "stead.control.builds.rules": _move_build,
+    "stead.control.deployments.rules": _move_deployment,
+    "stead.control.environments.rules": _move_environment,
+}
 """Status machines, and how a test makes each of their moves."""
 
 

@@ -16,6 +16,7 @@ from stead.control.platform.edge import Edges
 from stead.control.platform.gateway import Gateway
 from stead.control.platform.jobs import KINDS, RESULT_KEYS, Job, JobKind, Results, Step, control
 from tests.control.jobs.conftest import NewJob
+from tests.control.sites.estate import desk_of
 from tests.people import Person
 
 SPEC_KEYS = {
@@ -140,7 +141,7 @@ async def test_what_a_step_returns_beyond_its_promise_is_not_kept(
     _kind("test.whitelist", results={"url", "env_id"})
     job = await new_job(account=person.id, params={"kind": "test.whitelist", "with": {}})
     announcer = Announcer(plane.database, Edges(plane.nats), patience=1)
-    steps = Steps(plane.database, Gateway(plane.nats, _unheard), announcer, "http://stead.test/docs")
+    steps = Steps(desk_of(plane), Gateway(plane.nats, _unheard), announcer, "http://stead.test/docs")
     await steps.perform(job, "one")  # the last control step ends the job with what it changed
     await steps.perform(job, "one")
     await steps.finish(job, None)

@@ -36,6 +36,7 @@ async def test_a_notification_says_what_happened(outbox: Outbox):
     (told,) = await _told(person)
     assert told.pop("id").startswith("ntf_")
     assert told.pop("created_at")
+    assert told.pop("payload").items() >= FAILED.items()
     assert told == {
         "type": "deploy.failed",
         "category": "deploy",
@@ -43,7 +44,6 @@ async def test_a_notification_says_what_happened(outbox: Outbox):
         "site_id": site,
         "title": "A deployment failed",
         "body": "The deployment of example.com failed: It did not answer.",
-        "payload": FAILED,
         "read_at": None,
     }
 

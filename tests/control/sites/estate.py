@@ -13,7 +13,8 @@ from stead.control.nodes.announcing import Announcer
 from stead.control.platform.edge import Edges
 from stead.control.platform.gateway import Gateway
 from stead.control.platform.job_workflow import Failure
-from stead.control.platform.jobs import JobRow, Tell
+from stead.control.platform.jobs import Desk, JobRow, Tell
+from stead.control.platform.sealing import Sealer
 from stead.protocol.edge import Record
 from tests import teams
 from tests.client import Client
@@ -97,6 +98,17 @@ class Estate:
         await steps.finish(job, None)
         return str(await self.value("select status from sites where id = $1", row.site_id))
 
+    async def begin(self, job: str) -> None:
+        """Its first step alone, which is a transaction."""
+        row = await self._row(job)
+        name, step = next(iter(row.kind.steps.items()))
+        assert step.control is not None
+        await self._steps()._control(row, name, step.control)
+
+    async def fail(self, job: str, code: str) -> None:
+        """It ends so, with nothing to undo."""
+        await self._steps().finish(job, Failure(code, "It did not work."))
+
     async def undo(self, job: str) -> None:
         """What a refused job does last: its announcements are taken back, in reverse, and it fails."""
         row = await self._row(job)
@@ -106,7 +118,7 @@ class Estate:
 
     def _steps(self) -> Steps:
         announcer = Announcer(self.plane.database, Edges(self.plane.nats), patience=1)
-        return Steps(self.plane.database, Gateway(self.plane.nats, _unheard), announcer, DOCS)
+        return Steps(desk_of(self.plane), Gateway(self.plane.nats, _unheard), announcer, DOCS)
 
     async def _row(self, job: str) -> JobRow:
         async with self.plane.database.reading() as tx:
@@ -119,6 +131,11 @@ class Estate:
             async with self.plane.database.transaction() as tx:
                 announcement = await tell(tx, row.kind.read(row))
             self.announced.update(announcement.records if announcement else {})
+
+
+def desk_of(plane: ControlPlane) -> Desk:
+    """What a worker would have at hand."""
+    return Desk(plane.database, plane.live.objects, Sealer.from_text(plane.settings.sealing_key))
 
 
 async def _unheard(_: object) -> None:

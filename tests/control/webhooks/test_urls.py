@@ -6,7 +6,7 @@ import pytest
 
 from stead.control.platform.addresses import parse_networks
 from stead.control.webhooks import urls
-from stead.control.webhooks.guard import Guard, is_public
+from stead.shared.addresses import Guard, is_public
 from tests.client import code_of
 from tests.outbox import Outbox
 

@@ -13,7 +13,7 @@ from typing import Any
 from stead.control.platform.addresses import parse_networks
 from stead.control.webhooks import urls
 from stead.control.webhooks.client import Client, NotDelivered
-from stead.control.webhooks.guard import Guard
+from stead.shared.addresses import Guard
 from tests.control.webhooks import nameserver
 
 PORTS = (443, 8443, 80, 3128)

@@ -18,7 +18,9 @@ from tests.faults.jobs.scenarios import Site
 
 SERVED: Sight = (200, "")
 UNKNOWN: Sight = (404, "unknown_host")
+MISSING: Sight = (404, "not_found")
 NOT_ALLOWED: Sight = (403, "not_allowed")
+SUSPENDED: Sight = (503, "suspended")
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,9 @@ class View:
 
 VIEWS: dict[str, View] = {
     "deployment.deploy": View(UNKNOWN, SERVED),
+    "deployment.deploy_artifact": View(MISSING, SERVED, "/only-2.html"),
+    "deployment.promote": View(MISSING, SERVED, "/only-2.html"),
+    "deployment.rollback": View(MISSING, SERVED, "/only-1.html"),
     "site.restart": View(SERVED, SERVED),
     "site.restart/recover": View(UNKNOWN, SERVED),
     "site.delete": View(SERVED, UNKNOWN),
@@ -40,6 +45,14 @@ VIEWS: dict[str, View] = {
     "environment.config_apply": View(SERVED, NOT_ALLOWED),
     "job.redirects_apply": View((301, "/one"), (302, "/two"), "/old"),
     "job.cache_purge": View(SERVED, SERVED),
+    "environment.clone": View(UNKNOWN, SERVED),
+    "environment.create": View(UNKNOWN, SERVED),
+    "environment.destroy": View(SERVED, UNKNOWN),
+    "environment.suspend": View(SERVED, SUSPENDED),
+    "environment.resume": View(SUSPENDED, SERVED),
+    "environment.refresh": View(MISSING, SERVED, "/only-1.html"),
+    "environment.reset": View(SERVED, MISSING, "/only-2.html"),
+    "environment.push": View(MISSING, SERVED, "/only-2.html"),
 }
 
 
@@ -102,22 +115,49 @@ async def caught(harness: Harness, cases: Iterable[Case] = TELLING) -> AsyncIter
     edge, cases = Edge(harness.stack), list(cases)
     sites = await asyncio.gather(*(case.scenario.prepare(harness) for case in cases))
     trials = [
-        Announcing(case, site, visitor=Visitor(harness.stack, site.domain, view_of(case).path))
+        Announcing(case, site, visitor=Visitor(harness.stack, site.host, view_of(case).path))
         for case, site in zip(cases, sites, strict=True)
     ]
     async with visited(*(trial.visitor for trial in trials)) as client:
         await until(_everybody_looked, "every site was visited", trials)
         for trial in trials:
             trial.told_before = await _told(harness, trial.site)
-        edge.hold()
+        probing = [trial for trial in trials if trial.case.probes_first]
         try:
+            async with _held_after_probing(harness, probing):
+                edge.hold()
             for trial in trials:
-                trial.job = await trial.case.scenario.start(harness, trial.site)
+                if trial not in probing:
+                    trial.job = await trial.case.scenario.start(harness, trial.site)
             for trial in trials:
                 await until(_announced, f"{trial.case} has told the edge", harness, trial)
             yield Stage(harness, edge, trials, client)
         finally:
             edge.go_on()
+
+
+@asynccontextmanager
+async def _held_after_probing(harness: Harness, trials: Sequence[Announcing]) -> AsyncIterator[None]:
+    """Their jobs have begun, and wait for us where they would write what the edge is to be told."""
+    connection = await harness.connect()
+    try:
+        await connection.execute("begin")
+        sites = [trial.site.id for trial in trials]
+        await connection.fetch("select from environments where site_id = any($1) for no key update", sites)
+        for trial in trials:
+            trial.job = await trial.case.scenario.start(harness, trial.site)
+
+        async def waiting() -> bool:
+            blocked = await harness.sql(
+                "select from pg_stat_activity where $1 = any(pg_blocking_pids(pid))",
+                connection.get_server_pid(),
+            )
+            return len(blocked) >= len(trials)
+
+        await until(waiting, "every job that asks first has asked")
+        yield
+    finally:
+        await connection.close()
 
 
 async def _everybody_looked(trials: Sequence[Announcing]) -> bool:
@@ -126,10 +166,16 @@ async def _everybody_looked(trials: Sequence[Announcing]) -> bool:
 
 async def _told(harness: Harness, site: Site) -> dict[str, Told]:
     rows = await harness.sql("select * from sites where id = $1", site.id)
-    if not rows:
+    if not rows or (site.subdomain and not site.env):
+        # What a job is about is yet to be made.
         return {}
-    (environment,) = await harness.sql("select * from environments where site_id = $1", site.id)
-    return await told(harness, rows[0], environment)
+    found = await harness.sql(
+        "select * from environments where case when $2 = '' then site_id = $1 and type = 'production'"
+        " else id = $2 end",
+        site.id,
+        site.env,
+    )
+    return await told(harness, rows[0], found[0])
 
 
 async def _announced(harness: Harness, trial: Announcing) -> bool:

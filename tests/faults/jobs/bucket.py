@@ -52,8 +52,9 @@ async def announced_hosts(
     return {names[key] for key, it in found.items() if environment["id"].encode() in (it.record or b"")}
 
 
-def _hosts(site: Mapping[str, Any], environment: Mapping[str, Any]) -> tuple[str, str]:
-    return site["domain"], environment["subdomain"]
+def _hosts(site: Mapping[str, Any], environment: Mapping[str, Any]) -> tuple[str, ...]:
+    subdomain = environment["subdomain"]
+    return (site["domain"], subdomain) if environment["type"] == "production" else (subdomain,)
 
 
 async def _read(harness: Harness, keys: Iterable[str]) -> dict[str, Told]:

@@ -1,7 +1,7 @@
 """A case is a kind of job, a step of it, and a fault while that step is under way."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,6 +39,11 @@ class Case:
         return step.undo_ask is not None and not (self.live and step.undo_tell is not None)
 
     @property
+    def probes_first(self) -> bool:
+        """Whether the edge is asked something before this step."""
+        return any(step.name == "probe" for step in self.begun[:-1])
+
+    @property
     def scenario(self) -> Scenario:
         return scenario_of(self.kind)
 
@@ -59,6 +64,8 @@ EVERY = [Case(kind, step) for kind in kinds() for step in kind.steps.values()]
 CASES = [case for case in EVERY if case.step.is_transaction or case.on_node]
 """What the sandbox can be caught in. A step that does no more than tell the edges is over at once there."""
 TELLING = [Case(case.kind, case.step, live=True) for case in EVERY if case.step.tell is not None]
+LABOURING = [case for case in EVERY if case.step.labour is not None]
+"""What a worker does itself; nothing of the sandbox holds it there."""
 EACH = [Case(kind, list(kind.steps.values())[-1]) for kind in kinds()]
 """Every kind of job once, all the way through."""
 TRIED: set[tuple[str, str]] = set()
@@ -80,6 +87,18 @@ class Outcome:
     hosts: set[str]
     carried: bool
     said: Said
+    shows: int
+
+    @property
+    def subject(self) -> dict[str, Any]:
+        """What the job was about: an environment besides production, or the site."""
+        return self.site if self.environment["type"] == "production" else self.environment
+
+    @property
+    def names(self) -> set[str]:
+        """Its hosts."""
+        subdomain = self.environment["subdomain"]
+        return {self.site["domain"], subdomain} if self.subject is self.site else {subdomain}
 
 
 @dataclass
@@ -234,7 +253,13 @@ async def go_on(harness: Harness, trial: Trial) -> None:
 async def observe(harness: Harness, job: str) -> Outcome:
     (row,) = await harness.sql("select * from jobs where id = $1", job)
     (site,) = await harness.sql("select * from sites where id = $1", row["site_id"])
-    (environment,) = await harness.sql("select * from environments where site_id = $1", row["site_id"])
+    (environment,) = await harness.sql(
+        "select * from environments where case when $2::text is null"
+        " then site_id = $1 and type = 'production' else id = $2 end",
+        row["site_id"],
+        # A push is about production.
+        None if row["type"] == "environment.push" else row["params"]["with"].get("environment"),
+    )
     told = f"select type from events where job_id = $1 and {NOT_ON_THE_WAY} order by written"
     events = await harness.sql(told, job)
     control = await harness.sql("select step from job_steps where job_id = $1", job)
@@ -253,7 +278,22 @@ async def observe(harness: Harness, job: str) -> Outcome:
         else harness.node.hosts(environment["id"]),
         carried=harness.node.carries(environment["id"], live=live),
         said=await _said(harness, site["id"], environment["id"]),
+        shows=await _shows(harness, environment),
     )
+
+
+async def _shows(harness: Harness, environment: Mapping[str, Any]) -> int:
+    """Which of the site's artifacts, by age; its one live deployment must be of the same."""
+    release = environment["release"]
+    live = await harness.sql(
+        "select digest from deployments where env_id = $1 and status = 'live'", environment["id"]
+    )
+    assert [digest.removeprefix("sha256:") for (digest,) in live] == ([release] if release else [])
+    rows = await harness.sql(
+        "select digest from artifacts where site_id = $1 order by id", environment["site_id"]
+    )
+    names = [digest.removeprefix("sha256:") for (digest,) in rows]
+    return names.index(release) + 1 if release else 0
 
 
 async def _said(harness: Harness, site: str, environment: str) -> Said:

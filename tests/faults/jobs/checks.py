@@ -49,14 +49,14 @@ def failed(
 
 
 def left(seen: Outcome, expected: Left, *, reason: str | None = None) -> None:
-    assert seen.site["status"] == expected.status
-    assert seen.site["status_reason"] == (reason if expected.reason else None)
-    assert (seen.site["recoverable_until"] is not None) == (expected.status == "deleted")
-    names = {seen.site["domain"], seen.environment["subdomain"]}
-    assert seen.hosts == (names if expected.routed else set())
+    assert seen.subject["status"] == expected.status
+    assert seen.subject["status_reason"] == (reason if expected.reason else None)
+    assert (seen.site["recoverable_until"] is not None) == (seen.site["status"] == "deleted")
+    assert seen.hosts == (seen.names if expected.routed else set())
     assert seen.carried == expected.carried
     assert (seen.environment["node_id"] is not None) == expected.placed
     assert seen.said == expected.said
+    assert seen.shows == expected.shows
 
 
 def tried(fault: str, case: Case) -> None:

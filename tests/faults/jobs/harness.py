@@ -24,6 +24,7 @@ from stead.dev.postgres import Postgres
 from stead.dev.process import run
 from stead.dev.redis import Redis
 from stead.dev.running import RunningStack, running
+from stead.dev.seaweedfs import SeaweedFS
 from stead.dev.stack import NODE
 from stead.dev.temporal import Temporal
 from stead.protocol.subjects import Program as Role
@@ -50,7 +51,7 @@ class Harness:
         self.workers = [Program([*STEADCTL, "worker"], settings, logs / f"worker-{n}.log") for n in (1, 2)]
         self.limited = Program(LIMITED, settings | {"PYTHONPATH": _path()}, logs / "limited.log")
         self.node = Node(stack, NODE, stack.node_data)
-        self.database = Database(stack.postgres.url, clock=wall_clock, size=2)
+        self.database = Database(stack.postgres.url, clock=wall_clock, size=4, patience=120)
         """As a worker uses it, to queue what no operation does."""
         self.client = httpx.AsyncClient(timeout=30)
         self._keys: dict[Mode, str] = {}
@@ -175,7 +176,7 @@ async def everything() -> AsyncIterator[Harness]:
     data = _scratch()
     try:
         # Durable: an engine that is killed must come back with what it had acknowledged.
-        async with running(data, [Postgres, Redis, Nats, Temporal, Nginx], durable=True) as stack:
+        async with running(data, [Postgres, Redis, Nats, Temporal, SeaweedFS, Nginx], durable=True) as stack:
             await stack.add_node(NODE)
             harness = Harness(stack)
             try:

@@ -42,6 +42,8 @@ class Node:
             "STEAD_NODE_CAPACITY": str(capacity),
             # Held steps must not keep the others from beginning.
             "STEAD_NODE_COMMANDS": "100",
+            # What is built here is built by the sandbox; a node without images has no builder of its own.
+            "STEAD_IMAGES": str(data / "no-images"),
         }
         self.program = Program([*STEADCTL, "node"], settings, stack.directory.logs / f"{node}.log")
         self.frozen: dict[Place, int] = {}

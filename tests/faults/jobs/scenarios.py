@@ -1,18 +1,28 @@
 """For each kind of job: a site in the state it starts from, what starts it, and what it leaves behind."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from stead.control.builds.rules import BuildUnavailable
+from stead.control.clones import workflows as clones
+from stead.control.deployments import service as deployments
+from stead.control.deployments.rules import EnvironmentNotReady
+from stead.control.environments.rules import EnvironmentBusy
+from stead.control.environments.work import EnvironmentWork
 from stead.control.jobs import service as jobs
 from stead.control.platform.jobs import KINDS, JobKind, NoNode
 from stead.control.sites import workflows
 from stead.control.sites.work import SiteWork
 from stead.shared.ids import new_id
+from tests.delivery.delivery import Delivery
+from tests.delivery.delivery import Site as Place
 from tests.faults.jobs.harness import Harness
 
 NOWHERE = "no-such-region"
+_SIGNING = asyncio.Lock()
 
 
 Settings = dict[str, Any]
@@ -39,16 +49,37 @@ NEW_RULES: Rules = [{"from": "/old", "to": "/two", "code": 302}]
 class Site:
     domain: str
     id: str = ""
+    env: str = ""
+    """Of the environment that its jobs are about; production's unless it is said."""
+    subdomain: str = ""
+    artifacts: list[str] = field(default_factory=list)
+    """The oldest first; each has a page that no other has."""
+    deployments: list[str] = field(default_factory=list)
+    staging: str = ""
+
+    @property
+    def host(self) -> str:
+        """Where its visitors come."""
+        return self.subdomain or self.domain
+
+    @property
+    def clone(self) -> str:
+        return self.env or self.staging
 
     async def become(self, harness: Harness, status: str) -> str:
         """By SQL, behind the back of a job that expects another one."""
         await harness.sql("update sites set status = $2 where id = $1", self.id, status)
         return status
 
+    async def clone_becomes(self, harness: Harness, status: str) -> str:
+        await harness.sql("update environments set status = $2 where id = $1", self.clone, status)
+        return status
+
 
 @dataclass(frozen=True)
 class Left:
-    """What there is of a site once a job has ended."""
+    """What there is of a site, or of the environment besides production that a job was about, once it has
+    ended."""
 
     status: str
     routed: bool
@@ -57,6 +88,8 @@ class Left:
     reason: bool = False
     """Whether the site says why it is as it is."""
     said: Said = Said()
+    shows: int = 0
+    """Which of its artifacts visitors see, by age; 0 for none."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +162,52 @@ async def configured_environment(harness: Harness) -> Site:
     return site
 
 
+async def repository_site(harness: Harness) -> Site:
+    """Connected after its first deployment, so that nothing is built but what is asked for."""
+    site = await running_site(harness)
+    await harness.sql(
+        "update sites set git_repo = 'https://git.example.com/site.git', git_branch = 'main' where id = $1",
+        site.id,
+    )
+    return site
+
+
+async def deployed_site(harness: Harness) -> Site:
+    """It shows the first of two artifacts."""
+    site = await running_site(harness)
+    delivery = Delivery(harness)
+    ((env,),) = await harness.sql("select id from environments where site_id = $1", site.id)
+    place = Place(site.id, env, site.domain)
+    for number in (1, 2):
+        files = {"index.html": f"the page {number}", f"only-{number}.html": site.domain}
+        # Signing holds a connection while it stores, and the tests have only two.
+        async with _SIGNING:
+            site.artifacts.append(await delivery.artifact(place, files))
+    await _done(harness, await deploy_artifact(harness, site, 0))
+    return site
+
+
+async def redeployed_site(harness: Harness) -> Site:
+    """It shows the second, and has shown the first."""
+    site = await deployed_site(harness)
+    await _done(harness, await deploy_artifact(harness, site, 1))
+    return site
+
+
+async def staged_site(harness: Harness) -> Site:
+    """It shows the first, and its staging the second."""
+    site = await deployed_site(harness)
+    site.staging = new_id("env")
+    await harness.sql(
+        "insert into environments (id, site_id, type, subdomain, status, created_at)"
+        " values ($1, $2, 'staging', $1, 'running', now())",
+        *(site.staging, site.id),
+    )
+    async with harness.database.transaction() as tx:
+        await deployments.record_live(tx, site.staging, site.artifacts[1], None, "clone")
+    return site
+
+
 async def expired_site(harness: Harness) -> Site:
     site = await redirecting_site(harness)
     await _done(harness, await delete(harness, site))
@@ -182,6 +261,28 @@ async def purge_cache(harness: Harness, site: Site) -> str:
     return str((await harness.ask("POST", path))["id"])
 
 
+async def build(harness: Harness, site: Site) -> str:
+    path = f"/v1/sites/{site.id}/environments/production/builds"
+    return str((await harness.ask("POST", path, {"builder": "static"}))["id"])
+
+
+async def deploy_artifact(harness: Harness, site: Site, which: int = 1) -> str:
+    path = f"/v1/sites/{site.id}/environments/production/deployments"
+    job = await harness.ask("POST", path, {"artifact_id": site.artifacts[which]})
+    site.deployments.append(job["resource"]["id"])
+    return str(job["id"])
+
+
+async def roll_back(harness: Harness, site: Site) -> str:
+    path = f"/v1/sites/{site.id}/environments/production/deployments/{site.deployments[0]}/rollback"
+    return str((await harness.ask("POST", path))["id"])
+
+
+async def promote(harness: Harness, site: Site) -> str:
+    path = f"/v1/sites/{site.id}/environments/{site.staging}/promote"
+    return str((await harness.ask("POST", path, {"to_env": "production"}))["id"])
+
+
 async def purge(harness: Harness, site: Site) -> str:
     """What a worker does every few minutes with every site that nobody can recover any more."""
     async with harness.database.transaction() as tx:
@@ -207,9 +308,170 @@ async def _cannot_close(harness: Harness, site: Site) -> Refusal:
     return Refusal("site.busy", "The site is not being deleted any more.", now)
 
 
+async def housing_site(harness: Harness, label: str = "staging") -> Site:
+    """With something to show, and room for an environment."""
+    site = await deployed_site(harness)
+    rows = await harness.sql("select subdomain from environments where site_id = $1", site.id)
+    slug, _, preview = rows[0]["subdomain"].partition(".")
+    site.subdomain = f"{slug}-{label}.{preview}"
+    return site
+
+
+async def branching_site(harness: Harness) -> Site:
+    return await housing_site(harness, "feature")
+
+
+async def cloned_site(harness: Harness) -> Site:
+    site = await housing_site(harness)
+    await _done(harness, await clone(harness, site))
+    return site
+
+
+async def differing_site(harness: Harness) -> Site:
+    """It shows the first, and its staging, which jobs are about, the second."""
+    site = await cloned_site(harness)
+    path = f"/v1/sites/{site.id}/environments/{site.env}/deployments"
+    job = await harness.ask("POST", path, {"artifact_id": site.artifacts[1]})
+    await _done(harness, job["id"])
+    return site
+
+
+async def pushing_site(harness: Harness) -> Site:
+    """The same, but jobs are about production."""
+    site = await differing_site(harness)
+    site.staging, site.env, site.subdomain = site.env, "", ""
+    return site
+
+
+async def paused_site(harness: Harness) -> Site:
+    site = await cloned_site(harness)
+    await _done(harness, await suspend(harness, site))
+    return site
+
+
+async def expired_clone(harness: Harness) -> Site:
+    site = await cloned_site(harness)
+    await _done(harness, await delete(harness, site))
+    past = datetime.now(UTC) - timedelta(days=1)
+    await harness.sql("update sites set recoverable_until = $2 where id = $1", site.id, past)
+    return site
+
+
+async def clone(harness: Harness, site: Site) -> str:
+    job = await harness.ask("POST", f"/v1/sites/{site.id}/environments", {"type": "staging"})
+    site.env = job["resource"]["env_id"]
+    return str(job["id"])
+
+
+async def branch_out(harness: Harness, site: Site) -> str:
+    body = {"type": "branch", "branch": "feature"}
+    job = await harness.ask("POST", f"/v1/sites/{site.id}/environments", body)
+    site.env = job["resource"]["env_id"]
+    return str(job["id"])
+
+
+async def _act(harness: Harness, site: Site, action: str) -> str:
+    path = f"/v1/sites/{site.id}/environments/{site.clone}"
+    if action == "destroy":
+        return str((await harness.ask("DELETE", path))["id"])
+    return str((await harness.ask("POST", f"{path}/{action}"))["id"])
+
+
+async def destroy(harness: Harness, site: Site) -> str:
+    return await _act(harness, site, "destroy")
+
+
+async def suspend(harness: Harness, site: Site) -> str:
+    return await _act(harness, site, "suspend")
+
+
+async def resume(harness: Harness, site: Site) -> str:
+    return await _act(harness, site, "resume")
+
+
+async def refresh(harness: Harness, site: Site) -> str:
+    return await _act(harness, site, "refresh")
+
+
+async def reset(harness: Harness, site: Site) -> str:
+    return await _act(harness, site, "reset")
+
+
+async def push(harness: Harness, site: Site) -> str:
+    return await _act(harness, site, "push")
+
+
+async def purge_clone(harness: Harness, site: Site) -> str:
+    """What a worker does with what the deletion of a site left."""
+    async with harness.database.transaction() as tx:
+        owner = await tx.value("select coalesce(team_id, account_id) from sites where id = $1", site.id)
+        subject, work = jobs.Subject(site.id, owner, env_id=site.env), EnvironmentWork(site.env)
+        return (await jobs.enqueue(tx, clones.PURGE, work, subject, scope="sites:admin")).id
+
+
+def _clone_cannot(become: str, meanwhile: str) -> Refuse:
+    async def refuse(harness: Harness, site: Site) -> Refusal:
+        now = await site.clone_becomes(harness, meanwhile)
+        return Refusal(EnvironmentBusy.code, f"The environment cannot become {become} now.", now)
+
+    return refuse
+
+
+async def _clone_is_paused(harness: Harness, site: Site) -> Refusal:
+    now = await site.clone_becomes(harness, "suspended")
+    return Refusal(EnvironmentBusy.code, str(EnvironmentBusy(status=now)), now if site.env else None)
+
+
+async def _no_builder(harness: Harness, site: Site) -> Refusal:
+    await harness.sql("update sites set region = $2 where id = $1", site.id, NOWHERE)
+    absent = BuildUnavailable(region=NOWHERE, builder="static")
+    return Refusal(absent.code, str(absent))
+
+
+async def _suspended(harness: Harness, site: Site) -> Refusal:
+    sql = "update environments set status = 'suspended' where site_id = $1 and type = 'production'"
+    await harness.sql(sql, site.id)
+    refusal = EnvironmentNotReady(status="suspended")
+    return Refusal(refusal.code, str(refusal))
+
+
 SERVED = Left("running", routed=True, carried=True, placed=True)
 KEPT = Left("deleted", routed=False, carried=True, placed=True)
+FIRST, SECOND = replace(SERVED, shows=1), replace(SERVED, shows=2)
 EXPIRED = replace(KEPT, said=Said(redirects=OLD_RULES))
+PAUSED = replace(FIRST, status="suspended")
+UNMADE = Left("failed", routed=False, carried=False, placed=False, reason=True)
+ENDED = Left("deleted", routed=False, carried=False, placed=False)
+LEFT_OVER = replace(KEPT, shows=1)
+
+
+def _creating(prepare: Prepare, start: Start) -> Scenario:
+    return Scenario(
+        prepare,
+        start,
+        succeeded=FIRST,
+        failed=UNMADE,
+        event="env.created",
+        failure_event="env.failed",
+        afterwards=destroy,
+        cancelled_early=UNMADE,
+        refuse={"place": _no_node, "content": None, "open": _clone_cannot("running", "suspended")},
+    )
+
+
+def _changing(prepare: Prepare, start: Start, event: str, *, old: Left, new: Left) -> Scenario:
+    return Scenario(
+        prepare,
+        start,
+        succeeded=new,
+        failed=old,
+        event=event,
+        failure_event="env.failed",
+        afterwards=start,
+        cancelled_early=old,
+        refuse={"content": _clone_is_paused, "done": None},
+    )
+
 
 SCENARIOS: dict[str, Scenario] = {
     "deployment.deploy": Scenario(
@@ -300,6 +562,50 @@ SCENARIOS: dict[str, Scenario] = {
         cancelled_early=replace(SERVED, said=Said(redirects=OLD_RULES)),
         refuse={"done": None},
     ),
+    "build.run": Scenario(
+        repository_site,
+        build,
+        succeeded=SERVED,
+        failed=SERVED,
+        event="build.succeeded",
+        failure_event="build.failed",
+        afterwards=build,
+        cancelled_early=SERVED,
+        refuse={"begin": _no_builder, "done": None},
+    ),
+    "deployment.deploy_artifact": Scenario(
+        deployed_site,
+        deploy_artifact,
+        succeeded=SECOND,
+        failed=FIRST,
+        event="deploy.completed",
+        failure_event="deploy.failed",
+        afterwards=deploy_artifact,
+        cancelled_early=FIRST,
+        refuse={"begin": _suspended, "done": None},
+    ),
+    "deployment.promote": Scenario(
+        staged_site,
+        promote,
+        succeeded=SECOND,
+        failed=FIRST,
+        event="deploy.promoted",
+        failure_event="deploy.failed",
+        afterwards=promote,
+        cancelled_early=FIRST,
+        refuse={"begin": _suspended, "done": None},
+    ),
+    "deployment.rollback": Scenario(
+        redeployed_site,
+        roll_back,
+        succeeded=FIRST,
+        failed=SECOND,
+        event="deploy.rolled_back",
+        failure_event="deploy.failed",
+        afterwards=roll_back,
+        cancelled_early=SECOND,
+        refuse={"begin": _suspended, "done": None},
+    ),
     "job.cache_purge": Scenario(
         running_site,
         purge_cache,
@@ -309,6 +615,59 @@ SCENARIOS: dict[str, Scenario] = {
         afterwards=purge_cache,
         cancelled_early=SERVED,
         refuse={"done": None},
+    ),
+    "environment.clone": _creating(housing_site, clone),
+    "environment.create": _creating(branching_site, branch_out),
+    "environment.refresh": _changing(differing_site, refresh, "env.refreshed", old=SECOND, new=FIRST),
+    "environment.reset": _changing(differing_site, reset, "env.reset", old=SECOND, new=SERVED),
+    "environment.push": _changing(pushing_site, push, "env.pushed", old=FIRST, new=SECOND),
+    "environment.destroy": Scenario(
+        cloned_site,
+        destroy,
+        succeeded=ENDED,
+        failed=FIRST,
+        event="env.destroyed",
+        failure_event="env.failed",
+        afterwards=destroy,
+        cancelled_early=FIRST,
+        refuse={"close": _clone_cannot("deleted", "running")},
+    ),
+    "environment.destroy/purge": Scenario(
+        expired_clone,
+        purge_clone,
+        succeeded=replace(ENDED, shows=1),
+        failed=LEFT_OVER,
+        event=None,
+        afterwards=purge_clone,
+        # The sandbox is asked only here to forget a host that no edge leads to any more.
+        cancelled_early=replace(LEFT_OVER, routed=True),
+        failed_at={
+            "route": replace(LEFT_OVER, routed=True),
+            "displace": replace(LEFT_OVER, carried=False),
+        },
+        refuse={"displace": None},
+    ),
+    "environment.suspend": Scenario(
+        cloned_site,
+        suspend,
+        succeeded=PAUSED,
+        failed=FIRST,
+        event="env.suspended",
+        failure_event="env.failed",
+        afterwards=suspend,
+        cancelled_early=FIRST,
+        refuse={"pause": _clone_cannot("suspended", "running")},
+    ),
+    "environment.resume": Scenario(
+        paused_site,
+        resume,
+        succeeded=FIRST,
+        failed=PAUSED,
+        event="env.resumed",
+        failure_event="env.failed",
+        afterwards=resume,
+        cancelled_early=PAUSED,
+        refuse={"open": _clone_cannot("running", "suspended")},
     ),
 }
 

@@ -14,7 +14,7 @@ from stead.dev.stack import NODE
 from stead.dev.temporal import Temporal
 from tests.faults.jobs import announcing, checks
 from tests.faults.jobs.announcing import Announcing, Stage, caught
-from tests.faults.jobs.cases import CASES, EVERY, TELLING, Case, Trials, go_on
+from tests.faults.jobs.cases import CASES, EVERY, LABOURING, TELLING, Case, Trials, go_on
 from tests.faults.jobs.edge import Visitor, visited
 from tests.faults.jobs.harness import Harness
 from tests.faults.jobs.programs import until
@@ -197,7 +197,7 @@ def _trial(trials: Trials, case: Case) -> Announcing:
 
 
 def test_every_step_of_every_kind_is_caught_in_the_sandbox_or_on_a_live_site() -> None:
-    tried = {str(case) for case in (*CASES, *TELLING)}
+    tried = {str(case) for case in (*CASES, *TELLING, *LABOURING)}
     assert tried == {str(case) for case in EVERY}
 
 

@@ -47,9 +47,7 @@ async def test_a_job_that_is_cancelled_while_it_is_undone_is_undone_wholly(
     await harness.ended(trial.job)
     seen = await observe(harness, trial.job)
     checks.failed(case, seen, trial.note.code, trial.note.message, refused=True)
-    assert seen.hosts == (
-        {seen.site["domain"], seen.environment["subdomain"]} if case.scenario.failed.routed else set()
-    )
+    assert seen.hosts == (seen.names if case.scenario.failed.routed else set())
     assert seen.carried == case.scenario.failed.carried
 
 

@@ -20,8 +20,8 @@ from stead.control.platform.sealing import Sealer
 from stead.control.webhooks import service as webhooks
 from stead.control.webhooks.client import Client
 from stead.control.webhooks.courier import Courier
-from stead.control.webhooks.guard import Guard
 from stead.shared import log
+from stead.shared.addresses import Guard
 from stead.shared.clock import wall_clock
 
 

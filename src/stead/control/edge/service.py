@@ -44,7 +44,7 @@ async def configure_environment(
     *,
     kind: JobKind[ConfigurationWork],
 ) -> JobView:
-    _require_changeable(env.site_status)
+    _require_changeable(env.site_status, env.status)
     work = ConfigurationWork(env.id, configuration.storable(change, env.id, sealer))
     return await jobs.enqueue(tx, kind, work, _subject(env), scope="environments:write")
 
@@ -62,7 +62,7 @@ async def replace_redirects(
 async def purge(
     tx: Tx, env: VisibleEnvironment, wanted: NewPurge | None, *, kind: JobKind[PurgeWork]
 ) -> JobView:
-    _require_changeable(env.site_status)
+    _require_changeable(env.site_status, env.status)
     work = PurgeWork(env.id, **_purged(wanted or NewPurge()))
     return await jobs.enqueue(tx, kind, work, _subject(env), scope="cache:write")
 
@@ -88,9 +88,10 @@ def _as_asked(url: str) -> str:
     return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
 
-def _require_changeable(status: str) -> None:
-    if status in _UNCHANGEABLE:
-        raise SiteBusy(status=status)
+def _require_changeable(*statuses: str) -> None:
+    for status in statuses:
+        if status in _UNCHANGEABLE:
+            raise SiteBusy(status=status)
 
 
 def _subject(env: VisibleEnvironment) -> jobs.Subject:

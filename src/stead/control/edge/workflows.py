@@ -48,8 +48,14 @@ async def _purge(tx: Tx, job: Job[PurgeWork]) -> Announcement | None:
 
 
 async def _probe(tx: Tx, job: Job[ConfigurationWork]) -> Errand | None:
-    """It still answers, asked by the node itself, which no list of addresses keeps out."""
-    env = await environments.production(tx, job.site_id)
+    """It still answers, asked by the node itself, which no list of addresses keeps out. What is paused does
+    not, and goes by it once it is resumed."""
+    if job.env_id is None:
+        env = await environments.production(tx, job.site_id)
+    else:
+        env = await environments.get(tx, job.env_id)
+    if env.status == "suspended":
+        return None
     return await sites.errand(tx, job.site_id, env, Probe(env.subdomain))
 
 

@@ -39,11 +39,15 @@ async def visible_job(call: Call, job_id: str) -> VisibleJob:
     return job
 
 
-async def enqueue(tx: Tx, kind: JobKind[P], params: P, subject: Subject, *, scope: str) -> JobView:
-    """Queue a job in the transaction of what it follows from. `scope` is what cancelling it will need."""
-    waiting = await store.waiting(tx, subject.owner)
+async def require_room(tx: Tx, owner: str) -> None:
+    waiting = await store.waiting(tx, owner)
     if waiting >= MOST_WAITING:
         raise JobsWaiting(waiting=waiting)
+
+
+async def enqueue(tx: Tx, kind: JobKind[P], params: P, subject: Subject, *, scope: str) -> JobView:
+    """Queue a job in the transaction of what it follows from. `scope` is what cancelling it will need."""
+    await require_room(tx, subject.owner)
     env_id = subject.env_id if kind.lock == "environment" else None
     resource: dict[str, Any] = {
         "type": kind.resource,

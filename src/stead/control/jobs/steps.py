@@ -11,19 +11,23 @@ from temporalio.exceptions import ApplicationError
 
 from stead.control.jobs import queue, service
 from stead.control.nodes.announcing import Announcer
+from stead.control.platform.addressing import addressed, with_key
 from stead.control.platform.answers import ErrorBody, doc_url
-from stead.control.platform.database import Database, Tx
+from stead.control.platform.database import Tx
 from stead.control.platform.edge import NotApplied
 from stead.control.platform.gateway import Gateway
 from stead.control.platform.job_workflow import REFUSED, Failure
 from stead.control.platform.jobs import (
     Ask,
     Control,
+    Desk,
     EdgeUnreachable,
     Errand,
+    Heard,
     JobCancelled,
     JobRow,
     JobTimeout,
+    Labour,
     Refused,
     Tell,
 )
@@ -38,8 +42,8 @@ LAST_WORD = 1_000_000
 
 
 class Steps:
-    def __init__(self, database: Database, gateway: Gateway, announcer: Announcer, docs_url: str) -> None:
-        self._database, self._gateway = database, gateway
+    def __init__(self, desk: Desk, gateway: Gateway, announcer: Announcer, docs_url: str) -> None:
+        self._desk, self._database, self._gateway = desk, desk.database, gateway
         self._announcer, self._docs_url = announcer, docs_url
 
     @property
@@ -50,7 +54,9 @@ class Steps:
     async def perform(self, job: str, name: str) -> None:
         row = await self._row(job)
         step = row.kind.steps[name]
-        await self._do(row, name, step.control, step.ask, step.tell)
+        await self._do(row, name, step.control, step.ask, step.tell, step.heard)
+        if step.labour is not None:
+            await self._labour(row, name, step.labour)
 
     @activity.defn(name="undo")
     async def undo(self, job: str, name: str) -> None:
@@ -83,19 +89,23 @@ class Steps:
             await service.end(tx, row, self._error(failure) if failure else None)
 
     async def _do(
-        self, row: JobRow, place: str, control: Control | None, ask: Ask | None, tell: Tell | None
+        self,
+        row: JobRow,
+        place: str,
+        control: Control | None,
+        ask: Ask | None,
+        tell: Tell | None,
+        heard: Heard | None = None,
     ) -> None:
         try:
             if control is not None:
                 await self._control(row, place, control)
             if ask is not None:
-                await self._ask(row, place, ask)
+                await self._ask(row, place, ask, heard)
             if tell is not None:
                 await self._tell(row, place, tell)
         except Refused as refusal:
-            raise ApplicationError(
-                refusal.reason, refusal.code, refusal.reason, type=REFUSED, non_retryable=True
-            ) from None
+            raise _final(refusal) from None
 
     async def _control(self, row: JobRow, place: str, control: Control) -> None:
         async with self._database.transaction() as tx:
@@ -117,7 +127,7 @@ class Steps:
         if not await queue.is_wanted(tx, row.id, undoing=place not in row.kind.steps):
             raise Refused(JobCancelled.code, "")
 
-    async def _ask(self, row: JobRow, place: str, ask: Ask) -> None:
+    async def _ask(self, row: JobRow, place: str, ask: Ask, heard: Heard | None) -> None:
         async with self._database.transaction() as tx:
             await self._require_wanted(tx, row, place)
             await queue.begin(tx, row.id)
@@ -132,7 +142,7 @@ class Steps:
             site=row.site_id,
             environment=errand.environment,
             driver=errand.driver,
-            work=errand.work,
+            work=with_key(addressed(errand.work, self._desk.objects), self._desk.sealer, row.site_id),
             seconds=row.kind.limit.total_seconds(),
         )
         async with _beating():
@@ -141,6 +151,19 @@ class Steps:
             raise Refused(result.code or Internal.code, result.reason or "The node refused.")
         if result.outcome != "done":
             raise ApplicationError(f"the node answered {result.outcome}")
+        if heard is not None:
+            async with self._database.transaction() as tx:
+                await heard(tx, row.kind.read(row), result.facts)
+
+    async def _labour(self, row: JobRow, place: str, labour: Labour) -> None:
+        async with self._database.transaction() as tx:
+            await self._require_wanted(tx, row, place)
+            await queue.begin(tx, row.id)
+        try:
+            async with _beating():
+                await labour(self._desk, row.kind.read(row))
+        except Refused as refusal:
+            raise _final(refusal) from None
 
     async def _tell(self, row: JobRow, place: str, tell: Tell) -> None:
         async with self._database.transaction() as tx:
@@ -171,6 +194,10 @@ class Steps:
             code=failure.code,
             doc_url=doc_url(known, self._docs_url),
         )
+
+
+def _final(refusal: Refused) -> ApplicationError:
+    return ApplicationError(refusal.reason, refusal.code, refusal.reason, type=REFUSED, non_retryable=True)
 
 
 def _message(known: type[ApiError], failure: Failure) -> str:

@@ -7,6 +7,8 @@ LOST_AFTER = timedelta(seconds=30)
 PATIENCE = timedelta(seconds=10)
 """How long a job waits for a node with room, from when it was taken up: a worker that has just started has
 yet to hear the nodes."""
+SILENCE = timedelta(minutes=1)
+"""How long it waits while no node of a region that has some is heard: that may be us, not them."""
 
 
 @dataclass(frozen=True, slots=True)

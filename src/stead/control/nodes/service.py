@@ -3,21 +3,35 @@
 from datetime import datetime
 
 from stead.control.nodes import store
-from stead.control.nodes.rules import PATIENCE, AffectedSite, NodeStatus
+from stead.control.nodes.rules import PATIENCE, SILENCE, AffectedSite, NodeStatus
 from stead.control.platform.database import Tx
 from stead.control.platform.events import About, publish
 from stead.control.platform.jobs import NoNode, NotYet, Refused
 from stead.protocol.commands import Heartbeat
 
 
-async def place(tx: Tx, region: str, *, wanted_since: datetime) -> str:
-    """A live node of the region with room, the emptiest first. One may still be on its way: wait a little."""
-    node = await store.emptiest(tx, region)
+async def place(tx: Tx, region: str, *, wanted_since: datetime, prefer: str | None = None) -> str:
+    """A live node of the region with room: the preferred one, or else the emptiest. One may still be on its
+    way: wait a little."""
+    node = await store.emptiest(tx, region, prefer)
     if node is not None:
         return node
     if tx.now - wanted_since < PATIENCE:
         raise NotYet
     raise Refused(NoNode.code, str(NoNode(region=region)))
+
+
+async def who_builds(
+    tx: Tx, region: str, builder: str | None, *, rather: str | None, wanted_since: datetime
+) -> str | None:
+    """A live node of the region that has the builder, or any where none is named; None if there is none."""
+    node = await store.who_builds(tx, region, builder, rather=rather)
+    if node is not None:
+        return node
+    patience = SILENCE if await store.is_silent(tx, region) else PATIENCE
+    if tx.now - wanted_since < patience:
+        raise NotYet
+    return None
 
 
 async def seen(tx: Tx, beat: Heartbeat) -> None:

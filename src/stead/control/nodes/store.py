@@ -12,13 +12,14 @@ _STATUS = """
 
 async def seen(tx: Tx, beat: Heartbeat) -> None:
     await tx.run(
-        "insert into nodes (id, region, capacity, version, last_seen_at, created_at)"
-        " values ($1, $2, $3, $4, $5, $5) on conflict (id)"
-        " do update set region = $2, capacity = $3, version = $4, last_seen_at = $5",
+        "insert into nodes (id, region, capacity, version, builders, last_seen_at, created_at)"
+        " values ($1, $2, $3, $4, $5, $6, $6) on conflict (id)"
+        " do update set region = $2, capacity = $3, version = $4, builders = $5, last_seen_at = $6",
         beat.node,
         beat.region,
         beat.capacity,
         beat.version,
+        list(beat.builders),
         tx.now,
     )
 
@@ -35,18 +36,42 @@ async def set_draining(tx: Tx, node: str, *, draining: bool) -> None:
     await tx.run("update nodes set draining = $2 where id = $1", node, draining)
 
 
-async def emptiest(tx: Tx, region: str) -> str | None:
-    """The live node of the region with the most room. Two who place at once take turns."""
+async def emptiest(tx: Tx, region: str, prefer: str | None = None) -> str | None:
+    """The live node of the region with the most room, unless the preferred one has any. Two who place at once
+    take turns."""
     await tx.value("select pg_advisory_xact_lock(hashtext('placement'), hashtext($1))", region)
     node: str | None = await tx.value(
         "select n.id from nodes n where n.region = $1 and not n.draining and n.last_seen_at > $2"
         " and n.capacity > (select count(*) from environments e where e.node_id = n.id)"
-        " order by (select count(*) from environments e where e.node_id = n.id)::float / n.capacity, n.id"
-        " limit 1",
+        " order by n.id is distinct from $3,"
+        " (select count(*) from environments e where e.node_id = n.id)::float / n.capacity, n.id limit 1",
         region,
         tx.now - LOST_AFTER,
+        prefer,
     )
     return node
+
+
+async def who_builds(tx: Tx, region: str, builder: str | None, *, rather: str | None) -> str | None:
+    """A live node of the region that has this builder, or any; one of them rather than the others."""
+    node: str | None = await tx.value(
+        "select id from nodes where region = $1 and last_seen_at > $2"
+        " and ($3::text is null or $3 = any(builders))"
+        " order by id is distinct from $4, draining, random() limit 1",
+        region,
+        tx.now - LOST_AFTER,
+        builder,
+        rather,
+    )
+    return node
+
+
+async def is_silent(tx: Tx, region: str) -> bool:
+    """Whether it has nodes and none of them is heard."""
+    heard: bool | None = await tx.value(
+        "select bool_or(last_seen_at > $2) from nodes where region = $1", region, tx.now - LOST_AFTER
+    )
+    return heard is False
 
 
 async def alive(tx: Tx, region: str) -> list[str]:

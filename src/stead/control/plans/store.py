@@ -1,6 +1,6 @@
 """Rows of plans, and what their owners use of them."""
 
-from stead.control.plans.rules import Owner, Quota
+from stead.control.plans.rules import GB, Owner, Quota
 from stead.control.plans.schema import PlanLimitsView, PlanView, UsageView
 from stead.control.platform.database import Tx
 
@@ -9,10 +9,28 @@ _OF_OWNER = """
   union all
   select plan from accounts where id = $2
 """
+_CLONES = (
+    "select count(*) from environments e join sites s on s.id = e.site_id"
+    " where (s.team_id = $1 or s.account_id = $2) and ($3::text is null or s.id = $3)"
+    " and e.type <> 'production' and e.status <> 'deleted'"
+)
 _COUNT: dict[Quota, str] = {
-    "sites": "select count(*) from sites where (team_id = $1 or account_id = $2) and status <> 'deleted'"
+    "sites": "select count(*) from sites where (team_id = $1 or account_id = $2)"
+    " and ($3::text is null or id = $3) and status <> 'deleted'",
+    "environments": _CLONES,
+    "branches": f"{_CLONES} and e.type = 'branch'",
 }
-_LIMIT: dict[Quota, str] = {"sites": "max_sites"}
+_LIMIT: dict[Quota, str] = {
+    "sites": "max_sites",
+    "environments": "max_environments",
+    "branches": "max_branches_per_site",
+}
+_DIGITS = 6
+_STORAGE = """
+  select coalesce(sum(b.size), 0) from blobs b where b.digest in (
+    select u.digest from artifact_blobs u join artifacts a on a.id = u.artifact_id
+    join sites s on s.id = a.site_id where s.team_id = $1 or s.account_id = $2)
+"""
 
 
 async def lock(tx: Tx, owner: Owner) -> None:
@@ -26,14 +44,25 @@ async def limit(tx: Tx, owner: Owner, quota: Quota) -> int:
     return int(await tx.value(sql, owner.team_id, owner.account_id))
 
 
-async def count(tx: Tx, owner: Owner, quota: Quota) -> int:
-    return int(await tx.value(_COUNT[quota], owner.team_id, owner.account_id))
+async def count(tx: Tx, owner: Owner, quota: Quota, site: str | None = None) -> int:
+    return int(await tx.value(_COUNT[quota], owner.team_id, owner.account_id, site))
+
+
+async def storage(tx: Tx, owner: Owner) -> int:
+    """Bytes of everything that artifacts of this owner's sites are made of, each counted once."""
+    return int(await tx.value(_STORAGE, owner.team_id, owner.account_id))
+
+
+async def storage_limit(tx: Tx, owner: Owner) -> int:
+    sql = f"select max_storage_gb from plans where name in ({_OF_OWNER})"  # noqa: S608
+    return int(await tx.value(sql, owner.team_id, owner.account_id))
 
 
 async def plan(tx: Tx, owner: Owner) -> PlanView | None:
-    sites = await count(tx, owner, "sites")
+    sites, environments = await count(tx, owner, "sites"), await count(tx, owner, "environments")
+    used = UsageView(sites, environments, round(await storage(tx, owner) / GB, _DIGITS))
     return await tx.one(
-        lambda name, label, *limits: PlanView(name, label, PlanLimitsView(*limits), UsageView(sites, 0, 0.0)),
+        lambda name, label, *limits: PlanView(name, label, PlanLimitsView(*limits), used),
         "select name, label, max_sites, max_environments, max_branches_per_site, max_concurrent_jobs,"  # noqa: S608
         f" max_storage_gb from plans where name in ({_OF_OWNER})",
         owner.team_id,

@@ -39,6 +39,16 @@ _KeyId = Annotated[str, Meta(examples=["key_01k9zy3v7d00r3m8w5x2t6b4qa"])]
 _EndpointId = Annotated[str, Meta(examples=["whe_01k9zy3v7d00r3m8w5x2t6b4qa"])]
 _InviteId = Annotated[str, Meta(examples=["inv_01k9zy3v7d00r3m8w5x2t6b4qa"])]
 
+_BuildId = Annotated[str, Meta(examples=["build_01k9zy3v7d00r3m8w5x2t6b4qa"])]
+_DeploymentId = Annotated[str | None, Meta(examples=["dep_01k9zy3v7d00r3m8w5x2t6b4qa"])]
+_ArtifactId = Annotated[str | None, Meta(examples=["art_01k9zy3v7d00r3m8w5x2t6b4qa"])]
+_Digest = Annotated[
+    str | None,
+    Meta(examples=["sha256:2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"]),
+]
+_Ref = Annotated[str | None, Meta(examples=["main"])]
+_Commit = Annotated[str | None, Meta(examples=["9fceb02d0ae598e95dc970b74767f19372d61af8"])]
+
 
 class Payload(Struct, forbid_unknown_fields=True):
     """`data` of an event. What is published must fit; fields may be added, never changed or removed."""
@@ -72,9 +82,79 @@ class SiteReason(Payload):
     reason: _Reason = None
 
 
+class Deployed(Payload):
+    """Of an artifact; the first deployment of a site has none."""
+
+    domain: _Domain
+    deployment_id: _DeploymentId = None
+    artifact_id: _ArtifactId = None
+    digest: _Digest = None
+    ref: _Ref = None
+    commit: _Commit = None
+
+
+class DeploymentFailed(Payload):
+    domain: _Domain
+    reason: _Reason = None
+    deployment_id: _DeploymentId = None
+    artifact_id: _ArtifactId = None
+    digest: _Digest = None
+    ref: _Ref = None
+    commit: _Commit = None
+
+
+class BuildAdvanced(Payload):
+    domain: _Domain
+    build_id: _BuildId
+    ref: _Ref = None
+    commit: _Commit = None
+
+
+class BuildSucceeded(BuildAdvanced):
+    artifact_id: _ArtifactId = None
+
+
+class BuildFailed(BuildAdvanced):
+    reason: _Reason = None
+
+
 class RedirectsCounted(Payload):
     domain: _Domain
     rules: Annotated[int, Meta(description="How many there are now.", examples=[12])]
+
+
+class EnvironmentNamed(Payload):
+    """`domain` is its site's, `subdomain` its own."""
+
+    domain: _Domain
+    subdomain: Annotated[str, Meta(examples=["example-com-x7k2-feature-checkout.preview.stead.example"])]
+    type: Annotated[str, Meta(examples=["branch"])]
+    branch: Annotated[str | None, Meta(examples=["feature/checkout"])]
+
+
+class EnvironmentMoved(EnvironmentNamed):
+    """`status` is what the environment became, `previous` what it was."""
+
+    status: _Status
+    previous: Annotated[str, Meta(examples=["provisioning"])]
+    reason: _Reason = None
+
+
+class EnvironmentReason(EnvironmentNamed):
+    reason: _Reason = None
+
+
+class EnvironmentFailed(EnvironmentNamed):
+    action: Annotated[str, Meta(description="What was tried.", examples=["resume"])]
+    reason: _Reason = None
+
+
+class EnvironmentEnding(EnvironmentNamed):
+    destroy_at: Annotated[str, Meta(examples=["2027-02-13T04:18:51+00:00"])]
+
+
+class EnvironmentRenewed(EnvironmentNamed):
+    lease_expires_at: Annotated[str, Meta(examples=["2027-02-13T04:18:51+00:00"])]
 
 
 class CertificateIssued(Payload):
@@ -131,6 +211,24 @@ class EndpointDisabled(Payload):
     reason: Annotated[str, Meta(examples=["It answered 410 Gone."])]
 
 
+class RoutesCounted(Payload):
+    domain: _Domain
+    rules: Annotated[int, Meta(description="How many there are now.", examples=[3])]
+
+
+class PushHeard(Payload):
+    """`commit` is null where nobody said which: it is built wherever the branch stands."""
+
+    domain: _Domain
+    branch: Annotated[str, Meta(examples=["feature/shop"])]
+    commit: Annotated[str | None, Meta(examples=["3f786850e387550fdab836ed7e6dc881de23001b"])]
+    target: Annotated[str, Meta(examples=["preview"])]
+
+
+class PushSkipped(PushHeard):
+    reason: _Reason = None
+
+
 class EventType(Struct, frozen=True):
     """`in_app` and `email` say whether people are told; `text` is what they read, filled from the data."""
 
@@ -161,7 +259,7 @@ _DEPLOYS = (
         "deploy.completed",
         "deploy",
         "A deployment is live",
-        data=SiteNamed,
+        data=Deployed,
         in_app=True,
         text="{domain} is served by its newest deployment.",
     ),
@@ -170,10 +268,41 @@ _DEPLOYS = (
         "deploy",
         "A deployment failed",
         "error",
-        data=SiteReason,
+        data=DeploymentFailed,
         in_app=True,
         email=True,
         text="The deployment of {domain} failed: {reason}",
+    ),
+    EventType("deploy.started", "deploy", "A deployment began", data=Deployed),
+    EventType(
+        "deploy.promoted",
+        "deploy",
+        "A deployment was promoted",
+        data=Deployed,
+        in_app=True,
+        text="An environment of {domain} shows what another one showed.",
+    ),
+    EventType(
+        "deploy.rolled_back",
+        "deploy",
+        "A deployment was rolled back",
+        data=Deployed,
+        in_app=True,
+        text="{domain} shows again what it showed before.",
+    ),
+)
+_BUILDS = (
+    EventType("build.started", "build", "A build began", data=BuildAdvanced),
+    EventType("build.succeeded", "build", "A build succeeded", data=BuildSucceeded),
+    EventType(
+        "build.failed",
+        "build",
+        "A build failed",
+        "error",
+        data=BuildFailed,
+        in_app=True,
+        email=True,
+        text="A build of {domain} failed: {reason}",
     ),
 )
 _SITES = (
@@ -257,6 +386,69 @@ _SITES = (
         text="{domain} can be reached again.",
     ),
 )
+_ENVIRONMENTS = (
+    EventType("env.created", "environment", "An environment is ready", data=EnvironmentNamed),
+    EventType(
+        "env.status_changed", "environment", "The status of an environment changed", data=EnvironmentMoved
+    ),
+    EventType(
+        "env.suspended",
+        "environment",
+        "An environment was suspended",
+        data=EnvironmentReason,
+        in_app=True,
+        text="{subdomain} is paused until somebody resumes it.",
+    ),
+    EventType("env.resumed", "environment", "An environment is back in service", data=EnvironmentNamed),
+    EventType(
+        "env.destroyed",
+        "environment",
+        "An environment was destroyed",
+        data=EnvironmentReason,
+        in_app=True,
+        text="{subdomain} is gone.",
+    ),
+    EventType(
+        "env.destroy_scheduled",
+        "environment",
+        "An environment will be destroyed",
+        "warning",
+        data=EnvironmentEnding,
+        in_app=True,
+        text="The branch {branch} is gone; {subdomain} follows it on {destroy_at}.",
+    ),
+    EventType(
+        "env.destroy_called_off",
+        "environment",
+        "An environment stays, for its branch is back",
+        data=EnvironmentNamed,
+    ),
+    EventType(
+        "env.refreshed", "environment", "An environment shows what production shows", data=EnvironmentNamed
+    ),
+    EventType("env.reset", "environment", "An environment was reset", data=EnvironmentNamed),
+    EventType(
+        "env.pushed",
+        "environment",
+        "The content of an environment became production's",
+        data=EnvironmentNamed,
+        in_app=True,
+        text="{domain} shows what {subdomain} showed.",
+    ),
+    EventType(
+        "env.renewed", "environment", "The lease of an environment was renewed", data=EnvironmentRenewed
+    ),
+    EventType(
+        "env.failed",
+        "environment",
+        "Something could not be done with an environment",
+        "error",
+        data=EnvironmentFailed,
+        in_app=True,
+        email=True,
+        text="{action} of {subdomain} failed: {reason}",
+    ),
+)
 _EDGE = (
     EventType("site.config_changed", "site", "The configuration of a site was changed", data=SiteNamed),
     EventType(
@@ -286,6 +478,32 @@ _EDGE = (
         email=True,
         text="The certificate of {domain} has expired; browsers turn visitors away.",
     ),
+)
+_GIT = (
+    EventType("git.push_received", "build", "A push was heard and is built", data=PushHeard),
+    EventType(
+        "git.push_skipped",
+        "build",
+        "Nothing could be built of a push",
+        "warning",
+        data=PushSkipped,
+        in_app=True,
+        text="A push to {branch} of {domain} was not built: {reason}",
+    ),
+    EventType(
+        "git.unreachable",
+        "build",
+        "A repository cannot be asked for its branches",
+        "warning",
+        data=SiteReason,
+        in_app=True,
+        email=True,
+        text="Pushes to {domain} are not noticed: {reason}",
+    ),
+    EventType(
+        "site.branch_routes_changed", "site", "The branch routes of a site were replaced", data=RoutesCounted
+    ),
+    EventType("site.hook_secret_rolled", "security", "The hook of a site got a new secret", data=SiteNamed),
 )
 _JOBS = (
     EventType("job.queued", "job", "A job was queued", data=JobAdvanced),
@@ -359,5 +577,9 @@ _WEBHOOKS = (
 )
 
 CATALOG: dict[str, EventType] = {
-    event.type: event for event in (*_DEPLOYS, *_SITES, *_EDGE, *_JOBS, *_TEAMS, *_KEYS, *_WEBHOOKS)
+    event.type: event
+    for event in (
+        *(*_DEPLOYS, *_BUILDS, *_SITES, *_ENVIRONMENTS, *_EDGE, *_GIT),
+        *(*_JOBS, *_TEAMS, *_KEYS, *_WEBHOOKS),
+    )
 }

@@ -13,12 +13,14 @@ from nats.aio.msg import Msg
 
 from stead.control.platform.nats import Nats, NatsDown
 from stead.protocol.commands import (
+    Activity,
     Cancel,
     Command,
     Heartbeat,
     Order,
     Result,
     encode,
+    read_activity,
     read_heartbeat,
     read_result,
 )
@@ -35,13 +37,19 @@ _Key = tuple[str, str, int]
 
 
 class Gateway:
-    def __init__(self, nats_: Nats, heard: Callable[[Heartbeat], Awaitable[None]]) -> None:
-        self._nats, self._heard = nats_, heard
+    def __init__(
+        self,
+        nats_: Nats,
+        heard: Callable[[Heartbeat], Awaitable[None]],
+        visited: Callable[[Activity], Awaitable[None]] | None = None,
+    ) -> None:
+        self._nats, self._heard, self._visited = nats_, heard, visited
         self._waiting: dict[_Key, asyncio.Future[Result]] = {}
 
     async def start(self) -> None:
         await self._nats.client.subscribe("node.*.report.>", cb=self._on_result)
         await self._nats.client.subscribe("node.*.heartbeat", cb=self._on_heartbeat)
+        await self._nats.client.subscribe("node.*.activity", cb=self._on_activity)
 
     async def stop(self, order: Cancel) -> Result:
         """Returns when nothing of the step runs on the node any more."""
@@ -102,3 +110,8 @@ class Gateway:
         beat = read_heartbeat(message.data)
         if message.subject == f"node.{beat.node}.heartbeat":
             await self._heard(beat)
+
+    async def _on_activity(self, message: Msg) -> None:
+        activity = read_activity(message.data)
+        if self._visited is not None and message.subject == f"node.{activity.node}.activity":
+            await self._visited(activity)

@@ -21,8 +21,10 @@ from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 
-from stead.control.platform.database import Tx
-from stead.protocol.commands import Driver, Work
+from stead.control.platform.database import Database, Tx
+from stead.control.platform.objects import Objects
+from stead.control.platform.sealing import Sealer
+from stead.protocol.commands import Driver, Facts, Work
 from stead.protocol.edge import Record
 from stead.shared.errors import Conflict, QuotaExceeded, ServerFault
 
@@ -73,8 +75,23 @@ class Announcement:
 Control = Callable[[Tx, Job[Any]], Awaitable[Results | None]]
 Ask = Callable[[Tx, Job[Any]], Awaitable[Errand | None]]
 """What to ask of which node; None when there is nothing to ask."""
+Heard = Callable[[Tx, Job[Any], Facts], Awaitable[None]]
+"""Writes down what the node had to say of work that is done; safe to repeat."""
 Tell = Callable[[Tx, Job[Any]], Awaitable[Announcement | None]]
 """What to announce, and whatever must be written down with it; safe to repeat."""
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What a worker has at hand."""
+
+    database: Database
+    objects: Objects
+    sealer: Sealer
+
+
+Labour = Callable[[Desk, Job[Any]], Awaitable[None]]
+"""Work of the worker itself that takes longer than a transaction may; safe to repeat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +99,9 @@ class Step:
     name: str
     control: Control | None = None
     ask: Ask | None = None
+    heard: Heard | None = None
     tell: Tell | None = None
+    labour: Labour | None = None
     undo_control: Control | None = None
     undo_ask: Ask | None = None
     undo_tell: Tell | None = None
@@ -101,12 +120,16 @@ def control(name: str, do: Control, *, undo: Control | None = None) -> Step:
     return Step(name, control=do, undo_control=undo)
 
 
-def ask(name: str, do: Ask, *, undo: Ask | None = None) -> Step:
-    return Step(name, ask=do, undo_ask=undo)
+def ask(name: str, do: Ask, *, heard: Heard | None = None, undo: Ask | None = None) -> Step:
+    return Step(name, ask=do, heard=heard, undo_ask=undo)
 
 
 def tell(name: str, do: Tell, *, undo: Tell | None = None) -> Step:
     return Step(name, tell=do, undo_tell=undo)
+
+
+def labour(name: str, do: Labour) -> Step:
+    return Step(name, labour=do)
 
 
 class Refused(Exception):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from stead.control.platform.database import Database
 from stead.control.platform.job_output import JobOutput
 from stead.control.platform.notices import Notices
+from stead.control.platform.objects import Objects
 from stead.control.platform.principal import Network
 
 
@@ -15,5 +16,9 @@ class Live:
     output: JobOutput
     docs_url: str
     preview_domain: str
+    objects: Objects
+    """To sign addresses with; what lies there is the worker's business."""
+    base_url: str = ""
+    """Where this installation is reached."""
     webhook_networks: tuple[Network, ...] = ()
     """The operator's own, which webhooks may reach although they are not public."""

@@ -51,14 +51,14 @@ class Request:
         """Whether the header came at all, empty or not."""
         return name in self._headers
 
-    async def body(self) -> bytes:
+    async def body(self, most: int = MOST_BYTES) -> bytes:
         try:
             async with asyncio.timeout(BODY_SECONDS):
-                return await self._read()
+                return await self._read(most)
         except TimeoutError:
             raise RequestMalformed(reason="its body did not arrive in time") from None
 
-    async def _read(self) -> bytes:
+    async def _read(self, most: int) -> bytes:
         parts, size, more = [], 0, True
         while more:
             message = await self._receive()
@@ -66,7 +66,7 @@ class Request:
                 raise RequestMalformed(reason="the connection ended in its body")
             parts.append(message.get("body", b""))
             size += len(parts[-1])
-            if size > MOST_BYTES:
-                raise RequestTooLarge(limit=MOST_BYTES)
+            if size > most:
+                raise RequestTooLarge(limit=most)
             more = message.get("more_body", False)
         return b"".join(parts)

@@ -65,12 +65,11 @@ class Governed(ABC):
     def governance(self) -> Governance: ...
 
 
-class Owned(Governed):
-    """One that counts into the caps and quotas of its team, or of the person whose own it is."""
+class Owned:
+    """Counts into the caps and quotas of its team, or of the person whose own it is."""
 
     __slots__ = ()
 
-    id: str
     account_id: str | None
     team_id: str | None
 
@@ -78,7 +77,7 @@ class Owned(Governed):
     def owner(self) -> str:
         owner = self.team_id or self.account_id
         if owner is None:
-            raise LookupError(f"{self.id} belongs to nobody")
+            raise LookupError(f"{self} belongs to nobody")
         return owner
 
 

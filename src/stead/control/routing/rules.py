@@ -43,7 +43,7 @@ def served(
         site=facts.site_id,
         node=node,
         runtime=facts.runtime,
-        state="suspended" if facts.status == "suspended" else "serving",
+        state="suspended" if facts.status in ("suspending", "suspended") else "serving",
         release=facts.release or edge.PLACEHOLDER,
         redirects=redirects,
         allowed_ips=tuple(security.allowed_ips),

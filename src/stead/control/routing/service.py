@@ -48,6 +48,18 @@ async def withdraw(tx: Tx, env: str) -> Announcement | None:
     return Announcement(facts.region, rules.gone(facts)) if facts else None
 
 
+async def withdraw_site(tx: Tx, site: str) -> Announcement | None:
+    """All environments of a site."""
+    production = await environments.production(tx, site)
+    others = [env.id for env in await environments.placed(tx, site) if env.id != production.id]
+    found = [await withdraw(tx, env) for env in (production.id, *others)]
+    gone = [announcement for announcement in found if announcement is not None]
+    if not gone:
+        return None
+    records = {key: record for announcement in gone for key, record in announcement.records.items()}
+    return Announcement(gone[0].region, records)
+
+
 async def withdraw_redirects(tx: Tx, env: str) -> Announcement | None:
     facts = await _announced(tx, env)
     if facts is None:

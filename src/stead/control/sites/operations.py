@@ -2,8 +2,9 @@
 
 from stead.control.certificates import service as certificates
 from stead.control.certificates.schema import TlsView
+from stead.control.environments.runtimes import CAPABILITIES
 from stead.control.jobs.schema import JobView
-from stead.control.plans.rules import SitesExhausted
+from stead.control.plans.rules import EnvironmentsExhausted, SitesExhausted
 from stead.control.platform import audit
 from stead.control.platform.jobs import JobsWaiting
 from stead.control.platform.operations import Call, Operations
@@ -18,7 +19,6 @@ from stead.control.sites.rules import (
     TargetNotAdministered,
     VisibleSite,
 )
-from stead.control.sites.runtimes import CAPABILITIES
 from stead.control.sites.schema import (
     RUNTIMES,
     CapabilitiesView,
@@ -84,7 +84,7 @@ async def delete_site(call: Call, site: VisibleSite, body: Deletion) -> JobView:
     id="sites.recover",
     scope="sites:admin",
     job="site.restart",
-    errors=[SiteNotFound, NotRecoverable, DomainTaken, SitesExhausted, JobsWaiting],
+    errors=[SiteNotFound, NotRecoverable, DomainTaken, SitesExhausted, EnvironmentsExhausted, JobsWaiting],
 )
 async def recover_site(call: Call, site: VisibleSite) -> JobView:
     """Bring a deleted site back."""
@@ -107,7 +107,10 @@ async def restart_site(call: Call, site: VisibleSite) -> JobView:
     "POST /v1/sites/{site_id}/transfer",
     id="sites.transfer",
     scope="sites:admin",
-    errors=[SiteNotFound, SiteBusy, TeamNotFound, TargetNotAdministered, AccountNotFound, SitesExhausted],
+    errors=[
+        *(SiteNotFound, SiteBusy, TeamNotFound, TargetNotAdministered, AccountNotFound),
+        *(SitesExhausted, EnvironmentsExhausted),
+    ],
 )
 async def transfer_site(call: Call, site: VisibleSite, body: Transfer) -> TransferredView:
     """Move a site into a team that you own or administer, or to your own account."""

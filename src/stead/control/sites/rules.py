@@ -1,11 +1,12 @@
 """What a site is, who may see it, and how its status may change. No I/O."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from stead.control.platform.visibility import Governance, Owned
-from stead.control.sites.runtimes import CAPABILITIES, Runtime
+from stead.control.environments.runtimes import CAPABILITIES, Runtime
+from stead.control.platform.visibility import Governance, Governed, Owned
 from stead.shared.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from stead.shared.ids import AccountId, ProjectId, SiteId, TeamId
 from stead.shared.roles import Role
@@ -26,7 +27,7 @@ RUNTIME_OF: dict[Profile, Runtime] = {
 NEXT: dict[SiteStatus, frozenset[SiteStatus]] = {
     "provisioning": frozenset({"running", "awaiting_push", "failed"}),
     "awaiting_push": frozenset({"running", "failed", "deleting"}),
-    "running": frozenset({"stopped", "failed", "deleting"}),
+    "running": frozenset({"stopped", "failed", "deleting", "awaiting_push"}),
     "stopped": frozenset({"running", "failed", "deleting"}),
     "failed": frozenset({"provisioning", "running", "deleting"}),
     "deleting": frozenset({"deleted", "running", "failed"}),
@@ -35,12 +36,23 @@ NEXT: dict[SiteStatus, frozenset[SiteStatus]] = {
 """What may follow. A deletion that fails leaves the site as it was; a deleted site may be recovered."""
 
 
+_BRANCH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]{0,199}")
+
+
+def is_branch(name: str) -> bool:
+    """Whether it is the name of a branch, as git has them and we take them."""
+    parts = name.split("/")
+    return bool(_BRANCH.fullmatch(name)) and not any(
+        not part or part.startswith(".") or part.endswith((".", ".lock")) or ".." in part for part in parts
+    )
+
+
 def may_become(status: SiteStatus, wanted: SiteStatus) -> bool:
     return wanted in NEXT[status]
 
 
 @dataclass(frozen=True, slots=True)
-class VisibleSite(Owned):
+class VisibleSite(Governed, Owned):
     """A site of the caller's own, or of a team in which the caller's role sees sites; within pin and mode."""
 
     id: SiteId

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from stead.control.environments.runtimes import CAPABILITIES, CapabilityView, Runtime
 from stead.control.sites.rules import PhpVersion, Profile, SiteStatus
-from stead.control.sites.runtimes import CAPABILITIES, CapabilityView, Runtime
 
 SiteIdText = Annotated[str, Meta(examples=["site_01k9zy3v7d00r3m8w5x2t6b4qa"])]
 TeamIdText = Annotated[str, Meta(examples=["team_01k9zy3v7d00r3m8w5x2t6b4qa"])]
@@ -30,7 +30,7 @@ class SiteView(Struct):
     team_id: Annotated[str | None, Meta(examples=["team_01k9zy3v7d00r3m8w5x2t6b4qa"])]
     project_id: Annotated[str | None, Meta(examples=[None])]
     status: SiteStatus
-    status_reason: Annotated[str | None, Meta(description="Why it is `failed`.", examples=[None])]
+    status_reason: Annotated[str | None, Meta(description="Why it is not `running`.", examples=[None])]
     recoverable_until: Annotated[datetime | None, Meta(examples=[None])]
     created_at: datetime
 

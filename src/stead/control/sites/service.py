@@ -6,6 +6,7 @@ from msgspec import UNSET
 
 from stead.control.environments import service as environments
 from stead.control.environments.rules import Environment
+from stead.control.environments.work import EnvironmentWork
 from stead.control.jobs import service as jobs
 from stead.control.jobs.schema import JobView
 from stead.control.plans import service as plans
@@ -13,12 +14,13 @@ from stead.control.plans.rules import Owner
 from stead.control.platform.audit import Trail
 from stead.control.platform.database import Tx, UniqueViolation
 from stead.control.platform.events import About, Fact, publish
+from stead.control.platform.hosts import NotAnAddress
 from stead.control.platform.jobs import Errand, Job, JobKind, NoNode, Refused
 from stead.control.platform.operations import Call
 from stead.control.platform.pagination import Page, PageRequest
 from stead.control.platform.principal import Principal
 from stead.control.platform.visibility import resolver
-from stead.control.sites import store
+from stead.control.sites import repositories, store
 from stead.control.sites.domains import new_slug, normal_domain
 from stead.control.sites.rules import (
     DEFAULT_PHP,
@@ -30,6 +32,7 @@ from stead.control.sites.rules import (
     SiteNotFound,
     TargetNotAdministered,
     VisibleSite,
+    is_branch,
     may_become,
 )
 from stead.control.sites.schema import Deletion, NewSite, SiteView, Transfer
@@ -132,7 +135,9 @@ async def delete(tx: Tx, site: VisibleSite, wanted: Deletion, *, kind: JobKind[S
 async def recover(tx: Tx, site: VisibleSite, *, kind: JobKind[SiteWork]) -> JobView:
     if site.status != "deleted" or site.recoverable_until is None or site.recoverable_until <= tx.now:
         raise NotRecoverable
-    await plans.require_room(tx, Owner(site.account_id, site.team_id), "sites")
+    owner = Owner(site.account_id, site.team_id)
+    await plans.require_room(tx, owner, "sites")
+    await plans.require_room(tx, owner, "environments", more=await environments.to_come_back(tx, site.id))
     if await store.domain_is_taken(tx, site.domain):
         raise DomainTaken(domain=site.domain)
     try:
@@ -145,11 +150,17 @@ async def recover(tx: Tx, site: VisibleSite, *, kind: JobKind[SiteWork]) -> JobV
     return await jobs.enqueue(tx, kind, work, _subject(site), scope="sites:admin")
 
 
-async def purge_expired(tx: Tx, *, kind: JobKind[SiteWork]) -> int:
-    """Queue the removal of what deleted sites left on their nodes, once they cannot be recovered any more."""
+async def purge_expired(tx: Tx, *, kind: JobKind[SiteWork], clone: JobKind[EnvironmentWork]) -> int:
+    """Queue the removal of what deleted sites left on their nodes, once they cannot be recovered any more:
+    production comes last, when this is called again."""
     expired = await store.expired(tx)
     for site, owner in expired:
-        await jobs.enqueue(tx, kind, SiteWork(), jobs.Subject(site, owner), scope="sites:admin")
+        clones = [env.id for env in await environments.placed(tx, site) if env.type != "production"]
+        for env in clones:
+            subject = jobs.Subject(site, owner, env_id=env)
+            await jobs.enqueue(tx, clone, EnvironmentWork(env), subject, scope="sites:admin")
+        if not clones:
+            await jobs.enqueue(tx, kind, SiteWork(), jobs.Subject(site, owner), scope="sites:admin")
     return len(expired)
 
 
@@ -160,6 +171,7 @@ async def transfer(tx: Tx, caller: Principal, site: VisibleSite, wanted: Transfe
         raise SiteBusy(status=site.status)
     if (target.account_id, target.team_id) != (site.account_id, site.team_id):
         await plans.require_room(tx, target, "sites")
+        await plans.require_room(tx, target, "environments", more=await environments.count(tx, site.id))
         await store.give(tx, site, account=target.account_id, team=target.team_id)
     # Both sides are told; of a site that stays where it is there is only one.
     owners = [(site.account_id, site.team_id), (target.account_id, target.team_id)]
@@ -168,6 +180,17 @@ async def transfer(tx: Tx, caller: Principal, site: VisibleSite, wanted: Transfe
         await publish(tx, "site.transferred", about, from_team=site.team_id, to_team=target.team_id)
     trail.note(from_team=site.team_id, to_team=target.team_id)
     return target
+
+
+async def await_push(tx: Tx, site: str, branch: str) -> None:
+    """There is nothing to show but the placeholder until the branch is there."""
+    reason = f"The branch {branch} does not exist yet."
+    await store.set_status(tx, site, "awaiting_push", after=("running",), reason=reason)
+
+
+async def arrived(tx: Tx, site: str) -> None:
+    """Its first push is live."""
+    await store.set_status(tx, site, "running", after=("awaiting_push",))
 
 
 async def errand(tx: Tx, site: str, env: Environment, work: Work) -> Errand:
@@ -197,8 +220,19 @@ def _subject(site: VisibleSite) -> jobs.Subject:
 def _check(new: NewSite) -> None:
     if new.profile == "git_managed" and new.git_repo is None:
         raise FieldInvalid(param="git_repo", reason="A git-managed site needs a repository.")
+    if new.git_repo is not None:
+        _check_repository(new.git_repo)
+    if new.git_branch is not None and not is_branch(new.git_branch):
+        raise FieldInvalid(param="git_branch", reason="It is not the name of a branch.")
     if new.php_version is not None and RUNTIME_OF[new.profile] != "cms":
         raise FieldInvalid(param="php_version", reason=f"A {new.profile} site has no PHP.")
+
+
+def _check_repository(url: str) -> None:
+    try:
+        repositories.read(url)
+    except NotAnAddress as reason:
+        raise FieldInvalid(param="git_repo", reason=f"This repository cannot be used: {reason}") from None
 
 
 async def _owner(tx: Tx, caller: Principal, team_id: str | None) -> Owner:

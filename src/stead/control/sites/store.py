@@ -167,8 +167,8 @@ async def expired(tx: Tx) -> list[tuple[str, str]]:
     return await tx.all(
         lambda *row: row,
         "select s.id, coalesce(s.team_id, s.account_id) from sites s"
-        " join environments e on e.site_id = s.id and e.type = 'production' and e.node_id is not null"
-        " where s.status = 'deleted' and s.recoverable_until <= $1 and not exists"
+        " where s.status = 'deleted' and s.recoverable_until <= $1 and exists"
+        " (select from environments e where e.site_id = s.id and e.node_id is not null) and not exists"
         " (select from jobs j where j.site_id = s.id and j.status in ('queued', 'running'))"
         " order by s.id limit 20 for update of s skip locked",
         tx.now,

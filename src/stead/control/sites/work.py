@@ -6,11 +6,11 @@ from typing import Any
 
 from msgspec import Struct
 
+from stead.control.environments.runtimes import Runtime
 from stead.control.platform.events import About
 from stead.control.platform.jobs import Job
 from stead.control.platform.principal import Mode
 from stead.control.sites.rules import SiteStatus
-from stead.control.sites.runtimes import Runtime
 
 
 class SiteWork(Struct, frozen=True):

@@ -1,8 +1,10 @@
 """The jobs of sites, step by step, with what undoes each."""
 
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from stead.control.certificates import service as certificates
+from stead.control.deployments import service as deployments
 from stead.control.environments import service as environments
 from stead.control.nodes import service as nodes
 from stead.control.platform.database import Tx
@@ -31,9 +33,12 @@ from stead.protocol.commands import (
     RemoveRoute,
     RestartEnvironment,
     Work,
+    release_of,
 )
 
 SiteJob = Job[SiteWork]
+OPENED: list[Callable[[Tx, str], Awaitable[None]]] = []
+"""What other features do with a site in the transaction in which it is served for the first time."""
 
 
 async def _errand_if_carried(tx: Tx, job: SiteJob, work: Work) -> Errand | None:
@@ -54,13 +59,22 @@ async def _place(tx: Tx, job: SiteJob) -> None:
         await environments.put_on(tx, environment.id, node)
 
 
+async def _place_recovered(tx: Tx, job: SiteJob) -> None:
+    """With all that was deleted with it, which is served with it too."""
+    await _place(tx, job)
+    await environments.come_back(tx, job.site_id)
+
+
 async def _displace(tx: Tx, job: SiteJob) -> None:
     environment = await environments.production(tx, job.site_id)
     await environments.put_on(tx, environment.id, None)
 
 
 async def _ensure_environment(tx: Tx, job: SiteJob) -> Errand | None:
-    return await _errand(tx, job, EnsureEnvironment((await sites.facts(tx, job.site_id)).runtime))
+    """With what it shows: its node may have lost its disk, or be another one."""
+    environment = await environments.production(tx, job.site_id)
+    release = await deployments.release_work(tx, environment.id)
+    return await _errand(tx, job, EnsureEnvironment((await sites.facts(tx, job.site_id)).runtime, release))
 
 
 async def _remove_environment(tx: Tx, job: SiteJob) -> Errand | None:
@@ -77,8 +91,7 @@ async def _serve(tx: Tx, job: SiteJob) -> Announcement | None:
 
 
 async def _withdraw(tx: Tx, job: SiteJob) -> Announcement | None:
-    environment = await environments.production(tx, job.site_id)
-    return await routing.withdraw(tx, environment.id)
+    return await routing.withdraw_site(tx, job.site_id)
 
 
 async def _forget(tx: Tx, job: SiteJob) -> Announcement | None:
@@ -105,7 +118,10 @@ _UNROUTE = Step("route", ask=_simulate_no_route, tell=_withdraw, undo_ask=_simul
 
 
 async def _probe(tx: Tx, job: SiteJob) -> Errand | None:
-    return await _errand(tx, job, Probe((await sites.facts(tx, job.site_id)).domain))
+    environment = await environments.production(tx, job.site_id)
+    shown = await deployments.current(tx, environment.id)
+    release = release_of(shown.digest) if shown else ""
+    return await _errand(tx, job, Probe((await sites.facts(tx, job.site_id)).domain, release=release))
 
 
 async def _open(tx: Tx, job: SiteJob) -> Results:
@@ -120,10 +136,17 @@ async def _open(tx: Tx, job: SiteJob) -> Results:
 
 async def _open_first(tx: Tx, job: SiteJob) -> Results:
     await sites.tell(tx, job, "deploy.completed")
-    return await _open(tx, job)
+    results = await _open(tx, job)
+    for opened in OPENED:
+        await opened(tx, job.site_id)
+    return results
 
 
 async def _open_recovered(tx: Tx, job: SiteJob) -> Results:
+    facts = await sites.facts(tx, job.site_id)
+    for environment in await environments.placed(tx, job.site_id):
+        if not facts.is_test and environment.type != "production":
+            await certificates.want(tx, job.site_id, environment.subdomain, facts.region)
     await sites.tell(tx, job, "site.recovered")
     return await _open(tx, job)
 
@@ -140,7 +163,8 @@ async def _close(tx: Tx, job: SiteJob) -> None:
     if not await store.set_status(tx, job.site_id, "deleted", after=("deleting",), recoverable_until=until):
         raise Refused("site.busy", "The site is not being deleted any more.")
     await environments.become(tx, environment.id, "deleted")
-    await certificates.forget(tx, facts.domain)
+    for host in (facts.domain, *await environments.go_along(tx, job.site_id)):
+        await certificates.forget(tx, host)
     await sites.tell(tx, job, "site.deleted")
 
 
@@ -182,6 +206,7 @@ async def _recovery_failed(tx: Tx, job: SiteJob, reason: str) -> None:
         recoverable_until=job.params.recoverable_until,
     ):
         await environments.become(tx, environment.id, "deleted")
+        await environments.go_along(tx, job.site_id)
     await sites.tell(tx, job, "site.recovery_failed", reason=reason)
 
 
@@ -233,7 +258,7 @@ RECOVER = JobKind(
     limit=timedelta(minutes=5),
     results={"url", "env_id"},
     steps=[
-        control("place", _place),
+        control("place", _place_recovered),
         ask("environment", _ensure_environment),
         _ROUTE,
         ask("probe", _probe),

@@ -1,4 +1,4 @@
-"""The HTTP client of deliveries: dials exactly what was checked, follows nothing, reads little.
+"""The HTTP client for customers' servers: dials exactly what was checked, follows nothing, reads little.
 
 It knows no proxy, no redirect, no cookie and no compression. A connection is kept for a short while, for the
 host and port it was made for.
@@ -7,6 +7,7 @@ host and port it was made for.
 import asyncio
 import socket
 import ssl
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from ipaddress import ip_address
 from time import monotonic
@@ -16,8 +17,8 @@ import httptools
 from msgspec import Struct
 
 from stead.control.platform.principal import Address
-from stead.control.webhooks.guard import Guard
 from stead.control.webhooks.urls import Target
+from stead.shared.addresses import Guard
 
 SECONDS = 15.0
 """For all of it: name, connection, TLS, answer."""
@@ -35,6 +36,8 @@ class Reply(Struct):
     retry_after: str | None
     body: bytes
     """How it begins."""
+    whole: bool = True
+    """Whether nothing came after that."""
 
 
 class NotDelivered(Exception):
@@ -77,6 +80,26 @@ class Client:
                 return await self._exchange(target, request)
         except TimeoutError:
             raise NotDelivered("There was no answer in time.") from None
+
+    async def get(self, target: Target, headers: bytes, *, most: int) -> Reply:
+        """Ask for something of at most so many bytes, on a connection of its own."""
+        request = b"GET %b HTTP/1.1\r\nHost: %b\r\n%bConnection: close\r\n\r\n" % (
+            target.path.encode(),
+            target.authority.encode(),
+            headers,
+        )
+        connection = None
+        try:
+            async with asyncio.timeout(self._seconds):
+                connection = await self._connect(target, most=most + MOST_BYTES, kept=most)
+                return await connection.ask(request)
+        except TimeoutError:
+            raise NotDelivered("There was no answer in time.") from None
+        except _Dropped:
+            raise NotDelivered("The connection was closed without an answer.") from None
+        finally:
+            if connection is not None:
+                connection.abort()
 
     async def close(self) -> None:
         for connections in self._idle.values():
@@ -136,11 +159,13 @@ class Client:
             else:
                 del self._idle[place]
 
-    async def _connect(self, target: Target) -> "_Connection":
+    async def _connect(
+        self, target: Target, *, most: int = MOST_BYTES, kept: int = KEPT_BYTES
+    ) -> "_Connection":
         refused: NotDelivered | None = None
         for address in await self._addresses(target):
             try:
-                return await self._dial(address, target)
+                return await self._dial(address, target, lambda: _Connection(most, kept))
             except NotDelivered as failure:
                 refused = failure
         raise refused or NotDelivered("Its host name has no address.")
@@ -160,12 +185,14 @@ class Client:
             raise NotDelivered("Its host name could not be resolved.") from None
         return list(dict.fromkeys(ip_address(str(answer[4][0])) for answer in answers))
 
-    async def _dial(self, address: Address, target: Target) -> "_Connection":
+    async def _dial(
+        self, address: Address, target: Target, protocol: "Callable[[], _Connection]"
+    ) -> "_Connection":
         """The address as it was checked; the name is only for TLS, which must prove it."""
         loop = asyncio.get_running_loop()
         try:
             _, connection = await loop.create_connection(
-                _Connection,
+                protocol,
                 str(address),
                 target.port,
                 ssl=self._context,
@@ -190,7 +217,8 @@ def _resolve(host: str, port: int) -> list[Any]:
 class _Connection(asyncio.Protocol):
     """One connection, one request at a time. The parser calls the `on_…` methods."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int, kept: int) -> None:
+        self._most, self._kept = most, kept
         self.born = self.idle_since = monotonic()
         self.may_stay = False
         self._transport: asyncio.Transport | None = None
@@ -200,7 +228,8 @@ class _Connection(asyncio.Protocol):
 
     def _begin(self) -> None:
         self._received = 0
-        self._body = b""
+        self._body = bytearray()
+        self._whole = True
         self._retry_after: str | None = None
         self._status: int | None = None
 
@@ -238,10 +267,11 @@ class _Connection(asyncio.Protocol):
             self._fail(NotDelivered("The answer was not HTTP."))
             self.abort()
             return
-        if self._received > MOST_BYTES and not self._answer.done():
+        if self._received > self._most and not self._answer.done():
             if self._status is None:
                 self._fail(NotDelivered("The answer's headers are too long."))
             else:
+                self._whole = False
                 self._end()
             self.abort()
 
@@ -265,8 +295,9 @@ class _Connection(asyncio.Protocol):
             self._status = status
 
     def on_body(self, body: bytes) -> None:
-        if len(self._body) < KEPT_BYTES:
-            self._body += body[: KEPT_BYTES - len(self._body)]
+        room = self._kept - len(self._body)
+        self._body += body[:room]
+        self._whole = self._whole and len(body) <= room
 
     def on_message_complete(self) -> None:
         if self._status is None:
@@ -277,7 +308,7 @@ class _Connection(asyncio.Protocol):
 
     def _end(self) -> None:
         if self._answer is not None and not self._answer.done() and self._status is not None:
-            self._answer.set_result(Reply(self._status, self._retry_after, self._body))
+            self._answer.set_result(Reply(self._status, self._retry_after, bytes(self._body), self._whole))
 
     def _fail(self, failure: Exception) -> None:
         if self._answer is not None and not self._answer.done():

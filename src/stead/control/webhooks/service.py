@@ -18,7 +18,6 @@ from stead.control.platform.principal import Network, Principal
 from stead.control.platform.sealing import Sealer
 from stead.control.platform.visibility import resolver
 from stead.control.webhooks import queue, signing, store, urls
-from stead.control.webhooks.guard import Guard
 from stead.control.webhooks.rules import (
     EVERYTHING,
     MOST_ENDPOINTS,
@@ -39,6 +38,7 @@ from stead.control.webhooks.schema import (
     EventTypeView,
     NewEndpoint,
 )
+from stead.shared.addresses import Guard
 from stead.shared.errors import FieldInvalid
 from stead.shared.ids import EndpointId, has_shape, new_id
 

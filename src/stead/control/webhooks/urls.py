@@ -2,11 +2,12 @@
 
 import re
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address
+from ipaddress import IPv6Address
 
-import idna
-
+from stead.control.platform.hosts import NotAnAddress, read_host
 from stead.control.platform.principal import Address
+
+__all__ = ["NotAnAddress", "Target", "read"]
 
 PORTS = (443, 8443)
 LONGEST = 2000
@@ -16,11 +17,6 @@ _URL = re.compile(
     r"(?P<path>(?:/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*)?(?:\?[A-Za-z0-9._~!$&'()*+,;=:@%/?-]*)?)",
     re.IGNORECASE,
 )
-_LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
-
-
-class NotAnAddress(ValueError):
-    """The message says why, in the words of whoever wrote the URL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,33 +47,5 @@ def read(url: str) -> Target:
     if port not in PORTS:
         raise NotAnAddress("only ports 443 and 8443 are delivered to.")
     path = found["path"] or "/"
-    host, literal = _host(found["host"])
+    host, literal = read_host(found["host"])
     return Target(host, port, path if path.startswith("/") else f"/{path}", literal)
-
-
-def _host(text: str) -> tuple[str, Address | None]:
-    if text.startswith("["):
-        try:
-            address: Address = IPv6Address(text[1:-1])
-        except ValueError:
-            raise NotAnAddress("its IPv6 address is malformed.") from None
-        return str(address), address
-    try:
-        address = IPv4Address(text)
-    except ValueError:
-        return _name(text), None
-    return str(address), address
-
-
-def _name(text: str) -> str:
-    """A host name with a dot in it. A last label that begins with a digit spells an IP address."""
-    try:
-        name = idna.encode(text.removesuffix("."), uts46=True, transitional=False).decode("ascii").lower()
-    except idna.IDNAError:
-        raise NotAnAddress("its host name is malformed.") from None
-    labels = name.split(".")
-    if len(labels) < 2 or len(name) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
-        raise NotAnAddress("its host is not a full host name.")
-    if not labels[-1][0].isalpha():
-        raise NotAnAddress("its host is an IP address in an unusual spelling.")
-    return name

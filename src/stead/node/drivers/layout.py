@@ -7,8 +7,11 @@ from pathlib import Path
 from secrets import token_hex
 
 from stead.node.drivers.ports import Refusal
+from stead.protocol.commands import release_of
 
 _IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+RELEASE = re.compile(r"[0-9a-f]{64}")
+"""The name of an artifact's release; the placeholder is the only other one."""
 _LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _HOST = re.compile(rf"{_LABEL}(\.{_LABEL})*")
 _LONGEST_HOST = 253
@@ -22,6 +25,15 @@ def releases(data: Path) -> Path:
     return data / "releases"
 
 
+def downloads(data: Path) -> Path:
+    return data / "downloads"
+
+
+def edge_records(data: Path) -> Path:
+    """The feed's own copy of what the edges are told."""
+    return data / "edge.sqlite"
+
+
 def probe_door(data: Path) -> Path:
     return data / "run" / "private" / "probe.sock"
 
@@ -31,6 +43,14 @@ def identifier(text: str) -> str:
     if _IDENTIFIER.fullmatch(text) is None:
         raise Refusal("environment.malformed", "the environment's identifier cannot name a directory")
     return text
+
+
+def release(digest: str) -> str:
+    """The name of the directory of an artifact's release."""
+    name = release_of(digest)
+    if RELEASE.fullmatch(name) is None:
+        raise Refusal("artifact.signature_invalid", "a digest is `sha256:` and 64 hexadecimal digits")
+    return name
 
 
 def host(text: str) -> str:

@@ -6,10 +6,14 @@ from pathlib import Path
 
 from stead.node.drivers import layout
 from stead.node.drivers.ports import Assignment, Refusal
+from stead.protocol.commands import Probe
 
 ANSWER_BOUND = 10.0
 UNREACHABLE_BOUND = 5.0
+ABSENCE_BELIEVED = 6.0
+"""A little longer than the edge's `open_file_cache_valid`."""
 _POLL = 0.25
+_NOT_FOUND = 404
 _PATH = re.compile(r"/[!-~]{0,2047}")
 _STATUS = re.compile(rb"HTTP/1\.[01] ([1-5][0-9]{2})[ \r\n]")
 
@@ -21,25 +25,38 @@ class NginxEdge:
     def __init__(self, door: Path) -> None:
         self._door = door
 
-    async def probe(self, task: Assignment, host: str, path: str, status: int | None) -> None:
+    async def probe(self, task: Assignment, wanted: Probe) -> None:
+        host, path, status = wanted.host, wanted.path, wanted.status
         if _PATH.fullmatch(path) is None:
             raise Refusal("probe.malformed", "a path begins with / and has no spaces")
+        if wanted.release and layout.RELEASE.fullmatch(wanted.release) is None:
+            raise Refusal("probe.malformed", "a release is named by 64 hexadecimal digits")
         try:
-            seen = await self._ask(layout.host(host), path)
+            seen = await self._settled(layout.host(host), path, wanted.release)
         except TimeoutError:
             raise Refusal("deploy.unhealthy", f"GET {path} of {host} was not answered in time") from None
         await task.output.say(f"probe: GET {path} of {host} was answered {seen}")
         if seen != status and (status is not None or not 200 <= seen < 400):
-            wanted = f" instead of {status}" if status is not None else ""
-            raise Refusal("deploy.unhealthy", f"GET {path} of {host} was answered {seen}{wanted}")
+            hoped = f" instead of {status}" if status is not None else ""
+            raise Refusal("deploy.unhealthy", f"GET {path} of {host} was answered {seen}{hoped}")
 
-    async def _ask(self, host: str, path: str) -> int:
+    async def _settled(self, host: str, path: str, release: str) -> int:
+        """A release may just have come where somebody looked for it in vain: the edge believes that for a
+        while, so only what it does not find after that is not there."""
+        until = asyncio.get_running_loop().time() + ABSENCE_BELIEVED
+        while True:
+            seen = await self._ask(host, path, release)
+            if not release or seen != _NOT_FOUND or asyncio.get_running_loop().time() > until:
+                return seen
+            await asyncio.sleep(_POLL)
+
+    async def _ask(self, host: str, path: str, release: str) -> int:
         """The status of the answer. An edge that is being restarted is given a moment."""
         until = asyncio.get_running_loop().time() + UNREACHABLE_BOUND
         while True:
             try:
                 async with asyncio.timeout(ANSWER_BOUND):
-                    return await self._get(host, path)
+                    return await self._get(host, path, release)
             except (OSError, EOFError) as error:
                 if isinstance(error, TimeoutError):
                     raise
@@ -47,10 +64,11 @@ class NginxEdge:
                     raise Refusal("deploy.unhealthy", "the edge cannot be reached") from None
             await asyncio.sleep(_POLL)
 
-    async def _get(self, host: str, path: str) -> int:
+    async def _get(self, host: str, path: str, release: str) -> int:
         reader, writer = await asyncio.open_unix_connection(self._door, limit=16 * 1024)
+        shown = f"X-Stead-Release: {release}\r\n" if release else ""
         try:
-            writer.write(f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+            writer.write(f"GET {path} HTTP/1.1\r\nHost: {host}\r\n{shown}Connection: close\r\n\r\n".encode())
             line = await reader.readuntil(b"\n")
         finally:
             writer.close()

@@ -1,7 +1,7 @@
 """What a node asks of its engines. `ensure_…` names an end state: repeating it changes nothing."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from stead.node.processes import Stream
@@ -46,12 +46,25 @@ class Runtime(Protocol):
     async def restart_environment(self, task: Assignment) -> None:
         """The environment's processes are new ones and its content is what it was; refused when not here."""
 
+    async def ensure_release(self, task: Assignment, wanted: commands.EnsureRelease) -> None:
+        """The artifact is here under its name, after its signature and every digest were found right; else
+        refused with `artifact.signature_invalid`, and nothing of it is here."""
+
+    async def tidy(self) -> None:
+        """Nothing is here that nobody needs any more."""
+
     async def inventory(self) -> Collection[str]:
         """The environments that are here."""
 
 
+class Builder(Protocol):
+    async def build(self, task: Assignment, wanted: commands.Build) -> commands.Facts:
+        """The layer is where it was wanted, and these are its `BuildFacts`; else refused with
+        `build.failed` and the reason. When it ends, in whatever way, nothing of it runs any more."""
+
+
 class Edge(Protocol):
-    async def probe(self, task: Assignment, host: str, path: str, status: int | None) -> None:
+    async def probe(self, task: Assignment, wanted: commands.Probe) -> None:
         """The host is answered, by this status if one is wanted; else refused with what was seen."""
 
 
@@ -72,6 +85,8 @@ class Drivers:
 
     runtimes: Mapping[commands.Runtime, Runtime]
     edge: Edge
+    builders: Mapping[str, Builder] = field(default_factory=dict)
+    """By what they build; a node without the images to build in has none."""
     simulated_routes: Routes | None = None
 
     @property
@@ -84,6 +99,11 @@ class Drivers:
         if kind not in self.runtimes:
             raise Refusal("runtime.unsupported", f"this node carries no {kind} environments")
         return self.runtimes[kind]
+
+    def builder(self, kind: str) -> Builder:
+        if kind not in self.builders:
+            raise Refusal("build.unavailable", f"this node builds no {kind} sites")
+        return self.builders[kind]
 
     def all_runtimes(self) -> list[Runtime]:
         return list({id(runtime): runtime for runtime in self.runtimes.values()}.values())

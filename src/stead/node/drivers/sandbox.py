@@ -4,24 +4,40 @@ is told and fails where it is told to, and otherwise passes the same contract as
 """
 
 import asyncio
+import hashlib
+import tempfile
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
+from stead.artifacts.packing import Packed, pack
+from stead.node import transfer
 from stead.node.drivers import layout
 from stead.node.drivers.ports import Assignment, Drivers, Refusal
+from stead.node.drivers.releases import fetched, verified
 from stead.node.processes import Run
+from stead.node.uninterrupted import in_thread
 from stead.protocol.commands import (
+    Build,
+    BuildFacts,
     EnsureEnvironment,
+    EnsureRelease,
     EnsureRoute,
+    Facts,
+    GitSource,
     Probe,
     RemoveEnvironment,
     RemoveRoute,
     RestartEnvironment,
     Work,
 )
+
+PRETENCE = """<!doctype html>
+<title>A simulation</title>
+<p>Nothing was built: the sandbox packed this page for {what}.</p>
+"""
 
 
 class Environment(msgspec.Struct, frozen=True):
@@ -43,12 +59,14 @@ def wait_argv(seconds: float) -> list[str]:
 
 
 class Sandbox:
-    """State and temper, shared by the runtime and the edge: `environments/<id>` and `hosts/<host>`."""
+    """State and temper, shared by runtime, edge and builder: `environments/<id>`, `hosts/<host>` and
+    `releases/<name>`, which says of an artifact only that it was found right."""
 
     def __init__(self, data: Path, run: Run, pace: Pace) -> None:
         self._home, self._run, self._pace = data / "sandbox", run, pace
         self.environments, self.hosts = self._home / "environments", self._home / "hosts"
-        for directory in (self.environments, self.hosts):
+        self.releases, self.making = self._home / "releases", self._home / "making"
+        for directory in (self.environments, self.hosts, self.releases, self.making):
             directory.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     async def pretend(self, kind: type[Work], task: Assignment, hosts: Sequence[str] = ()) -> None:
@@ -112,6 +130,21 @@ class SandboxRuntime:
         if not path.exists():
             raise Refusal("environment.not_found", "the environment is not on this node")
 
+    async def ensure_release(self, task: Assignment, wanted: EnsureRelease) -> None:
+        """What it would show is fetched and looked at, and then thrown away."""
+        path = self._path(task)
+        await self._sandbox.pretend(EnsureRelease, task)
+        if not path.exists():
+            raise Refusal("environment.not_found", "the environment is not on this node")
+        name = layout.release(wanted.digest)
+        (layer,), address = verified(wanted), wanted.layers[0].url
+        if not (self._sandbox.releases / name).exists():
+            async with fetched(layer, address, self._sandbox.making):
+                layout.write(self._sandbox.releases / name, b"", mode=0o600)
+
+    async def tidy(self) -> None:
+        """What there is of a release takes no room."""
+
     async def inventory(self) -> Collection[str]:
         return layout.listed(self._sandbox.environments)
 
@@ -142,12 +175,14 @@ class SandboxEdge:
         async with self._changing:
             self._drop(self._sandbox.hosts_of(environment))
 
-    async def probe(self, task: Assignment, host: str, path: str, status: int | None) -> None:
-        layout.host(host)
+    async def probe(self, task: Assignment, wanted: Probe) -> None:
+        host, path, status = layout.host(wanted.host), wanted.path, wanted.status
         await self._sandbox.pretend(Probe, task, [host])
         owner = self._sandbox.owner(host)
         if owner is None or not self._sandbox.has(owner):
             raise Refusal("deploy.unhealthy", f"GET {path} of {host} was answered 404 (simulated)")
+        if wanted.release and not (self._sandbox.releases / layout.release(wanted.release)).exists():
+            raise Refusal("deploy.unhealthy", f"GET {path} of {host} was answered 503 (simulated)")
         await task.output.say(f"probe: GET {path} of {host} would be answered {status or 200} (simulated)")
 
     def _drop(self, hosts: Collection[str]) -> None:
@@ -155,8 +190,57 @@ class SandboxEdge:
             (self._sandbox.hosts / host).unlink(missing_ok=True)
 
 
+class SandboxBuilder:
+    """Nothing is fetched and nothing is run: a page that says so is packed as a real builder packs."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+
+    async def build(self, task: Assignment, wanted: Build) -> Facts:
+        await self._sandbox.pretend(Build, task)
+        source = wanted.source
+        told = BuildFacts("", 0, "", 0, 0)
+        if isinstance(source, GitSource):
+            commit = hashlib.sha1(f"{source.url} {source.ref} {task.job}".encode(), usedforsecurity=False)
+            told = msgspec.structs.replace(
+                told,
+                commit=source.commit or commit.hexdigest(),
+                ref=source.ref,
+                author="Sandbox",
+                message="A simulated commit.",
+            )
+        with tempfile.TemporaryDirectory(dir=self._sandbox.making) as place:
+            tree, layer = Path(place) / "tree", Path(place) / "layer"
+            tree.mkdir()
+            page = PRETENCE.format(what=told.commit or task.job)
+            (tree / "index.html").write_text(page)
+            packed = await in_thread(_packed, tree, layer)
+            await transfer.put(layer, wanted.layer_url)
+        await task.output.say("sandbox: SIMULATION: nothing was built; a page that says so was packed")
+        return msgspec.to_builtins(  # type: ignore[no-any-return]
+            msgspec.structs.replace(
+                told,
+                digest=packed.digest,
+                size=packed.size,
+                diff_id=packed.diff_id,
+                files=packed.files,
+                bytes=packed.content_bytes,
+            )
+        )
+
+
+def _packed(tree: Path, layer: Path) -> Packed:
+    with layer.open("wb") as file:
+        return pack(tree, file)
+
+
 def sandbox_drivers(data: Path, run: Run, pace: Pace) -> Drivers:
     sandbox = Sandbox(data, run, pace)
     runtime = SandboxRuntime(sandbox)
     edge = SandboxEdge(sandbox)
-    return Drivers({"cms": runtime, "static": runtime, "wasm": runtime}, edge, simulated_routes=edge)
+    return Drivers(
+        {"cms": runtime, "static": runtime, "wasm": runtime},
+        edge,
+        builders={"static": SandboxBuilder(sandbox)},
+        simulated_routes=edge,
+    )

@@ -13,18 +13,23 @@ from pathlib import Path
 from stead.node.drivers import layout
 from stead.node.drivers.placeholder import PAGE
 from stead.node.drivers.ports import Assignment, Refusal
+from stead.node.drivers.releases import Named, Releases, nobody_knows
 from stead.node.uninterrupted import in_thread
+from stead.protocol.commands import EnsureRelease
 from stead.protocol.edge import PLACEHOLDER
 
 
 class StaticRuntime:
-    def __init__(self, data: Path) -> None:
+    """`named` says which releases the edge may be asked for; None when nobody knows."""
+
+    def __init__(self, data: Path, named: Named = nobody_knows) -> None:
         self._home, self._releases = layout.environments(data), layout.releases(data)
         for shared in (self._home, self._releases):
             shared.mkdir(parents=True, exist_ok=True)
             # Whatever the umask: the edge's workers are another user.
             shared.chmod(0o755)
         _write_release(self._releases / PLACEHOLDER, {"index.html": PAGE.encode()})
+        self._kept = Releases(data, named)
 
     async def ensure_environment(self, task: Assignment) -> None:
         if await in_thread(_ensure, self._directory(task)):
@@ -39,6 +44,20 @@ class StaticRuntime:
         await task.output.say(
             "static: a static environment has no processes, so there was nothing to restart"
         )
+
+    async def ensure_release(self, task: Assignment, wanted: EnsureRelease) -> None:
+        directory = self._directory(task)
+        if not directory.exists():
+            raise Refusal("environment.not_found", "the environment is not on this node")
+        if await self._kept.ensure(wanted, "static"):
+            await task.output.say(f"static: the release {wanted.digest} is verified and in place")
+        else:
+            await task.output.say(f"static: the release {wanted.digest} was here already")
+        await self._kept.note(directory, wanted)
+        await self.tidy()
+
+    async def tidy(self) -> None:
+        await self._kept.collect(self._home)
 
     async def inventory(self) -> Collection[str]:
         return await in_thread(layout.listed, self._home)

@@ -9,6 +9,7 @@ import nats.errors
 import structlog
 
 from stead.edge.admin import Admin
+from stead.node.drivers.layout import edge_records
 from stead.node.feed.door import Door
 from stead.node.feed.run_directory import ADMIN_SOCKET, STORE_SOCKET, prepare_run_directory
 from stead.node.feed.source import Source
@@ -48,7 +49,7 @@ class Feed:
     async def _run(self) -> None:
         settings = self._settings
         run = prepare_run_directory(settings.data)
-        store, edge = Store(settings.data / "edge.sqlite"), Admin(run / ADMIN_SOCKET)
+        store, edge = Store(edge_records(settings.data)), Admin(run / ADMIN_SOCKET)
         wording = Wording(settings.certificate_key)
         teller = Teller(store, edge, wording, self._note)
         source = Source(self._link, store, settings.node_id, settings.node_region, teller.wake)

@@ -11,13 +11,15 @@ such as a purge that has grown old.
 import sqlite3
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import structlog
 from msgspec import Struct
 
 from stead.node.sqlite import transaction
-from stead.protocol.edge import DELETIONS_KEPT_SECONDS, PURGES_KEPT_SECONDS
+from stead.protocol.edge import DELETIONS_KEPT_SECONDS, PURGES_KEPT_SECONDS, Environment
 
 log = structlog.get_logger()
 
@@ -43,6 +45,8 @@ insert into progress values ('', 0, 0, 0, 0);
 """
 _VERSION = 1
 _SECOND = 1_000_000_000
+_PATIENCE = 5.0
+_environments = msgspec.json.Decoder(Environment)
 
 
 class Change(Struct, frozen=True):
@@ -187,6 +191,20 @@ class Store:
         )
         self._database.execute("update progress set change = ?", (change + len(keys),))
         return len(keys)
+
+
+def named_releases(path: Path) -> set[str] | None:
+    """Every release that a record names; None when that cannot be said: the store is not whole, or not
+    there. From any thread, beside whoever has it open."""
+    try:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=_PATIENCE)) as database:
+            (whole,) = database.execute("select history <> '' and not confirming from progress").fetchone()
+            rows = database.execute(
+                "select value from records where key like '%.environment.%' and value is not null"
+            ).fetchall()
+        return {_environments.decode(value).release for (value,) in rows} if whole else None
+    except (sqlite3.Error, msgspec.MsgspecError):
+        return None
 
 
 def _opened(path: Path) -> sqlite3.Connection:

@@ -190,6 +190,13 @@ local function pass(view, uri, passed_on)
   end
 end
 
+-- A release that no record names yet. Only the node itself may ask for one, by its own door.
+local function show(release)
+  if release and #release == 64 and not find(release, "[^0-9a-f]") then
+    var.stead_release = release
+  end
+end
+
 local function enter(host, secure)
   local view, told = view_of(host)
   if not view then
@@ -199,12 +206,16 @@ local function enter(host, secure)
   var.stead_site = view.site
   var.stead_environment = view.environment
   var.stead_release = view.release
+  local probed = var.remote_addr == PROBE
+  if probed then
+    show(var.http_x_stead_release)
+  end
   local passed_on, by_tls = hop()
   if secure or by_tls then
     if view.hsts and view.here then
       var.stead_hsts = view.hsts
     end
-  elseif view.https and var.remote_addr ~= PROBE then
+  elseif view.https and not probed then
     to_tls(host)
   end
   return view, passed_on

@@ -4,9 +4,10 @@ What a name resolves to is checked, all of it, and exactly what was checked is d
 what the name resolves to a moment later.
 """
 
-from ipaddress import IPv6Address, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 
-from stead.control.platform.principal import Address, Network
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
 
 _CLOSED: tuple[Network, ...] = tuple(
     ip_network(text)

@@ -1,0 +1,342 @@
+"""Delivery: what a push costs over the same commands by hand, and how fast an old release is back.
+
+The project is a usual one: a bundler, a framework, some seventy packages. Both sides build it in the same
+sandbox, with a warm cache of packages each.
+"""
+
+import asyncio
+import json
+import os
+import shutil
+import sqlite3
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+import asyncpg
+
+from bench.results import CouldNotRun, Result, spread
+from bench.servers import Bench
+from stead.dev.authority import Authority
+from stead.dev.engine import LOOPBACK
+from stead.dev.nginx import Nginx
+from stead.dev.process import run
+from stead.dev.running import RunningStack, running
+from stead.dev.stack import ENGINES, NODE, PROGRAMS
+from stead.node.builds import assembly
+from stead.node.builds.bundle import Bind, Stage
+from stead.node.builds.egress import Egress
+from stead.node.builds.egress_rules import Rule
+from stead.node.processes import Processes
+from stead.node.settings import from_environment
+from stead.protocol.commands import Build, GitSource
+from tests.git_server import GitServer, Repository
+from tests.journeys.customer import Customer
+from tests.journeys.forge import Forge
+
+ROUNDS, ROLLBACKS = 5, 60
+DOMAIN = "bench.example.com"
+POLL = 0.001
+SYSTEM_TRUST = Path("/etc/ssl/certs/ca-certificates.crt")
+_PACKAGE = {
+    "name": "bench",
+    "private": True,
+    "type": "module",
+    "scripts": {"build": "vite build"},
+    "dependencies": {"react": "19.1.1", "react-dom": "19.1.1"},
+    "devDependencies": {"vite": "6.3.5", "@vitejs/plugin-react": "4.7.0"},
+}
+_FILES = {
+    "vite.config.js": 'import react from "@vitejs/plugin-react";\nexport default { plugins: [react()] };\n',
+    "main.jsx": (
+        'import { createRoot } from "react-dom/client";\n'
+        'import words from "./words.txt?raw";\n'
+        'createRoot(document.getElementById("root")).render(<h1>{words}</h1>);\n'
+    ),
+}
+_BY_HAND = (
+    "set -e; rm -rf /work/src/site; git clone --quiet --depth 1 --branch main {url} site; cd site;"
+    " npm ci; npm run build; cp -r dist /work/home/published-{number}"
+)
+
+
+@dataclass
+class Delivery:
+    """All of Stead, a site of a repository, and its visitor."""
+
+    stack: RunningStack
+    customer: Customer
+    repository: Repository
+    lockfile: str
+    forge: Forge | None = None
+    site: str = ""
+    number: int = 0
+    _streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = field(default=None)
+
+    def commit(self) -> tuple[str, str]:
+        """The commit, and what visitors read when it is live."""
+        self.number += 1
+        words = f"round {self.number}"
+        page = f'<title>{words}</title><div id="root"></div><script type="module" src="/main.jsx"></script>'
+        files = {
+            **_FILES,
+            "package.json": json.dumps(_PACKAGE),
+            "package-lock.json": self.lockfile,
+            "index.html": page,
+            "words.txt": words,
+        }
+        return self.repository.commit("main", **files), words
+
+    async def shown(self, words: str, *, within: float) -> None:
+        """Until a visitor reads that."""
+        async with asyncio.timeout(within):
+            while True:
+                if words in await self.page():
+                    return
+                await asyncio.sleep(POLL)
+
+    async def page(self) -> str:
+        """Over one connection that is kept."""
+        if self._streams is None:
+            self._streams = await asyncio.open_connection(LOOPBACK, self.stack.ports["edge"])
+        reader, writer = self._streams
+        writer.write(f"GET / HTTP/1.1\r\nHost: {self.host}\r\n\r\n".encode())
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+        length = int(head.partition("content-length:")[2].partition("\r\n")[0])
+        return (await reader.readexactly(length)).decode()
+
+    host: str = ""
+
+    @property
+    def production(self) -> str:
+        return f"{self.site}/environments/production"
+
+
+async def overhead(_: Bench) -> Result:
+    """From a push to its bytes, against the commands by hand."""
+    async with _delivery() as it:
+        by_hand = _ByHand(it)
+        ours: list[float] = []
+        hand: list[float] = []
+        stages: list[dict[str, float]] = []
+        for number in range(ROUNDS + 1):
+            commit, words = it.commit()
+            hand.append(await by_hand.seconds(number))
+            began = time.time()
+            if it.forge is None:
+                raise CouldNotRun("the site has no hook")
+            (decision,) = await it.forge.tell("main", commit)
+            await it.shown(words, within=300)
+            ours.append(time.time() - began)
+            stages.append(await _stages(it, str(decision["job_id"]), began))
+    # The first of each fills its cache of packages.
+    ratios = [mine / bare for mine, bare in zip(ours[1:], hand[1:], strict=True)]
+    return Result(
+        median(ratios),
+        1.3,
+        [
+            f"ratio {spread(ratios)}",
+            f"push to live: {median(ours[1:]):.2f} s; by hand in the same sandbox: {median(hand[1:]):.2f} s",
+            f"with cold caches: {ours[0]:.2f} s and {hand[0]:.2f} s",
+            *(f"{name} {spread([each[name] for each in stages[1:]])} s" for name in stages[-1]),
+        ],
+    )
+
+
+async def _stages(it: Delivery, job: str, began: float) -> dict[str, float]:
+    """Seconds of each part, by the clocks of the rows and of the node's journal."""
+    build = await _row(it, "select finished_at from jobs where id = $1", job)
+    deploy = await _row(
+        it,
+        "select finished_at from jobs where type = 'deployment.deploy_artifact' and finished_at is not null"
+        " order by created_at desc limit 1",
+    )
+    taken, ended = _on_node(it, job, "build")
+    return {
+        "until the node builds": taken - began,
+        "on the node": ended - taken,
+        "signed and stored": build["finished_at"].timestamp() - ended,
+        "deployed": (deploy["finished_at"] - build["finished_at"]).total_seconds(),
+    }
+
+
+async def _row(it: Delivery, query: str, *args: object) -> Any:
+    connection = await asyncpg.connect(it.stack.postgres.url)
+    try:
+        return await connection.fetchrow(query, *args)
+    finally:
+        await connection.close()
+
+
+def _on_node(it: Delivery, job: str, step: str) -> tuple[float, float]:
+    journal = it.stack.node_data / "journal.sqlite"
+    with closing(sqlite3.connect(f"file:{journal}?mode=ro", uri=True)) as database:
+        query = "select taken_at, ended_at from steps where job = ? and step = ?"
+        taken, ended = database.execute(query, (job, step)).fetchone()
+    return float(taken), float(ended)
+
+
+class _ByHand:
+    """One sandbox like those of builds, in which somebody types."""
+
+    def __init__(self, it: Delivery) -> None:
+        settings = from_environment(it.stack.node_environment(NODE, it.stack.directory.path / "hand"))
+        settings.data.mkdir(exist_ok=True, mode=0o711)
+        self._it, self._cache = it, settings.data / "cache"
+        self._builder = assembly.static_builder(settings, Processes("bench").run, settings.data / "builds")
+
+    async def seconds(self, number: int) -> float:
+        builder, url = self._builder, self._it.repository.url
+        said: list[bytes] = []
+
+        async def hear(_: str, data: bytes) -> None:
+            said.append(data)
+
+        async def told(text: str) -> None:
+            said.append(text.encode())
+
+        script = _BY_HAND.format(url=url, number=number)
+        wanted = Build("static", GitSource(url, "main"), "")
+        async with builder.rooms.taken() as room:
+            if not self._cache.exists():
+                self._cache.mkdir()
+                shutil.chown(self._cache, room.uid + 1000, room.uid + 1000)
+            stage = Stage(
+                ("sh", "-c", script),
+                builder._environment(wanted, cached=True),  # noqa: SLF001
+                binds=(Bind(self._cache, "/cache", writable=True),),
+            )
+            host, _, port = url.removeprefix("https://").partition("/")[0].partition(":")
+            rules = builder.rules.plus(Rule(host, int(port)))
+            began = time.time()
+            async with Egress(rules, told).open(room.egress):
+                ending = await builder.sandbox.run(room, stage, hear)
+            taken = time.time() - began
+        if ending.code != 0:
+            raise CouldNotRun(f"by hand it does not build: {b''.join(said)[-500:].decode()}")
+        return taken
+
+
+async def rollback(_: Bench) -> Result:
+    """From the request to the old bytes."""
+    async with _delivery() as it:
+        ids: list[tuple[str, str]] = []
+        for _round in range(2):
+            commit, words = it.commit()
+            if it.forge is None:
+                raise CouldNotRun("the site has no hook")
+            await it.forge.tell("main", commit)
+            await it.shown(words, within=300)
+            live = await _settled(it)
+            ids.append((live["id"], words))
+        taken: list[float] = []
+        parts: list[dict[str, float]] = []
+        for number in range(ROLLBACKS):
+            deployment, words = ids[number % 2]
+            began = time.time()
+            job = await it.customer.post(f"{it.production}/deployments/{deployment}/rollback")
+            answered = time.time()
+            await it.shown(words, within=30)
+            seen = time.time()
+            taken.append(1000 * (seen - began))
+            parts.append({"answered": 1000 * (answered - began), **await _parts(it, job["id"], began)})
+            await _settled(it)
+    cuts = quantiles(taken, n=100)
+    return Result(
+        cuts[49],
+        250,
+        [
+            f"p50 {cuts[49]:.0f} ms, p99 {cuts[98]:.0f} ms, from the request to new bytes, {ROLLBACKS} times",
+            *(f"{name} after {median([each[name] for each in parts]):.0f} ms" for name in parts[-1]),
+        ],
+    )
+
+
+async def _parts(it: Delivery, job: str, began: float) -> dict[str, float]:
+    row = await _row(it, "select dispatched_at from jobs where id = $1", job)
+    fetch, probe = _on_node(it, job, "fetch"), _on_node(it, job, "probe")
+    moments = {
+        "dispatched": row["dispatched_at"].timestamp(),
+        "node had it": fetch[1],
+        "node had tried it": probe[1],
+    }
+    return {name: 1000 * (moment - began) for name, moment in moments.items()}
+
+
+async def _settled(it: Delivery) -> dict[str, Any]:
+    """The live deployment, when nothing is under way any more."""
+    async with asyncio.timeout(60):
+        while True:
+            found = await it.customer.get(f"{it.production}/deployments")
+            if found and found[0]["status"] == "live":
+                return dict(found[0])
+            await asyncio.sleep(0.02)
+
+
+@asynccontextmanager
+async def _delivery() -> AsyncIterator[Delivery]:
+    """Without a certificate authority, so that the site is visited over one plain connection."""
+    scratch, authority = _scratch()
+    server = GitServer(scratch / "repositories")
+    settings = {
+        "STEAD_BUILD_NETWORKS": "127.0.0.0/8",
+        "STEAD_BUILD_TRUST": str(scratch / "trust.pem"),
+        "STEAD_GIT_NETWORKS": "127.0.0.0/8",
+    }
+    try:
+        lockfile = await _lockfile(scratch / "lock")
+        async with (
+            server.open(authority.serving(server.host)),
+            running(scratch / "data", [*ENGINES, Nginx, *PROGRAMS], settings=settings) as stack,
+        ):
+            it = Delivery(stack, Customer(stack), server.create(), lockfile)
+            async with it.customer.api:
+                await _open_site(it)
+                yield it
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _scratch() -> tuple[Path, Authority]:
+    made = Path(tempfile.mkdtemp(prefix="stead-bench-delivery-"))
+    made.chmod(0o711)
+    for each in ("repositories", "lock"):
+        (made / each).mkdir()
+    (made / "lock" / "package.json").write_text(json.dumps(_PACKAGE))
+    authority = Authority(made)
+    (made / "trust.pem").write_bytes(SYSTEM_TRUST.read_bytes() + authority.file.read_bytes())
+    return made, authority
+
+
+async def _open_site(it: Delivery) -> None:
+    _, words = it.commit()
+    wanted = {
+        "domain": DOMAIN,
+        "profile": "static",
+        "git_repo": it.repository.url,
+        "git_branch": "main",
+    }
+    job = await it.customer.does("POST", "/v1/sites", wanted)
+    it.site = f"/v1/sites/{job['resource']['site_id']}"
+    it.host = DOMAIN
+    routes = {"rules": [{"pattern": "main", "target": "live"}], "roll_hook_secret": True}
+    connection = await it.customer.put(f"{it.site}/branch-routes", routes)
+    it.forge = Forge(connection["hook_url"], connection["hook_secret"], it.repository.url)
+    await it.shown(words, within=300)
+    await _settled(it)
+
+
+async def _lockfile(place: Path) -> str:
+    npm = shutil.which("npm")
+    if npm is None:
+        raise CouldNotRun("npm is not installed")
+    argv = [npm, "install", "--package-lock-only", "--ignore-scripts", "--no-audit", "--no-fund"]
+    done = await run(argv, env=dict(os.environ), cwd=place)
+    if done.code != 0:
+        raise CouldNotRun(f"npm made no lockfile: {done.errors[-300:]}")
+    return (place / "package-lock.json").read_text()

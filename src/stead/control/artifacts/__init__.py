@@ -1,0 +1,1 @@
+"""Artifacts: what builds left, named by digest, signed, kept while anybody may want it."""

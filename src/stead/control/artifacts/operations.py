@@ -1,0 +1,26 @@
+"""HTTP operations on artifacts."""
+
+from stead.control.artifacts import service
+from stead.control.artifacts.schema import ArtifactView
+from stead.control.environments.rules import EnvironmentNotFound, VisibleEnvironment
+from stead.control.platform.operations import Call, Operations
+from stead.control.platform.pagination import Page, PageRequest
+
+operation = Operations(tag="Deployments")
+
+
+@operation(
+    "GET /v1/sites/{site_id}/environments/{env_id}/artifacts",
+    id="artifacts.list",
+    scope="deployments:read",
+    errors=[EnvironmentNotFound],
+)
+async def list_artifacts(
+    call: Call, environment: VisibleEnvironment, page: PageRequest
+) -> Page[ArtifactView]:
+    """List the artifacts that can be deployed, newest first.
+
+    They are the site's: what was built for one environment can be deployed on any other. Old ones that no
+    environment has used lately are removed after 30 days, the ten newest never.
+    """
+    return await service.browse(call.tx, environment.site_id, page)

@@ -1,0 +1,198 @@
+"""Rows of artifacts and of the blobs that they are made of."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from stead.control.artifacts.rules import KEPT_FOR, NEWEST_KEPT, Artifact, NewArtifact
+from stead.control.artifacts.schema import ArtifactView
+from stead.control.platform.database import Tx
+from stead.control.platform.pagination import Page, PageRequest
+from stead.shared.ids import ArtifactId, new_id
+
+_COLUMNS = (
+    "id, site_id, digest, serve_model, manifest, config, envelope, key_id, layer_digest, layer_size, ref,"
+    " commit, created_at"
+)
+_VIEW = "id, digest, 'dsse:' || key_id, serve_model, ref, commit, build_id, layer_size, created_at"
+
+_UNUSED = f"""
+  select a.id, a.built_at from artifacts a join sites s on s.id = a.site_id
+  where not exists (
+    select from deployments d where d.artifact_id = a.id and d.status in ('pending', 'deploying', 'live'))
+  and not exists (
+    select from environments e cross join lateral (
+      select d.artifact_id from deployments d where d.env_id = e.id order by d.id desc limit {NEWEST_KEPT}
+    ) recent where e.site_id = a.site_id and recent.artifact_id = a.id)
+  and (select count(*) from artifacts newer where newer.site_id = a.site_id
+    and (newer.built_at, newer.id) > (a.built_at, a.id)) >= {NEWEST_KEPT}
+"""  # noqa: S608
+_ABANDONED = """
+  select a.id, a.built_at from artifacts a join sites s on s.id = a.site_id
+  where s.status = 'deleted' and s.recoverable_until <= $1
+"""
+
+
+async def find(tx: Tx, site: str, artifact: str) -> Artifact | None:
+    """It stays until the transaction has ended."""
+    return await tx.one(
+        Artifact,
+        f"select {_COLUMNS} from artifacts where site_id = $1 and id = $2 for key share",  # noqa: S608
+        site,
+        artifact,
+    )
+
+
+async def get(tx: Tx, artifact: str) -> Artifact | None:
+    return await tx.one(Artifact, f"select {_COLUMNS} from artifacts where id = $1", artifact)  # noqa: S608
+
+
+async def page(tx: Tx, site: str, request: PageRequest) -> Page[ArtifactView]:
+    return await request.of(
+        tx,
+        ArtifactView,
+        f"select {_VIEW} from artifacts where site_id = $1 and id < $2 order by id desc limit $3",  # noqa: S608
+        site,
+    )
+
+
+async def newest(tx: Tx, *, most: int) -> list[Artifact]:
+    return await tx.all(Artifact, f"select {_COLUMNS} from artifacts order by id desc limit $1", most)  # noqa: S608
+
+
+async def insert(tx: Tx, new: NewArtifact) -> ArtifactId:
+    """The same content from the same origin is the same artifact, vouched for anew."""
+    id_: str = await tx.value(
+        "insert into artifacts (id, site_id, digest, serve_model, manifest, config, envelope, key_id,"
+        " layer_digest, layer_size, ref, commit, build_id, created_at, built_at)"
+        " values ($1, $2, $3, 'static', $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13)"
+        " on conflict (site_id, digest) do update"
+        " set envelope = $6, key_id = $7, build_id = $12, built_at = $13 returning id",
+        *(new_id("art"), new.site_id, new.digest, new.manifest, new.config, new.envelope, new.key_id),
+        *(new.layer_digest, new.layer_size, new.ref, new.commit, new.build_id, tx.now),
+    )
+    await tx.run(
+        "insert into artifact_blobs (artifact_id, digest) select $1, unnest($2::text[])"
+        " on conflict do nothing",
+        id_,
+        list(new.blobs),
+    )
+    return ArtifactId(id_)
+
+
+async def hold_blob(tx: Tx, digest: str) -> None:
+    """Nobody else stores or removes it until the transaction has ended."""
+    await tx.value("select pg_advisory_xact_lock(hashtextextended($1, 7))", digest)
+
+
+async def keep_blob(tx: Tx, digest: str, size: int, *, until: datetime) -> None:
+    await tx.run(
+        "insert into blobs (digest, size, held_until) values ($1, $2, $3)"
+        " on conflict (digest) do update set held_until = greatest(blobs.held_until, $3)",
+        digest,
+        size,
+        until,
+    )
+
+
+async def blobs_there(tx: Tx, digests: Sequence[str]) -> int:
+    """How many of them; those stay until the transaction has ended."""
+    found = await tx.all(
+        str, "select digest from blobs where digest = any($1) order by digest for key share", list(digests)
+    )
+    return len(found)
+
+
+async def new_blobs(tx: Tx, owner: str | None, digests: Sequence[str]) -> set[str]:
+    """Those that no artifact of this owner's is made of yet."""
+    known = await tx.all(
+        str,
+        "select distinct u.digest from artifact_blobs u join artifacts a on a.id = u.artifact_id"
+        " join sites s on s.id = a.site_id"
+        " where u.digest = any($2) and coalesce(s.team_id, s.account_id) = $1",
+        owner,
+        list(digests),
+    )
+    return set(digests) - set(known)
+
+
+async def loose_blobs(tx: Tx, *, most: int) -> list[str]:
+    return await tx.all(
+        str,
+        "select b.digest from blobs b where b.held_until <= $1"
+        " and not exists (select from artifact_blobs u where u.digest = b.digest) limit $2",
+        tx.now,
+        most,
+    )
+
+
+async def drop_blob(tx: Tx, digest: str) -> bool:
+    """Unless somebody wants it after all."""
+    dropped = await tx.run(
+        "delete from blobs b where b.digest = $1 and b.held_until <= $2"
+        " and not exists (select from artifact_blobs u where u.digest = b.digest)",
+        digest,
+        tx.now,
+    )
+    return dropped == 1
+
+
+async def unused(tx: Tx, *, most: int, owner: str | None = None) -> list[str]:
+    """The oldest first. Of one owner: also those that would be kept for a while yet."""
+    if owner is None:
+        return await tx.all(
+            lambda id_, _: str(id_),
+            f"({_UNUSED} and a.built_at < $2) union ({_ABANDONED}) order by 2, 1 limit $3",
+            tx.now,
+            tx.now - KEPT_FOR,
+            most,
+        )
+    return await tx.all(
+        lambda id_, _: str(id_),
+        f"{_UNUSED} and coalesce(s.team_id, s.account_id) = $1 order by 2, 1 limit $2",
+        owner,
+        most,
+    )
+
+
+async def drop(tx: Tx, artifact: str) -> bool:
+    """Whoever is about to deploy it comes first: that is looked at once nobody can begin to."""
+    if await tx.value("select id from artifacts where id = $1 for update", artifact) is None:
+        return False
+    sql = (
+        f"delete from artifacts where id = $2 and (id in (select id from ({_UNUSED}) u)"  # noqa: S608
+        f" or id in (select id from ({_ABANDONED}) g))"
+    )
+    return await tx.run(sql, tx.now, artifact) == 1
+
+
+async def hold_keys(tx: Tx) -> None:
+    """Nobody else changes which key signs until the transaction has ended."""
+    await tx.value("select pg_advisory_xact_lock(hashtext('artifacts.signing_keys'))")
+
+
+async def current_key(tx: Tx) -> tuple[str, bytes] | None:
+    return await tx.one(lambda *row: row, "select id, sealed from signing_keys where retired_at is null")
+
+
+async def insert_key(tx: Tx, key: str, *, public: bytes, sealed: bytes) -> None:
+    await tx.run(
+        "insert into signing_keys (id, public, sealed, created_at) values ($1, $2, $3, $4)",
+        *(key, public, sealed, tx.now),
+    )
+
+
+async def retire_key(tx: Tx) -> None:
+    await tx.run("update signing_keys set retired_at = $1 where retired_at is null", tx.now)
+
+
+async def delete_key(tx: Tx, key: str) -> bool:
+    return await tx.run("delete from signing_keys where id = $1", key) == 1
+
+
+async def public_keys(tx: Tx) -> list[bytes]:
+    return await tx.all(bytes, "select public from signing_keys order by created_at desc, id")
+
+
+async def public_key(tx: Tx, key: str) -> bytes | None:
+    raw: bytes | None = await tx.value("select public from signing_keys where id = $1", key)
+    return raw

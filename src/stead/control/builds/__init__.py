@@ -1,0 +1,1 @@
+"""Builds: from a commit or an archive to a signed artifact."""

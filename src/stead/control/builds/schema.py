@@ -1,0 +1,68 @@
+"""The JSON shapes of builds."""
+
+from datetime import datetime
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from stead.control.artifacts.schema import Commit, Ref
+from stead.control.builds.rules import BuildStatus
+from stead.control.sites.schema import GitBranch
+
+BuildIdText = Annotated[str, Meta(examples=["build_01k9zy3v7d00r3m8w5x2t6b4qa"])]
+
+
+class NewBuild(Struct, forbid_unknown_fields=True):
+    builder: Annotated[
+        str,
+        Meta(
+            description="`static` for static sites.",
+            min_length=1,
+            max_length=40,
+            examples=["static"],
+        ),
+    ]
+    source_ref: Annotated[
+        GitBranch | None,
+        Meta(description="A branch or tag; the environment's own branch unless said.", examples=[None]),
+    ] = None
+    commit: Annotated[
+        Annotated[str, Meta(pattern=r"^[0-9a-f]{7,64}$(?!\n)")] | None,
+        Meta(description="Build exactly this one.", examples=[None]),
+    ] = None
+    source: Annotated[
+        Annotated[str, Meta(pattern=r"^[!-~]{1,2000}$(?!\n)")] | None,
+        Meta(
+            description="Instead of the repository: the id of an upload, or the https URL of an archive.",
+            examples=["https://example.com/site.tar.gz"],
+        ),
+    ] = None
+    auto_deploy: Annotated[
+        bool, Meta(description="Deploy it to this environment when it has succeeded.", examples=[False])
+    ] = False
+
+
+class BuildView(Struct):
+    id: BuildIdText
+    env_id: Annotated[str, Meta(examples=["env_01k9zy3v7d00r3m8w5x2t6b4qa"])]
+    status: BuildStatus
+    builder: Annotated[str, Meta(examples=["static"])]
+    source: Annotated[
+        str, Meta(description="`git`, an upload, or the address of an archive.", examples=["git"])
+    ]
+    ref: Ref
+    commit: Commit
+    author: Annotated[str | None, Meta(description="Of the commit.", examples=["Ada Lovelace"])]
+    message: Annotated[str | None, Meta(description="Of the commit.", examples=["A new front page."])]
+    artifact_id: Annotated[
+        str | None, Meta(description="Once it succeeded.", examples=["art_01k9zy3v7d00r3m8w5x2t6b4qa"])
+    ]
+    job_id: Annotated[str | None, Meta(examples=["job_01k9zy3v7d00r3m8w5x2t6b4qa"])]
+    auto_deploy: Annotated[bool, Meta(examples=[False])]
+    error: Annotated[
+        str | None,
+        Meta(description="Why it failed; or why what it made was not deployed.", examples=[None]),
+    ]
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None

@@ -1,0 +1,135 @@
+"""Rows of builds."""
+
+from datetime import datetime
+from typing import Any
+
+from stead.control.builds.rules import Build, BuildStatus, Origin, VisibleBuild, before
+from stead.control.builds.schema import BuildView
+from stead.control.environments.rules import VisibleEnvironment
+from stead.control.platform.database import Tx
+from stead.control.platform.pagination import Page, PageRequest
+from stead.shared.ids import BuildId, new_id
+
+_COLUMNS = (
+    "id, site_id, env_id, job_id, builder, status, source, ref, commit, auto_deploy, node_id, facts,"
+    " manifest, config, envelope, key_id, started_at"
+)
+_VIEW = (
+    "id, env_id, status, builder, source, ref, commit, author, message, artifact_id, job_id, auto_deploy,"
+    " error, created_at, started_at, finished_at"
+)
+_ORIGIN = """
+  select s.id, s.account_id, s.team_id, s.mode, s.runtime, s.domain, s.region, s.git_repo, s.git_branch,
+    e.branch, e.node_id
+  from environments e join sites s on s.id = e.site_id where s.id = $1 and e.id = $2
+"""
+
+
+async def origin(tx: Tx, site: str, env: str) -> Origin | None:
+    return await tx.one(Origin, _ORIGIN, site, env)
+
+
+async def get(tx: Tx, build: str) -> Build | None:
+    return await tx.one(Build, f"select {_COLUMNS} from builds where id = $1", build)  # noqa: S608
+
+
+async def find(tx: Tx, env: VisibleEnvironment, build: str) -> VisibleBuild | None:
+    return await tx.one(VisibleBuild, "select id from builds where env_id = $1 and id = $2", env.id, build)
+
+
+async def view(tx: Tx, build: VisibleBuild) -> BuildView | None:
+    return await tx.one(BuildView, f"select {_VIEW} from builds where id = $1", build.id)  # noqa: S608
+
+
+async def page(tx: Tx, env: str, request: PageRequest) -> Page[BuildView]:
+    return await request.of(
+        tx,
+        BuildView,
+        f"select {_VIEW} from builds where env_id = $1 and id < $2 order by id desc limit $3",  # noqa: S608
+        env,
+    )
+
+
+async def insert(
+    tx: Tx,
+    site: str,
+    env: str,
+    *,
+    builder: str,
+    source: str,
+    ref: str | None,
+    commit: str | None,
+    auto_deploy: bool,
+) -> BuildId:
+    id_ = BuildId(new_id("build"))
+    await tx.run(
+        "insert into builds (id, site_id, env_id, builder, source, ref, commit, auto_deploy, created_at)"
+        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        *(id_, site, env, builder, source, ref, commit, auto_deploy, tx.now),
+    )
+    return id_
+
+
+async def set_job(tx: Tx, build: str, job: str) -> None:
+    await tx.run("update builds set job_id = $2 where id = $1", build, job)
+
+
+async def repin(tx: Tx, job: str, ref: str, commit: str | None) -> bool:
+    repinned = await tx.run(
+        "update builds set ref = $2, commit = $3 where job_id = $1 and status = 'queued'", job, ref, commit
+    )
+    return repinned == 1
+
+
+async def set_node(tx: Tx, build: str, node: str) -> None:
+    await tx.run("update builds set node_id = $2, staged = true where id = $1", build, node)
+
+
+async def set_status(
+    tx: Tx, build: str, status: BuildStatus, *, artifact: str | None = None, error: str | None = None
+) -> bool:
+    """Move it on, if it is where it may be moved on from."""
+    moved = await tx.run(
+        "update builds set status = $2, error = $3, artifact_id = $4,"
+        " started_at = case when $2 = 'running' then $5 else started_at end,"
+        " finished_at = case when $2 in ('succeeded', 'failed') then $5 end,"
+        " manifest = case when $2 = 'running' then manifest end,"
+        " config = case when $2 = 'running' then config end,"
+        " envelope = case when $2 = 'running' then envelope end,"
+        " key_id = case when $2 = 'running' then key_id end"
+        " where id = $1 and status = any($6)",
+        *(build, status, error, artifact, tx.now, before(status)),
+    )
+    return moved == 1
+
+
+async def set_facts(tx: Tx, build: str, facts: dict[str, Any], *, said: dict[str, str | None]) -> None:
+    """What was asked for stays; what was not is what the node found there."""
+    await tx.run(
+        "update builds set facts = $2, commit = coalesce($3, commit), ref = coalesce($4, ref),"
+        " author = $5, message = $6 where id = $1",
+        *(build, facts, said["commit"], said["ref"], said["author"], said["message"]),
+    )
+
+
+async def set_made(
+    tx: Tx, build: str, *, manifest: bytes, config: bytes, envelope: bytes, key_id: str
+) -> None:
+    await tx.run(
+        "update builds set manifest = $2, config = $3, envelope = $4, key_id = $5"
+        " where id = $1 and status = 'running'",
+        *(build, manifest, config, envelope, key_id),
+    )
+
+
+async def staged(tx: Tx, *, before: datetime, most: int) -> list[str]:
+    """Builds that have ended and whose layers may still lie where the builder put them."""
+    return await tx.all(
+        str,
+        "select id from builds where staged and finished_at <= $1 order by finished_at limit $2",
+        *(before, most),
+    )
+
+
+async def unstaged(tx: Tx, builds: list[str]) -> None:
+    await tx.run("update builds set staged = false where id = any($1)", builds)

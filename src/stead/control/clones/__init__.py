@@ -1,0 +1,1 @@
+"""The operations and jobs that make environments from production, change and end them."""

@@ -1,0 +1,1 @@
+"""Deployments: which artifact an environment shows, since when, and what it showed before."""

@@ -1,0 +1,93 @@
+"""HTTP operations on deployments and releases."""
+
+from stead.control.artifacts.rules import ArtifactNotFound
+from stead.control.deployments import service, workflows
+from stead.control.deployments.rules import (
+    ArtifactNotKept,
+    DeploymentNotFound,
+    EnvironmentNotReady,
+    NeverLive,
+    NothingLive,
+    VisibleDeployment,
+)
+from stead.control.deployments.schema import DeploymentView, NewDeployment, Promotion, ReleaseView
+from stead.control.environments.rules import EnvironmentNotFound, VisibleEnvironment
+from stead.control.jobs.schema import JobView
+from stead.control.platform.jobs import JobsWaiting
+from stead.control.platform.operations import Call, Operations
+from stead.control.platform.pagination import Page, PageRequest
+
+operation = Operations(tag="Deployments")
+
+_ENVIRONMENT = "/v1/sites/{site_id}/environments/{env_id}"
+
+
+@operation(
+    f"POST {_ENVIRONMENT}/deployments",
+    id="deployments.create",
+    scope="deployments:write",
+    job="deployment.deploy_artifact",
+    errors=[EnvironmentNotFound, ArtifactNotFound, EnvironmentNotReady, JobsWaiting],
+)
+async def deploy_artifact(call: Call, environment: VisibleEnvironment, body: NewDeployment) -> JobView:
+    """Deploy an artifact to an environment.
+
+    It is fetched, verified and tried before any visitor sees it; then all see it from one moment on. If it
+    does not answer as it should, the job fails and what was served before is still served.
+    """
+    return await service.deploy(call.tx, environment, body, kind=workflows.DEPLOY)
+
+
+@operation(
+    f"GET {_ENVIRONMENT}/deployments",
+    id="deployments.list",
+    scope="deployments:read",
+    errors=[EnvironmentNotFound],
+)
+async def list_deployments(
+    call: Call, environment: VisibleEnvironment, page: PageRequest
+) -> Page[DeploymentView]:
+    """List the deployments of an environment, newest first."""
+    return await service.browse(call.tx, environment.id, page)
+
+
+@operation(
+    f"POST {_ENVIRONMENT}/deployments/{{deployment_id}}/rollback",
+    id="deployments.rollback",
+    scope="deployments:write",
+    job="deployment.rollback",
+    errors=[
+        EnvironmentNotFound,
+        DeploymentNotFound,
+        NeverLive,
+        ArtifactNotKept,
+        EnvironmentNotReady,
+        JobsWaiting,
+    ],
+)
+async def roll_back(call: Call, environment: VisibleEnvironment, deployment: VisibleDeployment) -> JobView:
+    """Show again exactly what a deployment showed. Nothing is built."""
+    return await service.rollback(call.tx, environment, deployment, kind=workflows.ROLLBACK)
+
+
+@operation(
+    f"POST {_ENVIRONMENT}/promote",
+    id="deployments.promote",
+    scope="deployments:write",
+    job="deployment.promote",
+    errors=[EnvironmentNotFound, NothingLive, ArtifactNotFound, EnvironmentNotReady, JobsWaiting],
+)
+async def promote_deployment(call: Call, environment: VisibleEnvironment, body: Promotion) -> JobView:
+    """Show on another environment of the site exactly what this one shows. Nothing is built."""
+    return await service.promote(call.tx, call.caller, environment, body, kind=workflows.PROMOTE)
+
+
+@operation(
+    f"GET {_ENVIRONMENT}/releases",
+    id="releases.list",
+    scope="deployments:read",
+    errors=[EnvironmentNotFound],
+)
+async def list_releases(call: Call, environment: VisibleEnvironment, page: PageRequest) -> Page[ReleaseView]:
+    """List what an environment shows and has shown, newest first."""
+    return await service.browse_releases(call.tx, environment.id, page)

@@ -1,0 +1,145 @@
+"""Rows of deployments."""
+
+from datetime import datetime
+
+from stead.control.artifacts.rules import Artifact
+from stead.control.deployments.rules import (
+    Deployment,
+    DeploymentKind,
+    DeploymentStatus,
+    Place,
+    VisibleDeployment,
+    before,
+)
+from stead.control.deployments.schema import DeploymentView, ReleaseView
+from stead.control.environments.rules import VisibleEnvironment
+from stead.control.platform.database import Tx
+from stead.control.platform.pagination import Page, PageRequest
+from stead.shared.ids import DeploymentId, new_id
+
+_COLUMNS = (
+    "id, site_id, env_id, artifact_id, digest, ref, commit, kind, from_id, status, switched, release_before,"
+    " deployed_at"
+)
+_VIEW = (
+    "id, env_id, artifact_id, digest, ref, commit, kind, from_id, status, reason, job_id, created_at,"
+    " deployed_at, current_since"
+)
+_RELEASE = "id, artifact_id, digest, ref, status, status = 'live', deployed_at, created_at"
+_PLACE = """
+  select e.id, s.id, s.account_id, s.team_id, s.mode, s.runtime, s.domain, e.type, e.subdomain, e.status,
+    s.status, e.node_id, e.release
+  from environments e join sites s on s.id = e.site_id where e.id = $1
+"""
+
+
+async def place(tx: Tx, env: str) -> Place | None:
+    return await tx.one(Place, _PLACE, env)
+
+
+async def get(tx: Tx, deployment: str) -> Deployment | None:
+    return await tx.one(
+        Deployment,
+        f"select {_COLUMNS} from deployments where id = $1",  # noqa: S608
+        deployment,
+    )
+
+
+async def of_job(tx: Tx, job: str) -> Deployment | None:
+    return await tx.one(
+        Deployment,
+        f"select {_COLUMNS} from deployments where job_id = $1",  # noqa: S608
+        job,
+    )
+
+
+async def find(tx: Tx, env: VisibleEnvironment, deployment: str) -> VisibleDeployment | None:
+    return await tx.one(
+        VisibleDeployment,
+        "select id, artifact_id, deployed_at from deployments where env_id = $1 and id = $2",
+        env.id,
+        deployment,
+    )
+
+
+async def live(tx: Tx, env: str) -> Deployment | None:
+    return await tx.one(
+        Deployment,
+        f"select {_COLUMNS} from deployments where env_id = $1 and status = 'live'",  # noqa: S608
+        env,
+    )
+
+
+async def page(tx: Tx, env: str, request: PageRequest) -> Page[DeploymentView]:
+    return await request.of(
+        tx,
+        DeploymentView,
+        f"select {_VIEW} from deployments where env_id = $1 and id < $2 order by id desc limit $3",  # noqa: S608
+        env,
+    )
+
+
+async def releases(tx: Tx, env: str, request: PageRequest) -> Page[ReleaseView]:
+    return await request.of(
+        tx,
+        ReleaseView,
+        f"select {_RELEASE} from deployments where env_id = $1 and deployed_at is not null and id < $2"  # noqa: S608
+        " order by id desc limit $3",
+        env,
+    )
+
+
+async def insert(
+    tx: Tx,
+    place: Place,
+    artifact: Artifact,
+    kind: DeploymentKind,
+    *,
+    from_id: str | None = None,
+    job: str | None = None,
+    live_since: datetime | None = None,
+) -> DeploymentId:
+    """Pending; or live at once, where whatever made it so has been done already."""
+    id_ = DeploymentId(new_id("dep"))
+    await tx.run(
+        "insert into deployments (id, site_id, env_id, artifact_id, digest, ref, commit, kind, from_id,"
+        " job_id, created_at, status, deployed_at, current_since)"
+        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13)",
+        *(id_, place.site_id, place.env_id, artifact.id, artifact.digest, artifact.ref, artifact.commit),
+        *(kind, from_id, job, tx.now, "live" if live_since else "pending", live_since),
+    )
+    return id_
+
+
+async def set_job(tx: Tx, deployment: str, job: str) -> None:
+    await tx.run("update deployments set job_id = $2 where id = $1", deployment, job)
+
+
+async def set_status(tx: Tx, deployment: str, status: DeploymentStatus, *, reason: str | None = None) -> bool:
+    """Move it on, if it is where it may be moved on from."""
+    moved = await tx.run(
+        "update deployments set status = $2, reason = $3,"
+        " deployed_at = case when $2 = 'live' then $4 else deployed_at end,"
+        " current_since = case when $2 = 'live' then $4 end"
+        " where id = $1 and status = any($5)",
+        deployment,
+        status,
+        reason,
+        tx.now,
+        before(status),
+    )
+    return moved == 1
+
+
+async def set_switched(tx: Tx, deployment: str, *, switched: bool, before: str | None) -> None:
+    await tx.run(
+        "update deployments set switched = $2, release_before = $3 where id = $1",
+        deployment,
+        switched,
+        before,
+    )
+
+
+async def job_of(tx: Tx, deployment: str) -> str | None:
+    job: str | None = await tx.value("select job_id from deployments where id = $1", deployment)
+    return job

@@ -1,0 +1,51 @@
+"""The JSON shapes of environments."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from stead.control.environments.rules import LONGEST_BRANCH, EnvironmentStatus, EnvironmentType
+
+Branch = Annotated[str, Meta(min_length=1, max_length=LONGEST_BRANCH)]
+PushMode = Literal["files", "db", "full"]
+
+
+class EnvironmentView(Struct):
+    id: Annotated[str, Meta(examples=["env_01k9zy3v7d00r3m8w5x2t6b4qa"])]
+    site_id: Annotated[str, Meta(examples=["site_01k9zy3v7d00r3m8w5x2t6b4qa"])]
+    type: Annotated[
+        EnvironmentType,
+        Meta(description="`production` only where it is asked for by name.", examples=["branch"]),
+    ]
+    branch: Annotated[str | None, Meta(examples=["feature/checkout"])]
+    git_ref: Annotated[str | None, Meta(description="What is deployed on it.", examples=[None])]
+    subdomain: Annotated[str, Meta(examples=["example-com-x7k2-feature-checkout.preview.stead.example"])]
+    status: Annotated[EnvironmentStatus, Meta(examples=["running"])]
+    status_reason: Annotated[str | None, Meta(description="Why it is `failed`.", examples=[None])]
+    last_active: Annotated[datetime | None, Meta(description="When it was last visited.", examples=[None])]
+    created_at: datetime
+
+
+class NewEnvironment(Struct, forbid_unknown_fields=True):
+    type: Annotated[Literal["staging", "branch"], Meta(examples=["branch"])]
+    branch: Annotated[
+        Branch | None,
+        Meta(description="Needed for a branch environment, and only there.", examples=["feature/checkout"]),
+    ] = None
+    copy_uploads: Annotated[
+        bool,
+        Meta(description="Also copy production's uploads; a static site has none.", examples=[False]),
+    ] = False
+
+
+class NewPush(Struct, forbid_unknown_fields=True):
+    mode: Annotated[
+        PushMode,
+        Meta(description="`db` and `full` need a site that has a database.", examples=["files"]),
+    ] = "files"
+
+
+class LeaseView(Struct):
+    metrics_token: Annotated[str, Meta(description="Shown this once.", examples=["stead_metrics_zT0k…"])]
+    lease_expires_at: datetime

@@ -1,0 +1,1 @@
+"""Pushes: heard by hook or by asking, routed by branch, built newest only."""

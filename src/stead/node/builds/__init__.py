@@ -1,0 +1,1 @@
+"""Builds: from a source to a packed layer. Whatever is a customer's runs in a sandbox."""

@@ -1,0 +1,57 @@
+"""Where a source may be had from: addresses that git and curl are given, read once and strictly."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import urlsplit
+
+from stead.node.builds.caps import BuildFailed
+from stead.node.builds.egress_rules import Rule
+
+_REF = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/@+#-]{0,254}")
+_COMMIT = re.compile(r"[0-9a-f]{7,40}|[0-9a-f]{64}")
+_SHORT_SSH = re.compile(r"(?P<user>[A-Za-z0-9._-]+)@(?P<host>[A-Za-z0-9.-]+):(?P<path>[^/:].*)")
+_PORTS = {"http": 80, "https": 443, "ssh": 22}
+
+Scheme = Literal["http", "https", "ssh"]
+
+
+@dataclass(frozen=True)
+class Place:
+    scheme: str
+    host: str
+    port: int
+    url: str
+
+    @property
+    def rule(self) -> Rule:
+        return Rule(self.host, self.port)
+
+
+def place(url: str, *schemes: Scheme) -> Place:
+    """Raises BuildFailed for what is no address of these kinds."""
+    if short := _SHORT_SSH.fullmatch(url):
+        url = f"ssh://{short['user']}@{short['host']}/{short['path']}"
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    kinds = " or ".join(schemes)
+    if not host or host.startswith("-") or parts.scheme not in schemes or not url.isascii():
+        raise BuildFailed(f"the source's address must be one of {kinds}")
+    if not url.isprintable() or " " in url:
+        raise BuildFailed("the source's address has characters that no address has")
+    return Place(parts.scheme, host.lower(), port or _PORTS[parts.scheme], url)
+
+
+def ref(text: str) -> str:
+    if text and (_REF.fullmatch(text) is None or ".." in text or text.endswith((".lock", "/"))):
+        raise BuildFailed("the ref is no name of a branch or tag")
+    return text
+
+
+def commit(text: str) -> str:
+    if text and _COMMIT.fullmatch(text) is None:
+        raise BuildFailed("the commit is not named by its hash")
+    return text

@@ -1,0 +1,104 @@
+"""Which artifacts are kept: whatever is referenced, and for a while what is not."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from stead.control.app import ControlPlane
+from stead.control.artifacts import store
+from stead.control.plans import service as plans
+from stead.control.plans.rules import Owner
+from stead.control.platform.database import Tx
+from tests import teams
+from tests.people import Person
+
+OLD = timedelta(days=31)
+
+
+async def _old(tx: Tx, site: str, count: int = 1) -> list[str]:
+    return [await teams.insert_artifact(tx, site, built_at=tx.now - OLD) for _ in range(count)]
+
+
+async def _would_go(tx: Tx, *artifacts: str) -> set[str]:
+    return set(await store.unused(tx, most=100_000)) & set(artifacts)
+
+
+async def test_what_is_old_goes_but_for_the_ten_newest(plane: ControlPlane, person: Person):
+    async with plane.database.transaction() as tx:
+        site = await teams.insert_site(tx, account=person.id)
+        made = await _old(tx, site, 12)
+        assert await _would_go(tx, *made) == set(made[:2])
+        assert await store.drop(tx, made[0])
+        assert not await store.drop(tx, made[5])
+        assert not await store.drop(tx, made[0])
+
+
+async def test_what_is_young_stays_unless_room_is_needed(plane: ControlPlane, person: Person):
+    async with plane.database.transaction() as tx:
+        site = await teams.insert_site(tx, account=person.id)
+        made = [await teams.insert_artifact(tx, site) for _ in range(12)]
+        assert await _would_go(tx, *made) == set()
+        assert await store.unused(tx, most=10, owner=person.id) == made[:2]
+        assert await store.unused(tx, most=10, owner="client_another") == []
+
+
+@pytest.mark.parametrize("status", ["live", "pending", "deploying", "superseded", "failed"])
+async def test_what_a_deployment_lately_was_of_stays(plane: ControlPlane, person: Person, status: str):
+    async with plane.database.transaction() as tx:
+        site = await teams.insert_site(tx, account=person.id)
+        env = await teams.environment_of(tx, site)
+        made = await _old(tx, site, 12)
+        await teams.insert_deployment(tx, site, env, made[0], status=status)
+        assert await _would_go(tx, *made) == {made[1]}
+        assert not await store.drop(tx, made[0])
+        for _ in range(10):
+            await teams.insert_deployment(tx, site, env, made[-1], status="superseded")
+        referenced = status in ("live", "pending", "deploying")
+        assert await _would_go(tx, *made) == ({made[1]} if referenced else {made[0], made[1]})
+
+
+async def test_everything_of_a_site_that_cannot_be_recovered_goes(plane: ControlPlane, person: Person):
+    async with plane.database.transaction() as tx:
+        site = await teams.insert_site(tx, account=person.id, status="deleted")
+        made = [await teams.insert_artifact(tx, site) for _ in range(2)]
+        await teams.insert_deployment(tx, site, await teams.environment_of(tx, site), made[0])
+        assert await _would_go(tx, *made) == set()
+        await tx.run("update sites set recoverable_until = $2 where id = $1", site, tx.now)
+        assert await _would_go(tx, *made) == set(made)
+        assert all([await store.drop(tx, each) for each in made])
+
+
+async def test_an_artifact_that_somebody_is_about_to_deploy_stays(plane: ControlPlane, person: Person):
+    """Who deploys holds it; who removes waits, and looks again."""
+    async with plane.database.transaction() as tx:
+        site = await teams.insert_site(tx, account=person.id)
+        env = await teams.environment_of(tx, site)
+        oldest, *_ = await _old(tx, site, 11)
+    async with plane.database.transaction() as deploying:
+        assert await store.find(deploying, site, oldest)
+        async with plane.database.transaction() as removing:
+            assert oldest in await store.unused(removing, most=100_000)
+            await removing.run("set local lock_timeout = '200ms'")
+            with pytest.raises(Exception, match="lock timeout"):
+                await store.drop(removing, oldest)
+        await teams.insert_deployment(deploying, site, env, oldest, status="pending")
+    async with plane.database.transaction() as tx:
+        assert not await store.drop(tx, oldest)
+
+
+async def test_a_layer_that_two_artifacts_share_takes_room_once(plane: ControlPlane, person: Person):
+    async def used() -> Any:
+        view = await plans.store.plan(tx, Owner(account_id=person.id))
+        assert view is not None
+        return view.usage.storage_gb
+
+    async with plane.database.transaction() as tx:
+        site = await teams.insert_site(tx, account=person.id)
+        assert await used() == 0
+        await teams.insert_artifact(tx, site, content=person.id.encode(), size=3_000_000)
+        alone = await used()
+        await teams.insert_artifact(tx, site, content=person.id.encode(), size=3_000_000)
+        assert alone <= await used() < alone + 0.001
+        await teams.insert_artifact(tx, site, size=2_000_000)
+        assert await used() == pytest.approx(0.005, abs=0.0001)

@@ -1,0 +1,1 @@
+"""Deployments through the API: who may make them, and of what."""

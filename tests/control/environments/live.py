@@ -1,0 +1,101 @@
+"""The whole of Stead as processes, an object store among them, and releases that were really signed."""
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from stead.control.platform.objects import Objects
+from stead.dev.nats import Nats
+from stead.dev.nginx import Nginx
+from stead.dev.postgres import Postgres
+from stead.dev.redis import Redis
+from stead.dev.running import running
+from stead.dev.seaweedfs import SeaweedFS
+from stead.dev.stack import NODE
+from stead.dev.temporal import Temporal
+from stead.shared.ids import new_id
+from tests.delivery.delivery import Delivery, Site
+from tests.faults.jobs.harness import Harness
+from tests.faults.jobs.programs import until
+
+ENGINES = [Postgres, Redis, Nats, Temporal, SeaweedFS, Nginx]
+
+
+@dataclass
+class Live:
+    harness: Harness
+    delivery: Delivery
+
+    @property
+    def objects(self) -> Objects:
+        return self.delivery.objects
+
+    async def do(self, method: str, path: str, body: object = None) -> dict[str, Any]:
+        """A job that ends well."""
+        job = await self.tried(method, path, body)
+        assert job["status"] == "succeeded", job["error"]
+        return job
+
+    async def tried(self, method: str, path: str, body: object = None) -> dict[str, Any]:
+        """A job that has ended."""
+        job = await self.harness.ask(method, path, body)
+        await self.harness.ended(job["id"])
+        return await self.harness.ask("GET", f"/v1/jobs/{job['id']}", status=200)
+
+    async def site(self) -> tuple[str, str]:
+        domain = f"{new_id('site').removeprefix('site_')}.example.com"
+        job = await self.do("POST", "/v1/sites", {"domain": domain, "profile": "static"})
+        return job["resource"]["site_id"], domain
+
+    async def read(self, site: str, env: str) -> dict[str, Any]:
+        return await self.harness.ask("GET", f"/v1/sites/{site}/environments/{env}", status=200)
+
+    async def visit(self, host: str, path: str = "/") -> httpx.Response:
+        async with httpx.AsyncClient() as client:
+            return await client.get(
+                f"http://{self.harness.stack.nginx.address}{path}", headers={"Host": host}
+            )
+
+    async def deploy(self, site: str, env: str, page: str) -> str:
+        """The layer of what is shown from now on."""
+        place = Site(site, env, "")
+        artifact = await self.delivery.artifact(place, {"index.html": page})
+        job = await self.delivery.deployed(place, artifact)
+        assert job["status"] == "succeeded", job["error"]
+        return await self.delivery.layer(artifact)
+
+
+def _home() -> Path:
+    # Not pytest's own temporary directory: PostgreSQL's user could not enter it.
+    data = Path(tempfile.mkdtemp(prefix="stead-environments-"))
+    data.chmod(0o711)
+    return data
+
+
+@asynccontextmanager
+async def everything() -> AsyncIterator[Live]:
+    data = _home()
+    try:
+        async with running(data, ENGINES) as stack:
+            await stack.add_node(NODE)
+            harness = Harness(stack)
+            try:
+                await harness.begin()
+                harness.speak_as("live")
+                delivery = Delivery(harness)
+                await delivery.objects.prepare()
+                await harness.node.program.stop()
+                harness.node.program.start(STEAD_SANDBOX_SECONDS="0", STEAD_VISITS_SECONDS="0.5")
+                await until(lambda: harness.sql("select from nodes"), "the node has been heard")
+                yield Live(harness, delivery)
+            finally:
+                await harness.end()
+    finally:
+        await asyncio.to_thread(shutil.rmtree, data, ignore_errors=True)

@@ -1,0 +1,101 @@
+"""Which route a branch takes."""
+
+import re
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stead.control.git.rules import BranchRule, Glob, Target, check, route
+from stead.shared.errors import FieldInvalid
+
+
+def rules(**targets: Target) -> list[BranchRule]:
+    return [BranchRule(pattern, target) for pattern, target in targets.items()]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "matches"),
+    [
+        ("main", "main", True),
+        ("main", "Main", False),
+        ("main", "main2", False),
+        ("feature/*", "feature/shop", True),
+        ("feature/*", "feature/shop/cart", False),
+        ("feature/*", "features/shop", False),
+        ("feature/**", "feature/shop/cart", True),
+        ("**", "feature/shop/cart", True),
+        ("*", "feature/shop", False),
+        ("*", "main", True),
+        ("release-*.x", "release-2.x", True),
+        ("release-*.x", "release-2yx", False),
+        ("*/fix-*", "ada/fix-1", True),
+        ("**/fix-*", "a/b/fix-1", True),
+        ("**/fix-*", "fix-1", False),
+    ],
+)
+def test_globs(pattern: str, name: str, matches: bool):
+    assert Glob(pattern).matches(name) is matches
+
+
+_PATTERNS = st.lists(st.sampled_from(["a", "b", "/", "*", "**", "."]), min_size=1, max_size=12).map("".join)
+_NAMES = st.text("ab/.", max_size=12)
+
+
+@given(pattern=_PATTERNS, name=_NAMES)
+def test_a_glob_matches_what_the_same_expression_matches(pattern: str, name: str):
+    if "***" in pattern:
+        return
+    same = "".join(
+        {"**": ".*", "*": "[^/]*"}.get(token, re.escape(token)) for token in re.findall(r"\*\*|.", pattern)
+    )
+    assert Glob(pattern).matches(name) == bool(re.fullmatch(same, name))
+
+
+def test_no_pattern_takes_long_to_match():
+    pattern, name = "*a" * 100, "a" * 199 + "b"
+    begun = time.perf_counter()
+    assert not Glob(pattern).matches(name)
+    assert time.perf_counter() - begun < 1
+
+
+def test_the_first_rule_that_matches_counts():
+    ordered = rules(**{"feature/live": "live", "feature/*": "preview", "**": "staging"})
+    assert [route(ordered, None, name) for name in ("feature/live", "feature/x", "other")] == [
+        "live",
+        "preview",
+        "staging",
+    ]
+    assert route(ordered[::-1], None, "feature/live") == "staging"
+
+
+def test_without_rules_the_own_branch_is_live_and_every_other_ignored():
+    assert [route([], "main", name) for name in ("main", "other", "mai")] == ["live", "ignore", "ignore"]
+    assert route([], None, "main") == "ignore"
+
+
+def test_the_own_branch_stays_live_unless_a_rule_says_otherwise():
+    assert route(rules(**{"feature/*": "preview"}), "main", "main") == "live"
+    assert route(rules(main="staging"), "main", "main") == "staging"
+    assert route(rules(**{"**": "ignore"}), "main", "main") == "ignore"
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *("", "-x", "/a", "a/", "a//b", "a..b", "a/.b", "***", "a***b", "a b", "a\n", "a?", "[a]", "{a,b}"),
+        *("a\\b", "a:b", "a~", "a^", "ä", "a" * 201, "a.lock", "!main", "^main$"),
+    ],
+    ids=ascii,
+)
+def test_what_cannot_be_a_pattern_is_refused_by_its_place(pattern: str):
+    with pytest.raises(FieldInvalid) as refused:
+        check([BranchRule("main", "live"), BranchRule(pattern, "preview")])
+    assert refused.value.param == "rules.1.pattern"
+
+
+def test_a_pattern_has_one_rule():
+    with pytest.raises(FieldInvalid) as refused:
+        check([BranchRule("main", "live"), BranchRule("a", "preview"), BranchRule("main", "staging")])
+    assert refused.value.param == "rules.2.pattern"

@@ -1,0 +1,138 @@
+"""Addresses of repositories: what is taken, what is not, which are the same."""
+
+import pytest
+
+from stead.control.platform.hosts import NotAnAddress
+from stead.control.sites.repositories import read, same
+from stead.control.sites.rules import is_branch
+
+TAKEN = [
+    ("https://git.example.com/site.git", ("https", "git.example.com", None, "site.git")),
+    ("https://git.example.com:8443/a/b", ("https", "git.example.com", 8443, "a/b")),
+    ("https://Git.Example.com/a/", ("https", "git.example.com", None, "a")),
+    ("https://192.0.2.7/a.git", ("https", "192.0.2.7", None, "a.git")),
+    ("https://[2001:db8::1]:3000/a.git", ("https", "2001:db8::1", 3000, "a.git")),
+    ("ssh://git@git.example.com:22/x.git", ("ssh", "git.example.com", 22, "x.git")),
+    ("ssh://git.example.com/~ada/x.git", ("ssh", "git.example.com", None, "~ada/x.git")),
+    ("git@git.example.com:o/x.git", ("ssh", "git.example.com", None, "o/x.git")),
+]
+
+REFUSED = [
+    "https://ada:secret@git.example.com/x.git",
+    "https://ada@git.example.com/x.git",
+    "https://token:x-oauth-basic@git.example.com/x.git",
+    "ssh://git:secret@git.example.com/x.git",
+    "ssh://-oProxyCommand=id/x",
+    "ssh://git@-oProxyCommand=id/x",
+    "git@-oProxyCommand=id:x",
+    "git@git.example.com:-x",
+    "git@git.example.com:--upload-pack=id",
+    "git@git.example.com:o/../x",
+    "https://git.example.com/../x",
+    "https://git.example.com/-x",
+    "https://git.example.com/x?a=b",
+    "https://git.example.com/x#a",
+    "https://git.example.com/x%2e",
+    "https://git.example.com:0/x",
+    "https://git.example.com:99999/x",
+    "https://git.example.com",
+    "https://git.example.com/",
+    "https://localhost/x",
+    "https://127.1/x",
+    "https://0x7f.1/x",
+    "https://2130706433/x",
+    "https://[::1/x",
+    "https://[fe80::1%25eth0]/x",
+    "http://git.example.com/x",
+    "git://git.example.com/x",
+    "file:///etc/passwd",
+    "ext::sh -c id",
+    "/srv/x.git",
+    "../x",
+    "--upload-pack=id",
+    "https://git.example.com/x\n",
+    "https://git.example.com/\x00",
+    "https://git.example.com\\@evil.example/x",
+    "https://git.example.com/" + "a" * 1000,
+]
+
+
+@pytest.mark.parametrize(("url", "expected"), TAKEN)
+def test_a_plain_address_is_read(url: str, expected: tuple[object, ...]):
+    found = read(url)
+    assert (found.scheme, found.host, found.port, found.path) == expected
+
+
+@pytest.mark.parametrize("url", REFUSED, ids=ascii)
+def test_what_is_not_plainly_a_repository_is_refused(url: str):
+    with pytest.raises(NotAnAddress):
+        read(url)
+
+
+def test_whoever_puts_a_password_into_an_address_is_told_of_deploy_keys():
+    with pytest.raises(NotAnAddress, match="deploy key"):
+        read("https://ada:secret@git.example.com/x.git")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "https://git.example.com/o/x.git",
+        "https://git.example.com/o/x",
+        "https://git.example.com/O/X.git/",
+        "http://git.example.com:3000/o/x.git",
+        "ssh://git@git.example.com:2222/o/x.git",
+        "git@GIT.example.com:o/x.git",
+        "git://git.example.com/o/x.git",
+    ],
+)
+def test_one_repository_has_many_addresses(other: str):
+    assert same("https://git.example.com/o/x.git", other)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "https://git.example.com/o/y.git",
+        "https://evil.example/o/x.git",
+        "https://git.example.com.evil.example/o/x.git",
+        "https://evil.example/git.example.com/o/x.git",
+        "",
+        "o/x",
+        "https://git.example.com/",
+    ],
+)
+def test_another_repository_is_another(other: str):
+    assert not same("https://git.example.com/o/x.git", other)
+
+
+@pytest.mark.parametrize("name", ["main", "release/2.x", "feature/a-b_c", "a.b", "9", "_x"])
+def test_ordinary_names_of_branches_are_taken(name: str):
+    assert is_branch(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "",
+            "-x",
+            "/a",
+            "a/",
+            "a//b",
+            "a..b",
+            ".a",
+            "a/.b",
+            "a.",
+            "a.lock",
+            "a.lock/b",
+            "a b",
+            "a\n",
+            "a~1",
+        ),
+        *("a^", "a:b", "a?", "a*", "a[", "a\\b", "a@{1}", "\x7f", "ä", "a" * 201),
+    ],
+    ids=ascii,
+)
+def test_what_git_or_we_could_misread_is_no_branch(name: str):
+    assert not is_branch(name)

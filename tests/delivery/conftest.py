@@ -1,0 +1,17 @@
+"""One whole installation for all these tests."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.delivery.delivery import Delivery
+from tests.faults.jobs.harness import everything
+
+
+@pytest.fixture(scope="session")
+async def delivery() -> AsyncIterator[Delivery]:
+    async with everything() as harness:
+        it = Delivery(harness)
+        await it.objects.prepare()
+        yield it
+        await it.visitor.aclose()

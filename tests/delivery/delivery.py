@@ -1,0 +1,173 @@
+"""Sites, artifacts made as a builder makes them, and what visitors then see: on a whole installation."""
+
+import asyncio
+import shutil
+import tempfile
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+
+from stead.artifacts.packing import Packed, pack
+from stead.control.builds import service as builds
+from stead.control.builds import store, vouching, workflows
+from stead.control.builds.rules import staged_name
+from stead.control.builds.work import BuildWork
+from stead.control.platform.jobs import Desk, Job, Refused
+from stead.control.platform.objects import Objects
+from stead.control.platform.sealing import Sealer
+from stead.control.settings import Settings, from_environment, objects_of
+from stead.dev.engine import surroundings
+from stead.dev.process import run
+from stead.protocol.commands import BuildFacts
+from stead.protocol.subjects import Program as Role
+from stead.shared.ids import new_id
+from tests.faults.jobs.harness import Harness
+from tests.faults.jobs.node import STEADCTL
+
+Files = dict[str, str]
+_NOW = datetime.now(UTC)
+
+
+@dataclass(frozen=True)
+class Site:
+    id: str
+    env: str
+    domain: str
+
+    @property
+    def path(self) -> str:
+        return f"/v1/sites/{self.id}/environments/{self.env}"
+
+
+class Delivery:
+    def __init__(self, harness: Harness) -> None:
+        self.harness = harness
+        self.settings: Settings = from_environment(harness.stack.environment(Role.WORKER))
+        self.objects: Objects = objects_of(self.settings)
+        sealer = Sealer.from_text(self.settings.sealing_key)
+        self.desk = Desk(harness.database, self.objects, sealer)
+        self.started = _NOW
+        self.visitor = httpx.AsyncClient(timeout=10, limits=httpx.Limits(max_keepalive_connections=0))
+
+    @property
+    def releases(self) -> set[str]:
+        """On the node, those that are whole and those that are not."""
+        return {path.name for path in (self.harness.node.data / "releases").iterdir()}
+
+    @property
+    def edge(self) -> str:
+        return self.harness.stack.nginx.address
+
+    async def site(self, mode: str = "live", **more: Any) -> Site:
+        self.harness.speak_as(mode)  # type: ignore[arg-type]
+        domain = f"{new_id('d').removeprefix('d_')}.example.com"
+        job = await self.ended("POST", "/v1/sites", {"domain": domain, "profile": "static", **more})
+        assert job["status"] == "succeeded", job["error"]
+        return Site(job["resource"]["site_id"], job["result"]["env_id"], domain)
+
+    async def ended(self, method: str, path: str, body: object = None) -> dict[str, Any]:
+        """The job that was accepted, once it has ended."""
+        job = await self.harness.ask(method, path, body)
+        await self.harness.ended(job["id"])
+        return await self.job(job["id"])
+
+    async def job(self, job: str) -> dict[str, Any]:
+        return await self.harness.ask("GET", f"/v1/jobs/{job}", status=200)
+
+    async def get(self, path: str) -> Any:
+        answer = await self.harness.client.get(path)
+        assert answer.status_code == 200, answer.text
+        return answer.json()["data"]
+
+    async def deployed(self, site: Site, artifact: str) -> dict[str, Any]:
+        return await self.ended("POST", f"{site.path}/deployments", {"artifact_id": artifact})
+
+    async def visit(self, site: Site, path: str = "/", **headers: str) -> httpx.Response:
+        named = {"host": site.domain} | {name.replace("_", "-"): value for name, value in headers.items()}
+        return await self.visitor.get(f"http://{self.edge}{path}", headers=named)
+
+    async def artifact(self, site: Site, files: Files) -> str:
+        """Built by us instead of by a node; looked at and signed as every build is."""
+        build, _ = await self.staged(site, files)
+        return await self.signed(build)
+
+    async def staged(self, site: Site, files: Files, **lies: Any) -> tuple[str, Packed]:
+        """A build whose node has left its layer, and said what it is; or something else."""
+        async with self.harness.database.transaction() as tx:
+            build = await store.insert(
+                tx,
+                *(site.id, site.env),
+                builder="static",
+                source="https://example.com/site.tar.gz?token=secret",
+                ref=None,
+                commit=None,
+                auto_deploy=False,
+            )
+            await builds.carried_by(tx, build, "node-of-the-test")
+            await builds.become(tx, build, "running")
+        packed, layer = await asyncio.to_thread(_packed, files)
+        await self.objects.put(staged_name(build), layer)
+        facts = BuildFacts(packed.digest, packed.size, packed.diff_id, packed.files, packed.content_bytes)
+        async with self.harness.database.transaction() as tx:
+            said = msgspec.to_builtins(msgspec.structs.replace(facts, **lies))
+            await builds.heard(tx, await builds.get(tx, build), said)
+        return build, packed
+
+    async def signed(self, build: str) -> str:
+        """The artifact; or refused, as the job would be."""
+        job = Job("job_1", "", None, BuildWork(build), _NOW)
+        await vouching.sign(self.desk, job)
+        async with self.harness.database.transaction() as tx:
+            return str((await workflows._done(tx, job))["artifact_id"])
+
+    async def refusal(self, build: str) -> Refused:
+        try:
+            await self.signed(build)
+        except Refused as refused:
+            return refused
+        raise AssertionError("it was signed")
+
+    async def digest(self, artifact: str) -> str:
+        ((digest,),) = await self.harness.sql("select digest from artifacts where id = $1", artifact)
+        return str(digest)
+
+    async def layer(self, artifact: str) -> str:
+        ((digest,),) = await self.harness.sql("select layer_digest from artifacts where id = $1", artifact)
+        return str(digest)
+
+    async def staging(self, site: Site) -> Site:
+        """A second environment on the same node, as it is once it has been made."""
+        ((node,),) = await self.harness.sql("select node_id from environments where id = $1", site.env)
+        env = new_id("env")
+        subdomain = f"{env.replace('_', '-')}.preview.example"
+        await self.harness.sql(
+            "insert into environments (id, site_id, type, subdomain, status, node_id, created_at)"
+            " values ($1, $2, 'staging', $3, 'running', $4, now())",
+            *(env, site.id, subdomain, node),
+        )
+        (self.harness.node.data / "environments" / env).mkdir()
+        return replace(site, env=env, domain=subdomain)
+
+    async def steadctl(self, *words: str, code: int = 0) -> str:
+        environment = surroundings(self.harness.stack.environment(Role.WORKER))
+        done = await run([*STEADCTL, *words], env=environment)
+        assert done.code == code, done.errors
+        return (done.output or done.errors).strip()
+
+
+def _packed(files: Files) -> tuple[Packed, bytes]:
+    place = Path(tempfile.mkdtemp(prefix="stead-tree-"))
+    try:
+        for name, content in files.items():
+            path = place / "tree" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content)
+        with (place / "layer").open("wb") as file:
+            packed = pack(place / "tree", file)
+        return packed, (place / "layer").read_bytes()
+    finally:
+        shutil.rmtree(place)

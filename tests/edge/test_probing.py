@@ -1,0 +1,52 @@
+"""The node's own door: what is asked there before visitors see it, and that nobody else may."""
+
+import httpx
+import pytest
+
+from tests.edge.stage import Edge
+
+SHOWN, NEXT = "a" * 64, "b" * 64
+
+
+async def _asked(edge: Edge, host: str, release: str | None) -> tuple[int, str]:
+    """By the door that only the node can open."""
+    door = httpx.AsyncHTTPTransport(uds=str(edge.run / "private" / "probe.sock"))
+    headers = {"host": host} | ({"x-stead-release": release} if release is not None else {})
+    async with httpx.AsyncClient(transport=door) as client:
+        answer = await client.get("http://edge/", headers=headers)
+    return answer.status_code, answer.text
+
+
+async def _site(edge: Edge, host: str, **how: object) -> str:
+    edge.release(SHOWN, {"index.html": "what visitors see"})
+    edge.release(NEXT, {"index.html": "what comes next"})
+    await edge.site(host, host.partition(".")[0], None, release=SHOWN, **how)
+    return host
+
+
+async def test_the_node_can_ask_for_a_release_that_no_record_names(edge: Edge) -> None:
+    host = await _site(edge, "probed.test")
+    assert await _asked(edge, host, NEXT) == (200, "what comes next")
+    assert await _asked(edge, host, None) == (200, "what visitors see")
+    assert (await edge.get(host)).text == "what visitors see"
+
+
+async def test_also_of_a_site_that_is_not_for_everybody(edge: Edge) -> None:
+    host = await _site(edge, "closed.test", allowed_ips=["192.0.2.0/24"])
+    assert await _asked(edge, host, NEXT) == (200, "what comes next")
+    assert (await edge.get(host, headers={"x-stead-release": NEXT})).status_code == 403
+
+
+async def test_a_visitor_who_asks_for_a_release_sees_what_everybody_sees(edge: Edge) -> None:
+    host = await _site(edge, "forged.test")
+    for name in ("x-stead-release", "X-Stead-Release"):
+        answer = await edge.get(
+            host, headers={name: NEXT, "x-forwarded-for": "unix:", "x-stead-visitor": "unix:"}
+        )
+        assert (answer.status_code, answer.text) == (200, "what visitors see")
+
+
+@pytest.mark.parametrize("name", ["..", "../..", "b" * 63, "b" * 65, "B" * 64, "", "/etc", f"{'b' * 62}/."])
+async def test_what_is_no_release_is_passed_over(edge: Edge, name: str) -> None:
+    host = await _site(edge, "strange.test")
+    assert await _asked(edge, host, name) == (200, "what visitors see")

@@ -1,0 +1,70 @@
+"""Everything that `steadctl dev up` starts, once for all tests of delivery, and a git server beside it."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from stead.dev.authority import Authority
+from stead.dev.running import RunningStack, running
+from stead.dev.stack import EVERY, PROGRAMS
+from tests.git_server import GitServer
+from tests.journeys.customer import Customer
+from tests.journeys.visitor import Visitor
+
+OWN_NETWORK = "127.0.0.0/8"
+"""Where the git server of the tests is; an operator allows such a network by name."""
+SYSTEM_TRUST = Path("/etc/ssl/certs/ca-certificates.crt")
+
+
+@pytest.fixture(scope="session")
+def scratch() -> Path:
+    if os.geteuid() != 0:
+        pytest.skip("builds need root")
+    made = Path(tempfile.mkdtemp(prefix="stead-delivery-"))
+    made.chmod(0o711)
+    return made
+
+
+@pytest.fixture(scope="session")
+async def git_server(scratch: Path) -> AsyncIterator[GitServer]:
+    """Its certificate is of an authority of the tests' own."""
+    (scratch / "repositories").mkdir()
+    server = GitServer(scratch / "repositories")
+    authority = Authority(scratch)
+    _concatenate(scratch / "trust.pem", SYSTEM_TRUST, authority.file)
+    async with server.open(authority.serving(server.host)):
+        yield server
+
+
+@pytest.fixture(scope="session")
+async def stack(scratch: Path, git_server: GitServer) -> AsyncIterator[RunningStack]:
+    settings = {
+        "STEAD_BUILD_NETWORKS": OWN_NETWORK,
+        "STEAD_BUILD_TRUST": str(scratch / "trust.pem"),
+        "STEAD_GIT_NETWORKS": OWN_NETWORK,
+    }
+    try:
+        async with running(scratch / "data", [*EVERY, *PROGRAMS], settings=settings) as stack:
+            yield stack
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+async def customer(stack: RunningStack) -> AsyncIterator[Customer]:
+    it = Customer(stack)
+    async with it.api:
+        yield it
+
+
+@pytest.fixture(scope="session")
+async def visitor(stack: RunningStack) -> Visitor:
+    return await Visitor.of(stack)
+
+
+def _concatenate(into: Path, *files: Path) -> None:
+    into.write_bytes(b"".join(file.read_bytes() for file in files))

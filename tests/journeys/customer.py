@@ -1,0 +1,59 @@
+"""A customer: calls the API, and follows each job by its stream, whose connection breaks in the middle."""
+
+from typing import Any
+
+import httpx
+
+from stead.dev.running import RunningStack
+from tests.client import Client
+from tests.streams.sse import MESSAGE, Heard, listening
+
+JOB_BOUND = 240.0
+
+
+class Customer:
+    def __init__(self, stack: RunningStack) -> None:
+        account = stack.secrets.account
+        assert account is not None
+        self._secret, self._port = account.api_key, stack.api.port
+        self.api = Client(base_url=stack.api.url, timeout=60)
+        self.api.headers["authorization"] = f"Bearer {self._secret}"
+
+    async def get(self, path: str) -> Any:
+        return _data(await self.api.get(path))
+
+    async def put(self, path: str, body: object) -> Any:
+        return _data(await self.api.put(path, json=body))
+
+    async def post(self, path: str, body: object | None = None) -> Any:
+        return _data(await self.api.post(path, json=body))
+
+    async def does(self, method: str, path: str, body: object | None = None) -> dict[str, Any]:
+        """Asks for something that takes a job, and returns the job when it has succeeded."""
+        job = _data(await self.api.request(method, path, json=body))
+        return await self.follow(job["id"])
+
+    async def follow(self, job: str, *, status: str = "succeeded") -> dict[str, Any]:
+        heard = await self.listen(job)
+        assert heard.done == [{"status": status}], f"{job}: {heard.lines[-20:]} {heard.jobs[-1:]}"
+        told: dict[str, Any] = await self.get(f"/v1/jobs/{job}")
+        assert heard.jobs[-1]["status"] == told["status"] == status
+        return told
+
+    async def listen(self, job: str) -> Heard:
+        """To its end, across a connection that breaks when a few frames have come."""
+        async with listening(self._port, job, self._secret) as first:
+            before = await first.until(lambda heard: len(heard.frames) >= 2 or heard.ended, within=JOB_BOUND)
+        if before.ended and before.done:
+            return before
+        async with listening(self._port, job, self._secret, after=before.last_id) as second:
+            after = await second.to_the_end(within=JOB_BOUND)
+        lines = [frame.id for frame in (*before.frames, *after.frames) if frame.event == MESSAGE]
+        assert len(set(lines)) == len(lines), "a line came twice"
+        after.frames[:0] = before.frames
+        return after
+
+
+def _data(answer: httpx.Response) -> Any:
+    assert answer.is_success, f"{answer.request.method} {answer.request.url}: {answer.text}"
+    return answer.json()["data"] if answer.content else None

@@ -1,0 +1,129 @@
+"""One site's life, with everything real: git, npm, S3, NATS, nginx, a certificate authority. Every claim is
+checked from outside over HTTPS, and every job is followed by a client whose connection breaks."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.git_server import GitServer
+from tests.journeys import projects
+from tests.journeys.customer import Customer
+from tests.journeys.forge import Forge
+from tests.journeys.visitor import Visitor
+
+DOMAIN = "shop.example.com"
+
+
+@pytest.mark.timeout(900)
+async def test_a_site_from_its_first_commit_to_its_last_preview(
+    customer: Customer, visitor: Visitor, git_server: GitServer
+) -> None:
+    repository = git_server.create("shop.git")
+    first = projects.write(repository, "first words")
+
+    # Created from git: built and live by itself.
+    wanted = {"domain": DOMAIN, "profile": "static", "git_repo": repository.url, "git_branch": "main"}
+    created = await customer.does("POST", "/v1/sites", wanted)
+    site = f"/v1/sites/{created['resource']['site_id']}"
+    production = f"{site}/environments/production"
+    build = await _built(customer, production, first)
+    assert (build["commit"], build["author"]) == (first, "Ada")
+    await _deployed(customer, production, build["artifact_id"])
+    await visitor.until(DOMAIN, "<h1>first words</h1><p>true</p>")
+
+    # A pushed commit, told by the forge, is live.
+    routes = {
+        "rules": [{"pattern": "main", "target": "live"}, {"pattern": "feature/*", "target": "preview"}],
+        "roll_hook_secret": True,
+    }
+    connection = await customer.put(f"{site}/branch-routes", routes)
+    forge = Forge(connection["hook_url"], connection["hook_secret"], repository.url)
+    second = projects.write(repository, "second words")
+    (decision,) = await forge.tell("main", second, before=first)
+    assert decision["target"] == "live"
+    heard = await customer.listen(decision["job_id"])
+    assert any("made a page of 12 letters" in line for line in heard.lines)
+    await _deployed(customer, production, (await _built(customer, production, second))["artifact_id"])
+    await visitor.until(DOMAIN, "second words")
+
+    # A staging environment shows what production shows; something newer is tried there and promoted.
+    await customer.does("POST", f"{site}/environments", {"type": "staging"})
+    (staging,) = (await customer.api.get(f"{site}/environments")).json()["data"]
+    beside = f"{site}/environments/{staging['id']}"
+    await visitor.until(staging["subdomain"], "second words")
+    third = projects.write(repository, "third words")
+    wanted = {"builder": "static", "source_ref": "main", "commit": third, "auto_deploy": True}
+    job = await customer.does("POST", f"{beside}/builds", wanted)
+    await _deployed(customer, beside, job["result"]["artifact_id"])
+    await visitor.until(staging["subdomain"], "third words")
+    assert "second words" in (await visitor.get(DOMAIN)).text
+    promoted = await customer.does("POST", f"{beside}/promote", {"to_env": "production"})
+    assert promoted["result"]["digest"] == job["result"]["digest"]
+    assert "third words" in (await visitor.get(DOMAIN)).text
+
+    # Back to exactly what an earlier deployment ran.
+    releases = await customer.get(f"{production}/releases")
+    assert [each["current"] for each in releases] == [True, False, False]
+    rolled_back = await customer.does("POST", f"{production}/deployments/{releases[2]['id']}/rollback")
+    assert rolled_back["result"]["digest"] == releases[2]["digest"]
+    assert "first words" in (await visitor.get(DOMAIN)).text
+    statuses = [each["status"] for each in await customer.get(f"{production}/deployments")]
+    assert statuses == ["live", "superseded", "superseded", "superseded"]
+
+    # A branch gets an environment of its own by being pushed.
+    fourth = projects.write(repository, "words of a feature", branch="feature/new")
+    (decision,) = await forge.tell("feature/new", fourth)
+    assert decision["target"] == "preview"
+    preview = f"{site}/environments/{decision['env_id']}"
+    await _deployed(customer, preview, (await _built(customer, preview, fourth))["artifact_id"])
+    host = (await customer.get(preview))["subdomain"]
+    await visitor.until(host, "words of a feature")
+
+    # Suspended, it says so; resumed, it is as it was; destroyed, it is gone.
+    await customer.does("POST", f"{preview}/suspend")
+    paused = await visitor.get(host)
+    assert (paused.status, paused.headers["x-stead-reason"]) == (503, "suspended")
+    assert "This site is paused" in paused.text
+    await customer.does("POST", f"{preview}/resume")
+    assert "words of a feature" in (await visitor.get(host)).text
+    await customer.does("DELETE", preview)
+    assert (await visitor.get(host, secure=False)).status == 404
+    assert "first words" in (await visitor.get(DOMAIN)).text
+
+
+async def _built(customer: Customer, environment: str, commit: str) -> dict[str, Any]:
+    """The build of this commit, when it has succeeded."""
+
+    async def look() -> dict[str, Any] | None:
+        for build in await customer.get(f"{environment}/builds"):
+            if build["commit"] == commit or build["status"] in ("queued", "running"):
+                await customer.follow(build["job_id"])
+                found: dict[str, Any] = await customer.get(f"{environment}/builds/{build['id']}")
+                return found if found["commit"] == commit else None
+        return None
+
+    return await _until(look, f"a build of {commit}")
+
+
+async def _deployed(customer: Customer, environment: str, artifact: str) -> dict[str, Any]:
+    async def look() -> dict[str, Any] | None:
+        for deployment in await customer.get(f"{environment}/deployments"):
+            if deployment["artifact_id"] == artifact:
+                if deployment["status"] not in ("live", "superseded"):
+                    await customer.follow(deployment["job_id"])
+                return dict(deployment)
+        return None
+
+    return await _until(look, f"a deployment of {artifact}")
+
+
+async def _until(look: Any, what: str) -> dict[str, Any]:
+    try:
+        async with asyncio.timeout(120):
+            while True:
+                if (found := await look()) is not None:
+                    return dict(found)
+                await asyncio.sleep(0.2)
+    except TimeoutError:
+        raise AssertionError(f"there was never {what}") from None

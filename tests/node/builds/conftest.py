@@ -1,0 +1,33 @@
+"""The image, made once on a machine and kept, and a bench for each module."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from stead.node.builds.rooms import clear_leftovers
+from stead.node.images.shelf import Image, Shelf
+from tests.node.builds.servers import git_server, store
+from tests.node.builds.stage import Bench
+
+
+@pytest.fixture(scope="session")
+def image() -> Image:
+    return Shelf().ensure("static")
+
+
+@pytest.fixture(scope="module")
+def bench(image: Image) -> Iterator[Bench]:
+    path = Path(tempfile.mkdtemp(prefix="stead-builds-"))
+    path.chmod(0o711)
+    (path / "data").mkdir()
+    (path / "git").mkdir()
+    try:
+        with store() as layers, git_server(path / "git") as repositories:
+            yield Bench(path / "data", layers, repositories)
+    finally:
+        # Nothing after a test that passed; one that failed may have left a build behind.
+        clear_leftovers(path / "data" / "builds")
+        shutil.rmtree(path)

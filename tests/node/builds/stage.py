@@ -1,0 +1,164 @@
+"""A builder with small limits on a scratch directory, and what is looked at after a build."""
+
+import asyncio
+import functools
+import io
+import subprocess
+import tarfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from secrets import token_hex
+
+import psutil
+import pytest
+import zstandard
+
+from stead.node.builds import cgroups
+from stead.node.builds.assembly import static_builder
+from stead.node.builds.builder import StaticBuilder
+from stead.node.builds.disks import mounted_below
+from stead.node.builds.rooms import prefix_of
+from stead.node.drivers.ports import Assignment, Refusal
+from stead.node.processes import Processes, Stream
+from stead.node.settings import Settings
+from stead.protocol.commands import ArchiveSource, Build, BuildFacts, GitSource
+from stead.shared.ids import new_id
+from tests.node.builds.servers import GitServer, Store
+
+
+@functools.cache
+def machine_registry() -> str:
+    said = subprocess.run(["npm", "config", "get", "registry"], capture_output=True, text=True, check=True)  # noqa: S607
+    return said.stdout.strip()
+
+
+@dataclass
+class Said:
+    lines: list[str] = field(default_factory=list)
+
+    async def say(self, text: str) -> None:
+        self.lines.append(text)
+
+    async def chunk(self, _: Stream, data: bytes) -> None:
+        self.lines += data.decode().splitlines()
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+    async def until(self, text: str, bound: float = 60.0) -> None:
+        ends = time.monotonic() + bound
+        while text not in self.text:
+            assert time.monotonic() < ends, self.text
+            await asyncio.sleep(0.05)
+
+
+@dataclass
+class Bench:
+    """A node's builder, a store for layers and a git server."""
+
+    data: Path
+    store: Store
+    repositories: GitServer
+
+    @property
+    def home(self) -> Path:
+        return self.data / "builds"
+
+    def settings(self, **changed: str | float) -> Settings:
+        given: dict[str, str | float] = {
+            "node_id": "node-a",
+            "node_data": str(self.data),
+            "nats_url": "",
+            "nats_user": "",
+            "nats_password": "",
+            "edge_address": "127.0.0.1:1",
+            "npm_registry": machine_registry(),
+            "build_networks": f"127.0.0.0/8:{self.repositories.port},127.0.0.0/8:{self.store.port}",
+            "build_memory_mb": 512,
+            "build_disk_mb": 256,
+            "build_cache_mb": 128,
+            "build_seconds": 120,
+            # Tests wait for builds; that a neighbour does not is a test of its own.
+            "build_cpu_shares": 1024,
+        }
+        return Settings(**(given | changed))  # type: ignore[arg-type]
+
+    def builder(self, **changed: str | float) -> StaticBuilder:
+        return static_builder(self.settings(**changed), Processes(token_hex(8)).run, self.home)
+
+    def git(self, name: str, ref: str = "main", commit: str = "", key: str = "") -> GitSource:
+        return GitSource(self.repositories.url(name), ref, commit, key)
+
+    def upload(self, files: Mapping[str, str | bytes]) -> ArchiveSource:
+        name = f"uploads/{token_hex(8)}"
+        self.store.files[name] = tar_of(files)
+        return ArchiveSource(self.store.url(name), ours=True)
+
+    def wanted(self, source: GitSource | ArchiveSource, **variables: str) -> Build:
+        layer = f"layers/{token_hex(8)}"
+        return Build("static", source, self.store.url(layer), tuple(variables.items()))
+
+    def layer(self, wanted: Build) -> dict[str, bytes]:
+        """The files of what the build has put."""
+        name = wanted.layer_url.partition(f":{self.store.port}/")[2].partition("?")[0]
+        packed = zstandard.ZstdDecompressor().stream_reader(self.store.files[name]).read()
+        with tarfile.open(fileobj=io.BytesIO(packed)) as members:
+            return {member.name: file.read() for member in members if (file := members.extractfile(member))}
+
+    async def build(
+        self, wanted: Build, said: Said | None = None, builder: StaticBuilder | None = None, site: str = ""
+    ) -> BuildFacts:
+        try:
+            facts = await (builder or self.builder()).build(assignment(said or Said(), site), wanted)
+        finally:
+            self.assert_nothing_is_left()
+        return BuildFacts(**facts)  # type: ignore[arg-type]
+
+    async def refused(
+        self, wanted: Build, said: Said | None = None, builder: StaticBuilder | None = None, site: str = ""
+    ) -> str:
+        """The reason that the customer is told."""
+        with pytest.raises(Refusal) as refusal:
+            await self.build(wanted, said, builder, site)
+        assert refusal.value.code in ("build.failed", "build.ref_missing")
+        return refusal.value.reason
+
+    def assert_nothing_is_left(self) -> None:
+        assert cgroups.named(prefix_of(self.home)) == set()
+        assert list(mounted_below(self.home)) == []
+        assert list((self.home / "rooms").glob("*")) == []
+        assert list((self.home / "runc").glob("*")) == []
+        loops = subprocess.run(["/usr/sbin/losetup", "-a"], capture_output=True, text=True, check=True)
+        assert str(self.home) not in loops.stdout
+
+
+def running(argument: str) -> list[list[str]]:
+    """Of all processes of the machine, those that were started with it."""
+    every = [it.info["cmdline"] or [] for it in psutil.process_iter(["cmdline"])]
+    return [words for words in every if argument in words]
+
+
+def environment_of(settings: Settings) -> dict[str, str]:
+    """What of them a node's builds go by, as its environment."""
+    names = [
+        name for name in Settings.__struct_fields__ if name.startswith("build_") or name == "npm_registry"
+    ]
+    return {f"STEAD_{name.upper()}": str(getattr(settings, name)) for name in names}
+
+
+def assignment(said: Said, site: str = "") -> Assignment:
+    return Assignment(new_id("job"), site or new_id("site"), new_id("env"), said)
+
+
+def tar_of(files: Mapping[str, str | bytes]) -> bytes:
+    into = io.BytesIO()
+    with tarfile.open(fileobj=into, mode="w:gz") as archive:
+        for name, content in files.items():
+            data = content.encode() if isinstance(content, str) else content
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    return into.getvalue()

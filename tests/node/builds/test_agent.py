@@ -1,0 +1,94 @@
+"""Builds as the control plane asks for them: by an order to a real agent, which may be killed meanwhile."""
+
+from stead.node.builds import cgroups
+from stead.node.builds.disks import mounted_below
+from stead.node.builds.rooms import prefix_of
+from stead.protocol import subjects
+from stead.protocol.commands import Build, Cancel, Command, read_heartbeat
+from tests.node.builds.projects import package
+from tests.node.builds.stage import Bench, environment_of, running
+from tests.node.stage import Stage, until
+
+BOUND = 120.0
+SECRET = "canary-of-a-secret"
+
+
+def endless(argument: str) -> dict[str, str]:
+    return {"package.json": package(build="sh build.sh"), "build.sh": f"echo $TOKEN\nsleep {argument}\n"}
+
+
+def started(here: Stage, bench: Bench, name: str) -> tuple[Command, Build]:
+    here.start(**environment_of(bench.settings()))
+    wanted = bench.wanted(bench.git(name), TOKEN=SECRET)
+    return here.command(wanted, driver="live"), wanted
+
+
+async def seen(argument: str) -> None:
+    async def look() -> bool | None:
+        return bool(running(argument)) or None
+
+    await until(look, BOUND)
+
+
+def assert_nothing_is_left(here: Stage) -> None:
+    home = here.data / "builds"
+    assert cgroups.named(prefix_of(home)) == set()
+    assert list(mounted_below(home)) == []
+    assert list((home / "rooms").glob("*")) == list((home / "runc").glob("*")) == []
+
+
+async def test_a_node_says_what_it_builds(here: Stage, bench: Bench) -> None:
+    heard = await here.operator.subscribe(subjects.heartbeat(here.node.id))
+    here.start(**environment_of(bench.settings()))
+    beat = read_heartbeat((await heard.next_msg(timeout=30)).data)
+    assert beat.builders == ("static",)
+    assert await here.stop() == 0
+    here.start(STEAD_IMAGES="/nowhere", **environment_of(bench.settings()))
+    beat = read_heartbeat((await heard.next_msg(timeout=30)).data)
+    assert beat.builders == ()
+    assert "builds.unavailable" in here.log
+
+
+async def test_a_cancel_ends_every_process_of_a_build(here: Stage, bench: Bench) -> None:
+    bench.repositories.repository("cancelled-by-order", endless("86397"))
+    order, _ = started(here, bench, "cancelled-by-order")
+    await here.send(order)
+    await seen("86397")
+    await here.send(Cancel(here.node.id, order.job, order.step, order.epoch))
+    assert (await here.result(order, bound=BOUND)).outcome == "cancelled"
+    assert running("86397") == []
+    assert_nothing_is_left(here)
+
+
+async def test_a_node_killed_while_it_builds_ends_what_it_left_and_builds_anew(
+    here: Stage, bench: Bench
+) -> None:
+    bench.repositories.repository("restarted", endless("86396"))
+    order, wanted = started(here, bench, "restarted")
+    await here.send(order)
+    await seen("86396")
+    await here.kill()
+    assert running("86396")
+    commit = bench.repositories.repository(
+        "restarted", {"build.sh": "echo again $TOKEN; mkdir dist; echo new > dist/index.html\n"}
+    )
+    here.start(**environment_of(bench.settings()))
+    result = await here.result(order, bound=BOUND)
+    assert (result.outcome, result.facts["commit"]) == ("done", commit)
+    assert bench.layer(wanted) == {"index.html": b"new\n"}
+    assert running("86396") == []
+    assert_nothing_is_left(here)
+    lines = await here.lines(order.job)
+    assert any(line.endswith("build | again •••") for line in lines)
+    assert not any(SECRET in line for line in lines)
+
+
+async def test_a_build_that_fails_is_refused_once_and_with_its_reason(here: Stage, bench: Bench) -> None:
+    bench.repositories.repository("failing", {"package.json": package(build="exit 3")})
+    order, _ = started(here, bench, "failing")
+    await here.send(order)
+    result = await here.result(order, bound=BOUND)
+    assert (result.outcome, result.code) == ("refused", "build.failed")
+    assert result.reason == "npm run build ended with exit code 3"
+    assert here.carried_out(order) == 1
+    assert_nothing_is_left(here)

@@ -1,0 +1,244 @@
+"""The one way out: what it dials, what it refuses, and what it says of it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from ipaddress import ip_address
+from pathlib import Path
+
+import pytest
+
+from stead.node.builds.egress import Egress, resolve
+from stead.node.builds.egress_rules import Refused, Rule, Rules, read_networks, read_rules
+from stead.shared.addresses import Address
+
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"
+
+
+class Names:
+    """A resolver whose answers the test decides, one after the other."""
+
+    def __init__(self, **answers: list[str]) -> None:
+        self._answers, self.asked = answers, list[str]()
+
+    async def __call__(self, host: str, _: int) -> list[Address]:
+        self.asked.append(host)
+        try:
+            return [ip_address(host)]
+        except ValueError:
+            given = self._answers[host.split(".")[0]]
+        # The last one stays.
+        return [ip_address(text) for text in (given.pop(0) if len(given) > 1 else given[0]).split()]
+
+
+class Server:
+    def __init__(self) -> None:
+        self.port, self.heard = 0, list[bytes]()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.heard.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(ANSWER)
+        await writer.drain()
+        writer.close()
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    it = Server()
+    async with await asyncio.start_server(it.serve, "127.0.0.1", 0) as listening:
+        it.port = listening.sockets[0].getsockname()[1]
+        yield it
+
+
+@asynccontextmanager
+async def proxy(tmp_path: Path, rules: Rules, names: Names, said: list[str]) -> AsyncIterator[Path]:
+    async def tell(text: str) -> None:
+        said.append(text)
+
+    async with Egress(rules, tell, names).open(tmp_path / "egress.sock"):
+        yield tmp_path / "egress.sock"
+
+
+async def ask(door: Path, request: str) -> bytes:
+    reader, writer = await asyncio.open_unix_connection(door)
+    writer.write(request.encode())
+    try:
+        async with asyncio.timeout(20):
+            return await reader.read()
+    finally:
+        writer.close()
+
+
+async def test_a_listed_host_is_reached_by_tunnel_and_by_plain_request(
+    tmp_path: Path, server: Server
+) -> None:
+    rules = Rules((Rule("good.example.com", server.port),), read_networks(f"127.0.0.0/8:{server.port}"))
+    said: list[str] = []
+    async with proxy(tmp_path, rules, Names(good=["127.0.0.1"]), said) as door:
+        tunnel = await ask(
+            door, f"CONNECT good.example.com:{server.port} HTTP/1.1\r\n\r\nGET /a HTTP/1.1\r\n\r\n"
+        )
+        assert tunnel == b"HTTP/1.1 200 Connection established\r\n\r\n" + ANSWER
+        plain = await ask(
+            door,
+            f"GET http://good.example.com:{server.port}/b?c=d HTTP/1.1\r\nHost: other.example.com\r\n"
+            "Proxy-Authorization: Basic eDp5\r\nAccept: */*\r\nConnection: keep-alive\r\n\r\n",
+        )
+    assert plain == ANSWER
+    assert server.heard[0] == b"GET /a HTTP/1.1\r\n\r\n"
+    host = f"Host: good.example.com:{server.port}".encode()
+    assert server.heard[1].split(b"\r\n") == [
+        b"GET /b?c=d HTTP/1.1",
+        host,
+        b"Connection: close",
+        b"Accept: */*",
+        b"",
+        b"",
+    ]
+    assert said == []
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("127.0.0.1", "127.8.8.8", "0.1.2.3", "10.1.2.3", "172.16.0.1", "192.168.1.1", "100.64.0.1"),
+        *("169.254.169.254", "168.63.129.16", "192.0.0.192", "224.0.0.1", "255.255.255.255"),
+        *("::1", "::ffff:127.0.0.1", "::ffff:169.254.169.254", "fe80::1", "fd00:ec2::254", "64:ff9b::a00:1"),
+        *("2002:7f00:1::", "::127.0.0.1"),
+    ],
+)
+async def test_a_listed_name_does_not_lead_to_an_address_that_is_not_public(
+    tmp_path: Path, server: Server, address: str
+) -> None:
+    said: list[str] = []
+    rules = Rules((Rule("*", server.port),))
+    async with proxy(tmp_path, rules, Names(good=[address]), said) as door:
+        answer = await ask(door, f"CONNECT good.example.com:{server.port} HTTP/1.1\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 403 ")
+    assert said == [f"egress: refused good.example.com:{server.port}: its address is not public"]
+    assert server.heard == []
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["127.0.0.1", "2130706433", "0x7f000001", "127.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0"],
+)
+async def test_loopback_has_many_names_and_none_of_them_works(
+    tmp_path: Path, server: Server, target: str
+) -> None:
+    """With the machine's own resolver, and a rule that lists every name."""
+    said: list[str] = []
+
+    async def tell(text: str) -> None:
+        said.append(text)
+
+    async with Egress(Rules((Rule("*", server.port),)), tell, resolve).open(tmp_path / "egress.sock"):
+        answer = await ask(
+            tmp_path / "egress.sock", f"GET http://{target}:{server.port}/ HTTP/1.1\r\nHost: x\r\n\r\n"
+        )
+    assert answer.startswith((b"HTTP/1.1 403 ", b"HTTP/1.1 502 "))
+    assert server.heard == []
+
+
+async def test_a_name_that_changes_its_address_is_dialled_where_it_was_checked(
+    tmp_path: Path, server: Server
+) -> None:
+    """The classic of DNS rebinding: public when it is looked at, loopback a moment later."""
+    names, said = Names(evil=["198.51.100.7 203.0.113.9 8.8.8.8", "127.0.0.1"]), list[str]()
+    rules = Rules((Rule("evil.example.com", server.port),))
+    async with proxy(tmp_path, rules, names, said) as door:
+        dialling = asyncio.create_task(
+            ask(door, f"CONNECT evil.example.com:{server.port} HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n")
+        )
+        await asyncio.wait({dialling}, timeout=2)
+        assert names.asked == ["evil.example.com"]
+        second = await ask(door, f"CONNECT evil.example.com:{server.port} HTTP/1.1\r\n\r\n")
+        dialling.cancel()
+        await asyncio.wait({dialling})
+    assert second.startswith(b"HTTP/1.1 403 ")
+    assert server.heard == []
+
+
+async def test_a_name_with_good_and_bad_addresses_is_dialled_at_the_good_ones_only(server: Server) -> None:
+    rules = Rules((Rule("*"),))
+    found = [ip_address(text) for text in ("127.0.0.1", "8.8.8.8", "::1", "2606:4700::1", "10.0.0.1")]
+    permitted = rules.permitted(rules.rule_for("some.example.com", 443), "some.example.com", 443, found)
+    assert [str(address) for address in permitted] == ["8.8.8.8", "2606:4700::1"]
+
+
+async def test_another_port_of_an_opened_network_stays_closed(tmp_path: Path, server: Server) -> None:
+    """As NATS or another tenant's database beside a git server on the operator's own machine."""
+    said: list[str] = []
+    rules = Rules((Rule("127.0.0.1", server.port),), read_networks("127.0.0.0/8:9418"))
+    async with proxy(tmp_path, rules, Names(), said) as door:
+        answer = await ask(door, f"CONNECT 127.0.0.1:{server.port} HTTP/1.1\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 403 ")
+    assert server.heard == []
+
+
+async def test_the_operators_registry_is_reached_whatever_its_address(tmp_path: Path, server: Server) -> None:
+    rules = Rules((Rule("registry.internal", server.port, anywhere=True), Rule("*", server.port)))
+    async with proxy(tmp_path, rules, Names(registry=["127.0.0.1"], other=["127.0.0.1"]), []) as door:
+        good = await ask(door, f"GET http://registry.internal:{server.port}/ HTTP/1.1\r\n\r\n")
+        bad = await ask(door, f"GET http://other.internal:{server.port}/ HTTP/1.1\r\n\r\n")
+    assert (good, bad[:12]) == (ANSWER, b"HTTP/1.1 403")
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        "GET / HTTP/1.1\r\n\r\n",
+        "GET https://good.example.com/ HTTP/1.1\r\n\r\n",
+        "GET ftp://good.example.com/ HTTP/1.1\r\n\r\n",
+        "CONNECT good.example.com:99999 HTTP/1.1\r\n\r\n",
+        "CONNECT :443 HTTP/1.1\r\n\r\n",
+        "nonsense\r\n\r\n",
+    ],
+)
+async def test_what_is_no_request_to_a_proxy_is_answered_400(tmp_path: Path, request_: str) -> None:
+    async with proxy(tmp_path, Rules((Rule("*"),)), Names(good=["127.0.0.1"]), []) as door:
+        assert (await ask(door, request_)).startswith(b"HTTP/1.1 400 ")
+
+
+async def test_a_flood_of_refusals_is_told_only_a_few_times(tmp_path: Path) -> None:
+    said: list[str] = []
+    async with proxy(tmp_path, Rules(), Names(), said) as door:
+        for number in range(60):
+            await ask(door, f"CONNECT h{number % 30}.example.com:443 HTTP/1.1\r\n\r\n")
+    assert len(said) == 20 == len(set(said))
+
+
+@pytest.mark.parametrize(
+    ("listed", "host", "port", "covered"),
+    [
+        ("example.com", "example.com", 443, True),
+        ("example.com", "EXAMPLE.com.", 443, True),
+        ("example.com", "example.com", 80, False),
+        ("example.com", "a.example.com", 443, False),
+        ("example.com", "badexample.com", 443, False),
+        ("*.example.com", "a.b.example.com", 443, True),
+        ("*.example.com", "example.com", 443, False),
+        ("*.example.com", "badexample.com", 443, False),
+        ("a.example.com:8443, b.example.com", "a.example.com", 8443, True),
+        ("", "example.com", 443, False),
+    ],
+)
+def test_the_egress_list(listed: str, host: str, port: int, *, covered: bool) -> None:
+    rules = Rules(read_rules(listed))
+    if covered:
+        rules.rule_for(host, port)
+    else:
+        with pytest.raises(Refused, match="it is not on the egress list"):
+            rules.rule_for(host, port)
+
+
+@pytest.mark.parametrize("text", ["a*.example.com", ":443", "host:", "host:0", "host:70000", "host:https"])
+def test_a_list_that_cannot_be_meant_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is no"):
+        read_rules(text)
+
+
+@pytest.mark.parametrize("text", ["10.0.0.1", "10.0.0.1/8", "10.0.0.0/8:x", "nonsense/8", "10.0.0.0/8:0"])
+def test_networks_that_cannot_be_meant_are_refused(text: str) -> None:
+    with pytest.raises(ValueError):
+        read_networks(text)

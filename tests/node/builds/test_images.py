@@ -1,0 +1,60 @@
+"""Images: named by what is in them, found again, made once however many ask."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from stead.node.images import recipe as recipes
+from stead.node.images.making import debian_sources
+from stead.node.images.recipe import NoImage, recipe
+from stead.node.images.shelf import Image, Shelf, contents
+
+BUILD = [sys.executable, "-m", "stead.steadctl", "images"]
+
+
+def test_an_image_is_what_its_digest_says_and_is_found_again(image: Image) -> None:
+    digest, size = contents(image.root)
+    assert (image.label.digest, image.label.bytes) == (f"sha256:{digest}", size)
+    assert image.label.recipe == recipe("static").digest
+    assert Shelf().find("static") == image == Shelf().ensure("static")
+    print(f"\nthe image: {size / 1e6:.0f} MB, made in {image.label.seconds:.0f} s")  # noqa: T201
+
+
+def test_an_image_says_nothing_of_where_it_was_made(image: Image) -> None:
+    addresses = {line.split()[-3].removesuffix("/") for line in debian_sources().splitlines()}
+    assert addresses
+    hosts = {address.partition("://")[2].partition("/")[0].encode() for address in addresses}
+    for folder in ("etc", "var"):
+        for path in (image.root / folder).rglob("*"):
+            if path.is_file() and not path.is_symlink():
+                assert not any(host in path.read_bytes() for host in hosts), path
+
+
+def test_the_command_prints_the_image_that_builds_use(image: Image) -> None:
+    for word in ("build", "list"):
+        done = subprocess.run([*BUILD, word], capture_output=True, text=True, check=True)
+        assert f"* static  {image.label.digest}" in done.stdout
+
+
+def test_another_recipe_is_another_image(image: Image, monkeypatch: pytest.MonkeyPatch) -> None:
+    changed = recipes.Package("npm", "0.0.1", recipe("static").npm.integrity)
+    monkeypatch.setattr(recipes, "_NPM", changed)
+    with pytest.raises(NoImage, match="run steadctl images build"):
+        Shelf().find("static")
+
+
+def test_what_cannot_be_made_is_explained(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*BUILD, "build"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "STEAD_IMAGES": str(tmp_path), "PATH": "/nowhere"},
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "an image cannot be made without mmdebstrap, apt-get, npm" in done.stderr
+    assert [path.name for path in (tmp_path / "static").iterdir()] == ["lock"]
+    with pytest.raises(NoImage, match="there is no image called other"):
+        Shelf(tmp_path).ensure("other")

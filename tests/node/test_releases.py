@@ -1,0 +1,147 @@
+"""Releases on a node: what they are made of, how long they are kept, and what never goes."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from stead.node.drivers.releases import KEPT_HOT
+from stead.node.drivers.static import StaticRuntime
+from stead.node.feed.store import Change, Store, named_releases
+from stead.protocol.commands import EnsureRelease, release_of
+from stead.protocol.edge import PLACEHOLDER, Environment, encode, environment_key
+from tests.node.carrying import task
+from tests.node.offers import Shelf, shelf
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[Shelf]:
+    with shelf() as it:
+        yield it
+
+
+class Named:
+    """What the records of the edge name."""
+
+    def __init__(self) -> None:
+        self.releases: set[str] | None = set()
+
+    def __call__(self) -> set[str] | None:
+        return self.releases
+
+
+def _here(data: Path) -> set[str]:
+    return {path.name for path in (data / "releases").iterdir()}
+
+
+def _names(*offers: EnsureRelease) -> set[str]:
+    return {release_of(offer.digest) for offer in offers}
+
+
+async def test_a_release_is_its_files_and_no_two_are_of_the_same_second(tmp_path: Path, store: Shelf) -> None:
+    runtime, it = StaticRuntime(tmp_path), task()
+    await runtime.ensure_environment(it)
+    moments = set()
+    for number in range(3):
+        offer = store.offer({"index.html": f"page {number}", "a/b.txt": "the same size"})
+        await runtime.ensure_release(it, offer)
+        place = tmp_path / "releases" / release_of(offer.digest)
+        assert (place / "index.html").read_text() == f"page {number}"
+        assert (place / "a" / "b.txt").read_text() == "the same size"
+        moments |= {int(path.stat().st_mtime) for path in place.rglob("*") if path.is_file()}
+    assert len(moments) == 3
+
+
+async def test_the_newest_of_an_environment_stay_and_so_does_what_is_served(
+    tmp_path: Path, store: Shelf
+) -> None:
+    named = Named()
+    runtime, it = StaticRuntime(tmp_path, named), task()
+    await runtime.ensure_environment(it)
+    offers = [store.offer({"index.html": str(number)}) for number in range(KEPT_HOT + 3)]
+    named.releases = _names(offers[0])
+    for offer in offers:
+        await runtime.ensure_release(it, offer)
+    assert _here(tmp_path) == {PLACEHOLDER} | _names(offers[0], *offers[-KEPT_HOT:])
+    named.releases = set()
+    await runtime.tidy()
+    assert _here(tmp_path) == {PLACEHOLDER} | _names(*offers[-KEPT_HOT:])
+    await runtime.ensure_release(it, offers[-KEPT_HOT])
+    await runtime.ensure_release(it, offers[0])
+    kept = _names(offers[0], offers[-KEPT_HOT], *offers[-KEPT_HOT + 2 :])
+    assert _here(tmp_path) == {PLACEHOLDER} | kept, "what was used again is new again"
+
+
+async def test_what_another_environment_has_stays_when_one_goes(tmp_path: Path, store: Shelf) -> None:
+    runtime = StaticRuntime(tmp_path, Named())
+    one, two = task(), task()
+    shared, own = store.offer({"index.html": "shared"}), store.offer({"index.html": "own"})
+    for it in (one, two):
+        await runtime.ensure_environment(it)
+        await runtime.ensure_release(it, shared)
+    await runtime.ensure_release(one, own)
+    await runtime.remove_environment(one)
+    await runtime.tidy()
+    assert _here(tmp_path) == {PLACEHOLDER} | _names(shared)
+
+
+async def test_nothing_goes_while_nobody_knows_what_is_served(tmp_path: Path, store: Shelf) -> None:
+    named = Named()
+    runtime, it = StaticRuntime(tmp_path, named), task()
+    await runtime.ensure_environment(it)
+    offer = store.offer({"index.html": "perhaps served"})
+    await runtime.ensure_release(it, offer)
+    await runtime.remove_environment(it)
+    named.releases = None
+    await runtime.tidy()
+    assert _here(tmp_path) == {PLACEHOLDER} | _names(offer)
+    named.releases = set()
+    await runtime.tidy()
+    assert _here(tmp_path) == {PLACEHOLDER}
+
+
+async def test_what_an_earlier_life_left_half_done_goes(tmp_path: Path) -> None:
+    (tmp_path / "releases" / f".{'0' * 64}.abc").mkdir(parents=True)
+    (tmp_path / "downloads").mkdir()
+    (tmp_path / "downloads" / "half").write_text("a layer")
+    runtime = StaticRuntime(tmp_path, Named())
+    await runtime.tidy()
+    assert _here(tmp_path) == {PLACEHOLDER}
+    assert not list((tmp_path / "downloads").iterdir())
+
+
+async def test_tidying_all_the_time_takes_nothing_that_is_being_fetched(tmp_path: Path, store: Shelf) -> None:
+    runtime = StaticRuntime(tmp_path, Named())
+    offers = [store.offer({"index.html": f"busy {number}"}) for number in range(8)]
+    tasks = [task() for _ in offers]
+    for it in tasks:
+        await runtime.ensure_environment(it)
+    fetching = [
+        asyncio.create_task(runtime.ensure_release(it, offer))
+        for it, offer in zip(tasks, offers, strict=True)
+    ]
+    while not all(each.done() for each in fetching):
+        await runtime.tidy()
+        await asyncio.sleep(0)
+    await asyncio.gather(*fetching)
+    assert _here(tmp_path) == {PLACEHOLDER} | _names(*offers)
+
+
+def test_the_records_of_the_edge_say_which_releases_are_served(tmp_path: Path) -> None:
+    path = tmp_path / "edge.sqlite"
+    assert named_releases(path) is None
+    records = Store(path)
+    assert named_releases(path) is None, "a store that has heard nothing yet says nothing"
+    records.begin("history")
+    changes = [
+        Change(environment_key("us-east", f"env-{number}"), number, number, encode(record))
+        for number, record in enumerate(
+            [Environment("site", "node", release="a" * 64), Environment("site", "node")], 1
+        )
+    ]
+    records.take(changes[:1], last=False)
+    assert named_releases(path) is None, "nor one that is being read anew"
+    records.take(changes[1:], last=True)
+    assert named_releases(path) == {"a" * 64, PLACEHOLDER}
+    records.close()
