@@ -113,7 +113,7 @@ async def test_what_an_earlier_life_left_half_done_goes(tmp_path: Path) -> None:
 
 async def test_tidying_all_the_time_takes_nothing_that_is_being_fetched(tmp_path: Path, store: Shelf) -> None:
     runtime = StaticRuntime(tmp_path, Named())
-    offers = [store.offer({"index.html": f"busy {number}"}) for number in range(8)]
+    offers = [store.offer({"index.html": f"busy {number}"}) for number in range(60)]
     tasks = [task() for _ in offers]
     for it in tasks:
         await runtime.ensure_environment(it)

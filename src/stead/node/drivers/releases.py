@@ -90,6 +90,8 @@ class Releases:
         shutil.rmtree(self._downloads, ignore_errors=True)
         self._downloads.mkdir(mode=0o700)
         self._wanted: Counter[str] = Counter()
+        self._wanted_meanwhile: set[str] = set()
+        """At any time since the last collection began: what was noted since may be missing in what it read."""
         self._one_at_a_time: dict[str, asyncio.Lock] = {}
         self._collecting = asyncio.Lock()
 
@@ -99,6 +101,7 @@ class Releases:
         # Also of one that is here: a key may have been removed since.
         (layer,) = await in_thread(verified, wanted, kind)
         self._wanted[name] += 1
+        self._wanted_meanwhile.add(name)
         try:
             async with self._one_at_a_time.setdefault(name, asyncio.Lock()):
                 if (self._home / name).exists():
@@ -120,12 +123,13 @@ class Releases:
 
     async def collect(self, environments: Path) -> None:
         async with self._collecting:
+            self._wanted_meanwhile = set(self._wanted)
             named = await in_thread(self._named)
             if named is None:
                 return
             for name in await in_thread(self._unneeded, environments, {PLACEHOLDER, *named}):
                 # Nobody begins to want it between the look and the rename: there is no await.
-                if _release_of(name) not in self._wanted:
+                if _release_of(name) not in self._wanted_meanwhile:
                     doomed = _hidden(self._home / name)
                     await in_thread(shutil.rmtree, doomed, ignore_errors=True)
                     log.info("release.removed", release=name)
