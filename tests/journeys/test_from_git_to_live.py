@@ -92,6 +92,40 @@ async def test_a_site_from_its_first_commit_to_its_last_preview(
     assert "first words" in (await visitor.get(DOMAIN)).text
 
 
+@pytest.mark.timeout(300)
+async def test_a_site_of_an_empty_repository_waits_for_its_first_push(
+    customer: Customer, visitor: Visitor, git_server: GitServer
+) -> None:
+    repository = git_server.create("empty.git")
+    domain = "early.example.com"
+    wanted = {"domain": domain, "profile": "static", "git_repo": repository.url, "git_branch": "main"}
+    created = await customer.does("POST", "/v1/sites", wanted)
+    site = f"/v1/sites/{created['resource']['site_id']}"
+    production = f"{site}/environments/production"
+
+    waiting = await _become(customer, site, "awaiting_push")
+    assert waiting["status_reason"] == "The branch main does not exist yet."
+    (build,) = await customer.get(f"{production}/builds")
+    assert (await customer.get(f"/v1/jobs/{build['job_id']}"))["error"]["code"] == "build.ref_missing"
+
+    routes = {"rules": [{"pattern": "main", "target": "live"}], "roll_hook_secret": True}
+    connection = await customer.put(f"{site}/branch-routes", routes)
+    forge = Forge(connection["hook_url"], connection["hook_secret"], repository.url)
+    first = projects.write(repository, "words at last")
+    await forge.tell("main", first)
+    await _deployed(customer, production, (await _built(customer, production, first))["artifact_id"])
+    await visitor.until(domain, "words at last")
+    await _become(customer, site, "running")
+
+
+async def _become(customer: Customer, site: str, status: str) -> dict[str, Any]:
+    async def look() -> dict[str, Any] | None:
+        found: dict[str, Any] = await customer.get(site)
+        return found if found["status"] == status else None
+
+    return await _until(look, f"a site that is {status}")
+
+
 async def _built(customer: Customer, environment: str, commit: str) -> dict[str, Any]:
     """The build of this commit, when it has succeeded."""
 
