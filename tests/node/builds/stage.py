@@ -118,12 +118,18 @@ class Bench:
         return BuildFacts(**facts)  # type: ignore[arg-type]
 
     async def refused(
-        self, wanted: Build, said: Said | None = None, builder: StaticBuilder | None = None, site: str = ""
+        self,
+        wanted: Build,
+        said: Said | None = None,
+        builder: StaticBuilder | None = None,
+        site: str = "",
+        *,
+        code: str = "build.failed",
     ) -> str:
         """The reason that the customer is told."""
         with pytest.raises(Refusal) as refusal:
             await self.build(wanted, said, builder, site)
-        assert refusal.value.code in ("build.failed", "build.ref_missing")
+        assert refusal.value.code == code
         return refusal.value.reason
 
     def assert_nothing_is_left(self) -> None:

@@ -91,8 +91,9 @@ async def test_a_submodule_of_the_nodes_own_files_is_refused(bench: Bench) -> No
 async def test_what_cannot_be_fetched_is_explained(bench: Bench, tmp_path: Path) -> None:
     bench.repositories.repository("some", PAGE)
     absent = "0123456789" * 4
+    reason = await bench.refused(bench.wanted(bench.git("some", "no-such")), code="build.ref_missing")
+    assert reason == "the branch or tag no-such does not exist"
     for source, reason in (
-        (bench.git("some", "no-such"), "the branch or tag no-such does not exist"),
         (
             bench.git("some", "main", absent),
             "the commit 012345678901 does not exist, or is too far behind main",
