@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
@@ -65,56 +65,69 @@ _BY_HAND = (
 )
 
 
-@dataclass
-class Delivery:
-    """All of Stead, a site of a repository, and its visitor."""
+class Project:
+    """What somebody works on."""
 
-    stack: RunningStack
-    customer: Customer
-    repository: Repository
-    lockfile: str
-    forge: Forge | None = None
-    site: str = ""
-    number: int = 0
-    _streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = field(default=None)
+    def __init__(self, repository: Repository, lockfile: str) -> None:
+        self.url = repository.url
+        self._repository, self._lockfile, self._round = repository, lockfile, 0
 
     def commit(self) -> tuple[str, str]:
         """The commit, and what visitors read when it is live."""
-        self.number += 1
-        words = f"round {self.number}"
+        self._round += 1
+        words = f"round {self._round}"
         page = f'<title>{words}</title><div id="root"></div><script type="module" src="/main.jsx"></script>'
         files = {
             **_FILES,
             "package.json": json.dumps(_PACKAGE),
-            "package-lock.json": self.lockfile,
+            "package-lock.json": self._lockfile,
             "index.html": page,
             "words.txt": words,
         }
-        return self.repository.commit("main", **files), words
+        return self._repository.commit("main", **files), words
 
-    async def shown(self, words: str, *, within: float) -> None:
-        """Until a visitor reads that."""
+
+class Visitor:
+    """Reads the page over a connection that is kept for as long as nginx keeps it."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def sees(self, words: str, *, within: float) -> None:
         async with asyncio.timeout(within):
             while True:
-                if words in await self.page():
+                if words in await self._page():
                     return
                 await asyncio.sleep(POLL)
 
-    async def page(self) -> str:
-        """Over one connection that is kept."""
+    async def _page(self) -> str:
+        """Empty when nginx had ended the connection meanwhile."""
         if self._streams is None:
-            self._streams = await asyncio.open_connection(LOOPBACK, self.stack.ports["edge"])
+            self._streams = await asyncio.open_connection(LOOPBACK, self._port)
         reader, writer = self._streams
-        writer.write(f"GET / HTTP/1.1\r\nHost: {self.host}\r\n\r\n".encode())
-        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
-        length = int(head.partition("content-length:")[2].partition("\r\n")[0])
-        return (await reader.readexactly(length)).decode()
+        try:
+            writer.write(f"GET / HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n".encode())
+            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+            length = int(head.partition("content-length:")[2].partition("\r\n")[0])
+            return (await reader.readexactly(length)).decode()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            writer.close()
+            self._streams = None
+            return ""
 
-    host: str = ""
 
-    @property
-    def production(self) -> str:
-        return f"{self.site}/environments/production"
+@dataclass(frozen=True)
+class Delivery:
+    """All of Stead, and a site of a repository."""
+
+    stack: RunningStack
+    customer: Customer
+    project: Project
+    visitor: Visitor
+    forge: Forge
+    production: str
+    """Its address in the API."""
 
 
 async def overhead(_: Bench) -> Result:
@@ -125,13 +138,11 @@ async def overhead(_: Bench) -> Result:
         hand: list[float] = []
         stages: list[dict[str, float]] = []
         for number in range(ROUNDS + 1):
-            commit, words = it.commit()
+            commit, words = it.project.commit()
             hand.append(await by_hand.seconds(number))
             began = time.time()
-            if it.forge is None:
-                raise CouldNotRun("the site has no hook")
             (decision,) = await it.forge.tell("main", commit)
-            await it.shown(words, within=300)
+            await it.visitor.sees(words, within=300)
             ours.append(time.time() - began)
             stages.append(await _stages(it, str(decision["job_id"]), began))
     # The first of each fills its cache of packages.
@@ -191,7 +202,7 @@ class _ByHand:
         self._builder = assembly.static_builder(settings, Processes("bench").run, settings.data / "builds")
 
     async def seconds(self, number: int) -> float:
-        builder, url = self._builder, self._it.repository.url
+        builder, url = self._builder, self._it.project.url
         said: list[bytes] = []
 
         async def hear(_: str, data: bytes) -> None:
@@ -227,11 +238,9 @@ async def rollback(_: Bench) -> Result:
     async with _delivery() as it:
         ids: list[tuple[str, str]] = []
         for _round in range(2):
-            commit, words = it.commit()
-            if it.forge is None:
-                raise CouldNotRun("the site has no hook")
+            commit, words = it.project.commit()
             await it.forge.tell("main", commit)
-            await it.shown(words, within=300)
+            await it.visitor.sees(words, within=300)
             live = await _settled(it)
             ids.append((live["id"], words))
         taken: list[float] = []
@@ -241,7 +250,7 @@ async def rollback(_: Bench) -> Result:
             began = time.time()
             job = await it.customer.post(f"{it.production}/deployments/{deployment}/rollback")
             answered = time.time()
-            await it.shown(words, within=30)
+            await it.visitor.sees(words, within=30)
             seen = time.time()
             taken.append(1000 * (seen - began))
             parts.append({"answered": 1000 * (answered - began), **await _parts(it, job["id"], began)})
@@ -294,10 +303,9 @@ async def _delivery() -> AsyncIterator[Delivery]:
             server.open(authority.serving(server.host)),
             running(scratch / "data", [*ENGINES, Nginx, *PROGRAMS], settings=settings) as stack,
         ):
-            it = Delivery(stack, Customer(stack), server.create(), lockfile)
-            async with it.customer.api:
-                await _open_site(it)
-                yield it
+            customer = Customer(stack)
+            async with customer.api:
+                yield await _opened(stack, customer, Project(server.create(), lockfile))
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
@@ -313,22 +321,19 @@ def _scratch() -> tuple[Path, Authority]:
     return made, authority
 
 
-async def _open_site(it: Delivery) -> None:
-    _, words = it.commit()
-    wanted = {
-        "domain": DOMAIN,
-        "profile": "static",
-        "git_repo": it.repository.url,
-        "git_branch": "main",
-    }
-    job = await it.customer.does("POST", "/v1/sites", wanted)
-    it.site = f"/v1/sites/{job['resource']['site_id']}"
-    it.host = DOMAIN
+async def _opened(stack: RunningStack, customer: Customer, project: Project) -> Delivery:
+    _, words = project.commit()
+    wanted = {"domain": DOMAIN, "profile": "static", "git_repo": project.url, "git_branch": "main"}
+    job = await customer.does("POST", "/v1/sites", wanted)
+    site = f"/v1/sites/{job['resource']['site_id']}"
     routes = {"rules": [{"pattern": "main", "target": "live"}], "roll_hook_secret": True}
-    connection = await it.customer.put(f"{it.site}/branch-routes", routes)
-    it.forge = Forge(connection["hook_url"], connection["hook_secret"], it.repository.url)
-    await it.shown(words, within=300)
+    connection = await customer.put(f"{site}/branch-routes", routes)
+    forge = Forge(connection["hook_url"], connection["hook_secret"], project.url)
+    visitor = Visitor(stack.ports["edge"])
+    it = Delivery(stack, customer, project, visitor, forge, f"{site}/environments/production")
+    await visitor.sees(words, within=300)
     await _settled(it)
+    return it
 
 
 async def _lockfile(place: Path) -> str:
