@@ -1,7 +1,7 @@
 """Jobs of live sites, caught while they tell the edge, and what visitors meet meanwhile."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,11 +10,14 @@ import httpx
 
 from tests.faults.jobs import checks
 from tests.faults.jobs.bucket import Told, told
-from tests.faults.jobs.cases import TELLING, Case, Trial, Trials, observe
+from tests.faults.jobs.cases import TELLING, Case, Trial, Trials, go_on, observe
 from tests.faults.jobs.edge import Edge, Sight, Visitor, visited
 from tests.faults.jobs.harness import Harness
 from tests.faults.jobs.programs import until
 from tests.faults.jobs.scenarios import Site
+
+AT_ONCE = 7
+"""Each adds to the time for which the edge is held; one that is held for a minute loses its visitors."""
 
 SERVED: Sight = (200, "")
 UNKNOWN: Sight = (404, "unknown_host")
@@ -105,14 +108,27 @@ class Stage:
         trial.met = await trial.visitor.look(self.client)
         return trial.met == view_of(trial.case).old
 
-    @property
-    def found(self) -> Trials:
-        return Trials(self.trials)
+
+Fault = Callable[[Stage], Awaitable[None]]
+"""What happens to jobs that are caught, until they have ended and visitors have come once more."""
+
+
+async def met(harness: Harness, fault: Fault, *, follow: bool = False) -> Trials:
+    """Every case with its outcome. `follow`: and with one more job of the same site, which had to wait for
+    the one that failed."""
+    trials: list[Announcing] = []
+    for first in range(0, len(TELLING), AT_ONCE):
+        async with caught(harness, TELLING[first : first + AT_ONCE]) as stage:
+            await fault(stage)
+        if follow:
+            await asyncio.gather(*(go_on(harness, it) for it in stage.trials if it.error is None))
+        trials += stage.trials
+    return Trials(trials)
 
 
 @asynccontextmanager
-async def caught(harness: Harness, cases: Iterable[Case] = TELLING) -> AsyncIterator[Stage]:
-    edge, cases = Edge(harness.stack), list(cases)
+async def caught(harness: Harness, cases: Sequence[Case]) -> AsyncIterator[Stage]:
+    edge = Edge(harness.stack)
     sites = await asyncio.gather(*(case.scenario.prepare(harness) for case in cases))
     trials = [
         Announcing(case, site, visitor=Visitor(harness.stack, site.host, view_of(case).path))

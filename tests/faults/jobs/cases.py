@@ -28,6 +28,11 @@ class Case:
         return f"{self.kind.name}-{self.step.name}"
 
     @property
+    def is_caught_in_sandbox(self) -> bool:
+        """A step that does no more than tell the edges is over at once there."""
+        return self.step.is_transaction or self.on_node
+
+    @property
     def on_node(self) -> bool:
         return self.step.ask is not None
 
@@ -60,13 +65,16 @@ class Case:
         return steps[: steps.index(self.step) + 1]
 
 
-EVERY = [Case(kind, step) for kind in kinds() for step in kind.steps.values()]
-CASES = [case for case in EVERY if case.step.is_transaction or case.on_node]
-"""What the sandbox can be caught in. A step that does no more than tell the edges is over at once there."""
+def cases_of(kind: JobKind[Any]) -> list[Case]:
+    return [Case(kind, step) for step in kind.steps.values()]
+
+
+EVERY = [case for kind in kinds() for case in cases_of(kind)]
+CASES = [case for case in EVERY if case.is_caught_in_sandbox]
 TELLING = [Case(case.kind, case.step, live=True) for case in EVERY if case.step.tell is not None]
 LABOURING = [case for case in EVERY if case.step.labour is not None]
 """What a worker does itself; nothing of the sandbox holds it there."""
-EACH = [Case(kind, list(kind.steps.values())[-1]) for kind in kinds()]
+EACH = [cases_of(kind)[-1] for kind in kinds()]
 """Every kind of job once, all the way through."""
 TRIED: set[tuple[str, str]] = set()
 """The cases that were tried so far, by fault."""
@@ -152,10 +160,10 @@ async def queue_held(harness: Harness) -> Any:
 
 async def prepared(harness: Harness, cases: Iterable[Case], *, pace: float = PACE) -> list[Trial]:
     """A site for each, in the state its job starts from; then the node is made slow."""
-    await harness.node.restart()
+    await harness.node.work_at(0)
     wanted = [case for case in cases if case.kind.name in SCENARIOS]
     sites = await asyncio.gather(*(case.scenario.prepare(harness) for case in wanted))
-    await harness.node.restart(pace)
+    await harness.node.work_at(pace)
     return [Trial(case, site) for case, site in zip(wanted, sites, strict=True)]
 
 

@@ -47,14 +47,17 @@ class Node:
         }
         self.program = Program([*STEADCTL, "node"], settings, stack.directory.logs / f"{node}.log")
         self.frozen: dict[Place, int] = {}
+        self._pace = 0.0
 
     def start(self, pace: float = 0.0) -> None:
+        self._pace = pace
         self.program.start(STEAD_SANDBOX_SECONDS=f"{pace:g}")
 
-    async def restart(self, pace: float = 0.0) -> None:
-        """In good order: what it does must be at rest."""
-        await self.program.stop()
-        self.start(pace)
+    async def work_at(self, pace: float) -> None:
+        """So many seconds for a step from now on. It must be at rest: to change its pace it is restarted."""
+        if pace != self._pace or not self.program.runs:
+            await self.program.stop()
+            self.start(pace)
 
     async def kill(self) -> None:
         await self.program.kill()

@@ -20,6 +20,7 @@ from stead.shared.ids import new_id
 from tests.delivery.delivery import Delivery
 from tests.delivery.delivery import Site as Place
 from tests.faults.jobs.harness import Harness
+from tests.faults.jobs.rotation import chosen
 
 NOWHERE = "no-such-region"
 _SIGNING = asyncio.Lock()
@@ -690,4 +691,4 @@ def refusal_of(kind: JobKind[Any], step: str) -> Refuse:
 
 
 def kinds() -> list[JobKind[Any]]:
-    return list(KINDS.values())
+    return chosen(KINDS.values())

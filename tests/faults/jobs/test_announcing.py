@@ -1,6 +1,5 @@
 """Jobs of live sites whose announcement meets a fault: visitors only ever meet the old or the new."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -13,8 +12,8 @@ from stead.dev.postgres import Postgres
 from stead.dev.stack import NODE
 from stead.dev.temporal import Temporal
 from tests.faults.jobs import announcing, checks
-from tests.faults.jobs.announcing import Announcing, Stage, caught
-from tests.faults.jobs.cases import CASES, EVERY, LABOURING, TELLING, Case, Trials, go_on
+from tests.faults.jobs.announcing import Announcing, Stage, met
+from tests.faults.jobs.cases import CASES, EVERY, LABOURING, TELLING, Case, Trials
 from tests.faults.jobs.edge import Visitor, visited
 from tests.faults.jobs.harness import Harness
 from tests.faults.jobs.programs import until
@@ -30,59 +29,66 @@ REPLACEMENTS = 12
 @pytest.fixture(scope="module")
 async def live(harness: Harness) -> AsyncIterator[Harness]:
     """Whatever these tests create is for visitors."""
-    await harness.node.restart()
+    await harness.node.work_at(0)
     harness.speak_as("live")
     yield harness
     harness.speak_as("test")
 
 
-async def _followed(stage: Stage) -> None:
-    """One more job of the same site, which had to wait for the one that failed."""
-    whole = [trial for trial in stage.trials if trial.error is None]
-    await asyncio.gather(*(go_on(stage.harness, trial) for trial in whole))
-
-
 @pytest.fixture(scope="module")
 async def refused(live: Harness) -> Trials:
     """The edge hears nothing until the jobs have given up."""
+
+    async def fault(stage: Stage) -> None:
+        await stage.concluded()
+        stage.edge.go_on()
+        await stage.visit_until_old()
+
     await _employ(live, STEAD_EDGE_PATIENCE=IMPATIENT)
     try:
-        async with caught(live) as stage:
-            await stage.concluded()
-            stage.edge.go_on()
-            await stage.visit_until_old()
+        return await met(live, fault, follow=True)
     finally:
         await _employ(live)
-    await _followed(stage)
-    return stage.found
 
 
 async def _employ(harness: Harness, **settings: str) -> None:
     """Workers with other settings. They have nothing to do: killing them is merely faster."""
+    await _kill_workers(harness)
+    _hire_workers(harness, **settings)
+
+
+async def _kill_workers(harness: Harness) -> None:
     for worker in harness.workers:
         await worker.kill()
+
+
+def _hire_workers(harness: Harness, **settings: str) -> None:
+    for worker in harness.workers:
         worker.start(**settings)
+
+
+async def _conclude(stage: Stage) -> None:
+    stage.edge.go_on()
+    await stage.concluded()
+    await stage.visit()
 
 
 @pytest.fixture(scope="module")
 async def workers_killed(live: Harness) -> Trials:
     """The edge listens again only when another worker tells it."""
-    async with caught(live) as stage:
-        temporal = await live.temporal()
+    temporal = await live.temporal()
+
+    async def fault(stage: Stage) -> None:
         doomed = {worker.pid for worker in live.workers}
         for trial in stage.trials:
             trial.note = await until(_executor, "somebody executes it", temporal, trial)
-        for worker in live.workers:
-            await worker.kill()
-        for worker in live.workers:
-            worker.start()
+        await _employ(live)
         for trial in stage.trials:
             again = await until(_executor, "another executes it", temporal, trial, doomed)
             trial.note = trial.note in doomed and again not in doomed
-        stage.edge.go_on()
-        await stage.concluded()
-        await stage.visit()
-    return stage.found
+        await _conclude(stage)
+
+    return await met(live, fault)
 
 
 async def _executor(temporal: Any, trial: Announcing, dead: set[int] = set()) -> int | None:  # noqa: B006
@@ -96,33 +102,35 @@ async def _executor(temporal: Any, trial: Announcing, dead: set[int] = set()) ->
 @pytest.fixture(scope="module")
 async def node_killed(live: Harness) -> Trials:
     """nginx takes what it was told, and nobody is there to say so."""
-    async with caught(live) as stage:
+
+    async def fault(stage: Stage) -> None:
         await live.node.kill()
         stage.edge.go_on()
         live.node.start()
-        await stage.concluded()
-        await stage.visit()
-    return stage.found
+        await _conclude(stage)
+
+    return await met(live, fault)
 
 
 @pytest.fixture(scope="module")
 async def nginx_killed(live: Harness) -> Trials:
-    async with caught(live) as stage:
+    async def fault(stage: Stage) -> None:
         await stage.edge.restart()
-        await stage.concluded()
-        await stage.visit()
-    return stage.found
+        await _conclude(stage)
+
+    return await met(live, fault)
 
 
 async def _restarted(harness: Harness, engine: type[Engine]) -> Trials:
     """The edge applies it while the engine is down."""
-    async with caught(harness) as stage:
+
+    async def fault(stage: Stage) -> None:
         await harness.stack.kill(engine)
         stage.edge.go_on()
         await harness.stack.start(engine)
-        await stage.concluded()
-        await stage.visit()
-    return stage.found
+        await _conclude(stage)
+
+    return await met(harness, fault)
 
 
 @pytest.fixture(scope="module")
@@ -142,30 +150,25 @@ async def temporal_restarted(live: Harness) -> Trials:
 
 @pytest.fixture(scope="module")
 async def cancelled(live: Harness) -> Trials:
-    async with caught(live) as stage:
+    async def fault(stage: Stage) -> None:
         await _cancel(stage)
         for trial in stage.trials:
             await until(_sent, "the cancellation was sent", live, trial)
-        stage.edge.go_on()
-        await stage.concluded()
-        await stage.visit()
-    await _followed(stage)
-    return stage.found
+        await _conclude(stage)
+
+    return await met(live, fault, follow=True)
 
 
 @pytest.fixture(scope="module")
 async def cancelled_without_a_worker(live: Harness) -> Trials:
-    async with caught(live) as stage:
-        for worker in live.workers:
-            await worker.kill()
+    async def fault(stage: Stage) -> None:
+        await _kill_workers(live)
         await _cancel(stage)
         stage.edge.go_on()
-        for worker in live.workers:
-            worker.start()
-        await stage.concluded()
-        await stage.visit()
-    await _followed(stage)
-    return stage.found
+        _hire_workers(live)
+        await _conclude(stage)
+
+    return await met(live, fault, follow=True)
 
 
 async def _cancel(stage: Stage) -> None:
@@ -179,15 +182,14 @@ async def _sent(harness: Harness, trial: Announcing) -> list[Any]:
 
 @pytest.fixture(scope="module")
 async def lost(live: Harness) -> Trials:
-    async with caught(live) as stage:
-        temporal = await live.temporal()
+    temporal = await live.temporal()
+
+    async def fault(stage: Stage) -> None:
         for trial in stage.trials:
             await temporal.get_workflow_handle(trial.job).terminate("lost")
-        stage.edge.go_on()
-        await stage.concluded()
-        await stage.visit()
-    await _followed(stage)
-    return stage.found
+        await _conclude(stage)
+
+    return await met(live, fault, follow=True)
 
 
 def _trial(trials: Trials, case: Case) -> Announcing:

@@ -69,7 +69,7 @@ async def followed(harness: Harness, trials: list[Trial]) -> Trials:
     """Until each has ended and one more job of its site has, which had to wait for it."""
     await asyncio.gather(*(_end(harness, trial) for trial in trials))
     found = await watched(harness, trials)
-    await harness.node.restart()
+    await harness.node.work_at(0)
     whole = [trial for trial in trials if trial.error is None]
     await asyncio.gather(*(_too_late(harness, trial) for trial in whole))
     await asyncio.gather(*(go_on(harness, trial) for trial in whole))
@@ -158,9 +158,9 @@ async def test_a_job_that_is_cancelled_before_it_is_taken_up_never_begins(
 
 
 async def test_jobs_that_wait_for_a_cancelled_one_run_in_their_order(harness: Harness) -> None:
-    await harness.node.restart()
+    await harness.node.work_at(0)
     site = await running_site(harness)
-    await harness.node.restart(1.2)
+    await harness.node.work_at(1.2)
     first, second, third = [await restart(harness, site) for _ in range(3)]
     await harness.node.freeze({(first, "restart")})
     await cancel(harness, second)

@@ -54,7 +54,7 @@ async def test_a_job_that_is_cancelled_while_it_is_undone_is_undone_wholly(
 async def test_a_job_that_is_cancelled_after_it_was_claimed_and_before_it_was_started_is_cancelled(
     harness: Harness,
 ) -> None:
-    await harness.node.restart()
+    await harness.node.work_at(0)
     site = await running_site(harness)
     await harness.stack.kill(Temporal)
     try:
@@ -74,7 +74,7 @@ async def test_a_job_that_is_cancelled_after_it_was_claimed_and_before_it_was_st
 async def test_a_site_whose_deployment_failed_is_not_running_after_a_restart_with_nothing_to_show(
     harness: Harness,
 ) -> None:
-    await harness.node.restart()
+    await harness.node.work_at(0)
     site = await new_site(harness)
     await harness.ended(await deploy(harness, site, region="nowhere"))
     answer = await harness.client.post(f"/v1/sites/{site.id}/restart")
@@ -88,9 +88,9 @@ async def test_a_site_whose_deployment_failed_is_not_running_after_a_restart_wit
 
 
 async def test_jobs_of_other_sites_go_on_while_one_is_cancelled(harness: Harness) -> None:
-    await harness.node.restart()
+    await harness.node.work_at(0)
     site = await running_site(harness)
-    await harness.node.restart(1.0)
+    await harness.node.work_at(1.0)
     held = await restart(harness, site)
     await harness.node.freeze({(held, "restart")})
     others = [await new_site(harness) for _ in range(4)]

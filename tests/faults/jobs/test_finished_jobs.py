@@ -29,7 +29,7 @@ CHANGES = [
 
 @pytest.fixture(scope="module")
 async def finished(harness: Harness) -> dict[str, str]:
-    await harness.node.restart()
+    await harness.node.work_at(0)
     site = await running_site(harness)
     ((succeeded,),) = await harness.sql("select id from jobs where site_id = $1", site.id)
     other = await new_site(harness)

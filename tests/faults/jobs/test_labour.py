@@ -118,7 +118,7 @@ LABOURS = {
 
 
 def test_every_labour_of_every_kind_is_caught() -> None:
-    assert {str(labour.case) for labour in LABOURS.values()} == {str(case) for case in LABOURING}
+    assert {str(labour.case) for labour in LABOURS.values()} >= {str(case) for case in LABOURING}
 
 
 async def _artifacts(harness: Harness, site: Site) -> list[Any]:
@@ -128,7 +128,7 @@ async def _artifacts(harness: Harness, site: Site) -> list[Any]:
 @pytest.mark.parametrize("name", LABOURS)
 async def test_labour_whose_worker_dies_is_done_by_another(harness: Harness, name: str) -> None:
     labour = LABOURS[name]
-    await harness.node.restart()
+    await harness.node.work_at(0)
     site, start = await labour.prepared(harness)
     async with labour.hold(harness) as inside:
         job = await start()
@@ -140,13 +140,13 @@ async def test_labour_whose_worker_dies_is_done_by_another(harness: Harness, nam
     seen = await observe(harness, job)
     checks.succeeded(labour.case, seen)
     assert len(await _artifacts(harness, site)) == labour.artifacts[0]
-    checks.tried("killed worker", labour.case)
+    checks.tried("worker killed", labour.case)
 
 
 @pytest.mark.parametrize("name", LABOURS)
 async def test_labour_that_is_cancelled_leaves_nothing_and_makes_way(harness: Harness, name: str) -> None:
     labour = LABOURS[name]
-    await harness.node.restart()
+    await harness.node.work_at(0)
     site, start = await labour.prepared(harness)
     async with labour.hold(harness) as inside:
         job = await start()
@@ -161,4 +161,4 @@ async def test_labour_that_is_cancelled_leaves_nothing_and_makes_way(harness: Ha
     await harness.ended(following)
     ((status,),) = await harness.sql("select status from jobs where id = $1", following)
     assert status == "succeeded"
-    checks.tried("cancellation", labour.case)
+    checks.tried("cancelled", labour.case)

@@ -50,7 +50,7 @@ def _told(name: str, done: load.Load, found: list[Any]) -> str:
 async def test_caps_and_exclusions_hold_under_load_and_every_owner_gets_on(
     harness: Harness, record_property: Callable[[str, object], None]
 ) -> None:
-    await harness.node.restart(PACE)
+    await harness.node.work_at(PACE)
     done = await load.run(harness, bound=180)
     found = await _check(harness, done)
     assert load.fairness(found) < UNFAIR
@@ -64,7 +64,7 @@ async def _is_ready(worker: Program, lives: int) -> bool:
 async def test_they_hold_while_a_worker_is_killed_every_five_seconds(
     harness: Harness, record_property: Callable[[str, object], None]
 ) -> None:
-    await harness.node.restart(PACE)
+    await harness.node.work_at(PACE)
     killed = 0
 
     async def kill() -> None:

@@ -27,7 +27,7 @@ async def lost(harness: Harness) -> Trials:
     whole = [trial for trial in trials if trial.error is None]
     for trial in whole:
         trial.outcome, trial.note = await observe(harness, trial.job), is_sleep(trial.pid)
-    await harness.node.restart()
+    await harness.node.work_at(0)
     await asyncio.gather(*(go_on(harness, trial) for trial in whole))
     return found
 

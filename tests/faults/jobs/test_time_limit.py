@@ -6,12 +6,13 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from stead.control.sites.workflows import DEPLOY
 from tests.faults.jobs import checks
 from tests.faults.jobs.cases import (
-    CASES,
     Case,
     Trial,
     Trials,
+    cases_of,
     caught,
     go_on,
     let_go,
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.faults
 
 LIMITED, NEWER = "deployment.deploy/limited", "deployment.deploy/newer"
 """Known only to `limited_worker`. The time of the first is up after five seconds."""
-STEPS = [case for case in CASES if case.kind.name == "deployment.deploy"]
+STEPS = [case for case in cases_of(DEPLOY) if case.is_caught_in_sandbox]
 TOO_LONG = "The job took longer than its limit of 5 seconds."
 PACE = 0.4
 
@@ -69,7 +70,7 @@ async def out_of_time(harness: Harness) -> Trials:
         for trial in trials:
             trial.note = is_sleep(trial.pid)
         found = await watched(harness, trials)
-    await harness.node.restart()
+    await harness.node.work_at(0)
     await asyncio.gather(*(go_on(harness, trial) for trial in trials if trial.error is None))
     return found
 
@@ -99,7 +100,7 @@ def test_a_job_whose_time_is_up_in_a_step_is_undone_and_makes_way(case: Case, ou
 
 async def test_a_worker_leaves_a_job_it_does_not_know_to_one_that_does(harness: Harness) -> None:
     """Two versions work side by side while an installation is brought to a new one."""
-    await harness.node.restart()
+    await harness.node.work_at(0)
     site = await new_site(harness)
     queue = await queue_held(harness)
     job = await deploy(harness, site)

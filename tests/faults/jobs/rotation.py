@@ -1,0 +1,38 @@
+"""Which kinds of job are tried: all of them, or with `FAULTS=part` a rotating third and what has changed.
+
+Every commit takes the third that its own hash names, so that a run can be repeated, and so that commit after
+commit all of them have their turn. Besides it takes every kind of a feature in which it changed something.
+"""
+
+import os
+import subprocess
+from collections.abc import Collection
+from pathlib import PurePath
+from typing import Any
+
+from stead.control.platform.jobs import JobKind
+
+PARTS = 3
+_FEATURES = PurePath("src/stead/control")
+
+
+def chosen(kinds: Collection[JobKind[Any]]) -> list[JobKind[Any]]:
+    if os.environ.get("FAULTS") != "part":
+        return list(kinds)
+    turn, changed = int(_git("rev-parse", "HEAD")[:8], 16) % PARTS, _changed_features()
+    return [kind for n, kind in enumerate(kinds) if n % PARTS == turn or _feature_of(kind) in changed]
+
+
+def _feature_of(kind: JobKind[Any]) -> str:
+    """`stead.control.sites.workflows` belongs to `sites`."""
+    return kind.failed.__module__.split(".")[2]
+
+
+def _changed_features() -> set[str]:
+    paths = map(PurePath, _git("show", "--first-parent", "--name-only", "--format=").splitlines())
+    return {path.relative_to(_FEATURES).parts[0] for path in paths if path.is_relative_to(_FEATURES)}
+
+
+def _git(*words: str) -> str:
+    argv = ["git", *words]
+    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.strip()
