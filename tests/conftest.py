@@ -2,6 +2,7 @@
 
 import base64
 import os
+import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import asyncpg
@@ -24,6 +25,8 @@ UNLIMITED = (
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell lets what it starts in the background ignore it, and so would everything that the tests start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if hasattr(config, "workerinput") or config.option.collectonly:
         return
     engines = config.stash[_engines] = TestEngines()

@@ -110,13 +110,8 @@ async def test_a_supervisor_killed_without_a_word_leaves_no_child_and_the_next_s
     assert sockets_of(ports.values()) == []
 
 
-def _heed_interrupts() -> None:
-    """What a shell starts in the background inherits that it does not."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 async def test_the_next_start_ends_what_a_crash_has_left(scratch: Path) -> None:
-    stray = await asyncio.create_subprocess_exec("/bin/sleep", "600", preexec_fn=_heed_interrupts)
+    stray = await asyncio.create_subprocess_exec("/bin/sleep", "600")
     directory = DataDirectory(scratch)
     directory.prepare()
     record = directory.record()

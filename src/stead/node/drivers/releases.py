@@ -91,7 +91,7 @@ class Releases:
         self._downloads.mkdir(mode=0o700)
         self._wanted: Counter[str] = Counter()
         self._wanted_meanwhile: set[str] = set()
-        """At any time since the last collection began: what was noted since may be missing in what it read."""
+        """At any time since a collection began: what was noted since may be missing in what it read."""
         self._one_at_a_time: dict[str, asyncio.Lock] = {}
         self._collecting = asyncio.Lock()
 
