@@ -79,45 +79,26 @@ async def _failed(tx: Tx, job: DeploymentJob, reason: str) -> None:
     await service.become(tx, job.params.deployment, "failed", reason=reason)
 
 
-_STEPS = (
-    control("begin", _begin),
-    ask("fetch", _fetch),
-    ask("probe", _probe),
-    tell("switch", _switch, undo=_switch_back),
-    control("done", _done),
-)
-_RESULTS = {"deployment_id", "release_id", "artifact_id", "digest", "env_id", "url"}
-_LIMIT = timedelta(minutes=10)
+def _deploying(type_: str) -> JobKind[DeploymentWork]:
+    """They differ in what the request said; the work is the same."""
+    return JobKind(
+        type_,
+        params=DeploymentWork,
+        resource="deployment",
+        lock="environment",
+        limit=timedelta(minutes=10),
+        results={"deployment_id", "release_id", "artifact_id", "digest", "env_id", "url"},
+        steps=[
+            control("begin", _begin),
+            ask("fetch", _fetch),
+            ask("probe", _probe),
+            tell("switch", _switch, undo=_switch_back),
+            control("done", _done),
+        ],
+        failed=_failed,
+    )
 
-DEPLOY = JobKind(
-    "deployment.deploy_artifact",
-    params=DeploymentWork,
-    resource="deployment",
-    lock="environment",
-    limit=_LIMIT,
-    results=_RESULTS,
-    steps=_STEPS,
-    failed=_failed,
-)
 
-PROMOTE = JobKind(
-    "deployment.promote",
-    params=DeploymentWork,
-    resource="deployment",
-    lock="environment",
-    limit=_LIMIT,
-    results=_RESULTS,
-    steps=_STEPS,
-    failed=_failed,
-)
-
-ROLLBACK = JobKind(
-    "deployment.rollback",
-    params=DeploymentWork,
-    resource="deployment",
-    lock="environment",
-    limit=_LIMIT,
-    results=_RESULTS,
-    steps=_STEPS,
-    failed=_failed,
-)
+DEPLOY = _deploying("deployment.deploy_artifact")
+PROMOTE = _deploying("deployment.promote")
+ROLLBACK = _deploying("deployment.rollback")
