@@ -20,8 +20,8 @@ dev: ## start every engine and the API; Ctrl-C stops them
 test: ## run the tests on real engines
 	$(RUN)pytest --numprocesses=2 --dist=loadfile --ignore=tests/faults/jobs
 
-faults: ## kill, refuse and restart at every step of every job; FAULTS=part for a rotating third of the jobs
-	$(RUN)pytest tests/faults/jobs
+faults: ## kill, refuse and restart at every step of every job; FAULTS=part for a rotating half of the jobs
+	$(RUN)pytest --numprocesses=2 --dist=loadfile tests/faults/jobs
 
 deliveries: ## 100,000 webhook events, bad receivers, workers killed every ten seconds
 	STEAD_DELIVERIES=100000 $(RUN)pytest tests/faults/webhooks

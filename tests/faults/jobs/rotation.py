@@ -1,6 +1,6 @@
-"""Which kinds of job are tried: all of them, or with `FAULTS=part` a rotating third and what has changed.
+"""Which kinds of job are tried: all of them, or with `FAULTS=part` a rotating half and what has changed.
 
-Every commit takes the third that its own hash names, so that a run can be repeated, and so that commit after
+Every commit takes the half that its own hash names, so that a run can be repeated, and so that commit after
 commit all of them have their turn. Besides it takes every kind of a feature in which it changed something.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from stead.control.platform.jobs import JobKind
 
-PARTS = 3
+PARTS = 2
 _FEATURES = PurePath("src/stead/control")
 
 
