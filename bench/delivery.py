@@ -12,7 +12,7 @@ import sqlite3
 import tempfile
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median, quantiles
@@ -22,8 +22,8 @@ import asyncpg
 
 from bench.results import CouldNotRun, Result, spread
 from bench.servers import Bench
+from bench.visitor import Disconnected, Visitor
 from stead.dev.authority import Authority
-from stead.dev.engine import LOOPBACK
 from stead.dev.nginx import Nginx
 from stead.dev.process import run
 from stead.dev.running import RunningStack, running
@@ -87,36 +87,6 @@ class Project:
         return self._repository.commit("main", **files), words
 
 
-class Visitor:
-    """Reads the page over a connection that is kept for as long as nginx keeps it."""
-
-    def __init__(self, port: int) -> None:
-        self._port = port
-        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
-
-    async def sees(self, words: str, *, within: float) -> None:
-        async with asyncio.timeout(within):
-            while True:
-                if words in await self._page():
-                    return
-                await asyncio.sleep(POLL)
-
-    async def _page(self) -> str:
-        """Empty when nginx had ended the connection meanwhile."""
-        if self._streams is None:
-            self._streams = await asyncio.open_connection(LOOPBACK, self._port)
-        reader, writer = self._streams
-        try:
-            writer.write(f"GET / HTTP/1.1\r\nHost: {DOMAIN}\r\n\r\n".encode())
-            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
-            length = int(head.partition("content-length:")[2].partition("\r\n")[0])
-            return (await reader.readexactly(length)).decode()
-        except (asyncio.IncompleteReadError, ConnectionError):
-            writer.close()
-            self._streams = None
-            return ""
-
-
 @dataclass(frozen=True)
 class Delivery:
     """All of Stead, and a site of a repository."""
@@ -128,6 +98,16 @@ class Delivery:
     forge: Forge
     production: str
     """Its address in the API."""
+
+    async def shows(self, words: str, *, within: float) -> None:
+        """Until a visitor reads that."""
+        async with asyncio.timeout(within):
+            while True:
+                # nginx ends a connection after a thousand requests.
+                with suppress(Disconnected):
+                    if words in self.visitor.get(DOMAIN).body.decode():
+                        return
+                await asyncio.sleep(POLL)
 
 
 async def overhead(_: Bench) -> Result:
@@ -142,7 +122,7 @@ async def overhead(_: Bench) -> Result:
             hand.append(await by_hand.seconds(number))
             began = time.time()
             (decision,) = await it.forge.tell("main", commit)
-            await it.visitor.sees(words, within=300)
+            await it.shows(words, within=300)
             ours.append(time.time() - began)
             stages.append(await _stages(it, str(decision["job_id"]), began))
     # The first of each fills its cache of packages.
@@ -240,7 +220,7 @@ async def rollback(_: Bench) -> Result:
         for _round in range(2):
             commit, words = it.project.commit()
             await it.forge.tell("main", commit)
-            await it.visitor.sees(words, within=300)
+            await it.shows(words, within=300)
             live = await _settled(it)
             ids.append((live["id"], words))
         taken: list[float] = []
@@ -250,7 +230,7 @@ async def rollback(_: Bench) -> Result:
             began = time.time()
             job = await it.customer.post(f"{it.production}/deployments/{deployment}/rollback")
             answered = time.time()
-            await it.visitor.sees(words, within=30)
+            await it.shows(words, within=30)
             seen = time.time()
             taken.append(1000 * (seen - began))
             parts.append({"answered": 1000 * (answered - began), **await _parts(it, job["id"], began)})
@@ -329,9 +309,9 @@ async def _opened(stack: RunningStack, customer: Customer, project: Project) -> 
     routes = {"rules": [{"pattern": "main", "target": "live"}], "roll_hook_secret": True}
     connection = await customer.put(f"{site}/branch-routes", routes)
     forge = Forge(connection["hook_url"], connection["hook_secret"], project.url)
-    visitor = Visitor(stack.ports["edge"])
+    visitor = Visitor(stack.nginx.address)
     it = Delivery(stack, customer, project, visitor, forge, f"{site}/environments/production")
-    await visitor.sees(words, within=300)
+    await it.shows(words, within=300)
     await _settled(it)
     return it
 
