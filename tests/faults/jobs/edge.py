@@ -5,7 +5,9 @@ all of it as if it had simply been slow.
 """
 
 import asyncio
+import math
 import signal
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
@@ -26,12 +28,22 @@ Sight = tuple[int, str]
 class Edge:
     def __init__(self, stack: RunningStack) -> None:
         self._stack = stack
+        self._held_until = 0.0
+
+    @property
+    def address(self) -> str:
+        return self._stack.nginx.address
 
     def hold(self) -> None:
         self._signal(signal.SIGSTOP)
+        self._held_until = math.inf
 
     def go_on(self) -> None:
         self._signal(signal.SIGCONT)
+        self._held_until = min(self._held_until, time.monotonic())
+
+    def was_held_after(self, moment: float) -> bool:
+        return self._held_until > moment
 
     async def restart(self) -> None:
         """As after a crash: whatever it knew is gone, and nothing is tidied up."""
@@ -57,11 +69,11 @@ class Edge:
 class Visitor:
     """Somebody who asks for one page."""
 
-    def __init__(self, stack: RunningStack, host: str, path: str) -> None:
-        self._url = f"http://{stack.nginx.address}{path}"
+    def __init__(self, edge: Edge, host: str, path: str) -> None:
+        self._edge, self._url = edge, f"http://{edge.address}{path}"
         self._headers = {"Host": host, "Connection": "close"}
         self.sights: set[Sight] = set()
-        self.unanswered = 0
+        self.unanswered: list[str] = []
 
     async def look(self, client: httpx.AsyncClient) -> Sight:
         answer = await client.get(self._url, headers=self._headers)
@@ -69,10 +81,13 @@ class Visitor:
 
     async def stay(self, client: httpx.AsyncClient, pause: float) -> None:
         while True:
+            began = time.monotonic()
             try:
                 self.sights.add(await self.look(client))
-            except httpx.TransportError:
-                self.unanswered += 1
+            except httpx.TransportError as error:
+                # Held for ten seconds, nginx finds that those it had just accepted took too long to ask.
+                if not self._edge.was_held_after(began):
+                    self.unanswered.append(repr(error))
             await asyncio.sleep(pause)
 
 

@@ -14,7 +14,7 @@ from stead.dev.temporal import Temporal
 from tests.faults.jobs import announcing, checks
 from tests.faults.jobs.announcing import Announcing, Stage, met
 from tests.faults.jobs.cases import CASES, EVERY, LABOURING, TELLING, Case, Trials
-from tests.faults.jobs.edge import Visitor, visited
+from tests.faults.jobs.edge import Edge, Visitor, visited
 from tests.faults.jobs.harness import Harness
 from tests.faults.jobs.programs import until
 from tests.faults.jobs.scenarios import NEW_RULES, OLD_RULES, redirect, redirecting_site
@@ -294,10 +294,10 @@ async def test_a_visitor_meets_the_old_or_the_new_rules_while_they_are_replaced_
     live: Harness,
 ) -> None:
     site = await redirecting_site(live)
-    visitors = [Visitor(live.stack, site.domain, "/old") for _ in range(4)]
+    visitors = [Visitor(Edge(live.stack), site.domain, "/old") for _ in range(4)]
     async with visited(*visitors, pause=0.0):
         for number in range(REPLACEMENTS):
             await live.ended(await redirect(live, site, OLD_RULES if number % 2 else NEW_RULES))
     for visitor in visitors:
         assert visitor.sights == {(301, "/one"), (302, "/two")}
-        assert visitor.unanswered == 0
+        assert visitor.unanswered == []
