@@ -69,12 +69,13 @@ def cases_of(kind: JobKind[Any]) -> list[Case]:
     return [Case(kind, step) for step in kind.steps.values()]
 
 
-EVERY = [case for kind in kinds() for case in cases_of(kind)]
+_KINDS = kinds()
+EVERY = [case for kind in _KINDS for case in cases_of(kind)]
 CASES = [case for case in EVERY if case.is_caught_in_sandbox]
 TELLING = [Case(case.kind, case.step, live=True) for case in EVERY if case.step.tell is not None]
 LABOURING = [case for case in EVERY if case.step.labour is not None]
 """What a worker does itself; nothing of the sandbox holds it there."""
-EACH = [cases_of(kind)[-1] for kind in kinds()]
+EACH = [cases_of(kind)[-1] for kind in _KINDS]
 """Every kind of job once, all the way through."""
 TRIED: set[tuple[str, str]] = set()
 """The cases that were tried so far, by fault."""

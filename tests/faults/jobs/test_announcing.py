@@ -82,7 +82,8 @@ async def workers_killed(live: Harness) -> Trials:
         doomed = {worker.pid for worker in live.workers}
         for trial in stage.trials:
             trial.note = await until(_executor, "somebody executes it", temporal, trial)
-        await _employ(live)
+        await _kill_workers(live)
+        _hire_workers(live)
         for trial in stage.trials:
             again = await until(_executor, "another executes it", temporal, trial, doomed)
             trial.note = trial.note in doomed and again not in doomed
@@ -294,7 +295,8 @@ async def test_a_visitor_meets_the_old_or_the_new_rules_while_they_are_replaced_
     live: Harness,
 ) -> None:
     site = await redirecting_site(live)
-    visitors = [Visitor(Edge(live.stack), site.domain, "/old") for _ in range(4)]
+    edge = Edge(live.stack)
+    visitors = [Visitor(edge, site.domain, "/old") for _ in range(4)]
     async with visited(*visitors, pause=0.0):
         for number in range(REPLACEMENTS):
             await live.ended(await redirect(live, site, OLD_RULES if number % 2 else NEW_RULES))
