@@ -16,9 +16,9 @@ from statistics import quantiles
 from bench.results import CouldNotRun, Result
 from bench.servers import Bench
 from bench.visitor import Visitor
-from stead.control.platform.edge import Edges
-from stead.control.platform.nats import Nats
-from stead.control.platform.streams import ensure_consumers, ensure_streams
+from stead.control.edge_feed.feed import Edges
+from stead.control.engines.nats import Nats
+from stead.control.engines.nats_streams import ensure_consumers, ensure_streams
 from stead.dev.nats import Nats as NatsServer
 from stead.dev.nginx import Nginx
 from stead.dev.programs import NodeAgent

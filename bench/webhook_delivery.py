@@ -23,10 +23,10 @@ import uvloop
 from bench.load import cpu_time, server_core
 from bench.results import CouldNotRun, Result, spread
 from bench.servers import Bench
-from stead.control.platform.addresses import parse_networks
-from stead.control.platform.database import Database
-from stead.control.platform.notices import Notices
-from stead.control.platform.sealing import Sealer
+from stead.control.engines.postgres import Database
+from stead.control.engines.postgres_notifications import Notices
+from stead.control.http.client_address import parse_networks
+from stead.control.sealing import Sealer
 from stead.control.webhooks import service, signing
 from stead.control.webhooks.client import Client
 from stead.control.webhooks.courier import Courier

@@ -7,9 +7,9 @@ import httpx
 from jsonschema import Draft202012Validator
 
 from stead.control.app import all_operations
-from stead.control.platform.openapi import document, errors_of
-from stead.control.platform.operations import Operation
-from stead.control.platform.routing import Router
+from stead.control.http.openapi import document, errors_of
+from stead.control.http.operations import Operation
+from stead.control.http.router import Router
 from stead.shared.errors import ApiError
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from stead.control.platform.migrations import migrate
+from stead.control.engines.migrations import migrate
 from stead.dev.nats import Nats
 from stead.dev.postgres import Postgres
 from stead.dev.redis import Redis

@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from stead.control.app import ControlPlane
 from stead.control.events.sequencer import Sequencer
+from stead.control.http.client_address import parse_networks
 from stead.control.notifications import service as notifications
 from stead.control.notifications.mailing import Mailing
-from stead.control.platform.addresses import parse_networks
-from stead.control.platform.events import About, publish
-from stead.control.platform.sealing import Sealer
+from stead.control.outbox.events import About, publish
+from stead.control.sealing import Sealer
 from stead.control.settings import Settings
 from stead.control.webhooks import service as webhooks
 from stead.control.webhooks.client import Client as Sender

@@ -11,9 +11,9 @@ from stead.control.accounts import service as accounts
 from stead.control.accounts import store
 from stead.control.accounts.rules import Account
 from stead.control.app import ControlPlane
+from stead.control.engines.postgres import Tx
 from stead.control.keys import service as keys
 from stead.control.keys.schema import NewKey
-from stead.control.platform.database import Tx
 from stead.shared import scopes
 from stead.shared.ids import AccountId, SessionId, new_id
 from stead.shared.secrets import mint

@@ -15,8 +15,8 @@ from argon2 import PasswordHasher
 from stead.artifacts import digests
 from stead.artifacts.manifest import Origin, static
 from stead.artifacts.packing import Packed
-from stead.control.platform.database import Tx
-from stead.control.platform.principal import Mode, Pin
+from stead.control.engines.postgres import Tx
+from stead.control.http.principal import Mode, Pin
 from stead.shared import secrets
 from stead.shared.ids import new_id
 from stead.shared.roles import Role

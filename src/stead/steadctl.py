@@ -68,7 +68,7 @@ def announce() -> None:
 @app.command()
 def migrate() -> None:
     """Bring the database to this version of Stead."""
-    from stead.control.platform.migrations import migrate as upgrade
+    from stead.control.engines.migrations import migrate as upgrade
     from stead.control.settings import from_environment
 
     upgrade(from_environment().database_url)

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from stead.control.platform.operations import Operation
+from stead.control.http.operations import Operation
 
 REPOSITORY = Path(__file__).parents[2]
 PLACE = Path("../shared/contract/operations.yaml")

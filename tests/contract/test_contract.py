@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from stead.control.platform.operations import Operation
+from stead.control.http.operations import Operation
 from tests.conftest import FIGURE
 from tests.contract.contract_file import PLACE, Key, Row, key_of, rows
 from tests.contract.walk import OPERATIONS, each

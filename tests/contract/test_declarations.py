@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from stead.control.platform.operations import Call, Operations, Visit
-from stead.control.platform.requirements import ANY_CREDENTIAL, PUBLIC
-from stead.control.platform.routing import Router
+from stead.control.http.operations import Call, Operations, Visit
+from stead.control.http.requirements import ANY_CREDENTIAL, PUBLIC
+from stead.control.http.router import Router
 
 Declare = Callable[..., Any]
 

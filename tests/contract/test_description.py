@@ -13,8 +13,8 @@ import msgspec
 import schemathesis
 from jsonschema import Draft202012Validator
 
-from stead.control.platform.openapi import errors_of
-from stead.control.platform.operations import Operation
+from stead.control.http.openapi import errors_of
+from stead.control.http.operations import Operation
 from stead.shared.versions import VERSIONS
 from tests.client import Client, description
 from tests.contract.walk import OPERATIONS, each, takes_body

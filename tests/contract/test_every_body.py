@@ -9,9 +9,9 @@ import pytest
 from jsonschema import Draft202012Validator
 from msgspec import NODEFAULT
 
-from stead.control.platform.idempotency import LONGEST_KEY
-from stead.control.platform.operations import BodyInput, Operation
-from stead.control.platform.requests import MOST_BYTES
+from stead.control.http.idempotency import LONGEST_KEY
+from stead.control.http.operations import BodyInput, Operation
+from stead.control.http.requests import MOST_BYTES
 from stead.shared.ids import new_id
 from tests.client import Client, description
 from tests.contract.walk import (

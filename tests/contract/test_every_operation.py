@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from stead.control.app import ControlPlane
-from stead.control.platform.operations import Operation, PathInput
+from stead.control.http.operations import Operation, PathInput
 from stead.shared import scopes
 from stead.shared.clock import MovableClock
 from stead.shared.versions import VERSIONS

@@ -19,7 +19,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from stead.control.accounts import store
 from stead.control.app import ControlPlane
-from stead.control.platform.operations import Operation
+from stead.control.http.operations import Operation
 from stead.control.settings import Settings
 from stead.dev.ports import own_ports
 from stead.shared import secrets

@@ -10,9 +10,9 @@ import httpx
 import pytest
 
 from stead.control.app import all_operations
-from stead.control.platform.examples import example
-from stead.control.platform.operations import BodyInput, Operation, ResourceInput
-from stead.control.platform.visibility import RESOLVERS
+from stead.control.http.examples import example
+from stead.control.http.operations import BodyInput, Operation, ResourceInput
+from stead.control.http.visibility import RESOLVERS
 from stead.shared.ids import new_id
 from stead.shared.roles import Role
 from stead.shared.versions import LATEST

@@ -14,11 +14,11 @@ import msgspec
 from stead.artifacts.packing import Packed, pack
 from stead.control.builds import service as builds
 from stead.control.builds import store, vouching, workflows
+from stead.control.builds.jobs import BuildWork
 from stead.control.builds.rules import staged_name
-from stead.control.builds.work import BuildWork
-from stead.control.platform.jobs import Desk, Job, Refused
-from stead.control.platform.objects import Objects
-from stead.control.platform.sealing import Sealer
+from stead.control.engines.object_store import Objects
+from stead.control.jobs.declaration import Desk, Job, Refused
+from stead.control.sealing import Sealer
 from stead.control.settings import Settings, from_environment, objects_of
 from stead.dev.engine import surroundings
 from stead.dev.process import run

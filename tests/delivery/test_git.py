@@ -4,7 +4,7 @@ import asyncio
 
 import httpx
 
-from tests.control.pushes.forges import Posted, github, github_push
+from tests.control.git.forges import Posted, github, github_push
 from tests.delivery.delivery import Delivery, Site
 from tests.faults.jobs.programs import until
 

@@ -11,7 +11,7 @@ from stead.control.artifacts import collecting
 from stead.control.artifacts.rules import blob_name
 from stead.control.builds import service as builds
 from stead.control.builds.rules import staged_name
-from stead.control.platform.objects import ObjectMissing
+from stead.control.engines.object_store import ObjectMissing
 from stead.control.uploads import service as uploads
 from stead.control.uploads.rules import object_name
 from stead.dev.process import run

@@ -11,7 +11,7 @@ import nats.errors
 import nats.js.errors
 import pytest
 
-from stead.control.platform.streams import consumer_config, stream_config
+from stead.control.engines.nats_streams import consumer_config, stream_config
 from stead.dev.nats import role_of
 from stead.dev.running import RunningStack, running
 from stead.dev.stack import Nats

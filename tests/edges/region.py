@@ -14,8 +14,8 @@ from typing import Any
 import asyncpg
 import httpx
 
-from stead.control.platform.edge import Edges, FeedUnavailable
-from stead.control.platform.nats import Nats
+from stead.control.edge_feed.feed import Edges, FeedUnavailable
+from stead.control.engines.nats import Nats
 from stead.dev.engine import Engine
 from stead.dev.nats import Nats as NatsServer
 from stead.dev.postgres import Postgres

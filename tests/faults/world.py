@@ -15,7 +15,7 @@ import psutil
 from stead.control.accounts import service as accounts
 from stead.control.accounts.schema import SignIn
 from stead.control.app import ControlPlane
-from stead.control.platform.migrations import migrate
+from stead.control.engines.migrations import migrate
 from stead.control.settings import from_environment
 from stead.dev.engine import LOOPBACK, Engine
 from stead.dev.nats import Nats

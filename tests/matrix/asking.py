@@ -10,10 +10,10 @@ from stead.control.app import ControlPlane
 from stead.control.builds.rules import VisibleBuild
 from stead.control.deployments.rules import VisibleDeployment
 from stead.control.environments.rules import VisibleEnvironment
+from stead.control.http.examples import example
+from stead.control.http.operations import BodyInput, Operation
 from stead.control.jobs.rules import VisibleJob
 from stead.control.keys.rules import VisibleKey
-from stead.control.platform.examples import example
-from stead.control.platform.operations import BodyInput, Operation
 from stead.control.projects.rules import VisibleProject, VisibleTeamProject
 from stead.control.sites.rules import VisibleSite
 from stead.control.webhooks.rules import VisibleDelivery, VisibleEndpoint

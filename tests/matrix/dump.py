@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from stead.control.platform.database import Database, Tx
+from stead.control.engines.postgres import Database, Tx
 from tests.matrix.world import World
 
 _TABLES = """

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from stead.control.builds.rules import BuildNotFound, VisibleBuild
 from stead.control.deployments.rules import DeploymentNotFound, VisibleDeployment
 from stead.control.environments.rules import EnvironmentNotFound, VisibleEnvironment
+from stead.control.http.operations import BodyInput, Operation, ResourceInput
+from stead.control.http.visibility import Governed
 from stead.control.jobs.rules import JobNotFound, VisibleJob
 from stead.control.keys.rules import KeyNotFound, VisibleKey
-from stead.control.platform.operations import BodyInput, Operation, ResourceInput
-from stead.control.platform.visibility import Governed
 from stead.control.projects.rules import ProjectNotFound, VisibleProject, VisibleTeamProject
 from stead.control.sites.rules import SiteNotFound, TargetNotAdministered, VisibleSite
 from stead.control.teams.rules import TeamNotFound, VisibleTeam

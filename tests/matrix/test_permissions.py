@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from stead.control.app import ControlPlane, all_operations
-from stead.control.platform.operations import BodyInput, Operation, ResourceInput
+from stead.control.http.operations import BodyInput, Operation, ResourceInput
 from stead.shared.roles import Role
 from tests.client import Client
 from tests.conftest import FIGURE

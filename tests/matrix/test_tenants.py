@@ -10,11 +10,11 @@ from stead.control.app import ControlPlane, all_operations
 from stead.control.artifacts.rules import ArtifactNotFound
 from stead.control.builds.rules import BuildNotFound
 from stead.control.deployments.rules import DeploymentNotFound
+from stead.control.http.examples import example
+from stead.control.http.operations import BodyInput, Operation, ResourceInput
 from stead.control.invites.rules import InviteNotFound
 from stead.control.jobs.rules import JobNotFound
 from stead.control.keys.rules import KeyNotFound, PinnedResourceNotFound
-from stead.control.platform.examples import example
-from stead.control.platform.operations import BodyInput, Operation, ResourceInput
 from stead.control.projects.rules import ProjectNotFound, VisibleTeamProject
 from stead.control.sites.rules import SiteNotFound, VisibleSite
 from stead.control.teams.rules import TeamNotFound, VisibleTeam

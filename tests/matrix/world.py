@@ -7,12 +7,12 @@ from typing import Literal
 
 from stead.control.builds.rules import VisibleBuild
 from stead.control.deployments.rules import VisibleDeployment
+from stead.control.engines.postgres import Database, Tx
 from stead.control.environments.rules import VisibleEnvironment
+from stead.control.http.operations import Operation
+from stead.control.http.principal import CredentialKind, Mode, Pin
 from stead.control.jobs.rules import VisibleJob
 from stead.control.keys.rules import VisibleKey
-from stead.control.platform.database import Database, Tx
-from stead.control.platform.operations import Operation
-from stead.control.platform.principal import CredentialKind, Mode, Pin
 from stead.control.projects.rules import VisibleProject, VisibleTeamProject
 from stead.control.sites.rules import VisibleSite
 from stead.control.teams.rules import VisibleTeam

@@ -1,7 +1,7 @@
 """One world a role to look at and to be refused in; a fresh one for whatever may change it."""
 
-from stead.control.platform.database import Database
-from stead.control.platform.operations import Operation
+from stead.control.engines.postgres import Database
+from stead.control.http.operations import Operation
 from stead.shared.roles import Role
 from tests.matrix.world import World, make_world
 

@@ -16,7 +16,7 @@ import nats.js.errors
 import psutil
 from nats.aio.client import Client
 
-from stead.control.platform.streams import consumer_config, stream_config
+from stead.control.engines.nats_streams import consumer_config, stream_config
 from stead.dev.engine import surroundings
 from stead.dev.stack import REGION, Stack
 from stead.node.settings import Settings, from_environment

@@ -7,8 +7,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from stead.control.platform.edge import Edges
-from stead.control.platform.nats import Nats
+from stead.control.edge_feed.feed import Edges
+from stead.control.engines.nats import Nats
 from stead.dev.child import State
 from stead.dev.nats import Nats as NatsServer
 from stead.dev.nginx import Nginx

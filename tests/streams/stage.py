@@ -11,8 +11,8 @@ from typing import Any
 import nats
 from nats.aio.client import Client as NatsClient
 
-from stead.control.platform.nats import Nats as Connection
-from stead.control.platform.streams import ensure_streams
+from stead.control.engines.nats import Nats as Connection
+from stead.control.engines.nats_streams import ensure_streams
 from stead.dev.nats import Nats
 from stead.dev.postgres import Postgres
 from stead.dev.redis import Redis

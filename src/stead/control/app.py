@@ -8,51 +8,51 @@ from pathlib import Path
 
 import hiredis
 
+from stead.control import metrics
 from stead.control.accounts import operations as accounts
 from stead.control.accounts import service as account_service
 from stead.control.artifacts import operations as artifacts
 from stead.control.audit import operations as audit
 from stead.control.builds import operations as builds
 from stead.control.builds import workflows as build_jobs
-from stead.control.clones import operations as environments
-from stead.control.clones import workflows as clone_jobs
+from stead.control.configuration import operations as edge
 from stead.control.deployments import operations as deployments
-from stead.control.edge import operations as edge
+from stead.control.engines.nats import Nats
+from stead.control.engines.postgres import UNREACHABLE, Database
+from stead.control.engines.postgres_notifications import Notices
+from stead.control.engines.redis import Redis, RedisDown
+from stead.control.environments import operations as environments
+from stead.control.environments import workflows as clone_jobs
 from stead.control.events import operations as events
 from stead.control.git import operations as git
+from stead.control.git.hooks import Hooks
+from stead.control.git.pushes import Ways
+from stead.control.http.access_log import AccessLog
+from stead.control.http.api import Api
+from stead.control.http.authentication import Admission
+from stead.control.http.client_address import parse_networks
+from stead.control.http.context import Live
+from stead.control.http.description import describing
+from stead.control.http.endpoint import Machinery
+from stead.control.http.freshness import Freshness
+from stead.control.http.operations import Operation
+from stead.control.http.rate_limits import Limiter
+from stead.control.http.requests import Receive, Scope, Send
+from stead.control.http.website import website
 from stead.control.invites import operations as invites
 from stead.control.jobs import operations as jobs
+from stead.control.jobs.output import JobOutput
 from stead.control.keys import operations as keys
 from stead.control.keys import service as key_service
 from stead.control.members import operations as members
 from stead.control.notifications import operations as notifications
 from stead.control.notifications.pages import unsubscribe_routes
-from stead.control.platform import metrics
-from stead.control.platform.access_log import AccessLog
-from stead.control.platform.addresses import parse_networks
-from stead.control.platform.admission import Admission
-from stead.control.platform.database import UNREACHABLE, Database
-from stead.control.platform.description import describing
-from stead.control.platform.dispatch import Api
-from stead.control.platform.endpoint import Machinery
-from stead.control.platform.freshness import Freshness
-from stead.control.platform.housekeeping import Chore, Housekeeping
-from stead.control.platform.job_output import JobOutput
-from stead.control.platform.limits import Limiter
-from stead.control.platform.live import Live
-from stead.control.platform.nats import Nats
-from stead.control.platform.notices import Notices
-from stead.control.platform.operations import Operation
-from stead.control.platform.redis import Redis, RedisDown
-from stead.control.platform.requests import Receive, Scope, Send
-from stead.control.platform.sealing import Sealer
-from stead.control.platform.website import website
 from stead.control.projects import operations as projects
-from stead.control.pushes.pages import Hooks
-from stead.control.pushes.service import Ways
+from stead.control.projects import team_operations as team_projects
+from stead.control.sealing import Sealer
 from stead.control.settings import Settings, objects_of
 from stead.control.sites import operations as sites
-from stead.control.team_projects import operations as team_projects
+from stead.control.tasks import Chore, Housekeeping
 from stead.control.teams import operations as teams
 from stead.control.uploads import operations as uploads
 from stead.control.webhooks import operations as webhooks

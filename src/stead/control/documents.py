@@ -5,7 +5,8 @@ from pathlib import Path
 
 from stead.control import permissions
 from stead.control.app import all_operations
-from stead.control.platform import error_pages, event_pages, openapi
+from stead.control.http import error_pages, openapi
+from stead.control.outbox import event_pages
 
 _BEGIN, _END = "<!-- generated: permissions -->\n", "<!-- end -->"
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from stead.control.platform.operations import Operation, ResourceInput
-from stead.control.platform.visibility import Governed
+from stead.control.http.operations import Operation, ResourceInput
+from stead.control.http.visibility import Governed
 from stead.shared.roles import MASK, Role
 from stead.shared.scopes import CATALOG, ISOLATED
 

@@ -17,15 +17,15 @@ from stead.control.accounts.schema import NewAccount
 from stead.control.artifacts import collecting, keyring
 from stead.control.artifacts import service as artifacts
 from stead.control.artifacts.rules import blob_name
+from stead.control.edge_feed import announcements as routing
+from stead.control.edge_feed.feed import Edges, FeedUnavailable
+from stead.control.engines.nats import Nats
+from stead.control.engines.nats_streams import ensure_streams
+from stead.control.engines.postgres import Database, Tx
 from stead.control.keys import service as keys
 from stead.control.keys.schema import NewKey
 from stead.control.nodes import service as nodes
-from stead.control.platform.database import Database, Tx
-from stead.control.platform.edge import Edges, FeedUnavailable
-from stead.control.platform.nats import Nats
-from stead.control.platform.sealing import Sealer
-from stead.control.platform.streams import ensure_streams
-from stead.control.routing import service as routing
+from stead.control.sealing import Sealer
 from stead.control.settings import Settings, from_environment, objects_of
 from stead.protocol.subjects import Program
 from stead.shared import scopes

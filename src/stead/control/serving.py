@@ -8,7 +8,7 @@ from prometheus_client import start_http_server
 
 from stead.control import worker
 from stead.control.app import ControlPlane
-from stead.control.platform import access_log
+from stead.control.http import access_log
 from stead.control.settings import from_environment
 from stead.shared import ids, log
 

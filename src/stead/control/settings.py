@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from stead.control.platform.objects import Objects
+from stead.control.engines.object_store import Objects
 
 Port = Annotated[int, msgspec.Meta(ge=1, le=65535)]
 

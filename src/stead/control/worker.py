@@ -15,42 +15,43 @@ from stead.control.artifacts import collecting
 from stead.control.builds import service as builds
 from stead.control.builds import workflows as build_jobs
 from stead.control.certificates.certifier import AuthorityAt, Certifier
-from stead.control.certificates.door import Door, told
+from stead.control.certificates.challenges import Door, told
 from stead.control.certificates.preflight import Preflight
-from stead.control.clones import workflows as clone_jobs
+from stead.control.configuration import workflows as edge_jobs
 from stead.control.deployments import workflows as deployment_jobs
-from stead.control.edge import workflows as edge_jobs
+from stead.control.edge_feed import announcements as routing
+from stead.control.edge_feed.announcer import Announcer
+from stead.control.edge_feed.feed import Edges, FeedUnavailable
+from stead.control.engines.nats import Nats, NatsDown
+from stead.control.engines.nats_streams import ensure_consumers, ensure_streams
+from stead.control.engines.object_store import ObjectsUnavailable
+from stead.control.engines.postgres import UNREACHABLE, Database, Tx
+from stead.control.engines.postgres_notifications import Notices
+from stead.control.engines.temporal import Orchestrator, run_until
 from stead.control.environments import service as environments
+from stead.control.environments import workflows as clone_jobs
 from stead.control.events import service as events
 from stead.control.events.sequencer import Sequencer
+from stead.control.git import pushes
+from stead.control.git import workflows as push_jobs
+from stead.control.git.poller import Poller
+from stead.control.git.pushes import Ways
+from stead.control.http import idempotency
+from stead.control.http.client_address import parse_networks
+from stead.control.jobs.declaration import Desk
 from stead.control.jobs.dispatcher import Dispatcher
 from stead.control.jobs.steps import Steps
 from stead.control.nodes import service as nodes
-from stead.control.nodes.announcing import Announcer
+from stead.control.nodes.gateway import Gateway
 from stead.control.notifications import service as notifications
 from stead.control.notifications.mailing import Mailing
-from stead.control.platform import audit, idempotency
-from stead.control.platform.addresses import parse_networks
-from stead.control.platform.database import UNREACHABLE, Database, Tx
-from stead.control.platform.edge import Edges, FeedUnavailable
-from stead.control.platform.gateway import Gateway
-from stead.control.platform.housekeeping import Chore, Housekeeping
-from stead.control.platform.jobs import Desk
-from stead.control.platform.mail import Postman
-from stead.control.platform.nats import Nats, NatsDown
-from stead.control.platform.notices import Notices
-from stead.control.platform.objects import ObjectsUnavailable
-from stead.control.platform.sealing import Sealer
-from stead.control.platform.streams import ensure_consumers, ensure_streams
-from stead.control.platform.temporal import Orchestrator, run_until
-from stead.control.pushes import service as pushes
-from stead.control.pushes import workflows as push_jobs
-from stead.control.pushes.poller import Poller
-from stead.control.pushes.service import Ways
-from stead.control.routing import service as routing
+from stead.control.outbox import audit
+from stead.control.outbox.mail import Postman
+from stead.control.sealing import Sealer
 from stead.control.settings import Settings, objects_of
 from stead.control.sites import service as sites
 from stead.control.sites import workflows as site_jobs
+from stead.control.tasks import Chore, Housekeeping
 from stead.control.uploads import service as uploads
 from stead.control.webhooks import service as webhooks
 from stead.control.webhooks.client import Client

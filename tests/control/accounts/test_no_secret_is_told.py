@@ -10,7 +10,7 @@ import pytest
 
 from stead.control.accounts import service
 from stead.control.app import ControlPlane
-from stead.control.platform.access_log import AccessLog
+from stead.control.http.access_log import AccessLog
 from stead.control.settings import Settings
 from stead.shared.clock import MovableClock
 from tests.client import Client, code_of

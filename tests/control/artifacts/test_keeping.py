@@ -7,9 +7,9 @@ import pytest
 
 from stead.control.app import ControlPlane
 from stead.control.artifacts import store
+from stead.control.engines.postgres import Tx
 from stead.control.plans import service as plans
 from stead.control.plans.rules import Owner
-from stead.control.platform.database import Tx
 from tests import teams
 from tests.people import Person
 

@@ -11,8 +11,8 @@ import pytest
 import structlog
 
 from stead.control.app import ControlPlane, all_operations
-from stead.control.platform.access_log import AccessLog
-from stead.control.platform.operations import BodyInput, Operation
+from stead.control.http.access_log import AccessLog
+from stead.control.http.operations import BodyInput, Operation
 from stead.control.settings import Settings
 from stead.shared.clock import MovableClock
 from stead.shared.roles import Role

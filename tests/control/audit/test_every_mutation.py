@@ -8,8 +8,8 @@ import pytest
 
 from stead.control.app import ControlPlane, all_operations
 from stead.control.audit.schema import AuditEventView
-from stead.control.platform.operations import BodyInput, Operation
-from stead.control.platform.visibility import Governed
+from stead.control.http.operations import BodyInput, Operation
+from stead.control.http.visibility import Governed
 from stead.control.sites.rules import VisibleSite
 from stead.shared.ids import new_id
 from stead.shared.roles import Role

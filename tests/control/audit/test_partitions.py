@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from stead.control.platform.audit import Actor, Trail, keep_partitions, record
-from stead.control.platform.database import Database, Tx
+from stead.control.engines.postgres import Database, Tx
+from stead.control.outbox.audit import Actor, Trail, keep_partitions, record
 from stead.shared.clock import wall_clock
 from stead.shared.ids import AccountId, bound
 from tests.teams import DAY, spare_database

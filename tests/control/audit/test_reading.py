@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from stead.control.app import ControlPlane
-from stead.control.platform.principal import Pin
+from stead.control.http.principal import Pin
 from stead.shared.clock import MovableClock
 from tests import teams
 from tests.client import Client, code_of

@@ -15,7 +15,7 @@ from stead.control.app import ControlPlane
 from stead.control.certificates import service
 from stead.control.certificates.certifier import AuthorityAt, Certifier
 from stead.control.certificates.preflight import Preflight
-from stead.control.platform.sealing import Sealer
+from stead.control.sealing import Sealer
 from stead.control.settings import Settings
 from stead.dev.engine import LOOPBACK
 from stead.dev.nginx import Nginx

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from stead.control.certificates.edges import EdgesSilent
-from stead.control.platform.sealing import Sealer
+from stead.control.sealing import Sealer
 from stead.edge.admin import Admin
 from stead.protocol.edge import Certificate, Line, Record
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from stead.control.certificates.certifier import AuthorityAt, Certifier
 from stead.control.certificates.preflight import Preflight
-from stead.control.platform.database import Database
-from stead.control.platform.sealing import Sealer
+from stead.control.engines.postgres import Database
+from stead.control.sealing import Sealer
 from stead.shared.clock import wall_clock
 from tests.control.certificates.door import FileDoor
 

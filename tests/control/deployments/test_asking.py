@@ -6,7 +6,7 @@ import pytest
 
 from stead.control.app import ControlPlane
 from stead.control.deployments import service
-from stead.control.platform.database import UniqueViolation
+from stead.control.engines.postgres import UniqueViolation
 from stead.shared.ids import new_id
 from tests import teams
 from tests.control.conftest import Pin

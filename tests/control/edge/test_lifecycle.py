@@ -2,7 +2,7 @@
 
 from stead.control.jobs import service as jobs
 from stead.control.sites import workflows
-from stead.control.sites.work import SiteWork
+from stead.control.sites.jobs import SiteWork
 from stead.protocol import edge
 from tests.control.edge.conftest import REGION, Served
 

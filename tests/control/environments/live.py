@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from stead.control.platform.objects import Objects
+from stead.control.engines.object_store import Objects
 from stead.dev.nats import Nats
 from stead.dev.nginx import Nginx
 from stead.dev.postgres import Postgres

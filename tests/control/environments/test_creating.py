@@ -7,8 +7,7 @@ from collections import Counter
 import pytest
 
 from stead.control.app import ControlPlane
-from stead.control.clones import workflows
-from stead.control.environments import rules, service
+from stead.control.environments import rules, service, workflows
 from stead.control.environments.rules import EnvironmentBusy, SiteNotRunning
 from stead.protocol import edge
 from stead.shared.errors import FieldInvalid

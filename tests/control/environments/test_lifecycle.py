@@ -223,7 +223,7 @@ async def test_a_recovery_that_failed_leaves_all_of_it_deleted(home: Homestead):
 
 
 async def test_the_last_of_a_site_is_purged_from_its_nodes(home: Homestead):
-    from stead.control.clones import workflows as clone_jobs
+    from stead.control.environments import workflows as clone_jobs
     from stead.control.sites import service as sites
     from stead.control.sites import workflows as site_jobs
 
@@ -249,7 +249,7 @@ async def test_the_last_of_a_site_is_purged_from_its_nodes(home: Homestead):
 
 
 async def test_a_configuration_is_proved_on_the_host_it_is_for(home: Homestead):
-    from stead.control.edge import workflows as edge_jobs
+    from stead.control.configuration import workflows as edge_jobs
     from stead.protocol.commands import Probe
 
     env = await home.made(type="staging")

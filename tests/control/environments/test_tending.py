@@ -5,8 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from stead.control.app import ControlPlane
-from stead.control.clones import workflows
-from stead.control.environments import service
+from stead.control.environments import service, workflows
 from stead.protocol.commands import Activity
 from stead.shared.clock import MovableClock
 from tests.control.environments.conftest import NODE, Homestead

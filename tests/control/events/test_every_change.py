@@ -13,27 +13,27 @@ import stead.control
 from stead.control.app import ControlPlane, all_operations
 from stead.control.builds import rules as build_rules
 from stead.control.builds import service as builds
-from stead.control.builds.work import BuildWork
+from stead.control.builds.jobs import BuildWork
+from stead.control.configuration.jobs import ConfigurationWork, PurgeWork, RedirectsWork
 from stead.control.deployments import rules as deployment_rules
 from stead.control.deployments import service as deployments
-from stead.control.deployments.work import DeploymentWork
-from stead.control.edge.work import ConfigurationWork, PurgeWork, RedirectsWork
+from stead.control.deployments.jobs import DeploymentWork
+from stead.control.engines.postgres import Tx
 from stead.control.environments import service as environments
+from stead.control.environments.jobs import EnvironmentWork
 from stead.control.environments.rules import NEXT as ENVIRONMENT_NEXT
 from stead.control.environments.rules import EnvironmentStatus
-from stead.control.environments.work import EnvironmentWork
+from stead.control.http.operations import Operation
+from stead.control.http.responses import ErrorBody
+from stead.control.jobs import declaration as platform_jobs
 from stead.control.jobs import queue
 from stead.control.jobs import service as jobs
+from stead.control.jobs.declaration import KINDS, JobKind
 from stead.control.jobs.rules import JobStatus
 from stead.control.nodes import service as nodes
-from stead.control.platform import jobs as platform_jobs
-from stead.control.platform.answers import ErrorBody
-from stead.control.platform.database import Tx
-from stead.control.platform.event_catalog import CATALOG, CATEGORIES, EventType
-from stead.control.platform.event_pages import envelope_example, envelope_schema
-from stead.control.platform.events import About, publish
-from stead.control.platform.jobs import KINDS, JobKind
-from stead.control.platform.operations import Operation
+from stead.control.outbox.event_catalog import CATALOG, CATEGORIES, EventType
+from stead.control.outbox.event_pages import envelope_example, envelope_schema
+from stead.control.outbox.events import About, publish
 from stead.control.sites import store as sites
 from stead.control.sites.rules import NEXT, SiteStatus
 from tests import teams

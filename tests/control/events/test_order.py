@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from stead.control.engines.postgres import Tx
 from stead.control.events.sequencer import Sequencer
-from stead.control.platform.database import Tx
-from stead.control.platform.events import About, publish
+from stead.control.outbox.events import About, publish
 from tests.client import Client
 from tests.outbox import Outbox
 from tests.people import Person

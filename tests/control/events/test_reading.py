@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from stead.control.events import service
-from stead.control.platform.principal import Pin
+from stead.control.http.principal import Pin
 from stead.shared.clock import MovableClock
 from stead.shared.roles import Role
 from tests import teams

@@ -8,8 +8,8 @@ from cryptography.hazmat.primitives.serialization import load_ssh_private_key, l
 
 from stead.control.app import ControlPlane
 from stead.control.git import service as git
-from stead.control.platform.addressing import with_key
-from stead.control.platform.sealing import SealBroken, Sealer
+from stead.control.jobs.presigning import with_key
+from stead.control.sealing import SealBroken, Sealer
 from stead.protocol.commands import Build, GitSource
 from tests import teams
 from tests.people import Person

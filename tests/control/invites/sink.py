@@ -12,8 +12,8 @@ from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
 from stead.control.app import ControlPlane
-from stead.control.platform.mail import Postman
-from stead.control.platform.sealing import Sealer
+from stead.control.outbox.mail import Postman
+from stead.control.sealing import Sealer
 
 
 @dataclass(frozen=True)

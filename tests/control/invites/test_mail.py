@@ -12,9 +12,9 @@ from stead.control.accounts.service import owner_principal
 from stead.control.app import ControlPlane
 from stead.control.invites import service
 from stead.control.invites.schema import NewInvite
-from stead.control.platform.housekeeping import Chore, Housekeeping
-from stead.control.platform.mail import FIRST_RETRY, GIVE_UP_AFTER
+from stead.control.outbox.mail import FIRST_RETRY, GIVE_UP_AFTER
 from stead.control.settings import Settings
+from stead.control.tasks import Chore, Housekeeping
 from stead.control.teams import service as teams_service
 from stead.shared.clock import MovableClock
 from stead.shared.roles import Role

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 
-from stead.control.platform.housekeeping import Chore, Housekeeping
+from stead.control.tasks import Chore, Housekeeping
 
 
 async def test_housekeeping_stops_although_a_chore_missed_that_it_was_cancelled():

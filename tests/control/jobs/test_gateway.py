@@ -7,8 +7,8 @@ from typing import Any, cast
 import pytest
 from nats.aio.msg import Msg
 
-from stead.control.platform.gateway import Gateway
-from stead.control.platform.nats import Nats
+from stead.control.engines.nats import Nats
+from stead.control.nodes.gateway import Gateway
 from stead.protocol.commands import Cancel, Command, EnsureEnvironment, Heartbeat, Result, encode, read_order
 
 BOUND = 3.0

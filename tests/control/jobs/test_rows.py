@@ -8,13 +8,13 @@ import pytest
 from msgspec import Struct
 
 from stead.control.app import ControlPlane
+from stead.control.edge_feed.announcer import Announcer
+from stead.control.edge_feed.feed import Edges
+from stead.control.engines.postgres import Tx
 from stead.control.jobs import queue
+from stead.control.jobs.declaration import KINDS, RESULT_KEYS, Job, JobKind, Results, Step, control
 from stead.control.jobs.steps import Steps
-from stead.control.nodes.announcing import Announcer
-from stead.control.platform.database import Tx
-from stead.control.platform.edge import Edges
-from stead.control.platform.gateway import Gateway
-from stead.control.platform.jobs import KINDS, RESULT_KEYS, Job, JobKind, Results, Step, control
+from stead.control.nodes.gateway import Gateway
 from tests.control.jobs.conftest import NewJob
 from tests.control.sites.estate import desk_of
 from tests.people import Person
@@ -59,7 +59,7 @@ def _kind(
 
 @pytest.fixture(autouse=True)
 def kinds_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stead.control.platform.jobs.KINDS", KINDS)
+    monkeypatch.setattr("stead.control.jobs.declaration.KINDS", KINDS)
     before = dict(KINDS)
     yield
     KINDS.clear()

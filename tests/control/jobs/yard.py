@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from stead.control.engines.postgres import Database, Tx
 from stead.control.jobs import queue
-from stead.control.platform.database import Database, Tx
 from stead.shared.clock import wall_clock
 from stead.shared.ids import new_id
 from tests import teams

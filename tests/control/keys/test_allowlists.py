@@ -3,7 +3,7 @@
 import pytest
 
 from stead.control.app import ControlPlane
-from stead.control.platform.database import Outdated
+from stead.control.engines.postgres import Outdated
 from stead.shared.secrets import digest
 from tests.client import code_of
 from tests.people import Person

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from stead.control.notifications.rules import DIGEST_EVERY, MOST_IN_A_LETTER
-from stead.control.platform.mail import Postman
+from stead.control.outbox.mail import Postman
 from stead.shared.clock import MovableClock
 from tests import teams
 from tests.control.invites.sink import Received, Sink, new_sink

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from stead.control.platform.event_catalog import CATALOG, CATEGORIES
-from stead.control.platform.principal import Pin
+from stead.control.http.principal import Pin
+from stead.control.outbox.event_catalog import CATALOG, CATEGORIES
 from stead.shared.roles import Role
 from tests import teams
 from tests.client import Client, code_of

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from stead.control.app import ControlPlane
-from stead.control.platform.principal import Pin
+from stead.control.http.principal import Pin
 from tests import teams
 from tests.client import Client, code_of
 from tests.people import Person

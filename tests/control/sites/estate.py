@@ -7,14 +7,14 @@ from typing import Any
 import httpx
 
 from stead.control.app import ControlPlane
+from stead.control.edge_feed.announcer import Announcer
+from stead.control.edge_feed.feed import Edges
 from stead.control.jobs import queue
+from stead.control.jobs.declaration import Desk, JobRow, Tell
 from stead.control.jobs.steps import Steps
-from stead.control.nodes.announcing import Announcer
-from stead.control.platform.edge import Edges
-from stead.control.platform.gateway import Gateway
-from stead.control.platform.job_workflow import Failure
-from stead.control.platform.jobs import Desk, JobRow, Tell
-from stead.control.platform.sealing import Sealer
+from stead.control.jobs.workflow import Failure
+from stead.control.nodes.gateway import Gateway
+from stead.control.sealing import Sealer
 from stead.protocol.edge import Record
 from tests import teams
 from tests.client import Client

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stead.control.platform.principal import Pin
+from stead.control.http.principal import Pin
 from stead.shared.roles import Role
 from tests import teams
 from tests.client import code_of

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stead.control.platform.hosts import NotAnAddress
+from stead.control.http.host_names import NotAnAddress
 from stead.control.sites.repositories import read, same
 from stead.control.sites.rules import is_branch
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from stead.control.platform.principal import Pin
+from stead.control.http.principal import Pin
 from stead.control.webhooks import service
 from stead.control.webhooks.client import MOST_BYTES
 from stead.control.webhooks.courier import SHARE

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from stead.control.platform.event_catalog import CATALOG
-from stead.control.platform.principal import Pin
+from stead.control.http.principal import Pin
+from stead.control.outbox.event_catalog import CATALOG
 from stead.control.webhooks.rules import MOST_ENDPOINTS
 from tests import teams
 from tests.client import code_of

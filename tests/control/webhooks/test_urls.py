@@ -4,7 +4,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from stead.control.platform.addresses import parse_networks
+from stead.control.http.client_address import parse_networks
 from stead.control.webhooks import urls
 from stead.shared.addresses import Guard, is_public
 from tests.client import code_of

@@ -10,7 +10,7 @@ import ssl
 import sys
 from typing import Any
 
-from stead.control.platform.addresses import parse_networks
+from stead.control.http.client_address import parse_networks
 from stead.control.webhooks import urls
 from stead.control.webhooks.client import Client, NotDelivered
 from stead.shared.addresses import Guard

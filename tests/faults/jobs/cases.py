@@ -8,7 +8,7 @@ from typing import Any
 
 import asyncpg
 
-from stead.control.platform.jobs import JobKind, Step
+from stead.control.jobs.declaration import JobKind, Step
 from tests.faults.jobs.bucket import announced_hosts
 from tests.faults.jobs.harness import Harness
 from tests.faults.jobs.node import PACE, Entry

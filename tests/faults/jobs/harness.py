@@ -16,7 +16,7 @@ import msgspec
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client
 
-from stead.control.platform.database import Database
+from stead.control.engines.postgres import Database
 from stead.dev.engine import surroundings
 from stead.dev.nats import Nats
 from stead.dev.nginx import Nginx

@@ -5,10 +5,10 @@ from datetime import timedelta
 import uvloop
 
 from stead.control import worker
-from stead.control.platform.jobs import JobKind
+from stead.control.jobs.declaration import JobKind
 from stead.control.settings import from_environment
 from stead.control.sites import workflows
-from stead.control.sites.work import SiteWork
+from stead.control.sites.jobs import SiteWork
 
 LIMIT = timedelta(seconds=5)
 

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from pathlib import Path, PurePath
 from typing import Any
 
-from stead.control.platform.jobs import JobKind
+from stead.control.jobs.declaration import JobKind
 
 PARTS = 2
 _ROOT = Path(__file__).parents[3]

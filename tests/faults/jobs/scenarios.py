@@ -7,15 +7,15 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from stead.control.builds.rules import BuildUnavailable
-from stead.control.clones import workflows as clones
 from stead.control.deployments import service as deployments
 from stead.control.deployments.rules import EnvironmentNotReady
+from stead.control.environments import workflows as clones
+from stead.control.environments.jobs import EnvironmentWork
 from stead.control.environments.rules import EnvironmentBusy
-from stead.control.environments.work import EnvironmentWork
 from stead.control.jobs import service as jobs
-from stead.control.platform.jobs import KINDS, JobKind, NoNode
+from stead.control.jobs.declaration import KINDS, JobKind, NoNode
 from stead.control.sites import workflows
-from stead.control.sites.work import SiteWork
+from stead.control.sites.jobs import SiteWork
 from stead.shared.ids import new_id
 from tests.delivery.delivery import Delivery
 from tests.delivery.delivery import Site as Place

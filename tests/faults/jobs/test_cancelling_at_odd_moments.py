@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from stead.control.platform.jobs import JobCancelled
+from stead.control.jobs.declaration import JobCancelled
 from stead.dev.temporal import Temporal
 from tests.faults.jobs import checks
 from tests.faults.jobs.cases import EACH, Case, Trial, observe, prepared, started

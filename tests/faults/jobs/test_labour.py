@@ -10,8 +10,8 @@ import psutil
 import pytest
 
 from stead.control.builds.workflows import RUN
-from stead.control.clones.workflows import PUSH
-from stead.control.platform.jobs import KINDS, JobCancelled, JobKind
+from stead.control.environments.workflows import PUSH
+from stead.control.jobs.declaration import KINDS, JobCancelled, JobKind
 from stead.dev.seaweedfs import SeaweedFS
 from tests.faults.jobs import checks
 from tests.faults.jobs.cases import Case, cases_of, observe

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import asyncpg
 
-from stead.control.platform.sealing import Sealer
+from stead.control.sealing import Sealer
 from stead.control.webhooks import service, signing
 from stead.dev.authority import Authority
 from stead.shared.ids import new_id

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import uvloop
 
+from stead.control.engines.postgres import Database
+from stead.control.engines.postgres_notifications import Notices
 from stead.control.events.sequencer import Sequencer
+from stead.control.http.client_address import parse_networks
 from stead.control.notifications import service as notifications
-from stead.control.platform.addresses import parse_networks
-from stead.control.platform.database import Database
-from stead.control.platform.housekeeping import Chore, Housekeeping
-from stead.control.platform.notices import Notices
-from stead.control.platform.sealing import Sealer
+from stead.control.sealing import Sealer
+from stead.control.tasks import Chore, Housekeeping
 from stead.control.webhooks import service as webhooks
 from stead.control.webhooks.client import Client
 from stead.control.webhooks.courier import Courier

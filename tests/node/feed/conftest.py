@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from stead.control.platform.nats import Nats
+from stead.control.engines.nats import Nats
 from stead.dev.running import RunningStack
 from stead.protocol.subjects import Program
 from stead.shared.ids import new_id

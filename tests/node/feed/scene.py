@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from stead.control.platform.edge import Edges
-from stead.control.platform.nats import Nats
+from stead.control.edge_feed.feed import Edges
+from stead.control.engines.nats import Nats
 from stead.dev.stack import Stack
 from stead.node.feed.feed import Feed
 from stead.node.link import Link

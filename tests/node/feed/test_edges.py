@@ -6,9 +6,9 @@ import nats.js.errors
 import pytest
 from typer.testing import CliRunner
 
-from stead.control.platform.edge import FeedUnavailable, NotApplied
-from stead.control.platform.nats import Nats as Connection
-from stead.control.platform.streams import ensure_consumers, ensure_streams
+from stead.control.edge_feed.feed import FeedUnavailable, NotApplied
+from stead.control.engines.nats import Nats as Connection
+from stead.control.engines.nats_streams import ensure_consumers, ensure_streams
 from stead.control.provisioning import edge_key, edge_progress
 from stead.dev.running import RunningStack
 from stead.dev.stack import Nats

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from stead.control.platform.edge import FeedUnavailable, NotApplied
-from stead.control.platform.streams import consumer_config, stream_config
+from stead.control.edge_feed.feed import FeedUnavailable, NotApplied
+from stead.control.engines.nats_streams import consumer_config, stream_config
 from stead.dev.running import RunningStack
 from stead.dev.stack import Nats
 from stead.protocol.commands import EnsureEnvironment

@@ -4,7 +4,7 @@ import contextlib
 import sqlite3
 from pathlib import Path
 
-from stead.control.platform.edge import Edges, FeedUnavailable
+from stead.control.edge_feed.feed import Edges, FeedUnavailable
 from stead.dev.running import running
 from stead.dev.stack import EVERY, NODE, PROGRAMS, REGION
 from stead.protocol.edge import Host, host_key, node_key

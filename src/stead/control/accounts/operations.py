@@ -17,9 +17,9 @@ from stead.control.accounts.schema import (
     SignIn,
 )
 from stead.control.accounts.throttle import place, slow_down_passwords, slow_down_sign_up
-from stead.control.platform.audit import Actor
-from stead.control.platform.operations import Call, Operations, Visit
-from stead.control.platform.requirements import ANY_CREDENTIAL, PUBLIC
+from stead.control.http.operations import Call, Operations, Visit
+from stead.control.http.requirements import ANY_CREDENTIAL, PUBLIC
+from stead.control.outbox.audit import Actor
 from stead.shared.errors import AccountNotFound, RateLimitExceeded
 from stead.shared.ids import AccountId
 

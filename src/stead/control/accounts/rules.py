@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from stead.control.platform.principal import Standing
+from stead.control.http.principal import Standing
 from stead.shared.errors import Conflict, Forbidden, InvalidRequest, Unauthenticated
 from stead.shared.ids import AccountId
 

@@ -19,10 +19,10 @@ from stead.control.accounts.rules import (
     session_end,
 )
 from stead.control.accounts.schema import AccountChange, NewAccount, SessionView, SignIn
+from stead.control.engines.postgres import Tx, UniqueViolation
+from stead.control.http.freshness import outdate
+from stead.control.http.principal import Principal, RateLimits
 from stead.control.members import service as members
-from stead.control.platform.database import Tx, UniqueViolation
-from stead.control.platform.freshness import outdate
-from stead.control.platform.principal import Principal, RateLimits
 from stead.shared import scopes, secrets
 from stead.shared.errors import AccountNotFound, CredentialRevoked, FieldInvalid
 from stead.shared.ids import AccountId, SessionId, new_id

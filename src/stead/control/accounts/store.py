@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Any
 
 from stead.control.accounts.rules import IDLE, Account, SessionRow
-from stead.control.platform.database import Tx
-from stead.control.platform.principal import STANDING, STANDING_FROM, Standing
+from stead.control.engines.postgres import Tx
+from stead.control.http.principal import STANDING, STANDING_FROM, Standing
 from stead.shared.ids import AccountId, SessionId
 
 _ACCOUNT = "id, email, name, password_hash, plan, default_team_id"

@@ -4,9 +4,9 @@ from hashlib import sha256
 from ipaddress import IPv6Address, IPv6Network
 
 from stead.control.accounts.rules import normal_email
-from stead.control.platform.limits import Limiter
-from stead.control.platform.operations import Visit
-from stead.control.platform.principal import Address
+from stead.control.http.operations import Visit
+from stead.control.http.principal import Address
+from stead.control.http.rate_limits import Limiter
 from stead.shared.errors import RateLimitExceeded
 
 PASSWORDS_A_MINUTE_FOR_ONE_ACCOUNT = 5

@@ -2,8 +2,8 @@
 
 from stead.control.artifacts import store
 from stead.control.artifacts.rules import blob_name
-from stead.control.platform.database import Database
-from stead.control.platform.objects import Objects
+from stead.control.engines.object_store import Objects
+from stead.control.engines.postgres import Database
 
 AT_ONCE = 100
 

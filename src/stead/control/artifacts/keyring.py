@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives.serialization import (
 
 from stead.artifacts.provenance import key_id
 from stead.control.artifacts import store
-from stead.control.platform.database import Tx
-from stead.control.platform.sealing import Sealer
+from stead.control.engines.postgres import Tx
+from stead.control.sealing import Sealer
 
 _CONTEXT = b"artifacts: signing key "
 

@@ -3,8 +3,8 @@
 from stead.control.artifacts import service
 from stead.control.artifacts.schema import ArtifactView
 from stead.control.environments.rules import EnvironmentNotFound, VisibleEnvironment
-from stead.control.platform.operations import Call, Operations
-from stead.control.platform.pagination import Page, PageRequest
+from stead.control.http.operations import Call, Operations
+from stead.control.http.pagination import Page, PageRequest
 
 operation = Operations(tag="Deployments")
 

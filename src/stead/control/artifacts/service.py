@@ -14,12 +14,12 @@ from stead.control.artifacts.rules import (
     blob_name,
 )
 from stead.control.artifacts.schema import ArtifactView
+from stead.control.engines.postgres import Tx
+from stead.control.http.pagination import Page, PageRequest
+from stead.control.jobs.declaration import Refused
 from stead.control.plans import service as plans
 from stead.control.plans.rules import Owner, StorageExhausted
-from stead.control.platform.database import Tx
-from stead.control.platform.jobs import Refused
-from stead.control.platform.pagination import Page, PageRequest
-from stead.control.platform.sealing import Sealer
+from stead.control.sealing import Sealer
 from stead.protocol.commands import EnsureRelease, Layer, Runtime
 from stead.shared.ids import ArtifactId, has_shape
 

@@ -5,8 +5,8 @@ from datetime import datetime
 
 from stead.control.artifacts.rules import KEPT_FOR, NEWEST_KEPT, Artifact, NewArtifact
 from stead.control.artifacts.schema import ArtifactView
-from stead.control.platform.database import Tx
-from stead.control.platform.pagination import Page, PageRequest
+from stead.control.engines.postgres import Tx
+from stead.control.http.pagination import Page, PageRequest
 from stead.shared.ids import ArtifactId, new_id
 
 _COLUMNS = (

@@ -2,8 +2,8 @@
 
 from stead.control.audit import service
 from stead.control.audit.schema import AuditEventView, AuditFilter, TeamAuditFilter
-from stead.control.platform.operations import Call, Operations
-from stead.control.platform.pagination import Page, PageRequest
+from stead.control.http.operations import Call, Operations
+from stead.control.http.pagination import Page, PageRequest
 from stead.control.sites.rules import SiteNotFound, VisibleSite
 from stead.control.teams.rules import TeamNotFound, VisibleTeam
 from stead.shared.roles import Role

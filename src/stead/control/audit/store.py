@@ -1,9 +1,9 @@
 """Reads of the audit trail, each bound to an actor, a team or a site."""
 
 from stead.control.audit.schema import AuditEventView, AuditFilter
-from stead.control.platform.database import Tx
-from stead.control.platform.pagination import Page, PageRequest
-from stead.control.platform.principal import Principal
+from stead.control.engines.postgres import Tx
+from stead.control.http.pagination import Page, PageRequest
+from stead.control.http.principal import Principal
 from stead.control.sites.rules import VisibleSite
 from stead.control.teams.rules import VisibleTeam
 

@@ -5,11 +5,11 @@ from stead.control.builds.rules import BuildNotFound, VisibleBuild
 from stead.control.builds.schema import BuildView, NewBuild
 from stead.control.deployments.rules import EnvironmentNotReady
 from stead.control.environments.rules import EnvironmentNotFound, VisibleEnvironment
+from stead.control.http.operations import Call, Operations
+from stead.control.http.pagination import Page, PageRequest
+from stead.control.jobs.declaration import JobsWaiting
 from stead.control.jobs.schema import JobView
 from stead.control.plans.rules import StorageExhausted
-from stead.control.platform.jobs import JobsWaiting
-from stead.control.platform.operations import Call, Operations
-from stead.control.platform.pagination import Page, PageRequest
 
 operation = Operations(tag="Deployments")
 

@@ -9,6 +9,7 @@ import msgspec
 from stead.artifacts.refusals import printable
 from stead.control.artifacts import service as artifacts
 from stead.control.builds import store
+from stead.control.builds.jobs import BuildWork
 from stead.control.builds.rules import (
     BUILDERS,
     GIT,
@@ -21,18 +22,17 @@ from stead.control.builds.rules import (
     staged_name,
 )
 from stead.control.builds.schema import BuildView, NewBuild
-from stead.control.builds.work import BuildWork
 from stead.control.deployments import service as deployments
+from stead.control.engines.object_store import Objects
+from stead.control.engines.postgres import Database, Tx
 from stead.control.environments.rules import EnvironmentNotFound, VisibleEnvironment
+from stead.control.http.operations import Call
+from stead.control.http.pagination import Page, PageRequest
+from stead.control.http.visibility import resolver
 from stead.control.jobs import service as jobs
+from stead.control.jobs.declaration import JobKind, Refused
 from stead.control.jobs.schema import JobView
-from stead.control.platform.database import Database, Tx
-from stead.control.platform.events import About, publish
-from stead.control.platform.jobs import JobKind, Refused
-from stead.control.platform.objects import Objects
-from stead.control.platform.operations import Call
-from stead.control.platform.pagination import Page, PageRequest
-from stead.control.platform.visibility import resolver
+from stead.control.outbox.events import About, publish
 from stead.control.uploads import service as uploads
 from stead.protocol.commands import BuildFacts, Facts
 from stead.shared.errors import FieldInvalid

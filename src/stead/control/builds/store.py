@@ -5,9 +5,9 @@ from typing import Any
 
 from stead.control.builds.rules import Build, BuildStatus, Origin, VisibleBuild, before
 from stead.control.builds.schema import BuildView
+from stead.control.engines.postgres import Tx
 from stead.control.environments.rules import VisibleEnvironment
-from stead.control.platform.database import Tx
-from stead.control.platform.pagination import Page, PageRequest
+from stead.control.http.pagination import Page, PageRequest
 from stead.shared.ids import BuildId, new_id
 
 _COLUMNS = (

@@ -8,6 +8,7 @@ from stead.artifacts.provenance import Provenance
 from stead.control.artifacts import service as artifacts
 from stead.control.artifacts.rules import SignatureInvalid, blob_name
 from stead.control.builds import service
+from stead.control.builds.jobs import BuildWork
 from stead.control.builds.rules import (
     GIT,
     Build,
@@ -16,11 +17,10 @@ from stead.control.builds.rules import (
     staged_name,
     without_secrets,
 )
-from stead.control.builds.work import BuildWork
+from stead.control.engines.object_store import ObjectChanged, ObjectMissing, Seen
+from stead.control.engines.postgres import Tx
+from stead.control.jobs.declaration import Desk, Job, Refused
 from stead.control.plans.rules import StorageExhausted
-from stead.control.platform.database import Tx
-from stead.control.platform.jobs import Desk, Job, Refused
-from stead.control.platform.objects import ObjectChanged, ObjectMissing, Seen
 from stead.control.uploads.rules import MOST_BYTES, object_name
 from stead.protocol.commands import BuildFacts
 

@@ -8,15 +8,14 @@ from stead.artifacts import digests
 from stead.control.artifacts import service as artifacts
 from stead.control.artifacts.rules import NewArtifact, SignatureInvalid
 from stead.control.builds import service, vouching
+from stead.control.builds.jobs import BuildWork
 from stead.control.builds.rules import GIT, Build, BuildFailed, BuildUnavailable, Origin, staged_name
-from stead.control.builds.work import BuildWork
 from stead.control.deployments import service as deployments
 from stead.control.deployments import workflows as deployment_jobs
 from stead.control.deployments.rules import EnvironmentNotReady
+from stead.control.engines.postgres import Tx
 from stead.control.git import service as git
-from stead.control.nodes import service as nodes
-from stead.control.platform.database import Tx
-from stead.control.platform.jobs import (
+from stead.control.jobs.declaration import (
     Errand,
     Job,
     JobKind,
@@ -27,6 +26,7 @@ from stead.control.platform.jobs import (
     control,
     labour,
 )
+from stead.control.nodes import service as nodes
 from stead.control.uploads import service as uploads
 from stead.control.uploads.rules import object_name
 from stead.protocol import commands

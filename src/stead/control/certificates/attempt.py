@@ -12,9 +12,9 @@ from stead.control.certificates.rules import (
     pause_after,
     renewal_of,
 )
-from stead.control.platform.database import Database, Tx
-from stead.control.platform.events import About, Fact, publish
-from stead.control.platform.sealing import Sealer
+from stead.control.engines.postgres import Database, Tx
+from stead.control.outbox.events import About, Fact, publish
+from stead.control.sealing import Sealer
 
 log = structlog.get_logger()
 

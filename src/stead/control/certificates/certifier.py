@@ -22,9 +22,9 @@ from stead.control.certificates.rules import (
     Problem,
     Wish,
 )
-from stead.control.platform.database import UNREACHABLE, Database
-from stead.control.platform.housekeeping import Chore
-from stead.control.platform.sealing import Sealer
+from stead.control.engines.postgres import UNREACHABLE, Database
+from stead.control.sealing import Sealer
+from stead.control.tasks import Chore
 from stead.protocol.edge import Certificate, Record, certificate_key
 from stead.shared.ids import new_id
 

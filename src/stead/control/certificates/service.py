@@ -2,7 +2,7 @@
 
 from stead.control.certificates import store
 from stead.control.certificates.schema import TlsView
-from stead.control.platform.database import Tx
+from stead.control.engines.postgres import Tx
 
 
 async def want(tx: Tx, site: str, host: str, region: str) -> None:

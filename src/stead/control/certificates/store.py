@@ -5,7 +5,7 @@ from typing import Any
 
 from stead.control.certificates.rules import Issued, Problem, State, Wish
 from stead.control.certificates.schema import TlsView
-from stead.control.platform.database import Tx
+from stead.control.engines.postgres import Tx
 
 _WISH = ", ".join(f"c.{field}" for field in Wish.__slots__)
 

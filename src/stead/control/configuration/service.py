@@ -11,8 +11,8 @@ from stead.control.configuration.schema import (
     EnvironmentConfigurationView,
     OverrideView,
 )
-from stead.control.platform.database import Tx
-from stead.control.platform.sealing import Sealer
+from stead.control.engines.postgres import Tx
+from stead.control.sealing import Sealer
 
 
 async def view_of_site(tx: Tx, site: str) -> ConfigurationView:

@@ -1,7 +1,7 @@
 """Rows of configuration: one for a site, one for each environment that differs."""
 
 from stead.control.configuration.rules import Settings, merged
-from stead.control.platform.database import Tx
+from stead.control.engines.postgres import Tx
 
 
 async def settings(tx: Tx, subject: str) -> Settings:

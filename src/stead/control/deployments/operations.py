@@ -12,10 +12,10 @@ from stead.control.deployments.rules import (
 )
 from stead.control.deployments.schema import DeploymentView, NewDeployment, Promotion, ReleaseView
 from stead.control.environments.rules import EnvironmentNotFound, VisibleEnvironment
+from stead.control.http.operations import Call, Operations
+from stead.control.http.pagination import Page, PageRequest
+from stead.control.jobs.declaration import JobsWaiting
 from stead.control.jobs.schema import JobView
-from stead.control.platform.jobs import JobsWaiting
-from stead.control.platform.operations import Call, Operations
-from stead.control.platform.pagination import Page, PageRequest
 
 operation = Operations(tag="Deployments")
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from stead.control.platform.visibility import Owned
+from stead.control.http.visibility import Owned
 from stead.protocol.commands import Runtime
 from stead.shared.errors import Conflict, NotFound
 from stead.shared.ids import AccountId, DeploymentId, EnvironmentId, SiteId, TeamId

@@ -3,6 +3,7 @@
 from stead.control.artifacts import service as artifacts
 from stead.control.artifacts.rules import Artifact, ArtifactNotFound
 from stead.control.deployments import store
+from stead.control.deployments.jobs import DeploymentWork
 from stead.control.deployments.rules import (
     ArtifactNotKept,
     Deployment,
@@ -16,18 +17,17 @@ from stead.control.deployments.rules import (
     VisibleDeployment,
 )
 from stead.control.deployments.schema import DeploymentView, NewDeployment, Promotion, ReleaseView
-from stead.control.deployments.work import DeploymentWork
+from stead.control.engines.postgres import Tx
 from stead.control.environments import service as environments
 from stead.control.environments.rules import EnvironmentNotFound, VisibleEnvironment
+from stead.control.http.operations import Call
+from stead.control.http.pagination import Page, PageRequest
+from stead.control.http.principal import Principal
+from stead.control.http.visibility import resolver
 from stead.control.jobs import service as jobs
+from stead.control.jobs.declaration import Errand, JobKind, NoNode, Refused
 from stead.control.jobs.schema import JobView
-from stead.control.platform.database import Tx
-from stead.control.platform.events import About, publish
-from stead.control.platform.jobs import Errand, JobKind, NoNode, Refused
-from stead.control.platform.operations import Call
-from stead.control.platform.pagination import Page, PageRequest
-from stead.control.platform.principal import Principal
-from stead.control.platform.visibility import resolver
+from stead.control.outbox.events import About, publish
 from stead.protocol.commands import EnsureRelease, Work, release_of
 from stead.shared.errors import FieldInvalid
 from stead.shared.ids import DeploymentId, has_shape

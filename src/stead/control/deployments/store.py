@@ -12,9 +12,9 @@ from stead.control.deployments.rules import (
     before,
 )
 from stead.control.deployments.schema import DeploymentView, ReleaseView
+from stead.control.engines.postgres import Tx
 from stead.control.environments.rules import VisibleEnvironment
-from stead.control.platform.database import Tx
-from stead.control.platform.pagination import Page, PageRequest
+from stead.control.http.pagination import Page, PageRequest
 from stead.shared.ids import DeploymentId, new_id
 
 _COLUMNS = (

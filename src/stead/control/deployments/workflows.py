@@ -3,10 +3,11 @@
 from datetime import timedelta
 
 from stead.control.deployments import service
+from stead.control.deployments.jobs import DeploymentWork
 from stead.control.deployments.rules import EnvironmentNotReady, SourceChanged
-from stead.control.deployments.work import DeploymentWork
-from stead.control.platform.database import Tx
-from stead.control.platform.jobs import (
+from stead.control.edge_feed import announcements as routing
+from stead.control.engines.postgres import Tx
+from stead.control.jobs.declaration import (
     Announcement,
     Errand,
     Job,
@@ -17,7 +18,6 @@ from stead.control.platform.jobs import (
     control,
     tell,
 )
-from stead.control.routing import service as routing
 from stead.protocol.commands import Probe, release_of
 
 DeploymentJob = Job[DeploymentWork]

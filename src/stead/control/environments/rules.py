@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Literal
 
 from stead.control.environments.runtimes import CAPABILITIES, Runtime
-from stead.control.platform.visibility import Governance, Governed, Owned
+from stead.control.http.visibility import Governance, Governed, Owned
 from stead.shared.errors import Conflict, FieldInvalid, NotFound
 from stead.shared.ids import AccountId, EnvironmentId, SiteId, TeamId
 from stead.shared.roles import Role

@@ -3,7 +3,9 @@
 from datetime import UTC, datetime, timedelta
 from secrets import token_urlsafe
 
+from stead.control.engines.postgres import Tx, UniqueViolation
 from stead.control.environments import store
+from stead.control.environments.jobs import EnvironmentWork
 from stead.control.environments.rules import (
     GRACE,
     LEASE,
@@ -25,19 +27,17 @@ from stead.control.environments.rules import (
     returns_to,
 )
 from stead.control.environments.schema import EnvironmentView, LeaseView, NewEnvironment, NewPush
-from stead.control.environments.work import EnvironmentWork
+from stead.control.http.operations import Call
+from stead.control.http.pagination import Page, PageRequest
+from stead.control.http.principal import Principal
+from stead.control.http.visibility import resolver
 from stead.control.jobs import service as jobs
+from stead.control.jobs.declaration import JobKind
 from stead.control.jobs.schema import JobView
 from stead.control.nodes.rules import LOST_AFTER
+from stead.control.outbox.events import About, Fact, publish
 from stead.control.plans import service as plans
 from stead.control.plans.rules import Owner
-from stead.control.platform.database import Tx, UniqueViolation
-from stead.control.platform.events import About, Fact, publish
-from stead.control.platform.jobs import JobKind
-from stead.control.platform.operations import Call
-from stead.control.platform.pagination import Page, PageRequest
-from stead.control.platform.principal import Principal
-from stead.control.platform.visibility import resolver
 from stead.protocol.commands import Activity
 from stead.shared.errors import CapabilityUnsupported, FieldInvalid
 from stead.shared.ids import EnvironmentId, SiteId, has_shape, new_id

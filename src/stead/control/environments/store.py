@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from stead.control.engines.postgres import Tx
 from stead.control.environments.rules import (
     Environment,
     EnvironmentStatus,
@@ -12,10 +13,9 @@ from stead.control.environments.rules import (
     VisibleEnvironment,
 )
 from stead.control.environments.schema import EnvironmentView
-from stead.control.platform.database import Tx
-from stead.control.platform.events import About, publish
-from stead.control.platform.pagination import Page, PageRequest
-from stead.control.platform.principal import Principal
+from stead.control.http.pagination import Page, PageRequest
+from stead.control.http.principal import Principal
+from stead.control.outbox.events import About, publish
 from stead.shared.ids import EnvironmentId, SiteId
 from stead.shared.roles import SEES_SITES, Role
 

@@ -2,8 +2,8 @@
 
 from stead.control.events import service
 from stead.control.events.schema import EventFilter, EventView
-from stead.control.platform.operations import Call, Operations
-from stead.control.platform.pagination import Page, PageRequest
+from stead.control.http.operations import Call, Operations
+from stead.control.http.pagination import Page, PageRequest
 
 operation = Operations(tag="Events")
 

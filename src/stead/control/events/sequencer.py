@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import structlog
 
+from stead.control.engines.postgres import UNREACHABLE, Database
+from stead.control.engines.postgres_notifications import Notices
 from stead.control.events import service
-from stead.control.platform.database import UNREACHABLE, Database
-from stead.control.platform.notices import Notices
-from stead.control.platform.outbox import Transport
+from stead.control.outbox.transports import Transport
 
 log = structlog.get_logger()
 

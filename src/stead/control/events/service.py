@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
+from stead.control.engines.postgres import Tx
 from stead.control.events import store
 from stead.control.events.schema import EventFilter, EventView
-from stead.control.platform.database import Tx
-from stead.control.platform.outbox import Transport
-from stead.control.platform.pagination import Page, PageRequest
-from stead.control.platform.principal import Principal
+from stead.control.http.pagination import Page, PageRequest
+from stead.control.http.principal import Principal
+from stead.control.outbox.transports import Transport
 
 RETENTION = timedelta(days=30)
 AT_ONCE = 500

@@ -2,11 +2,11 @@
 
 from datetime import datetime
 
+from stead.control.engines.postgres import Tx
 from stead.control.events.schema import EventFilter, EventView
-from stead.control.platform.database import Tx
-from stead.control.platform.outbox import PublishedEvent
-from stead.control.platform.pagination import Page, PageRequest
-from stead.control.platform.principal import Principal
+from stead.control.http.pagination import Page, PageRequest
+from stead.control.http.principal import Principal
+from stead.control.outbox.transports import PublishedEvent
 from stead.shared.roles import MASK, Role
 
 _READS_EVENTS = [role.value for role in Role if "events:read" in MASK[role]]

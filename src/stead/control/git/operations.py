@@ -2,7 +2,7 @@
 
 from stead.control.git import service
 from stead.control.git.schema import BranchRoutesView, NewBranchRoutes
-from stead.control.platform.operations import Call, Operations
+from stead.control.http.operations import Call, Operations
 from stead.control.sites.rules import SiteNotFound, VisibleSite
 
 operation = Operations(tag="Git")

@@ -4,14 +4,14 @@ import base64
 import secrets
 from datetime import timedelta
 
+from stead.control.engines.postgres import Tx
 from stead.control.git import store
 from stead.control.git.deploy_keys import new_deploy_key
 from stead.control.git.rules import Connection, Due, check
 from stead.control.git.schema import BranchRoutesView, NewBranchRoutes
-from stead.control.platform.addressing import deploy_key_context
-from stead.control.platform.database import Tx
-from stead.control.platform.events import About, publish
-from stead.control.platform.sealing import Sealer
+from stead.control.jobs.presigning import deploy_key_context
+from stead.control.outbox.events import About, publish
+from stead.control.sealing import Sealer
 from stead.control.sites.rules import VisibleSite
 
 HOOK_PATH = "/hooks/git"

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from stead.control.engines.postgres import Tx
 from stead.control.git.rules import BranchRule, Connection, Due
-from stead.control.platform.database import Tx
 
 _CONNECTION = (
     "select s.id, s.account_id, s.team_id, s.mode, s.domain, s.runtime, s.status, s.git_repo, s.git_branch,"

@@ -2,6 +2,8 @@
 
 from msgspec.structs import asdict
 
+from stead.control.http.operations import Call, Operations
+from stead.control.http.pagination import Page, PageRequest
 from stead.control.invites import service
 from stead.control.invites.rules import Invite, InviteNotFound
 from stead.control.invites.schema import (
@@ -12,8 +14,6 @@ from stead.control.invites.schema import (
     NewInvite,
 )
 from stead.control.members.rules import MemberExists
-from stead.control.platform.operations import Call, Operations
-from stead.control.platform.pagination import Page, PageRequest
 from stead.control.teams.rules import TeamNotFound, VisibleTeam
 from stead.shared.roles import Role
 

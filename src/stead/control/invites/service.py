@@ -3,17 +3,17 @@
 import secrets
 from hashlib import sha256
 
+from stead.control.engines.postgres import Tx
+from stead.control.http.pagination import Page, PageRequest
+from stead.control.http.principal import Principal
 from stead.control.invites import store
 from stead.control.invites.rules import LIFETIME, Invite, InviteNotFound
 from stead.control.invites.schema import InviteView, NewInvite
 from stead.control.members import service as members
 from stead.control.members.rules import require_rank
-from stead.control.platform import mail
-from stead.control.platform.database import Tx
-from stead.control.platform.events import About, publish
-from stead.control.platform.pagination import Page, PageRequest
-from stead.control.platform.principal import Principal
-from stead.control.platform.sealing import Sealer
+from stead.control.outbox import mail
+from stead.control.outbox.events import About, publish
+from stead.control.sealing import Sealer
 from stead.control.teams import service as teams
 from stead.control.teams.rules import VisibleTeam
 from stead.shared.errors import FieldInvalid

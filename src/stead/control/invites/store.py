@@ -2,10 +2,10 @@
 
 from datetime import datetime
 
+from stead.control.engines.postgres import Tx
+from stead.control.http.pagination import Page, PageRequest
 from stead.control.invites.rules import Invite
 from stead.control.invites.schema import InviteView
-from stead.control.platform.database import Tx
-from stead.control.platform.pagination import Page, PageRequest
 from stead.shared.ids import AccountId, TeamId
 from stead.shared.roles import Role
 

@@ -5,12 +5,12 @@ import time
 
 import structlog
 
+from stead.control.engines.postgres import UNREACHABLE, Database
+from stead.control.engines.postgres_notifications import Notices
+from stead.control.engines.temporal import Orchestrator, Unreachable
 from stead.control.jobs import queue
-from stead.control.platform.database import UNREACHABLE, Database
-from stead.control.platform.job_workflow import Plan, PlannedStep
-from stead.control.platform.jobs import KINDS, JobRow
-from stead.control.platform.notices import Notices
-from stead.control.platform.temporal import Orchestrator, Unreachable
+from stead.control.jobs.declaration import KINDS, JobRow
+from stead.control.jobs.workflow import Plan, PlannedStep
 
 log = structlog.get_logger()
 

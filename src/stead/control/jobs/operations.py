@@ -1,11 +1,11 @@
 """HTTP operations on jobs."""
 
+from stead.control.http.operations import Call, Operations, Stream, Tagged
+from stead.control.http.pagination import Page, PageRequest
 from stead.control.jobs import service
 from stead.control.jobs.rules import JobAlreadyFinal, JobNotFound, VisibleJob
 from stead.control.jobs.schema import JobFilter, JobView
 from stead.control.jobs.stream import follow
-from stead.control.platform.operations import Call, Operations, Stream, Tagged
-from stead.control.platform.pagination import Page, PageRequest
 from stead.shared.versions import BY_NAME, LATEST
 
 operation = Operations(tag="Jobs")

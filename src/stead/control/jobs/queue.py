@@ -3,9 +3,9 @@
 from datetime import timedelta
 from typing import Any
 
-from stead.control.platform.database import Tx
-from stead.control.platform.events import About, publish
-from stead.control.platform.jobs import JobRow
+from stead.control.engines.postgres import Tx
+from stead.control.jobs.declaration import JobRow
+from stead.control.outbox.events import About, publish
 
 STARTED_BY_NOW = timedelta(seconds=10)
 _ROW = "id, type, status, site_id, env_id, params, created_at, dispatched_at"

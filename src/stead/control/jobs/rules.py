@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from stead.control.platform.visibility import Governance, Governed
+from stead.control.http.visibility import Governance, Governed
 from stead.shared.errors import Conflict, NotFound
 from stead.shared.ids import JobId
 from stead.shared.roles import Role

@@ -5,16 +5,16 @@ from typing import Any
 
 import msgspec
 
+from stead.control.engines.postgres import Tx
+from stead.control.http.operations import Call
+from stead.control.http.pagination import Page, PageRequest
+from stead.control.http.principal import Principal
+from stead.control.http.responses import ErrorBody, error_body
+from stead.control.http.visibility import resolver
 from stead.control.jobs import queue, store
+from stead.control.jobs.declaration import MOST_WAITING, JobCancelled, JobKind, JobRow, JobsWaiting, P
 from stead.control.jobs.rules import FINAL, JobAlreadyFinal, JobNotFound, VisibleJob
 from stead.control.jobs.schema import JobFilter, JobView
-from stead.control.platform.answers import ErrorBody, error_body
-from stead.control.platform.database import Tx
-from stead.control.platform.jobs import MOST_WAITING, JobCancelled, JobKind, JobRow, JobsWaiting, P
-from stead.control.platform.operations import Call
-from stead.control.platform.pagination import Page, PageRequest
-from stead.control.platform.principal import Principal
-from stead.control.platform.visibility import resolver
 from stead.shared.errors import RoleInsufficient, ScopeInsufficient
 from stead.shared.ids import JobId, has_shape, new_id
 from stead.shared.roles import MASK

@@ -9,15 +9,12 @@ import structlog
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
+from stead.control.edge_feed.announcer import Announcer
+from stead.control.edge_feed.feed import NotApplied
+from stead.control.engines.postgres import Tx
+from stead.control.http.responses import ErrorBody, doc_url
 from stead.control.jobs import queue, service
-from stead.control.nodes.announcing import Announcer
-from stead.control.platform.addressing import addressed, with_key
-from stead.control.platform.answers import ErrorBody, doc_url
-from stead.control.platform.database import Tx
-from stead.control.platform.edge import NotApplied
-from stead.control.platform.gateway import Gateway
-from stead.control.platform.job_workflow import REFUSED, Failure
-from stead.control.platform.jobs import (
+from stead.control.jobs.declaration import (
     Ask,
     Control,
     Desk,
@@ -31,6 +28,9 @@ from stead.control.platform.jobs import (
     Refused,
     Tell,
 )
+from stead.control.jobs.presigning import addressed, with_key
+from stead.control.jobs.workflow import REFUSED, Failure
+from stead.control.nodes.gateway import Gateway
 from stead.protocol.commands import Cancel, Command
 from stead.shared.errors import ApiError, Internal, catalog
 

@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from stead.control.engines.postgres import Tx
+from stead.control.http.pagination import Page, PageRequest
+from stead.control.http.principal import Principal
 from stead.control.jobs.rules import VisibleJob
 from stead.control.jobs.schema import JobFilter, JobView
-from stead.control.platform.database import Tx
-from stead.control.platform.pagination import Page, PageRequest
-from stead.control.platform.principal import Principal
 from stead.shared.ids import JobId
 from stead.shared.roles import SEES_SITES, Role
 

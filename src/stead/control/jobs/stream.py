@@ -11,13 +11,13 @@ from datetime import date
 
 import msgspec
 
+from stead.control.http.context import Live
+from stead.control.http.operations import Stream
+from stead.control.http.version_changes import History
 from stead.control.jobs import service
+from stead.control.jobs.output import UNREADABLE, Lines
 from stead.control.jobs.rules import FINAL
 from stead.control.jobs.schema import JobView
-from stead.control.platform.job_output import UNREADABLE, Lines
-from stead.control.platform.live import Live
-from stead.control.platform.operations import Stream
-from stead.control.platform.version_changes import History
 from stead.shared.versions import LATEST
 
 KEEP_ALIVE_SECONDS = 15.0

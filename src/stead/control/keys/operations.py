@@ -3,6 +3,10 @@
 from msgspec.structs import asdict
 
 from stead.control.environments.rules import EnvironmentNotFound
+from stead.control.http.operations import Call, Operations
+from stead.control.http.pagination import Page, PageRequest
+from stead.control.http.rate_limits import RATE_CLASSES, ceiling_key, limit_of, own_key
+from stead.control.http.requirements import ANY_CREDENTIAL
 from stead.control.keys import service
 from stead.control.keys.rules import (
     KeyAlreadyRevoked,
@@ -22,10 +26,6 @@ from stead.control.keys.schema import (
     RateLimitsView,
     RolledKeyView,
 )
-from stead.control.platform.limits import RATE_CLASSES, ceiling_key, limit_of, own_key
-from stead.control.platform.operations import Call, Operations
-from stead.control.platform.pagination import Page, PageRequest
-from stead.control.platform.requirements import ANY_CREDENTIAL
 from stead.control.projects.rules import ProjectNotFound
 from stead.control.sites.rules import SiteNotFound
 from stead.control.teams.rules import TeamNotFound

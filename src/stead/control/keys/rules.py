@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from stead.control.platform.principal import Mode, Pin, PinType, Standing
+from stead.control.http.principal import Mode, Pin, PinType, Standing
 from stead.shared.errors import Conflict, Forbidden, NotFound
 from stead.shared.ids import AccountId, KeyId
 from stead.shared.secrets import Family

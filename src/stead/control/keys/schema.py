@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from stead.control.platform.principal import Mode, Pin
+from stead.control.http.principal import Mode, Pin
 from stead.shared.scopes import GRANTABLE
 
 KeyIdText = Annotated[str, Meta(examples=["key_01k9zy3v7d00r3m8w5x2t6b4qa"])]

@@ -7,7 +7,14 @@ from ipaddress import IPv4Network, IPv6Network
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from stead.control.engines.postgres import Tx
 from stead.control.environments import service as environments
+from stead.control.http.client_address import parse_networks
+from stead.control.http.freshness import outdate
+from stead.control.http.operations import Call
+from stead.control.http.pagination import Page, PageRequest
+from stead.control.http.principal import Mode, Network, Pin, PinType, Principal
+from stead.control.http.visibility import resolver
 from stead.control.keys import store
 from stead.control.keys.rules import (
     GRACE,
@@ -19,14 +26,7 @@ from stead.control.keys.rules import (
     family,
 )
 from stead.control.keys.schema import KeyChange, KeyView, NewKey
-from stead.control.platform.addresses import parse_networks
-from stead.control.platform.database import Tx
-from stead.control.platform.events import About, publish
-from stead.control.platform.freshness import outdate
-from stead.control.platform.operations import Call
-from stead.control.platform.pagination import Page, PageRequest
-from stead.control.platform.principal import Mode, Network, Pin, PinType, Principal
-from stead.control.platform.visibility import resolver
+from stead.control.outbox.events import About, publish
 from stead.control.projects import service as projects
 from stead.control.sites import service as sites
 from stead.control.teams import service as teams

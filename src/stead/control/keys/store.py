@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from stead.control.engines.postgres import Tx
+from stead.control.http.pagination import Page, PageRequest
+from stead.control.http.principal import STANDING, STANDING_FROM, Principal, Standing
 from stead.control.keys.rules import KeyPrincipalRow, VisibleKey
 from stead.control.keys.schema import KeyView
-from stead.control.platform.database import Tx
-from stead.control.platform.pagination import Page, PageRequest
-from stead.control.platform.principal import STANDING, STANDING_FROM, Principal, Standing
 from stead.shared.ids import KeyId
 
 _VISIBLE = """

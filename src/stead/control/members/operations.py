@@ -1,10 +1,10 @@
 """HTTP operations on the members of a team."""
 
+from stead.control.http.operations import Call, Operations
+from stead.control.http.pagination import Page, PageRequest
 from stead.control.members import service
 from stead.control.members.rules import LastOwner, MemberExists, MemberNotFound
 from stead.control.members.schema import MemberChange, MemberView, NewMember
-from stead.control.platform.operations import Call, Operations
-from stead.control.platform.pagination import Page, PageRequest
 from stead.control.teams.rules import TeamNotFound, VisibleTeam
 from stead.shared.errors import AccountNotFound
 from stead.shared.ids import has_shape

@@ -8,6 +8,10 @@ from datetime import datetime
 
 from msgspec import UNSET
 
+from stead.control.engines.postgres import Tx
+from stead.control.http.freshness import outdate
+from stead.control.http.pagination import Page, PageRequest
+from stead.control.http.principal import Principal
 from stead.control.members import store
 from stead.control.members.rules import (
     LastOwner,
@@ -17,11 +21,7 @@ from stead.control.members.rules import (
     require_rank,
 )
 from stead.control.members.schema import MemberChange, MemberView, NewMember
-from stead.control.platform.database import Tx
-from stead.control.platform.events import About, publish
-from stead.control.platform.freshness import outdate
-from stead.control.platform.pagination import Page, PageRequest
-from stead.control.platform.principal import Principal
+from stead.control.outbox.events import About, publish
 from stead.control.teams import service as teams
 from stead.shared.errors import AccountNotFound, FieldInvalid, RoleInsufficient
 from stead.shared.ids import AccountId, TeamId, has_shape

@@ -2,11 +2,11 @@
 
 from datetime import datetime
 
+from stead.control.engines.postgres import Tx
+from stead.control.jobs.declaration import NoNode, NotYet, Refused
 from stead.control.nodes import store
 from stead.control.nodes.rules import PATIENCE, SILENCE, AffectedSite, NodeStatus
-from stead.control.platform.database import Tx
-from stead.control.platform.events import About, publish
-from stead.control.platform.jobs import NoNode, NotYet, Refused
+from stead.control.outbox.events import About, publish
 from stead.protocol.commands import Heartbeat
 
 

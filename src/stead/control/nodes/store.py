@@ -1,7 +1,7 @@
 """Rows of nodes."""
 
+from stead.control.engines.postgres import Tx
 from stead.control.nodes.rules import LOST_AFTER, AffectedSite, NodeStatus
-from stead.control.platform.database import Tx
 from stead.protocol.commands import Heartbeat
 
 _STATUS = """

@@ -5,7 +5,7 @@ from html import escape
 
 from stead.control.notifications.rules import MOST_IN_A_LETTER
 from stead.control.notifications.store import Mailed
-from stead.control.platform.mail import Letter, one_line
+from stead.control.outbox.mail import Letter, one_line
 
 
 def letter(to: str, notices: Sequence[Mailed], *, base_url: str, unsubscribe: str) -> Letter:

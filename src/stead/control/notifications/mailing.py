@@ -8,12 +8,12 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 import msgspec
 from msgspec import Struct
 
+from stead.control.engines.postgres import Database
 from stead.control.notifications import service, store
 from stead.control.notifications.letters import letter
 from stead.control.notifications.rules import DIGEST_EVERY
-from stead.control.platform import mail
-from stead.control.platform.database import Database
-from stead.control.platform.sealing import SealBroken, Sealer
+from stead.control.outbox import mail
+from stead.control.sealing import SealBroken, Sealer
 
 UNSUBSCRIBE_PATH = "/notifications/unsubscribe"
 _CONTEXT = b"notifications unsubscribe"

@@ -1,5 +1,7 @@
 """HTTP operations on notifications and their preferences."""
 
+from stead.control.http.operations import Call, Operations
+from stead.control.http.pagination import Page, PageRequest
 from stead.control.notifications import service
 from stead.control.notifications.schema import (
     MarkedView,
@@ -10,8 +12,6 @@ from stead.control.notifications.schema import (
     PreferencesView,
     UnreadView,
 )
-from stead.control.platform.operations import Call, Operations
-from stead.control.platform.pagination import Page, PageRequest
 
 operation = Operations(tag="Notifications")
 

@@ -4,10 +4,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
+from stead.control.engines.postgres import Database
+from stead.control.http.error_pages import page
 from stead.control.notifications.mailing import UNSUBSCRIBE_PATH, read, unsubscribe
-from stead.control.platform.database import Database
-from stead.control.platform.error_pages import page
-from stead.control.platform.sealing import Sealer
+from stead.control.sealing import Sealer
 
 _HEADERS = {
     "Content-Security-Policy": (

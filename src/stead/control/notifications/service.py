@@ -6,6 +6,9 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
+from stead.control.engines.postgres import Tx
+from stead.control.http.pagination import Page, PageRequest
+from stead.control.http.principal import Principal
 from stead.control.notifications import store
 from stead.control.notifications.rules import RETENTION, TOLD
 from stead.control.notifications.schema import (
@@ -16,11 +19,8 @@ from stead.control.notifications.schema import (
     Preferences,
 )
 from stead.control.notifications.store import Told
-from stead.control.platform.database import Tx
-from stead.control.platform.event_catalog import CATALOG, CATEGORIES, EventType
-from stead.control.platform.outbox import PublishedEvent
-from stead.control.platform.pagination import Page, PageRequest
-from stead.control.platform.principal import Principal
+from stead.control.outbox.event_catalog import CATALOG, CATEGORIES, EventType
+from stead.control.outbox.transports import PublishedEvent
 from stead.shared.errors import FieldInvalid
 from stead.shared.ids import new_id
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from msgspec import Struct
 
+from stead.control.engines.postgres import Tx
+from stead.control.http.pagination import Page, PageRequest
+from stead.control.http.principal import Principal
 from stead.control.notifications.schema import NotificationFilter, NotificationView, Preference
-from stead.control.platform.database import Tx
-from stead.control.platform.pagination import Page, PageRequest
-from stead.control.platform.principal import Principal
 
 _VIEW = ", ".join(f"n.{field}" for field in NotificationView.__struct_fields__)
 _VISIBLE = """

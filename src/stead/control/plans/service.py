@@ -1,9 +1,9 @@
 """Asks whether an owner's plan has room."""
 
+from stead.control.engines.postgres import Tx
 from stead.control.plans import store
 from stead.control.plans.rules import EXHAUSTED, GB, Owner, Quota, StorageExhausted
 from stead.control.plans.schema import PlanView
-from stead.control.platform.database import Tx
 from stead.shared.ids import TeamId
 
 

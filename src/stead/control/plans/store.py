@@ -1,8 +1,8 @@
 """Rows of plans, and what their owners use of them."""
 
+from stead.control.engines.postgres import Tx
 from stead.control.plans.rules import GB, Owner, Quota
 from stead.control.plans.schema import PlanLimitsView, PlanView, UsageView
-from stead.control.platform.database import Tx
 
 _OF_OWNER = """
   select plan from teams where id = $1

@@ -1,7 +1,7 @@
 """HTTP operations on a person's own projects."""
 
-from stead.control.platform.operations import Call, Operations
-from stead.control.platform.pagination import Page, PageRequest
+from stead.control.http.operations import Call, Operations
+from stead.control.http.pagination import Page, PageRequest
 from stead.control.projects import service
 from stead.control.projects.rules import OwnerDiffers, ProjectNotFound, VisibleProject
 from stead.control.projects.schema import Assignment, NewProject, ProjectChange, ProjectView

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from stead.control.platform.visibility import Governance, Governed
+from stead.control.http.visibility import Governance, Governed
 from stead.shared.errors import Conflict, NotFound
 from stead.shared.ids import AccountId, ProjectId, TeamId
 from stead.shared.roles import Role

@@ -2,11 +2,11 @@
 
 from msgspec import UNSET
 
-from stead.control.platform.database import Tx
-from stead.control.platform.operations import Call
-from stead.control.platform.pagination import Page, PageRequest
-from stead.control.platform.principal import Principal
-from stead.control.platform.visibility import resolver
+from stead.control.engines.postgres import Tx
+from stead.control.http.operations import Call
+from stead.control.http.pagination import Page, PageRequest
+from stead.control.http.principal import Principal
+from stead.control.http.visibility import resolver
 from stead.control.projects import store
 from stead.control.projects.rules import (
     OwnedProject,

@@ -3,9 +3,9 @@
 from datetime import datetime
 from typing import TypeVar
 
-from stead.control.platform.database import Tx
-from stead.control.platform.pagination import Page, PageRequest
-from stead.control.platform.principal import Principal
+from stead.control.engines.postgres import Tx
+from stead.control.http.pagination import Page, PageRequest
+from stead.control.http.principal import Principal
 from stead.control.projects.rules import OwnedProject, VisibleProject, VisibleTeamProject
 from stead.control.projects.schema import ProjectView
 from stead.shared.ids import AccountId, ProjectId, TeamId

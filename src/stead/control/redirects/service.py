@@ -1,6 +1,6 @@
 """Reading and replacing redirects, each inside the caller's transaction."""
 
-from stead.control.platform.database import Tx
+from stead.control.engines.postgres import Tx
 from stead.control.redirects import store
 from stead.control.redirects.rules import RedirectRule, parts
 from stead.protocol.edge import Redirects, RedirectSet

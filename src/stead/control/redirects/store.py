@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from stead.control.platform.database import Tx
+from stead.control.engines.postgres import Tx
 from stead.control.redirects.rules import RedirectRule, parts, redirect_set
 from stead.protocol.edge import RedirectSet
 

@@ -3,12 +3,12 @@
 from stead.control.certificates import service as certificates
 from stead.control.certificates.schema import TlsView
 from stead.control.environments.runtimes import CAPABILITIES
+from stead.control.http.operations import Call, Operations
+from stead.control.http.pagination import Page, PageRequest
+from stead.control.jobs.declaration import JobsWaiting
 from stead.control.jobs.schema import JobView
+from stead.control.outbox import audit
 from stead.control.plans.rules import EnvironmentsExhausted, SitesExhausted
-from stead.control.platform import audit
-from stead.control.platform.jobs import JobsWaiting
-from stead.control.platform.operations import Call, Operations
-from stead.control.platform.pagination import Page, PageRequest
 from stead.control.sites import service, workflows
 from stead.control.sites.rules import (
     ConfirmDomainMismatch,

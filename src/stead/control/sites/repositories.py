@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass
 from ipaddress import IPv6Address
 
-from stead.control.platform.hosts import NotAnAddress, read_host
-from stead.control.platform.principal import Address
+from stead.control.http.host_names import NotAnAddress, read_host
+from stead.control.http.principal import Address
 
 LONGEST = 1000
 _HOST = r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s/?#@\\\[\]:%]+)"

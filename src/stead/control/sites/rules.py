@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from stead.control.environments.runtimes import CAPABILITIES, Runtime
-from stead.control.platform.visibility import Governance, Governed, Owned
+from stead.control.http.visibility import Governance, Governed, Owned
 from stead.shared.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from stead.shared.ids import AccountId, ProjectId, SiteId, TeamId
 from stead.shared.roles import Role

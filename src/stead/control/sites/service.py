@@ -4,24 +4,25 @@ from typing import Any
 
 from msgspec import UNSET
 
+from stead.control.engines.postgres import Tx, UniqueViolation
 from stead.control.environments import service as environments
+from stead.control.environments.jobs import EnvironmentWork
 from stead.control.environments.rules import Environment
-from stead.control.environments.work import EnvironmentWork
+from stead.control.http.host_names import NotAnAddress
+from stead.control.http.operations import Call
+from stead.control.http.pagination import Page, PageRequest
+from stead.control.http.principal import Principal
+from stead.control.http.visibility import resolver
 from stead.control.jobs import service as jobs
+from stead.control.jobs.declaration import Errand, Job, JobKind, NoNode, Refused
 from stead.control.jobs.schema import JobView
+from stead.control.outbox.audit import Trail
+from stead.control.outbox.events import About, Fact, publish
 from stead.control.plans import service as plans
 from stead.control.plans.rules import Owner
-from stead.control.platform.audit import Trail
-from stead.control.platform.database import Tx, UniqueViolation
-from stead.control.platform.events import About, Fact, publish
-from stead.control.platform.hosts import NotAnAddress
-from stead.control.platform.jobs import Errand, Job, JobKind, NoNode, Refused
-from stead.control.platform.operations import Call
-from stead.control.platform.pagination import Page, PageRequest
-from stead.control.platform.principal import Principal
-from stead.control.platform.visibility import resolver
 from stead.control.sites import repositories, store
 from stead.control.sites.domains import new_slug, normal_domain
+from stead.control.sites.jobs import SiteFacts, SiteWork
 from stead.control.sites.rules import (
     DEFAULT_PHP,
     RUNTIME_OF,
@@ -36,7 +37,6 @@ from stead.control.sites.rules import (
     may_become,
 )
 from stead.control.sites.schema import Deletion, NewSite, SiteView, Transfer
-from stead.control.sites.work import SiteFacts, SiteWork
 from stead.control.teams import service as teams
 from stead.control.teams.rules import TeamNotFound
 from stead.protocol.commands import Work

@@ -3,13 +3,13 @@
 from datetime import datetime
 from typing import Any
 
-from stead.control.platform.database import Tx
-from stead.control.platform.events import About, publish
-from stead.control.platform.pagination import Page, PageRequest
-from stead.control.platform.principal import Mode, Principal
+from stead.control.engines.postgres import Tx
+from stead.control.http.pagination import Page, PageRequest
+from stead.control.http.principal import Mode, Principal
+from stead.control.outbox.events import About, publish
+from stead.control.sites.jobs import SiteFacts
 from stead.control.sites.rules import SiteStatus, VisibleSite
 from stead.control.sites.schema import SiteView
-from stead.control.sites.work import SiteFacts
 from stead.shared.ids import AccountId, ProjectId, TeamId
 from stead.shared.roles import SEES_SITES, Role
 

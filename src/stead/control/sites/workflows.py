@@ -5,10 +5,10 @@ from datetime import timedelta
 
 from stead.control.certificates import service as certificates
 from stead.control.deployments import service as deployments
+from stead.control.edge_feed import announcements as routing
+from stead.control.engines.postgres import Tx
 from stead.control.environments import service as environments
-from stead.control.nodes import service as nodes
-from stead.control.platform.database import Tx
-from stead.control.platform.jobs import (
+from stead.control.jobs.declaration import (
     Announcement,
     Errand,
     Job,
@@ -20,11 +20,11 @@ from stead.control.platform.jobs import (
     control,
     tell,
 )
-from stead.control.routing import service as routing
+from stead.control.nodes import service as nodes
 from stead.control.sites import service as sites
 from stead.control.sites import store
+from stead.control.sites.jobs import SiteWork
 from stead.control.sites.rules import RECOVERABLE, SiteStatus
-from stead.control.sites.work import SiteWork
 from stead.protocol.commands import (
     EnsureEnvironment,
     EnsureRoute,

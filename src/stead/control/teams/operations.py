@@ -1,8 +1,8 @@
 """HTTP operations on teams."""
 
+from stead.control.http.operations import Call, Operations
+from stead.control.http.pagination import Page, PageRequest
 from stead.control.plans.schema import PlanView
-from stead.control.platform.operations import Call, Operations
-from stead.control.platform.pagination import Page, PageRequest
 from stead.control.teams import service
 from stead.control.teams.rules import TeamHasSites, TeamNotFound, VisibleTeam
 from stead.control.teams.schema import CreatedTeamView, NewTeam, TeamChange, TeamView

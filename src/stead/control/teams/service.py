@@ -2,15 +2,15 @@
 
 from msgspec import UNSET
 
+from stead.control.engines.postgres import Tx
+from stead.control.http.freshness import outdate
+from stead.control.http.operations import Call
+from stead.control.http.pagination import Page, PageRequest
+from stead.control.http.principal import Principal
+from stead.control.http.visibility import resolver
+from stead.control.outbox.events import About, publish
 from stead.control.plans import service as plans
 from stead.control.plans.schema import PlanView
-from stead.control.platform.database import Tx
-from stead.control.platform.events import About, publish
-from stead.control.platform.freshness import outdate
-from stead.control.platform.operations import Call
-from stead.control.platform.pagination import Page, PageRequest
-from stead.control.platform.principal import Principal
-from stead.control.platform.visibility import resolver
 from stead.control.teams import store
 from stead.control.teams.rules import TeamHasSites, TeamNotFound, VisibleTeam
 from stead.control.teams.schema import NewTeam, TeamChange, TeamView

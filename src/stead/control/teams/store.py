@@ -2,9 +2,9 @@
 
 from datetime import datetime
 
-from stead.control.platform.database import Tx
-from stead.control.platform.pagination import Page, PageRequest
-from stead.control.platform.principal import Principal
+from stead.control.engines.postgres import Tx
+from stead.control.http.pagination import Page, PageRequest
+from stead.control.http.principal import Principal
 from stead.control.teams.rules import VisibleTeam
 from stead.control.teams.schema import TeamView
 from stead.shared.ids import TeamId, new_id

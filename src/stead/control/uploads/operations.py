@@ -1,7 +1,7 @@
 """HTTP operations on uploads."""
 
+from stead.control.http.operations import Call, Operations
 from stead.control.plans.rules import StorageExhausted
-from stead.control.platform.operations import Call, Operations
 from stead.control.sites.rules import SiteBusy, SiteNotFound, VisibleSite
 from stead.control.uploads import service
 from stead.control.uploads.schema import UploadView

@@ -1,9 +1,9 @@
 """What callers and builds do with uploads."""
 
 from stead.control.artifacts import service as artifacts
+from stead.control.engines.object_store import Objects
+from stead.control.engines.postgres import Database, Tx
 from stead.control.plans.rules import Owner
-from stead.control.platform.database import Database, Tx
-from stead.control.platform.objects import Objects
 from stead.control.sites.rules import SiteBusy, VisibleSite
 from stead.control.uploads import store
 from stead.control.uploads.rules import ADDRESS_LASTS, KEPT_FOR, MOST_BYTES, object_name

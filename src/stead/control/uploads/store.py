@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from stead.control.platform.database import Tx
+from stead.control.engines.postgres import Tx
 from stead.shared.ids import UploadId
 
 

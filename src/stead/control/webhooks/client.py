@@ -16,7 +16,7 @@ from typing import Any
 import httptools
 from msgspec import Struct
 
-from stead.control.platform.principal import Address
+from stead.control.http.principal import Address
 from stead.control.webhooks.urls import Target
 from stead.shared.addresses import Guard
 

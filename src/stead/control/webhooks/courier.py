@@ -15,10 +15,10 @@ from datetime import timedelta
 import msgspec
 import structlog
 
-from stead.control.platform.database import UNREACHABLE, Database, Tx
-from stead.control.platform.events import About, publish
-from stead.control.platform.notices import Notices
-from stead.control.platform.sealing import SealBroken, Sealer
+from stead.control.engines.postgres import UNREACHABLE, Database, Tx
+from stead.control.engines.postgres_notifications import Notices
+from stead.control.outbox.events import About, publish
+from stead.control.sealing import SealBroken, Sealer
 from stead.control.webhooks import queue, service, signing, urls
 from stead.control.webhooks.client import Client, NotDelivered, Reply
 from stead.control.webhooks.excerpts import excerpt, retry_after

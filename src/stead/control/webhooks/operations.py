@@ -2,8 +2,8 @@
 
 from msgspec.structs import asdict
 
-from stead.control.platform.operations import Call, Operations
-from stead.control.platform.pagination import Page, PageRequest
+from stead.control.http.operations import Call, Operations
+from stead.control.http.pagination import Page, PageRequest
 from stead.control.webhooks import service
 from stead.control.webhooks.rules import (
     DeliveryNotFound,

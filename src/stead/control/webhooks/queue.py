@@ -10,8 +10,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from stead.control.platform.database import Tx
-from stead.control.platform.outbox import PublishedEvent
+from stead.control.engines.postgres import Tx
+from stead.control.outbox.transports import PublishedEvent
 from stead.control.webhooks.rules import GIVE_UP_ON_ENDPOINT, READS_EVENTS, DeliveryStatus
 from stead.shared.ids import new_id
 

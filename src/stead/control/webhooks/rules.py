@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from stead.control.platform.principal import Mode, Pin, PinType
+from stead.control.http.principal import Mode, Pin, PinType
 from stead.shared.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
 from stead.shared.ids import AccountId, DeliveryId, EndpointId
 from stead.shared.roles import MASK, Role

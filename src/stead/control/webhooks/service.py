@@ -6,17 +6,17 @@ from functools import cache
 
 from msgspec import UNSET
 
-from stead.control.platform.database import Tx
-from stead.control.platform.event_catalog import CATALOG, CATEGORIES, EventType
-from stead.control.platform.event_pages import payload_schema
-from stead.control.platform.events import About, publish
-from stead.control.platform.examples import example
-from stead.control.platform.operations import Call
-from stead.control.platform.outbox import PublishedEvent
-from stead.control.platform.pagination import Page, PageRequest
-from stead.control.platform.principal import Network, Principal
-from stead.control.platform.sealing import Sealer
-from stead.control.platform.visibility import resolver
+from stead.control.engines.postgres import Tx
+from stead.control.http.examples import example
+from stead.control.http.operations import Call
+from stead.control.http.pagination import Page, PageRequest
+from stead.control.http.principal import Network, Principal
+from stead.control.http.visibility import resolver
+from stead.control.outbox.event_catalog import CATALOG, CATEGORIES, EventType
+from stead.control.outbox.event_pages import payload_schema
+from stead.control.outbox.events import About, publish
+from stead.control.outbox.transports import PublishedEvent
+from stead.control.sealing import Sealer
 from stead.control.webhooks import queue, signing, store, urls
 from stead.control.webhooks.rules import (
     EVERYTHING,

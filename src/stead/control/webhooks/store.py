@@ -2,9 +2,9 @@
 
 from datetime import datetime
 
-from stead.control.platform.database import Tx
-from stead.control.platform.pagination import Page, PageRequest
-from stead.control.platform.principal import Principal
+from stead.control.engines.postgres import Tx
+from stead.control.http.pagination import Page, PageRequest
+from stead.control.http.principal import Principal
 from stead.control.webhooks.rules import READS_EVENTS, VisibleDelivery, VisibleEndpoint
 from stead.control.webhooks.schema import DeliveryView, EndpointView
 from stead.shared.ids import EndpointId

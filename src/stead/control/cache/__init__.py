@@ -1,0 +1,1 @@
+"""Purging the page cache of an environment."""

@@ -1,1 +1,0 @@
-"""The operations and jobs that make environments from production, change and end them."""

@@ -1,1 +1,0 @@
-"""What customers decide about how their visitors are met: configuration, redirects, the page cache."""

@@ -1,0 +1,1 @@
+"""Edge records: built from the database, published to every edge of a region."""

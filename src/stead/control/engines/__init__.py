@@ -1,0 +1,1 @@
+"""One small module for each engine the control plane uses."""

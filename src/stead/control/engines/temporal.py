@@ -1,0 +1,90 @@
+"""Temporal: starts and cancels workflows, and runs the activities of those that come to this worker."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any
+
+import structlog
+from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.common import WorkflowIDReusePolicy
+from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.service import RPCError, RPCStatusCode
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+
+from stead.control.jobs.workflow import QUEUE, JobWorkflow, Plan
+
+log = structlog.get_logger()
+
+TASK_SECONDS = 5
+RETRY_SECONDS = 0.5
+RPC = timedelta(seconds=5)
+
+Unreachable = RPCError
+
+
+class Orchestrator:
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    @classmethod
+    async def connect(cls, address: str, end: asyncio.Event) -> "Orchestrator | None":
+        """The server may be away when a worker starts: try until it is there, or until `end`."""
+        while not end.is_set():
+            try:
+                return cls(await Client.connect(address))
+            except RuntimeError:
+                log.warning("temporal.unreachable")
+                await asyncio.sleep(RETRY_SECONDS)
+        return None
+
+    async def start(self, plan: Plan) -> None:
+        """Starting what was started before is harmless; what was lost is started again, to be undone."""
+        again = WorkflowIDReusePolicy.ALLOW_DUPLICATE if plan.lost else WorkflowIDReusePolicy.REJECT_DUPLICATE
+        try:
+            await self._client.start_workflow(
+                JobWorkflow.run,
+                plan,
+                id=plan.job,
+                task_queue=QUEUE,
+                id_reuse_policy=again,
+                task_timeout=timedelta(seconds=TASK_SECONDS),
+                rpc_timeout=RPC,
+            )
+        except WorkflowAlreadyStartedError:
+            return
+
+    async def cancel(self, job: str) -> None:
+        try:
+            await self._client.get_workflow_handle(job).cancel(rpc_timeout=RPC)
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise
+
+    async def is_open(self, job: str) -> bool:
+        try:
+            found = await self._client.get_workflow_handle(job).describe(rpc_timeout=RPC)
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return False
+            raise
+        return found.status is WorkflowExecutionStatus.RUNNING
+
+    def worker(self, activities: Sequence[Callable[..., Any]]) -> Worker:
+        return Worker(
+            self._client,
+            task_queue=QUEUE,
+            workflows=[JobWorkflow],
+            activities=activities,
+            workflow_runner=UnsandboxedWorkflowRunner(),
+            max_cached_workflows=500,
+            max_concurrent_activities=100,
+            graceful_shutdown_timeout=timedelta(seconds=5),
+            default_heartbeat_throttle_interval=timedelta(milliseconds=500),
+            max_heartbeat_throttle_interval=timedelta(milliseconds=500),
+        )
+
+
+async def run_until(worker: Worker, end: asyncio.Event) -> None:
+    async with worker:
+        await end.wait()

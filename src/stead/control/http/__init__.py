@@ -1,0 +1,1 @@
+"""The request path: from bytes to an operation and back."""

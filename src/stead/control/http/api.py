@@ -1,0 +1,82 @@
+"""The ASGI application under `/v1`: finds the operation, pins the version, answers whatever happens."""
+
+import time
+import traceback
+from collections.abc import Iterable
+from datetime import date
+
+import structlog
+
+from stead.control import metrics
+from stead.control.engines.postgres import UNREACHABLE
+from stead.control.http.access_log import AccessLog
+from stead.control.http.endpoint import Endpoint, Machinery
+from stead.control.http.operations import Operation
+from stead.control.http.requests import Receive, Request, Scope, Send
+from stead.control.http.responses import Answer, headers_of, refuse
+from stead.control.http.router import Router
+from stead.control.http.streaming import stream
+from stead.shared.errors import ApiError, Internal, Unavailable, VersionUnknown
+from stead.shared.versions import BY_NAME, LATEST
+
+log = structlog.get_logger()
+
+UNROUTED = "none"
+_TRACE_FRAMES = 8
+
+
+class Api:
+    def __init__(self, operations: Iterable[Operation], machinery: Machinery, access_log: AccessLog) -> None:
+        declared = list(operations)
+        self._router = Router(declared)
+        self._endpoints = {operation.id: Endpoint(operation, machinery) for operation in declared}
+        self._docs_url = machinery.live.docs_url
+        self._access_log = access_log
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = time.perf_counter()
+        request = Request(scope, receive)
+        operation, version = UNROUTED, LATEST
+        try:
+            found, path = self._router.find_segments(request.method, request.segments)
+            operation = found.id
+            version = _pinned(request)
+            answer = await self._endpoints[operation].answer(request, path, version)
+        except ApiError as error:
+            answer = refuse(error, request.id, self._docs_url)
+        except UNREACHABLE as error:
+            metrics.database_unreachable.inc()
+            log.warning("database.unreachable", operation=operation, reason=type(error).__name__)
+            answer = refuse(Unavailable(), request.id, self._docs_url)
+        except Exception as error:  # noqa: BLE001 - whatever it was, the caller gets the envelope
+            answer = self._fault(error, request, operation)
+        headers = headers_of(answer, request.id, version, request.spent)
+        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        if answer.stream is not None:
+            await stream(answer.stream, receive, send)
+        else:
+            await send({"type": "http.response.body", "body": answer.body})
+        self._access_log.note(request, operation, answer.status, time.perf_counter() - started)
+
+    def _fault(self, error: Exception, request: Request, operation: str) -> Answer:
+        """The message of an unforeseen error may quote a secret, so only its kind and place are logged."""
+        metrics.faults.labels(operation).inc()
+        frames = traceback.extract_tb(error.__traceback__)[-_TRACE_FRAMES:]
+        log.error(
+            "request.fault",
+            request_id=request.id,
+            operation=operation,
+            error=type(error).__name__,
+            at=[f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames],
+        )
+        return refuse(Internal(), request.id, self._docs_url)
+
+
+def _pinned(request: Request) -> date:
+    if not request.sent(b"api-version"):
+        return LATEST
+    wanted = request.header(b"api-version")
+    version = BY_NAME.get(wanted)
+    if version is None:
+        raise VersionUnknown(version=wanted[:40])
+    return version

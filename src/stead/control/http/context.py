@@ -1,0 +1,24 @@
+"""What a handler can reach besides its transaction: what changes while somebody watches, and who we are."""
+
+from dataclasses import dataclass
+
+from stead.control.engines.object_store import Objects
+from stead.control.engines.postgres import Database
+from stead.control.engines.postgres_notifications import Notices
+from stead.control.http.principal import Network
+from stead.control.jobs.output import JobOutput
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    database: Database
+    notices: Notices
+    output: JobOutput
+    docs_url: str
+    preview_domain: str
+    objects: Objects
+    """To sign addresses with; what lies there is the worker's business."""
+    base_url: str = ""
+    """Where this installation is reached."""
+    webhook_networks: tuple[Network, ...] = ()
+    """The operator's own, which webhooks may reach although they are not public."""

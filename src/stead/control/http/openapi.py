@@ -1,0 +1,266 @@
+"""The API description (OpenAPI 3.1), read off the same declarations that dispatch runs."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from stead.control.http.examples import example
+from stead.control.http.idempotency import HEADER, LONGEST_KEY
+from stead.control.http.operations import (
+    BodyInput,
+    Operation,
+    PageInput,
+    QueryInput,
+    ResourceInput,
+)
+from stead.control.http.pagination import MOST_LIMIT
+from stead.control.http.responses import ErrorEnvelope, Pagination
+from stead.control.http.version_changes import CHANGES
+from stead.control.http.visibility import Governed
+from stead.shared import errors
+from stead.shared.errors import ApiError
+from stead.shared.ids import ALPHABET, PREFIX_OF
+from stead.shared.versions import LATEST, VERSIONS
+
+Json = dict[str, Any]
+_REF = "#/components/schemas/{name}"
+
+ALWAYS: tuple[type[ApiError], ...] = (errors.VersionUnknown, errors.Internal, errors.Unavailable)
+WITH_CREDENTIAL: tuple[type[ApiError], ...] = (
+    errors.CredentialMissing,
+    errors.CredentialMalformed,
+    errors.CredentialInvalid,
+    errors.CredentialExpired,
+    errors.CredentialRevoked,
+    errors.AddressNotAllowed,
+)
+WITH_BODY: tuple[type[ApiError], ...] = (errors.RequestMalformed, errors.FieldInvalid, errors.RequestTooLarge)
+WITH_QUERY: tuple[type[ApiError], ...] = (errors.RequestMalformed, errors.FieldInvalid)
+WITH_KEY: tuple[type[ApiError], ...] = (errors.IdempotencyInFlight, errors.IdempotencyKeyReused)
+
+
+def errors_of(operation: Operation) -> list[type[ApiError]]:
+    """Every refusal this operation can answer with: its own and those its declaration implies."""
+    requires, resources = operation.requires, operation.every(ResourceInput)
+    page, query = operation.input(PageInput), operation.input(QueryInput)
+    implied: list[tuple[object, tuple[type[ApiError], ...]]] = [
+        (not requires.public, WITH_CREDENTIAL),
+        (requires.scopes, (errors.ScopeInsufficient,)),
+        (any(issubclass(each.type, Governed) for each in resources), (errors.RoleInsufficient,)),
+        (operation.account_wide, (errors.AccountNotFound,)),
+        (operation.rate, (errors.RateLimitExceeded,)),
+        (operation.capability, (errors.CapabilityUnsupported,)),
+        (operation.input(BodyInput), WITH_BODY),
+        (page or query, WITH_QUERY),
+        (page, (errors.CursorInvalid,)),
+        (operation.takes_idempotency_key, (*WITH_KEY, *WITH_BODY)),
+    ]
+    found = {*ALWAYS, *operation.errors, *(error for when, told in implied if when for error in told)}
+    return sorted(found, key=lambda error: (error.status, error.code))
+
+
+def document(operations: Iterable[Operation], *, base_url: str = "/") -> Json:
+    declared = list(operations)
+    shapes = _Shapes(declared)
+    paths: Json = {}
+    for operation in declared:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _entry(operation, shapes)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Stead API",
+            "version": LATEST.isoformat(),
+            "summary": "Host static sites, WordPress sites and WebAssembly functions.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": base_url}],
+        "tags": [{"name": tag} for tag in dict.fromkeys(operation.tag for operation in declared)],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"credential": {"type": "http", "scheme": "bearer"}},
+            "schemas": shapes.components,
+            "headers": _HEADERS,
+        },
+        "x-version-changes": [
+            {"since": change.since.isoformat(), "shape": change.shape, "summary": change.summary}
+            for change in CHANGES
+        ],
+    }
+
+
+class _Shapes:
+    """JSON Schemas of every type, under the names that callers see."""
+
+    def __init__(self, operations: list[Operation]) -> None:
+        kinds = [operation.shape for operation in operations if operation.shape is not None]
+        kinds += [body.type for operation in operations if (body := operation.input(BodyInput))]
+        self._kinds = [*kinds, Pagination, ErrorEnvelope]
+        schemas, components = msgspec.json.schema_components(self._kinds, ref_template=_REF)
+        self._renamed = {name: name.removesuffix("View") for name in components}
+        self._schemas = [self._rename(schema) for schema in schemas]
+        self.components: Json = {self._renamed[name]: self._rename(components[name]) for name in components}
+
+    def of(self, kind: Any) -> Json:
+        return dict(self._schemas[self._kinds.index(kind)])
+
+    def _rename(self, schema: Any) -> Any:
+        if isinstance(schema, list):
+            return [self._rename(each) for each in schema]
+        if not isinstance(schema, dict):
+            return schema
+        renamed = {key: self._rename(value) for key, value in schema.items()}
+        if "title" in renamed and isinstance(renamed["title"], str):
+            renamed["title"] = renamed["title"].removesuffix("View")
+        if "$ref" in renamed:
+            name = renamed["$ref"].rpartition("/")[2]
+            renamed["$ref"] = _REF.format(name=self._renamed.get(name, name))
+        return renamed
+
+
+def _entry(operation: Operation, shapes: _Shapes) -> Json:
+    entry: Json = {
+        "operationId": operation.id,
+        "tags": [operation.tag],
+        "summary": operation.summary,
+        "description": operation.description or operation.summary,
+        "security": _security(operation),
+        "parameters": _parameters(operation),
+        "responses": _responses(operation, shapes),
+        "x-scopes": _scopes(operation),
+        "x-rate-class": operation.rate,
+        "x-preview": operation.preview,
+        "x-role": operation.role,
+        "x-job": operation.job,
+        "x-error-codes": [error.code for error in errors_of(operation)],
+    }
+    if operation.capability is not None:
+        entry["x-capability"] = operation.capability
+    body = operation.input(BodyInput)
+    if body is not None:
+        entry["requestBody"] = {
+            "required": not body.optional,
+            "content": {"application/json": {"schema": shapes.of(body.type), "example": example(body.type)}},
+        }
+    return entry
+
+
+def _security(operation: Operation) -> list[Json]:
+    return [] if operation.requires.public else [{"credential": list(operation.requires.scopes)}]
+
+
+def _scopes(operation: Operation) -> Json:
+    return {"any_of" if operation.requires.any_one else "all_of": list(operation.requires.scopes)}
+
+
+def _parameters(operation: Operation) -> list[Json]:
+    found: list[Json] = [_path_parameter(operation, name) for name in operation.path_parameters]
+    query = operation.input(QueryInput)
+    if query is not None:
+        found += _filters(query.type)
+    if operation.input(PageInput):
+        found += [
+            _query_parameter("limit", {"type": "integer", "default": operation.page_size}, _LIMIT_HELP),
+            _query_parameter("cursor", {"type": "string"}, "`next_cursor` of the page before."),
+        ]
+    if operation.takes_idempotency_key:
+        found.append(_header_parameter(HEADER, {"type": "string", "minLength": 1, "maxLength": LONGEST_KEY}))
+    found.append(
+        _header_parameter("Api-Version", {"type": "string", "enum": [each.isoformat() for each in VERSIONS]})
+    )
+    return found
+
+
+_LIMIT_HELP = f"How many items; above {MOST_LIMIT} it means {MOST_LIMIT}, below 1 it means 1."
+
+
+def _path_parameter(operation: Operation, name: str) -> Json:
+    schema: Json = {"type": "string"}
+    if operation.input(ResourceInput) and name.endswith("_id"):
+        prefix = PREFIX_OF[name]
+        schema |= {"pattern": f"^{prefix}_[{ALPHABET}]{{26}}$", "examples": [f"{prefix}_{'0' * 26}"]}
+    return {"name": name, "in": "path", "required": True, "schema": schema}
+
+
+def _query_parameter(name: str, schema: Json, description: str) -> Json:
+    return {"name": name, "in": "query", "required": False, "schema": schema, "description": description}
+
+
+def _header_parameter(name: str, schema: Json) -> Json:
+    return {"name": name, "in": "header", "required": False, "schema": schema}
+
+
+def _filters(kind: Any) -> list[Json]:
+    schema = msgspec.json.schema(kind)
+    properties = schema["$defs"][kind.__name__]["properties"]
+    return [_query_parameter(name, each, each.get("description", "")) for name, each in properties.items()]
+
+
+def _responses(operation: Operation, shapes: _Shapes) -> Json:
+    responses: Json = {str(operation.status): _success(operation, shapes)}
+    if operation.tagged:
+        responses["304"] = {"description": "Not changed since.", "headers": _header_refs(operation)}
+    for error in errors_of(operation):
+        told = responses.setdefault(
+            str(error.status),
+            {
+                "description": "",
+                "headers": _header_refs(operation),
+                "content": {"application/json": {"schema": shapes.of(ErrorEnvelope), "examples": {}}},
+            },
+        )
+        told["description"] = ", ".join(filter(None, [told["description"], f"`{error.code}`"]))
+        told["content"]["application/json"]["examples"][error.code] = {"value": error_example(error)}
+    return responses
+
+
+def error_example(error: type[ApiError]) -> Json:
+    return {
+        "error": {
+            "type": error.type,
+            "message": error.message,
+            "code": error.code,
+            "doc_url": f"https://stead.example/docs/errors/{error.type}/{error.code}",
+        },
+        "request_id": "req_01k9zy3v7d00r3m8w5x2t6b4qa",
+    }
+
+
+def _success(operation: Operation, shapes: _Shapes) -> Json:
+    told: Json = {"description": operation.summary, "headers": _header_refs(operation)}
+    if operation.answer == "none":
+        return told
+    if operation.answer == "document":
+        return {**told, "content": {"application/json": {"schema": {"type": "object"}}}}
+    if operation.answer == "stream":
+        return {**told, "content": {"text/event-stream": {"schema": {"type": "string"}}}}
+    item, shown = shapes.of(operation.shape), example(operation.shape)
+    properties: Json = {"data": item, "request_id": {"type": "string", "pattern": "^req_"}}
+    value: Json = {"data": shown, "request_id": "req_01k9zy3v7d00r3m8w5x2t6b4qa"}
+    if operation.answer == "list":
+        properties["data"] = {"type": "array", "items": item}
+        properties["pagination"] = shapes.of(Pagination)
+        value |= {"data": [shown], "pagination": {"next_cursor": None, "has_more": False}}
+    schema = {"type": "object", "properties": properties, "required": list(properties)}
+    return {**told, "content": {"application/json": {"schema": schema, "example": value}}}
+
+
+def _header_refs(operation: Operation) -> Json:
+    names = ["Api-Version", "X-Api-Stability", "X-Request-Id"]
+    if operation.rate is not None:
+        names += ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"]
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+
+
+def _header(description: str, kind: str) -> Json:
+    return {"description": description, "schema": {"type": kind}}
+
+
+_HEADERS: Json = {
+    "Api-Version": _header("The dated version in effect.", "string"),
+    "X-Api-Stability": _header("`preview` while the API is in developer preview.", "string"),
+    "X-Request-Id": _header("The name of this request; also `request_id` in the body.", "string"),
+    "X-RateLimit-Limit": _header("Requests a minute in this request's class.", "integer"),
+    "X-RateLimit-Remaining": _header("What is left of them.", "integer"),
+    "X-RateLimit-Reset": _header("The Unix second at which the bucket is full again.", "integer"),
+}

@@ -1,0 +1,284 @@
+"""The declaration of an HTTP operation. Everything a reviewer must check is an argument here.
+
+    @operation("PATCH /v1/api-keys/{key_id}", id="api_keys.update", scope="keys:write", errors=[...])
+    async def update_key(call: Call, key: VisibleKey, body: KeyChange) -> KeyView:
+        \"\"\"Rename a key or narrow its scopes.\"\"\"
+
+The handler's annotations say the rest: `Visible…` types are found by their resolvers, so that no handler ever
+holds a resource its caller may not see; `body`, `query` and `page` are read from the request; the return type
+is the answer's shape. Dispatch and the API description both read this one record.
+"""
+
+import inspect
+import re
+import types
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from stead.control.engines.postgres import Tx
+from stead.control.http.context import Live
+from stead.control.http.pagination import DEFAULT_LIMIT, Page, PageRequest
+from stead.control.http.principal import Address, Principal
+from stead.control.http.rate_limits import Limiter, RateClass
+from stead.control.http.requests import Request
+from stead.control.http.requirements import Requirement, requirement
+from stead.control.outbox.audit import Trail
+from stead.control.sealing import Sealer
+from stead.shared.errors import ApiError
+from stead.shared.roles import Role
+
+AnswerKind = Literal["object", "list", "none", "document", "job", "stream"]
+Handler = Callable[..., Awaitable[Any]]
+K = TypeVar("K")
+
+_RATE_OF_METHOD: dict[str, RateClass] = {
+    "GET": "read",
+    "POST": "create",
+    "PUT": "write",
+    "PATCH": "write",
+    "DELETE": "write",
+}
+_PARAMETER = re.compile(r"{(\w+)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A request without a credential, as a public operation sees it."""
+
+    tx: Tx
+    request: Request
+    limiter: Limiter
+    address: Address
+    trail: Trail
+
+
+class Call(msgspec.Struct, frozen=True):
+    """A request with a credential: `caller` is who is asking."""
+
+    tx: Tx
+    request: Request
+    limiter: Limiter
+    sealer: Sealer
+    caller: Principal
+    trail: Trail
+    live: Live
+
+
+class Document(bytes):
+    """An answer that is a document of its own: it has no envelope and needs no request to be made."""
+
+
+class Tagged(msgspec.Struct, Generic[K]):
+    """An answer with an `ETag`: a caller who has seen it already is answered 304."""
+
+    data: K
+    etag: str
+
+
+class Stream(msgspec.Struct):
+    """An answer that goes on: server-sent events, begun once the request has let go of the database."""
+
+    frames: AsyncGenerator[bytes, None]
+
+
+@dataclass(frozen=True, slots=True)
+class BodyInput:
+    name: str
+    type: Any
+    optional: bool
+
+    @property
+    def shape(self) -> Any:
+        """Its JSON shape, also where it may be left out."""
+        return next(kind for kind in (*get_args(self.type), self.type) if kind is not types.NoneType)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryInput:
+    name: str
+    type: Any
+
+
+@dataclass(frozen=True, slots=True)
+class PageInput:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PathInput:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceInput:
+    name: str
+    type: type
+
+
+Input = BodyInput | QueryInput | PageInput | PathInput | ResourceInput
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    id: str
+    tag: str
+    method: str
+    path: str
+    requires: Requirement
+    status: int
+    job: str | None
+    rate: RateClass | None
+    capability: str | None
+    role: Role | None
+    own: str | None
+    account_wide: bool
+    audit: str
+    preview: bool
+    errors: tuple[type[ApiError], ...]
+    summary: str
+    description: str
+    handler: Handler
+    inputs: tuple[Input, ...]
+    answer: AnswerKind
+    page_size: int
+    """How many items a page has unless its caller says."""
+    tagged: bool
+    """Whether the answer has an `ETag`."""
+    shape: Any
+    """The type of `data`, or of each of its items in a list."""
+    path_parameters: tuple[str, ...]
+
+    @property
+    def takes_idempotency_key(self) -> bool:
+        return self.method == "POST" and not self.requires.public
+
+    def every(self, kind: type[K]) -> list[K]:
+        return [each for each in self.inputs if isinstance(each, kind)]
+
+    def input(self, kind: type[K]) -> K | None:
+        """The input of this kind, where there is at most one."""
+        return next(iter(self.every(kind)), None)
+
+
+class Operations:
+    """The operations of one feature, in the order of their declaration."""
+
+    def __init__(self, *, tag: str) -> None:
+        self.tag = tag
+        self._all: list[Operation] = []
+
+    def __iter__(self) -> Iterator[Operation]:
+        return iter(self._all)
+
+    def __call__(
+        self,
+        route: str,
+        *,
+        id: str,  # noqa: A002 - the word of the API description
+        scope: str | tuple[str, ...] | Requirement,
+        status: int = 200,
+        job: str | None = None,
+        counted: bool = True,
+        role: Role | None = None,
+        own: str | None = None,
+        account_wide: bool = False,
+        capability: str | None = None,
+        audit: str | None = None,
+        preview: bool = False,
+        page_size: int = DEFAULT_LIMIT,
+        errors: Sequence[type[ApiError]] = (),
+    ) -> Callable[[Handler], Handler]:
+        """Declare the decorated handler.
+
+        `role` is the least role that may do this in the team concerned; a caller whose own account the path
+        parameter `own` names needs none. `account_wide` closes it to pinned keys. `audit` names the event of
+        a mutation where its id does not do. `counted=False` spends nothing from the caller's buckets. `job`
+        is the type of the job that the handler queues and returns.
+        """
+        method, path = route.split()
+        requires = requirement(scope)
+
+        def declare(handler: Handler) -> Handler:
+            summary, _, description = inspect.cleandoc(handler.__doc__ or "").partition("\n\n")
+            if not summary.endswith("."):
+                raise TypeError(f"{id}: its docstring must begin with one sentence")
+            hints = get_type_hints(handler)
+            returned = hints.pop("return")
+            answer, shape = _answer(returned)
+            answer = "job" if job is not None else answer
+            self._all.append(
+                Operation(
+                    id=id,
+                    tag=self.tag,
+                    method=method,
+                    path=path,
+                    requires=requires,
+                    status={"none": 204, "job": 202}.get(answer, status),
+                    job=job,
+                    rate=_RATE_OF_METHOD[method] if counted and not requires.public else None,
+                    capability=capability,
+                    role=role,
+                    own=own,
+                    account_wide=account_wide,
+                    audit=audit or _audit_name(id),
+                    preview=preview,
+                    errors=tuple(errors),
+                    summary=summary,
+                    description=description,
+                    handler=handler,
+                    inputs=() if answer == "document" else _inputs(id, path, hints, requires),
+                    answer=answer,
+                    page_size=page_size,
+                    tagged=get_origin(returned) is Tagged,
+                    shape=shape,
+                    path_parameters=tuple(_PARAMETER.findall(path)),
+                )
+            )
+            return handler
+
+        return declare
+
+
+def _audit_name(id_: str) -> str:
+    """`api_keys.create` is recorded as `api_key_create`."""
+    resource, _, action = id_.partition(".")
+    return f"{resource.removesuffix('s')}_{action}"
+
+
+def _answer(returned: Any) -> tuple[AnswerKind, Any]:
+    if returned is type(None):
+        return "none", None
+    if returned is Document:
+        return "document", None
+    if returned is Stream:
+        return "stream", None
+    if get_origin(returned) is Tagged:
+        return "object", get_args(returned)[0]
+    if get_origin(returned) is Page:
+        return "list", get_args(returned)[0]
+    return "object", returned
+
+
+def _inputs(id_: str, path: str, hints: dict[str, Any], requires: Requirement) -> tuple[Input, ...]:
+    first, *rest = hints.items()
+    if first != ("call", Call) and not (requires.public and first == ("visit", Visit)):
+        raise TypeError(f"{id_}: the first parameter is `call: Call`, or `visit: Visit` when it is public")
+    return tuple(_input(id_, path, name, hint) for name, hint in rest)
+
+
+def _input(id_: str, path: str, name: str, hint: Any) -> Input:
+    if hint is PageRequest:
+        return PageInput(name)
+    if name == "query":
+        return QueryInput(name, hint)
+    if name == "body":
+        optional = get_origin(hint) in (Union, types.UnionType) and type(None) in get_args(hint)
+        return BodyInput(name, hint, optional)
+    if name in _PARAMETER.findall(path):
+        return PathInput(name)
+    if isinstance(hint, type) and hint.__name__.startswith("Visible"):
+        return ResourceInput(name, hint)
+    raise TypeError(f"{id_}: nothing in the request gives `{name}`")

@@ -1,0 +1,211 @@
+"""Token buckets in Redis: a request spends from its credential's bucket and from its team's, or from neither.
+
+A bucket is one number, the time at which it will be full again. The same round trip that spends returns the
+freshness marks of the credential and its account, so an outdated copy in this process is noticed for free.
+"""
+
+import hashlib
+import time
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
+
+import hiredis
+
+from stead.control.engines.redis import Redis, RedisDown, pack
+from stead.control.http.principal import Principal, RateLimits
+
+RateClass = Literal["read", "write", "create"]
+RATE_CLASSES: tuple[RateClass, ...] = ("read", "write", "create")
+MINUTE = 60_000_000
+MARK_SECONDS = 3600
+Marks = tuple[bytes, bytes]
+
+_SPEND = """
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local found = redis.call('MGET', unpack(KEYS))
+local allowed, full = 1, {}
+for i = 1, 2 do
+  local limit, interval = tonumber(ARGV[i]), math.floor(60000000 / ARGV[i])
+  full[i] = math.max(tonumber(found[i] or 0), now)
+  if full[i] + interval - now > interval * limit then allowed = 0 end
+end
+for i = 1, 2 do
+  if allowed == 1 then
+    full[i] = full[i] + math.floor(60000000 / ARGV[i])
+    redis.call('SET', KEYS[i], string.format('%.0f', full[i]), 'PX', math.ceil((full[i] - now) / 1000))
+  end
+  if KEYS[i + 2] and not found[i + 2] then
+    found[i + 2] = string.format('%.0f', now)
+    redis.call('SET', KEYS[i + 2], found[i + 2], 'EX', 3600)
+  end
+end
+return {allowed, now, full[1], full[2], found[3], found[4]}
+"""
+_SPEND_SHA = hashlib.sha1(_SPEND.encode(), usedforsecurity=False).hexdigest()
+
+
+class Bucket(NamedTuple):
+    """`full_at` and `now` in microseconds of Redis' clock."""
+
+    limit: int
+    now: int
+    full_at: int
+
+    @property
+    def remaining(self) -> int:
+        interval = MINUTE // self.limit
+        return max(0, (interval * self.limit - (self.full_at - self.now)) // interval)
+
+    @property
+    def reset(self) -> int:
+        """The Unix second at which the bucket is full again."""
+        return -(-max(self.full_at, self.now) // 1_000_000)
+
+    @property
+    def wait(self) -> int:
+        """Seconds until one more request fits."""
+        interval = MINUTE // self.limit
+        short = self.full_at + interval - self.now - interval * self.limit
+        return max(0, -(-short // 1_000_000))
+
+
+class Spent(NamedTuple):
+    allowed: bool
+    rate: RateClass
+    own: Bucket
+    ceiling: Bucket
+    marks: Marks | None
+
+    @property
+    def retry_after(self) -> int:
+        return max(1, self.own.wait, self.ceiling.wait)
+
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        (limit, now, own_full), (ceiling, _, ceiling_full) = self.own, self.ceiling
+        own_wait, ceiling_wait = max(0, own_full - now), max(0, ceiling_full - now)
+        remaining = max(0, limit - -(-own_wait // (MINUTE // limit))) if self.allowed else 0
+        remaining_for_all = max(0, ceiling - -(-ceiling_wait // (MINUTE // ceiling)))
+        full_at = now + (own_wait if self.allowed else max(own_wait, ceiling_wait))
+        told_limit, told_policy, left = _constant(self.rate, limit, ceiling)
+        seconds, seconds_for_all = own_wait // 1_000_000 + 1, ceiling_wait // 1_000_000 + 1
+        return [
+            told_limit,
+            (b"x-ratelimit-remaining", b"%d" % remaining),
+            (b"x-ratelimit-reset", b"%d" % -(-full_at // 1_000_000)),
+            told_policy,
+            (b"ratelimit", left % (remaining, seconds, remaining_for_all, seconds_for_all)),
+        ]
+
+
+@lru_cache(maxsize=256)
+def _constant(
+    rate: RateClass, limit: int, ceiling: int
+) -> tuple[tuple[bytes, bytes], tuple[bytes, bytes], bytes]:
+    """What the headers of a class and plan always say, and one with gaps for what changes."""
+    policy = f'"{rate}";q={limit};w=60, "team";q={ceiling};w=60'.encode()
+    left = f'"{rate}";r=%d;t=%d, "team";r=%d;t=%d'.encode()
+    return (b"x-ratelimit-limit", b"%d" % limit), (b"ratelimit-policy", policy), left
+
+
+def limit_of(limits: RateLimits, rate: RateClass) -> int:
+    if rate == "read":
+        return limits.read
+    return limits.write if rate == "write" else limits.create
+
+
+def mark_key(subject: str) -> str:
+    return f"fresh:{subject}"
+
+
+def own_key(credential: str, rate: RateClass) -> str:
+    return f"rate:{credential}:{rate}"
+
+
+def ceiling_key(subject: str) -> str:
+    return f"rate:{subject}:ceiling"
+
+
+@lru_cache(maxsize=20_000)
+def _spend_command(
+    credential: str, account: str, ceiling_of: str, rate: RateClass, limit: int, ceiling: int
+) -> bytes:
+    """The command of a credential never changes, so it is spelled once for each class."""
+    keys = (own_key(credential, rate), ceiling_key(ceiling_of), mark_key(credential), mark_key(account))
+    return pack("EVALSHA", _SPEND_SHA, 4, *keys, limit, ceiling)
+
+
+class Limiter:
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+
+    async def spend(self, principal: Principal, rate: RateClass) -> Spent | None:
+        """What was spent, or None while there is no Redis to count in."""
+        limit, ceiling = limit_of(principal.limits, rate), principal.limits.ceiling
+        command = _spend_command(
+            principal.id, principal.account_id, principal.ceiling_of, rate, limit, ceiling
+        )
+        answer = await self._run(command)
+        if answer is None:
+            return None
+        allowed, now, own_full, ceiling_full, credential_mark, account_mark = answer
+        return Spent(
+            allowed == 1,
+            rate,
+            Bucket(limit, now, own_full),
+            Bucket(ceiling, now, ceiling_full),
+            (credential_mark, account_mark),
+        )
+
+    async def look(self, principal: Principal, rate: RateClass) -> Spent:
+        """The buckets as a request of this class would find them, spending nothing."""
+        limits = [limit_of(principal.limits, rate), principal.limits.ceiling]
+        own, ceiling = await self.peek(
+            [own_key(principal.id, rate), ceiling_key(principal.ceiling_of)], limits
+        )
+        return Spent(True, rate, own, ceiling, None)
+
+    async def spend_unnamed(self, first: str, first_limit: int, second: str, second_limit: int) -> int:
+        """Spend from two buckets that belong to no credential; the seconds to wait, 0 when it was allowed."""
+        keys = f"rate:{first}", f"rate:{second}"
+        answer = await self._run(pack("EVALSHA", _SPEND_SHA, 2, *keys, first_limit, second_limit))
+        if answer is None or answer[0] == 1:
+            return 0
+        _, now, first_full, second_full, *_ = answer
+        waits = Bucket(first_limit, now, first_full).wait, Bucket(second_limit, now, second_full).wait
+        return max(1, *waits)
+
+    async def peek(self, keys: Sequence[str], limits: Sequence[int]) -> list[Bucket]:
+        """Buckets as they stand, spending nothing; full ones while there is no Redis."""
+        try:
+            clock, values = self._redis.execute("TIME"), self._redis.execute("MGET", *keys)
+            seconds, micros = await clock
+            now = int(seconds) * 1_000_000 + int(micros)
+            return [
+                Bucket(limit, now, max(int(value or 0), now))
+                for limit, value in zip(limits, await values, strict=True)
+            ]
+        except (RedisDown, hiredis.ReplyError):
+            now = int(time.time() * 1_000_000)
+            return [Bucket(limit, now, now) for limit in limits]
+
+    async def _run(self, command: bytes) -> Any:
+        """The script's answer; None when Redis is away or takes no writes."""
+        try:
+            try:
+                return await self._redis.execute_packed(command)
+            except hiredis.ReplyError as error:
+                if "NOSCRIPT" not in str(error):
+                    raise
+                await self._redis.execute("SCRIPT", "LOAD", _SPEND)
+                return await self._redis.execute_packed(command)
+        except (RedisDown, hiredis.ReplyError):
+            return None
+
+
+def unenforced(principal: Principal, rate: RateClass) -> Spent:
+    """What the headers say while limits are not enforced: everything is left."""
+    now = int(time.time() * 1_000_000)
+    limit, ceiling = limit_of(principal.limits, rate), principal.limits.ceiling
+    return Spent(True, rate, Bucket(limit, now, now), Bucket(ceiling, now, now), None)

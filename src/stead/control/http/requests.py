@@ -1,0 +1,72 @@
+"""One HTTP request as the platform sees it: a name, its headers, its bounded body."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+from urllib.parse import unquote
+
+from stead.control.http.rate_limits import Spent
+from stead.shared.errors import RequestMalformed, RequestTooLarge
+from stead.shared.ids import RequestId, new_id
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+MOST_BYTES = 2 * 1024 * 1024
+BODY_SECONDS = 30
+
+
+class Request:
+    __slots__ = ("_headers", "_receive", "_scope", "id", "method", "path", "query", "spent")
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self._scope, self._receive = scope, receive
+        self._headers: dict[bytes, bytes] = dict(scope["headers"])
+        self.method: str = scope["method"]
+        self.path: str = scope["path"]
+        self.query: bytes = scope["query_string"]
+        self.id = RequestId(new_id("req"))
+        self.spent: Spent | None = None
+
+    @property
+    def segments(self) -> list[str]:
+        """The path, split before it was decoded: an encoded slash separates nothing."""
+        raw = self._scope.get("raw_path")
+        if raw is None or b"%" not in raw:
+            return self.path.split("/")
+        return [unquote(segment) for segment in raw.decode("latin-1").partition("?")[0].split("/")]
+
+    @property
+    def peer(self) -> str | None:
+        client = self._scope.get("client")
+        return client[0] if client else None
+
+    def header(self, name: bytes) -> str:
+        """A header's value, empty when it was not sent. `name` is in lower case."""
+        return self._headers.get(name, b"").decode("latin-1")
+
+    def sent(self, name: bytes) -> bool:
+        """Whether the header came at all, empty or not."""
+        return name in self._headers
+
+    async def body(self, most: int = MOST_BYTES) -> bytes:
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                return await self._read(most)
+        except TimeoutError:
+            raise RequestMalformed(reason="its body did not arrive in time") from None
+
+    async def _read(self, most: int) -> bytes:
+        parts, size, more = [], 0, True
+        while more:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise RequestMalformed(reason="the connection ended in its body")
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > most:
+                raise RequestTooLarge(limit=most)
+            more = message.get("more_body", False)
+        return b"".join(parts)

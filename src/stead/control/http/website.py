@@ -1,0 +1,126 @@
+"""What a browser or a load balancer asks for: the API reference at `/docs`, error pages, health."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from html import escape
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from stead.control.http.error_pages import html, page
+from stead.control.http.version_changes import CHANGES
+from stead.shared.errors import catalog
+from stead.shared.versions import VERSIONS, sunset_at
+
+Check = Callable[[], Awaitable[bool]]
+
+_CHECKOUT_VIEWER = Path(__file__).parents[4] / "web" / "node_modules" / "swagger-ui-dist"
+_POLICY = (
+    "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:;"
+    " font-src 'self' data:; frame-ancestors 'none'; base-uri 'none'"
+)
+_REFERENCE = """<!doctype html>
+<html lang=en>
+<meta charset=utf-8><meta name=viewport content="width=device-width, initial-scale=1">
+<title>Stead API reference</title>
+<link rel=stylesheet href=/docs/viewer/swagger-ui.css>
+<div id=reference></div>
+<script src=/docs/viewer/swagger-ui-bundle.js></script>
+<script src=/docs/page.js></script>
+"""
+_START = """SwaggerUIBundle({
+  dom_id: '#reference', url: '/v1/openapi.json', deepLinking: true, filter: true,
+  docExpansion: 'list', showExtensions: true, tryItOutEnabled: true, persistAuthorization: false,
+  validatorUrl: null,
+})
+"""
+_NO_VIEWER = """<!doctype html><html lang=en><meta charset=utf-8><title>Stead API reference</title>
+<link rel=stylesheet href=/docs/page.css><main><h1>Stead API</h1>
+<p>The reference viewer is not installed here: run <code>make setup</code>.
+The description itself is at <a href=/v1/openapi.json>/v1/openapi.json</a>.</p></main>
+"""
+_STYLE = """body { font: 17px/1.6 system-ui, sans-serif; margin: 0; color: #1c1c1c; background: #fff }
+main { max-width: 42rem; margin: 4rem auto; padding: 0 1.5rem }
+h1 { font-size: 1.6rem } blockquote { margin: 1.5rem 0; padding: .5rem 1rem; border-left: 4px solid #2a6df4 }
+code { background: #f2f4f7; padding: .1em .3em; border-radius: 4px } a { color: #2a6df4 }
+@media (prefers-color-scheme: dark) {
+  body { color: #e8e8e8; background: #16181d } code { background: #262a33 }
+}
+"""
+
+
+def website(
+    *, viewer: Path | None, checks: dict[str, Check], needed: frozenset[str], pages: Sequence[Route] = ()
+) -> Starlette:
+    """`checks` tell which engines answer; without one of the `needed` this process is not ready.
+
+    `pages` are those of the features.
+    """
+    assets = viewer or _CHECKOUT_VIEWER
+
+    async def alive(_: Request) -> Response:
+        return JSONResponse({"status": "ok"})
+
+    async def ready(_: Request) -> Response:
+        engines = {name: await check() for name, check in checks.items()}
+        works = all(engines[name] for name in needed)
+        return JSONResponse(
+            {"status": "ready" if works else "unavailable", "engines": engines}, 200 if works else 503
+        )
+
+    async def reference(_: Request) -> Response:
+        installed = (assets / "swagger-ui-bundle.js").is_file()
+        return HTMLResponse(_REFERENCE if installed else _NO_VIEWER, headers=_headers())
+
+    async def error_page(request: Request) -> Response:
+        wanted = request.path_params["type"], request.path_params["code"]
+        for error in catalog():
+            if (error.type, error.code) == wanted:
+                return HTMLResponse(html(error), headers=_headers())
+        return PlainTextResponse("There is no such error.\n", 404)
+
+    async def versions(_: Request) -> Response:
+        return HTMLResponse(_versions(), headers=_headers())
+
+    routes = [
+        Route("/", lambda _: RedirectResponse("/docs")),
+        Route("/healthz", alive),
+        Route("/readyz", ready),
+        Route("/docs", reference),
+        Route("/docs/page.js", _asset(_START, "text/javascript")),
+        Route("/docs/page.css", _asset(_STYLE, "text/css")),
+        Route("/docs/errors/{type}/{code}", error_page),
+        Route("/docs/versions", versions),
+        *pages,
+        Mount("/docs/viewer", StaticFiles(directory=assets, check_dir=False)),
+    ]
+    return Starlette(routes=routes)
+
+
+def _versions() -> str:
+    """Where the `Link` of a deprecated shape leads."""
+    changes = "".join(
+        f"<li><strong>{change.since.isoformat()}</strong>, <code>{escape(change.shape)}</code>:"
+        f" {escape(change.summary)} The older shape ends on {sunset_at(change.since):%Y-%m-%d}.</li>"
+        for change in CHANGES
+    )
+    dates = ", ".join(f"<code>{version.isoformat()}</code>" for version in VERSIONS)
+    return page(
+        "Versions",
+        f"<h1>Versions</h1><p>Pin one with <code>Api-Version</code>: {dates}. Without it you get the"
+        f" latest.</p><h2>What changed</h2><ul>{changes}</ul>",
+    )
+
+
+def _headers() -> dict[str, str]:
+    return {"Content-Security-Policy": _POLICY, "X-Content-Type-Options": "nosniff"}
+
+
+def _asset(text: str, kind: str) -> Callable[[Request], Awaitable[Response]]:
+    async def serve(_: Request) -> Response:
+        return Response(text, media_type=kind)
+
+    return serve

@@ -1,0 +1,1 @@
+"""What commits with a change and is delivered afterwards: events, audit records, mail."""

@@ -1,0 +1,43 @@
+"""The event outbox: what happened, written in the transaction in which it did.
+
+An event gets its place in the feed, and is handed to the webhooks and the notifications, once its transaction
+has committed: that is the sequencer's work (`control/events`).
+"""
+
+import msgspec
+from msgspec import Struct
+
+from stead.control.engines.postgres import Tx
+from stead.control.outbox.event_catalog import CATALOG
+from stead.shared.ids import new_id
+
+Fact = str | int | bool | None
+
+
+class About(Struct, frozen=True, kw_only=True):
+    """Whose event it is, and what it is about."""
+
+    account_id: str | None = None
+    team_id: str | None = None
+    site_id: str | None = None
+    env_id: str | None = None
+    job_id: str | None = None
+
+
+async def publish(tx: Tx, event: str, about: About, **data: Fact) -> None:
+    """What is said must be what the catalog promises; an owner sees only what is its own."""
+    known = CATALOG[event]
+    said = msgspec.to_builtins(msgspec.convert(data, known.data)) if known.data else data
+    await tx.run(
+        "insert into events (id, type, account_id, team_id, site_id, env_id, job_id, data, created_at, mode)"
+        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, (select mode from sites where id = $5))",
+        new_id("evt"),
+        known.type,
+        about.account_id,
+        about.team_id,
+        about.site_id,
+        about.env_id,
+        about.job_id,
+        said,
+        tx.now,
+    )

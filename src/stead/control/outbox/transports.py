@@ -1,0 +1,25 @@
+"""An event on its way to the transports: numbered, committed, and to be handed on in the same transaction."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+from msgspec import Struct
+
+from stead.control.engines.postgres import Tx
+
+
+class PublishedEvent(Struct, frozen=True):
+    id: str
+    type: str
+    account_id: str | None
+    team_id: str | None
+    site_id: str | None
+    env_id: str | None
+    mode: str | None
+    data: dict[str, Any]
+    created_at: datetime
+
+
+Transport = Callable[[Tx, Sequence[PublishedEvent]], Awaitable[None]]
+"""Takes events over. What it writes commits together with their positions: nothing is lost, nothing twice."""

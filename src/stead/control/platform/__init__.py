@@ -1,1 +1,0 @@
-"""What every feature stands on: operations, the database, limits, idempotency, pages, OpenAPI."""

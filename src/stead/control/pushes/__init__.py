@@ -1,1 +1,0 @@
-"""Pushes: heard by hook or by asking, routed by branch, built newest only."""

@@ -1,0 +1,176 @@
+"""A site with a repository and a hook, and forges that post to it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+
+from stead.control.app import ControlPlane
+from stead.control.builds import workflows as build_jobs
+from stead.control.environments import workflows as clone_jobs
+from stead.control.git import pushes
+from stead.control.git.pushes import Ways
+from stead.control.nodes import service as nodes
+from stead.protocol.commands import Heartbeat
+from tests import teams
+from tests.conftest import NewPerson
+from tests.control.git import forges
+from tests.control.git.forges import Posted
+from tests.control.sites.estate import Estate
+from tests.people import Person
+
+REPOSITORY = "https://git.example.com/octo/site.git"
+WAYS = Ways(clone_jobs.CREATE, build_jobs.RUN, "preview.example")
+
+
+def commit(number: int) -> str:
+    return f"{number + 1:040x}"
+
+
+@dataclass
+class Connected:
+    plane: ControlPlane
+    person: Person
+    forge: httpx.AsyncClient
+    id: str
+    env: str
+    secret: str = ""
+    repository: str = REPOSITORY
+
+    @property
+    def estate(self) -> Estate:
+        return Estate(self.plane)
+
+    async def route(self, *rules: tuple[str, str], roll: bool = False) -> dict[str, Any]:
+        body = {"rules": [{"pattern": pattern, "target": target} for pattern, target in rules]}
+        put = await self.person.session.request(
+            "PUT", f"/v1/sites/{self.id}/branch-routes", json={**body, "roll_hook_secret": roll}
+        )
+        assert put.status_code == 200, put.text
+        answer = dict(put.json()["data"])
+        self.secret = answer.get("hook_secret", self.secret)
+        return answer
+
+    async def shown(self) -> dict[str, Any]:
+        got = await self.person.session.get(f"/v1/sites/{self.id}/branch-routes")
+        assert got.status_code == 200, got.text
+        return dict(got.json()["data"])
+
+    async def post(self, posted: Posted, *, site: str | None = None) -> httpx.Response:
+        return await self.forge.post(
+            f"/hooks/git/{site or self.id}", content=posted.body, headers=posted.headers
+        )
+
+    def pushed(self, branch: str, number: int) -> Posted:
+        return forges.github(
+            forges.github_push(f"refs/heads/{branch}", commit(number), self.repository), self.secret
+        )
+
+    async def push(self, branch: str = "main", number: int = 1) -> dict[str, Any]:
+        """The decision about a push as GitHub tells of it."""
+        answered = await self.post(self.pushed(branch, number))
+        assert answered.status_code == 202, answered.text
+        (decision,) = answered.json()["data"]["decisions"]
+        return dict(decision)
+
+    async def builds(self) -> list[tuple[str, str, str | None, str | None]]:
+        """Environment, status, ref and commit of every build, oldest first."""
+        async with self.plane.database.reading() as tx:
+            return await tx.all(
+                lambda *row: row,
+                "select env_id, status, ref, commit from builds where site_id = $1 order by id",
+                self.id,
+            )
+
+    async def events(self, *types: str) -> list[dict[str, Any]]:
+        async with self.plane.database.reading() as tx:
+            return await tx.all(
+                lambda type_, data: {"type": type_, **data},
+                "select type, data from events where site_id = $1 and type = any($2) order by written",
+                self.id,
+                list(types),
+            )
+
+    async def value(self, sql: str, *args: object) -> Any:
+        async with self.plane.database.reading() as tx:
+            return await tx.value(sql, *args)
+
+    async def row(self, sql: str, *args: object) -> tuple[Any, ...] | None:
+        async with self.plane.database.reading() as tx:
+            return await tx.one(lambda *row: row, sql, *args)
+
+    async def environment_is_ready(self, env: str) -> None:
+        """Its job has ended; whoever waits for that looks now and not in a minute."""
+        await self.run("update jobs set status = 'succeeded' where env_id = $1 and type like 'env%'", env)
+        await self.run("update environments set status = 'running', node_id = 'node-1' where id = $1", env)
+        await self.run("update pushes set try_at = now() - interval '1 second' where env_id = $1", env)
+
+    async def deployed(self) -> None:
+        """Production shows something."""
+        await self.run(
+            "insert into deployments (id, site_id, env_id, artifact_id, digest, kind, status, created_at,"
+            " deployed_at, current_since)"
+            " values ($1, $2, $3, 'art', 'd', 'deploy', 'live', now(), now(), now())",
+            self.id.replace("site_", "dep_"),
+            self.id,
+            self.env,
+        )
+
+    async def run(self, sql: str, *args: object) -> None:
+        async with self.plane.database.transaction() as tx:
+            await tx.run(sql, *args)
+
+    async def begin_build(self, job: str) -> None:
+        """What a build's job does first."""
+        await self.estate.begin(job)
+
+    async def fail_build(self, job: str, code: str = "build.failed") -> None:
+        await self.estate.fail(job, code)
+
+    async def follow(self) -> None:
+        """As a worker does every second."""
+        left = True
+        while left:
+            async with self.plane.database.transaction() as tx:
+                left = await pushes.follow_up(tx, build=build_jobs.RUN) > 0
+        async with self.plane.database.transaction() as tx:
+            await pushes.greet_arrived(tx)
+
+
+@pytest.fixture
+async def node(plane: ControlPlane) -> str:
+    async with plane.database.transaction() as tx:
+        await nodes.seen(tx, Heartbeat("node-1", "us-east", 100_000, 0, "0.1.0", builders=("static",)))
+    return "node-1"
+
+
+@pytest.fixture
+def outside(plane: ControlPlane) -> httpx.AsyncClient:
+    """A client that knows nothing of our API."""
+    return httpx.AsyncClient(transport=httpx.ASGITransport(plane), base_url="http://stead.test")
+
+
+@pytest.fixture
+async def connect(plane: ControlPlane, new_person: NewPerson, outside: httpx.AsyncClient, node: str) -> Any:
+    async def make(*rules: tuple[str, str], repository: str | None = REPOSITORY, **more: Any) -> Connected:
+        person = await new_person()
+        async with plane.database.transaction() as tx:
+            site = await teams.insert_site(tx, account=person.id, **more)
+            await tx.run(
+                "update sites set git_repo = $2, git_branch = 'main' where id = $1", site, repository
+            )
+            await tx.run("update environments set node_id = $2 where site_id = $1", site, node)
+            env = await teams.environment_of(tx, site)
+        made = Connected(plane, person, outside, site, env, repository=repository or REPOSITORY)
+        await made.route(*rules, roll=True)
+        return made
+
+    return make
+
+
+@pytest.fixture
+async def site(connect: Any) -> Connected:
+    """Only `main` leads anywhere: to production."""
+    made: Connected = await connect()
+    return made
