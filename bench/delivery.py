@@ -34,7 +34,7 @@ from stead.node.builds.egress import Egress
 from stead.node.builds.egress_rules import Rule
 from stead.node.processes import Processes
 from stead.node.settings import from_environment
-from stead.protocol.commands import Build, GitSource
+from stead.protocol.work import Build, GitSource
 from tests.git_server import GitServer, Repository
 from tests.journeys.customer import Customer
 from tests.journeys.forge import Forge

@@ -39,7 +39,7 @@ def test_what_was_written_is_read(packed: Packed) -> None:
     made = manifest.static(packed, Origin("https://example.com/a", "abc", "main"))
     assert manifest.config_of(made.manifest.content, made.manifest.digest).digest == made.config.digest
     artifact = manifest.read(made.manifest.content, made.config.content, made.manifest.digest)
-    assert artifact.kind == "static"
+    assert artifact.runtime == "static"
     assert artifact.layers == [(packed.digest, packed.size, packed.diff_id)]
     assert artifact.annotations == {
         "org.opencontainers.image.source": "https://example.com/a",

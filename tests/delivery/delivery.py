@@ -22,8 +22,8 @@ from stead.control.sealing import Sealer
 from stead.control.settings import Settings, from_environment, objects_of
 from stead.dev.engine import surroundings
 from stead.dev.process import run
-from stead.protocol.commands import BuildFacts
 from stead.protocol.subjects import Program as Role
+from stead.protocol.work import BuildResult
 from stead.shared.ids import new_id
 from tests.faults.jobs.harness import Harness
 from tests.faults.jobs.node import STEADCTL
@@ -111,9 +111,9 @@ class Delivery:
             await builds.become(tx, build, "running")
         packed, layer = await asyncio.to_thread(_packed, files)
         await self.objects.put(staged_name(build), layer)
-        facts = BuildFacts(packed.digest, packed.size, packed.diff_id, packed.files, packed.content_bytes)
+        facts = BuildResult(packed.digest, packed.size, packed.diff_id, packed.files, packed.content_bytes)
         async with self.harness.database.transaction() as tx:
-            said = msgspec.to_builtins(msgspec.structs.replace(facts, **lies))
+            said = msgspec.structs.replace(facts, **lies)
             await builds.heard(tx, await builds.get(tx, build), said)
         return build, packed
 

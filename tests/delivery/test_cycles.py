@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from stead.node.drivers.releases import KEPT_HOT
-from stead.protocol.commands import release_of
+from stead.protocol.work import release_of
 from tests.delivery.delivery import Delivery, Site
 
 CYCLES, READERS = 200, 4

@@ -11,14 +11,15 @@ import pytest
 from stead.dev.running import RunningStack
 from stead.dev.stack import NODE
 from stead.edge.admin import Admin
+from stead.node.drivers.driver import Assignment, Refusal
 from stead.node.drivers.layout import probe_door
 from stead.node.drivers.nginx import NginxEdge
-from stead.node.drivers.ports import Assignment, Edge, Refusal, Runtime
+from stead.node.drivers.runtime_driver import RuntimeDriver
 from stead.node.drivers.sandbox import Pace, Sandbox, SandboxEdge, SandboxRuntime
 from stead.node.drivers.static import StaticRuntime
 from stead.node.processes import Processes, Stream
-from stead.protocol.commands import Probe
 from stead.protocol.edge import Kind, Line
+from stead.protocol.work import Probe
 from stead.shared.ids import new_id
 
 Announce = Callable[[Assignment, list[str]], Awaitable[None]]
@@ -51,8 +52,8 @@ class Node:
     """A runtime and the edge that shows its environments, in one data directory."""
 
     data: Path
-    runtime: Runtime
-    edge: Edge
+    runtime: RuntimeDriver
+    edge: NginxEdge | SandboxEdge
     announce: Announce
     """Makes exactly these hosts lead to the environment."""
 

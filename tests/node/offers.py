@@ -16,7 +16,7 @@ from stead.artifacts import manifest, provenance
 from stead.artifacts.digests import Digest
 from stead.artifacts.packing import pack
 from stead.artifacts.provenance import Provenance
-from stead.protocol.commands import EnsureRelease, Layer
+from stead.protocol.work import EnsureRelease, Layer
 
 KEY = Ed25519PrivateKey.generate()
 

@@ -21,9 +21,18 @@ from stead.dev.engine import surroundings
 from stead.dev.stack import REGION, Stack
 from stead.node.settings import Settings, from_environment
 from stead.protocol import subjects
-from stead.protocol.commands import Command, Order, Result, Work, encode, read_line, read_result, result_kind
+from stead.protocol.commands import (
+    Command,
+    Order,
+    Result,
+    encode,
+    read_line,
+    read_result,
+    result_kind,
+)
 from stead.protocol.streams import commands_consumer, edge_consumer, streams
 from stead.protocol.subjects import COMMANDS, REPORTS, Node
+from stead.protocol.work import Work
 from stead.shared.ids import new_id
 
 AGENT = [sys.executable, "-c", "from stead.node.main import run; run()"]

@@ -10,21 +10,18 @@ import psutil
 import pytest
 
 from stead.dev.running import RunningStack
-from stead.node.agent import HEARTBEAT
+from stead.node.agent import HEARTBEAT_SECONDS
 from stead.protocol import subjects
-from stead.protocol.commands import (
-    Cancel,
+from stead.protocol.commands import Cancel, Result, encode, read_heartbeat
+from stead.protocol.subjects import COMMANDS, Node, Program
+from stead.protocol.work import (
     EnsureEnvironment,
     EnsureRoute,
     Probe,
     RemoveEnvironment,
     RemoveRoute,
     RestartEnvironment,
-    Result,
-    encode,
-    read_heartbeat,
 )
-from stead.protocol.subjects import COMMANDS, Node, Program
 from tests.node.stage import Stage, connected, until
 
 ENSURE = EnsureEnvironment("static")
@@ -221,13 +218,16 @@ async def test_heartbeats_tell_what_the_node_carries_and_does(here: Stage) -> No
     first = read_heartbeat((await heard.next_msg(timeout=15)).data)
     assert (first.node, first.region, first.capacity, first.carrying) == (here.node.id, "eu-north", 7, 0)
     assert first.version
+    assert first.runtimes == ("static",)
+    assert {"ensure_environment", "ensure_release", "probe"} <= set(first.work)
+    assert "ensure_route" not in first.work
 
     order = here.command(ENSURE)
     await here.send(order)
     await here.under_way()
     began = time.monotonic()
     busy = read_heartbeat((await heard.next_msg(timeout=5)).data)
-    assert time.monotonic() - began < 2 * HEARTBEAT
+    assert time.monotonic() - began < 2 * HEARTBEAT_SECONDS
     assert busy.running == (f"{order.job}/{order.step}",)
     await here.result(order)
 

@@ -7,7 +7,8 @@ import psutil
 
 from stead.dev.running import RunningStack
 from stead.dev.stack import Nats
-from stead.protocol.commands import Cancel, EnsureEnvironment
+from stead.protocol.commands import Cancel
+from stead.protocol.work import EnsureEnvironment
 from tests.node.stage import Stage, until
 
 ENSURE = EnsureEnvironment("static")

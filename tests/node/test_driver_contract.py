@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from stead.dev.nginx import Nginx
 from stead.dev.running import RunningStack, running
-from stead.node.drivers.ports import Assignment, Refusal
+from stead.node.drivers.driver import Assignment, Refusal
 from stead.node.transfer import TransferFailed
-from stead.protocol.commands import EnsureRelease, Probe, release_of
+from stead.protocol.work import EnsureRelease, Probe, release_of
 from stead.shared.ids import new_id
 from tests.node.carrying import Node, Said, Sandboxed, host, sandbox, static, task
 from tests.node.offers import Shelf, public, shelf, signed
@@ -50,7 +50,7 @@ async def test_ensuring_an_environment_twice_is_ensuring_it_once(by_runtime: Nod
     await by_runtime.runtime.ensure_environment(it)
     once = by_runtime.tree(of=it.environment)
     assert once
-    assert it.environment in await by_runtime.runtime.inventory()
+    assert it.environment in await by_runtime.runtime.list_environments()
     await by_runtime.runtime.ensure_environment(it)
     assert by_runtime.tree(of=it.environment) == once
 
@@ -62,7 +62,7 @@ async def test_removing_an_environment_leaves_nothing_of_it_and_nothing_else_cha
     await by_runtime.runtime.ensure_environment(it)
     await by_runtime.runtime.remove_environment(it)
     assert by_runtime.tree() == before
-    assert it.environment not in await by_runtime.runtime.inventory()
+    assert it.environment not in await by_runtime.runtime.list_environments()
 
 
 async def test_removing_an_environment_that_is_not_there_is_fine(by_runtime: Node) -> None:

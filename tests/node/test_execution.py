@@ -4,14 +4,17 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from stead.node.drivers.ports import Assignment, Drivers, Refusal
-from stead.node.execution import AT_ONCE, TRIES, Execution
-from stead.node.journal import Entry, Journal
+from stead.node.drivers.driver import Assignment, Driver, Handler, Refusal
+from stead.node.drivers.driver_set import DriverSet
+from stead.node.execution import ATTEMPTS, MAX_RUNNING, Execution
+from stead.node.journal import Journal, StepEntry
 from stead.node.processes import Stream
-from stead.protocol.commands import Command, RemoveRoute
+from stead.protocol.commands import Command
+from stead.protocol.work import RemoveRoute
 from tests.node.stage import until
 
 Work = Callable[[int], Awaitable[None]]
@@ -34,21 +37,19 @@ class Said:
         return
 
 
-class OddEdge:
-    """Does whatever the test says, and knows how often it was asked."""
+class ScriptedDriver(Driver):
+    """Does what the test says, and counts its calls."""
 
     def __init__(self, work: Work) -> None:
-        self._work, self.asked = work, 0
+        self._work, self.calls = work, 0
 
-    async def remove_route(self, _: Assignment) -> None:
-        self.asked += 1
-        await self._work(self.asked)
+    @property
+    def handlers(self) -> Sequence[Handler[Any]]:
+        return [Handler(RemoveRoute, self.remove_route)]
 
-    async def ensure_route(self, task: Assignment, hosts: Sequence[str]) -> None:
-        raise NotImplementedError(task, hosts)
-
-    async def probe(self, task: Assignment, host: str, path: str, status: int | None) -> None:
-        raise NotImplementedError(task, host, path, status)
+    async def remove_route(self, _: Assignment, __: RemoveRoute) -> None:
+        self.calls += 1
+        await self._work(self.calls)
 
 
 @pytest.fixture
@@ -66,26 +67,24 @@ def command(number: int = 0, seconds: float = 30.0) -> Command:
 @dataclass
 class Bench:
     journal: Journal
-    edge: OddEdge
+    driver: ScriptedDriver
     execution: Execution
     said: Said
 
-    async def ending(self, order: Command) -> Entry:
-        self.journal.take(order)
+    async def ending(self, order: Command) -> StepEntry:
+        self.journal.record(order)
         self.execution.start(order)
         return await until(lambda: self._ended(order))
 
-    async def _ended(self, order: Command) -> Entry | None:
+    async def _ended(self, order: Command) -> StepEntry | None:
         found = self.journal.entry(order.job, order.step)
         return None if found is None or found.state == "running" else found
 
 
 def bench(journal: Journal, work: Work) -> Bench:
-    edge, said = OddEdge(work), Said()
-    execution = Execution(
-        journal, {"live": Drivers({}, edge, simulated_routes=edge)}, lambda _: said, first_pause=0.01
-    )
-    return Bench(journal, edge, execution, said)
+    driver, said = ScriptedDriver(work), Said()
+    execution = Execution(journal, {"live": DriverSet([driver])}, lambda _: said, first_pause=0.01)
+    return Bench(journal, driver, execution, said)
 
 
 async def test_what_fails_once_is_tried_again_and_done(journal: Journal) -> None:
@@ -95,7 +94,7 @@ async def test_what_fails_once_is_tried_again_and_done(journal: Journal) -> None
 
     it = bench(journal, work)
     assert (await it.ending(command())).state == "done"
-    assert it.edge.asked == 2
+    assert it.driver.calls == 2
     assert it.said.lines == ["failed (ConnectionError); trying again in 0.01 s"]
 
 
@@ -105,8 +104,8 @@ async def test_what_always_fails_is_refused_as_internal_without_quoting_the_erro
 
     it = bench(journal, work)
     entry = await it.ending(command())
-    assert (entry.state, entry.code, it.edge.asked) == ("refused", "internal", TRIES)
-    assert entry.reason == f"failed {TRIES} times, the last time with RuntimeError"
+    assert (entry.state, entry.code, it.driver.calls) == ("refused", "internal", ATTEMPTS)
+    assert entry.reason == f"failed {ATTEMPTS} times, the last time with RuntimeError"
     assert "hunter22" not in "".join(it.said.lines)
 
 
@@ -116,7 +115,7 @@ async def test_a_refusal_is_final(journal: Journal) -> None:
 
     it = bench(journal, work)
     entry = await it.ending(command())
-    assert (entry.state, entry.code, entry.reason, it.edge.asked) == (
+    assert (entry.state, entry.code, entry.reason, it.driver.calls) == (
         "refused",
         "route.taken",
         "it is another's",
@@ -155,13 +154,13 @@ async def test_only_so_many_run_at_once_and_a_waiting_one_can_be_cancelled(
         going -= 1
 
     it = bench(journal, work)
-    orders = [command(number) for number in range(3 * AT_ONCE)]
+    orders = [command(number) for number in range(3 * MAX_RUNNING)]
     endings = [asyncio.create_task(it.ending(order)) for order in orders]
     await asyncio.sleep(0.1)
     it.execution.cancel(orders[-1].job, "step")
     gate.set()
     await asyncio.wait(endings[:-1])
-    assert (most, it.edge.asked) == (AT_ONCE, len(orders) - 1)
+    assert (most, it.driver.calls) == (MAX_RUNNING, len(orders) - 1)
     endings[-1].cancel()
 
 
@@ -170,7 +169,7 @@ async def test_a_journal_that_cannot_be_written_stops_the_node(journal: Journal)
         journal.close()
 
     it = bench(journal, work)
-    journal.take(command())
+    journal.record(command())
     it.execution.start(command())
     with pytest.raises(Exception, match="closed"):
         await asyncio.wait_for(it.execution.broken, 5)

@@ -1,16 +1,20 @@
 """What is asked twice is done once, and what was noted is still noted after a crash."""
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from stead.node.journal import Answer, Ending, Journal
-from stead.protocol.commands import Cancel, Command, RemoveRoute
+from stead.node.journal import Journal, NextAction, StepEnd
+from stead.protocol.commands import Cancel, Command
+from stead.protocol.work import BuildResult, RemoveRoute
 
 DAY = 86_400.0
 COMMAND = Command("here", "job_1", "route", 2, "site_1", "env_1", "sandbox", RemoveRoute())
+BUILT = BuildResult("sha256:1", 2, "sha256:3", 4, 5, commit="c0ffee")
 CANCEL = Cancel("here", "job_1", "route", 2)
 
 
@@ -44,31 +48,31 @@ def reborn(journal: Journal, tmp_path: Path, ticking: Clock) -> Journal:
 
 def reported(journal: Journal) -> list[tuple[int, str]]:
     """Takes what is waiting to be reported."""
-    found = journal.unreported(100)
+    found = journal.pending_reports(100)
     for each in found:
-        journal.sent(each)
+        journal.remove_report(each)
     return [(it.result.epoch, it.result.outcome) for it in found]
 
 
 def test_a_step_is_acted_on_once_and_its_result_is_there_for_whoever_asks(journal: Journal) -> None:
-    assert journal.take(COMMAND) is Answer.ACT
-    assert journal.take(COMMAND) is Answer.NOTHING
+    assert journal.record(COMMAND) is NextAction.ACT
+    assert journal.record(COMMAND) is NextAction.NOTHING
     assert reported(journal) == []
-    journal.finish("job_1", "route", Ending("done"))
+    journal.finish("job_1", "route", StepEnd("done"))
     assert reported(journal) == [(2, "done")]
-    assert journal.take(COMMAND) is Answer.NOTHING
+    assert journal.record(COMMAND) is NextAction.NOTHING
     assert reported(journal) == [(2, "done")]
-    assert journal.take(asked(COMMAND, 5)) is Answer.NOTHING
+    assert journal.record(asked(COMMAND, 5)) is NextAction.NOTHING
     assert reported(journal) == [(5, "done")]
-    assert journal.take(asked(COMMAND, 4)) is Answer.NOTHING
+    assert journal.record(asked(COMMAND, 4)) is NextAction.NOTHING
     assert reported(journal) == [(4, "stale")]
 
 
 def test_the_newest_asker_while_it_runs_gets_the_result(journal: Journal) -> None:
-    journal.take(COMMAND)
-    journal.take(asked(COMMAND, 3))
-    journal.finish("job_1", "route", Ending("refused", "route.taken", "it is another's"))
-    (report,) = journal.unreported(10)
+    journal.record(COMMAND)
+    journal.record(asked(COMMAND, 3))
+    journal.finish("job_1", "route", StepEnd("refused", "route.taken", "it is another's"))
+    (report,) = journal.pending_reports(10)
     assert (report.result.epoch, report.result.code, report.result.reason) == (
         3,
         "route.taken",
@@ -77,37 +81,37 @@ def test_the_newest_asker_while_it_runs_gets_the_result(journal: Journal) -> Non
 
 
 def test_a_result_is_waiting_until_it_is_sent_and_only_once(journal: Journal) -> None:
-    journal.take(COMMAND)
-    journal.finish("job_1", "route", Ending("done"))
+    journal.record(COMMAND)
+    journal.finish("job_1", "route", StepEnd("done"))
     for _ in range(3):
-        journal.take(COMMAND)
-    assert len(journal.unreported(10)) == 1
+        journal.record(COMMAND)
+    assert len(journal.pending_reports(10)) == 1
 
 
 def test_a_crash_keeps_what_runs_and_what_is_not_reported(
     journal: Journal, tmp_path: Path, ticking: Clock
 ) -> None:
     other = msgspec.structs.replace(COMMAND, step="other")
-    journal.take(COMMAND)
-    journal.take(other)
-    journal.take(asked(COMMAND, 3))
-    journal.finish("job_1", "other", Ending("done"))
+    journal.record(COMMAND)
+    journal.record(other)
+    journal.record(asked(COMMAND, 3))
+    journal.finish("job_1", "other", StepEnd("done"))
     again = reborn(journal, tmp_path, ticking)
     assert [(it.job, it.step, it.work) for it in again.resume()] == [("job_1", "route", RemoveRoute())]
-    assert [report.result.step for report in again.unreported(10)] == ["other"]
+    assert [report.result.step for report in again.pending_reports(10)] == ["other"]
     entry = again.entry("job_1", "route")
     assert entry is not None
     assert (entry.epoch, entry.carried_out) == (3, 2)
     assert again.token == journal.token
-    again.finish("job_1", "route", Ending("done"))
+    again.finish("job_1", "route", StepEnd("done"))
     assert reported(again) == [(2, "done"), (3, "done")]
     again.close()
 
 
 def test_a_cancel_is_remembered_through_a_crash(journal: Journal, tmp_path: Path, ticking: Clock) -> None:
-    journal.take(COMMAND)
-    assert journal.take(CANCEL) is Answer.ACT
-    assert journal.take(CANCEL) is Answer.NOTHING
+    journal.record(COMMAND)
+    assert journal.record(CANCEL) is NextAction.ACT
+    assert journal.record(CANCEL) is NextAction.NOTHING
     assert reported(journal) == []
     again = reborn(journal, tmp_path, ticking)
     assert again.resume() == []
@@ -116,46 +120,84 @@ def test_a_cancel_is_remembered_through_a_crash(journal: Journal, tmp_path: Path
 
 
 def test_a_cancel_closes_the_door_to_its_asking_and_opens_it_to_a_newer_one(journal: Journal) -> None:
-    assert journal.take(CANCEL) is Answer.NOTHING
+    assert journal.record(CANCEL) is NextAction.NOTHING
     assert reported(journal) == [(2, "cancelled")]
-    assert journal.take(COMMAND) is Answer.NOTHING
-    assert journal.take(asked(COMMAND, 1)) is Answer.NOTHING
+    assert journal.record(COMMAND) is NextAction.NOTHING
+    assert journal.record(asked(COMMAND, 1)) is NextAction.NOTHING
     assert reported(journal) == [(2, "cancelled"), (1, "stale")]
-    assert journal.take(asked(COMMAND, 3)) is Answer.ACT
-    journal.finish("job_1", "route", Ending("done"))
+    assert journal.record(asked(COMMAND, 3)) is NextAction.ACT
+    journal.finish("job_1", "route", StepEnd("done"))
     assert reported(journal) == [(3, "done")]
 
 
 def test_a_command_that_ended_just_before_its_cancel_was_noted_says_how(journal: Journal) -> None:
-    journal.take(COMMAND)
-    journal.take(CANCEL)
-    journal.finish("job_1", "route", Ending("done"))
+    journal.record(COMMAND)
+    journal.record(CANCEL)
+    journal.finish("job_1", "route", StepEnd("done"))
     assert reported(journal) == [(2, "done")]
-    assert journal.take(CANCEL) is Answer.NOTHING
+    assert journal.record(CANCEL) is NextAction.NOTHING
     assert reported(journal) == [(2, "done")]
 
 
 def test_what_ended_a_month_ago_is_forgotten_and_what_runs_is_not(journal: Journal, ticking: Clock) -> None:
-    journal.take(COMMAND)
-    journal.take(msgspec.structs.replace(COMMAND, step="old"))
-    journal.finish("job_1", "old", Ending("done"))
+    journal.record(COMMAND)
+    journal.record(msgspec.structs.replace(COMMAND, step="old"))
+    journal.finish("job_1", "old", StepEnd("done"))
     ticking.now += 29 * DAY
-    assert journal.forget_old() == 0
+    assert journal.remove_old_steps() == 0
     ticking.now += 2 * DAY
-    assert journal.forget_old() == 1
+    assert journal.remove_old_steps() == 1
     assert journal.entry("job_1", "route") is not None
     assert journal.entry("job_1", "old") is None
 
 
 def test_a_half_made_change_is_not_there(journal: Journal) -> None:
-    journal.take(COMMAND)
+    journal.record(COMMAND)
     with pytest.raises(LookupError):
-        journal.finish("job_1", "never asked", Ending("done"))
+        journal.finish("job_1", "never asked", StepEnd("done"))
     assert reported(journal) == []
-    assert journal.take(CANCEL) is Answer.ACT
+    assert journal.record(CANCEL) is NextAction.ACT
 
 
 def test_only_its_owner_can_read_it(journal: Journal, tmp_path: Path) -> None:
-    journal.take(COMMAND)
+    journal.record(COMMAND)
     modes = {path.name: path.stat().st_mode & 0o077 for path in tmp_path.iterdir()}
     assert set(modes.values()) == {0}
+
+
+def test_a_typed_result_survives_a_restart(journal: Journal, tmp_path: Path, ticking: Clock) -> None:
+    journal.record(COMMAND)
+    journal.finish("job_1", "route", StepEnd("done", value=BUILT))
+    again = reborn(journal, tmp_path, ticking)
+    entry = again.entry("job_1", "route")
+    assert entry is not None
+    assert entry.value == BUILT
+    assert [report.result.value for report in again.pending_reports(10)] == [BUILT]
+    again.close()
+
+
+def test_a_journal_with_untyped_results_is_brought_up_to_date(
+    journal: Journal, tmp_path: Path, ticking: Clock
+) -> None:
+    journal.record(COMMAND)
+    journal.finish("job_1", "route", StepEnd("done", value=BUILT))
+    journal.record(msgspec.structs.replace(COMMAND, step="other"))
+    journal.close()
+    facts = msgspec.structs.asdict(BUILT)
+    with closing(sqlite3.connect(tmp_path / "journal.sqlite")) as database:
+        (result,) = database.execute("select result from reports").fetchone()
+        untyped = msgspec.msgpack.decode(result)
+        untyped["facts"] = facts
+        del untyped["value"]
+        database.execute("update reports set result = ?", (msgspec.msgpack.encode(untyped),))
+        database.execute("alter table steps rename column value to facts")
+        database.execute("update steps set facts = ? where step = 'route'", (msgspec.msgpack.encode(facts),))
+        database.execute("pragma user_version = 2")
+        database.commit()
+    again = reborn(journal, tmp_path, ticking)
+    entry = again.entry("job_1", "route")
+    assert entry is not None
+    assert entry.value == BUILT
+    assert [report.result.value for report in again.pending_reports(10)] == [BUILT]
+    assert [command.step for command in again.resume()] == ["other"]
+    again.close()

@@ -9,8 +9,8 @@ import pytest
 from stead.node.drivers.releases import KEPT_HOT
 from stead.node.drivers.static import StaticRuntime
 from stead.node.feed.store import Change, Store, named_releases
-from stead.protocol.commands import EnsureRelease, release_of
 from stead.protocol.edge import PLACEHOLDER, Environment, encode, environment_key
+from stead.protocol.work import EnsureRelease, release_of
 from tests.node.carrying import task
 from tests.node.offers import Shelf, shelf
 

@@ -15,15 +15,9 @@ from stead.dev.nginx import Nginx
 from stead.dev.programs import NodeAgent
 from stead.dev.running import RunningStack, running
 from stead.dev.stack import NODE, REGION
-from stead.protocol.commands import (
-    EnsureEnvironment,
-    Probe,
-    RemoveEnvironment,
-    RestartEnvironment,
-    Work,
-)
 from stead.protocol.edge import Environment, Host, Record, environment_key, host_key
 from stead.protocol.subjects import Node, Program
+from stead.protocol.work import EnsureEnvironment, Probe, RemoveEnvironment, RestartEnvironment, Work
 from stead.shared.ids import new_id
 from tests.node.stage import Stage, connected, make_consumer, make_streams, until
 

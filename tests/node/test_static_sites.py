@@ -9,9 +9,9 @@ import pytest
 
 from stead.dev.nginx import Nginx
 from stead.dev.running import RunningStack, running
-from stead.node.drivers.ports import Refusal
-from stead.protocol.commands import Probe
+from stead.node.drivers.driver import Refusal
 from stead.protocol.edge import PLACEHOLDER
+from stead.protocol.work import Probe
 from tests.node.carrying import host, static, task
 
 

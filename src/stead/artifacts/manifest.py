@@ -11,16 +11,12 @@ from stead.artifacts.digests import Digest
 from stead.artifacts.packing import MEDIA_TYPE as LAYER_TYPE
 from stead.artifacts.packing import Packed
 from stead.artifacts.refusals import ArtifactUntrusted
+from stead.shared.runtimes import RUNTIMES, Runtime
 
-Kind = Literal["static", "cms", "wasm"]
 MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
 CONFIG_TYPE = "application/vnd.oci.image.config.v1+json"
-TYPES: dict[Kind, str] = {
-    "static": "application/vnd.stead.static.v1",
-    "cms": "application/vnd.stead.cms.v1",
-    "wasm": "application/vnd.stead.wasm.v1",
-}
-_KINDS: dict[str, Kind] = {media_type: kind for kind, media_type in TYPES.items()}
+TYPES: dict[Runtime, str] = {runtime: f"application/vnd.stead.{runtime}.v1" for runtime in RUNTIMES}
+_RUNTIMES: dict[str, Runtime] = {media_type: runtime for runtime, media_type in TYPES.items()}
 _LONGEST = 1 << 20
 _PREFIX = "org.opencontainers.image."
 
@@ -73,7 +69,7 @@ class Layer(NamedTuple):
 class Artifact(NamedTuple):
     """What a verified manifest and its configuration say."""
 
-    kind: Kind
+    runtime: Runtime
     layers: list[Layer]
     annotations: dict[str, str]
 
@@ -125,7 +121,7 @@ def read(manifest: bytes, config: bytes, digest: Digest) -> Artifact:
     """What the artifact of this digest is; each of the two is refused if it is not what it is named by."""
     said = _read(manifest, digest)
     digests.check("the configuration", config, digests.parse(said.config.digest))
-    if said.artifact_type not in _KINDS:
+    if said.artifact_type not in _RUNTIMES:
         raise ArtifactUntrusted("the manifest is of a kind that is not known")
     try:
         configuration = msgspec.json.decode(config, type=_Config)
@@ -139,7 +135,7 @@ def read(manifest: bytes, config: bytes, digest: Digest) -> Artifact:
         if layer.media_type != LAYER_TYPE:
             raise ArtifactUntrusted("a layer is of a type that is not known")
         layers.append(Layer(digests.parse(layer.digest), layer.size, digests.parse(content)))
-    return Artifact(_KINDS[said.artifact_type], layers, said.annotations)
+    return Artifact(_RUNTIMES[said.artifact_type], layers, said.annotations)
 
 
 def blobs_of(manifest: bytes, digest: Digest) -> list[Descriptor]:

@@ -1,4 +1,4 @@
-"""Takes orders from its own consumer and obeys those that name this node; tells the world it lives."""
+"""The agent: receives orders through its own consumer, obeys those that name this node, sends heartbeats."""
 
 import asyncio
 import importlib.metadata
@@ -10,30 +10,38 @@ import structlog
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 
-from stead.node.commands import DriversOf
-from stead.node.drivers.ports import Runtime
+from stead.node.drivers.driver import Driver
+from stead.node.drivers.driver_set import DriverSets
 from stead.node.execution import Execution
-from stead.node.journal import Answer, Journal
+from stead.node.journal import Journal, NextAction
 from stead.node.link import Link
 from stead.node.reports import Reporter
 from stead.node.settings import Settings
 from stead.protocol import subjects
-from stead.protocol.commands import Cancel, Command, Heartbeat, Order, encode, read_order, result_kind
+from stead.protocol.commands import (
+    Cancel,
+    Command,
+    Heartbeat,
+    Order,
+    encode,
+    read_order,
+    result_kind,
+)
 from stead.protocol.subjects import COMMANDS, Node
 from stead.shared.cancellation import heed_cancellation
 
-HEARTBEAT = 2.0
-PULL = 2.0
-"""How long one request for orders stands; after a restart of NATS the next one is heard this much later."""
-PAUSE = 1.0
-HOUSEKEEPING = 3600.0
+HEARTBEAT_SECONDS = 2.0
+PULL_SECONDS = 2.0
+"""How long one request for orders lasts. After a restart of NATS it takes this long until the next one."""
+RETRY_SECONDS = 1.0
+HOUSEKEEPING_SECONDS = 3600.0
 
 log = structlog.get_logger()
 
 
 class Agent:
     def __init__(
-        self, settings: Settings, journal: Journal, link: Link, execution: Execution, drivers: DriversOf
+        self, settings: Settings, journal: Journal, link: Link, execution: Execution, drivers: DriverSets
     ) -> None:
         self._settings, self._journal, self._link = settings, journal, link
         self._execution, self._drivers = execution, drivers
@@ -41,63 +49,63 @@ class Agent:
         self._version = importlib.metadata.version("stead")
 
     async def run(self) -> None:
-        """For ever; ends only with an error that a new start may get over."""
+        """Runs until it is cancelled, or until an error that a restart of the agent may solve."""
         for command in self._journal.resume():
             log.info("command.resumed", job=command.job, step=command.step)
             self._execution.start(command)
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._take_orders())
+            tasks.create_task(self._receive_orders())
             tasks.create_task(self._reporter.run())
-            tasks.create_task(self._beat())
-            tasks.create_task(self._forget())
+            tasks.create_task(self._send_heartbeats())
+            tasks.create_task(self._keep_house())
             await self._execution.broken
 
-    async def _take_orders(self) -> None:
-        told = ""
+    async def _receive_orders(self) -> None:
+        last_error = ""
         while True:
             jetstream = await self._link.jetstream()
             try:
-                await self._pull(jetstream)
+                await self._pull_orders(jetstream)
             except (nats.errors.Error, OSError) as error:
-                # Without a consumer there is nobody to answer: the worker makes it when it knows of us.
-                if told != type(error).__name__:
-                    told = type(error).__name__
-                    log.info("orders.unavailable", error=told)
-                await asyncio.sleep(PAUSE)
+                # Expected until the worker has seen this node and created its consumer; logged once.
+                if last_error != type(error).__name__:
+                    last_error = type(error).__name__
+                    log.info("orders.unavailable", error=last_error)
+                await asyncio.sleep(RETRY_SECONDS)
 
-    async def _pull(self, jetstream: JetStreamContext) -> None:
-        pulled = await jetstream.pull_subscribe_bind(
+    async def _pull_orders(self, jetstream: JetStreamContext) -> None:
+        subscription = await jetstream.pull_subscribe_bind(
             subjects.consumer(Node(self._settings.node_id)), COMMANDS
         )
         try:
             while True:
                 heed_cancellation()
                 try:
-                    (message,) = await pulled.fetch(1, timeout=PULL)
+                    (message,) = await subscription.fetch(1, timeout=PULL_SECONDS)
                 except nats.errors.TimeoutError:
                     continue
                 await self._obey(message)
         finally:
-            await _unsubscribed(pulled)
+            await _unsubscribe(subscription)
 
     async def _obey(self, message: Msg) -> None:
-        order = self._read(message.data)
+        order = self._read_order(message.data)
         if order is None:
             await message.term()
             return
-        if self._journal.take(order) is Answer.ACT:
+        if self._journal.record(order) is NextAction.ACT:
             match order:
                 case Command():
                     self._execution.start(order)
                 case Cancel():
                     self._execution.cancel(order.job, order.step)
-        # The journal remembers it: should this be lost, the order comes again and changes nothing.
+        # If the acknowledgement is lost, the order arrives again; the journal has it and nothing changes.
         await message.ack()
 
-    def _read(self, data: bytes) -> Order | None:
+    def _read_order(self, data: bytes) -> Order | None:
         try:
             order: Order = read_order(data)
-            # What could not be reported must not be begun.
+            # A step whose result or output cannot be published must not start.
             subjects.report(order.node, result_kind(order.job, order.step))
             subjects.output_of(order.job)
         except (msgspec.MsgspecError, ValueError) as error:
@@ -108,48 +116,49 @@ class Agent:
             return None
         return order
 
-    async def _beat(self) -> None:
+    async def _send_heartbeats(self) -> None:
         while True:
             if self._link.connected:
                 client = await self._link.client()
-                beat = encode(await self._heartbeat())
+                heartbeat = encode(await self._heartbeat())
                 try:
-                    await client.publish(subjects.heartbeat(self._settings.node_id), beat)
+                    await client.publish(subjects.heartbeat(self._settings.node_id), heartbeat)
                 except (nats.errors.Error, OSError) as error:
                     log.info("heartbeat.skipped", error=type(error).__name__)
-            await asyncio.sleep(HEARTBEAT)
+            await asyncio.sleep(HEARTBEAT_SECONDS)
 
     async def _heartbeat(self) -> Heartbeat:
-        settings = self._settings
-        carrying = sum([len(await runtime.inventory()) for runtime in self._runtimes()])
+        settings, live = self._settings, self._drivers["live"]
         return Heartbeat(
             settings.node_id,
             settings.node_region,
             settings.node_capacity,
-            carrying,
+            sum([len(await driver.list_environments()) for driver in self._all_drivers()]),
             self._version,
             self._execution.running,
             settings.peer_address,
-            tuple(self._drivers["live"].builders),
+            builders=live.builders,
+            work=live.work,
+            runtimes=live.runtimes,
         )
 
-    def _runtimes(self) -> list[Runtime]:
-        return [each for drivers in self._drivers.values() for each in drivers.all_runtimes()]
+    def _all_drivers(self) -> list[Driver]:
+        return [driver for drivers in self._drivers.values() for driver in drivers.drivers]
 
-    async def _forget(self) -> None:
+    async def _keep_house(self) -> None:
         while True:
-            if forgotten := self._journal.forget_old():
-                log.info("journal.forgotten", steps=forgotten)
-            for runtime in self._runtimes():
+            if removed := self._journal.remove_old_steps():
+                log.info("journal.forgotten", steps=removed)
+            for driver in self._all_drivers():
                 try:
-                    await runtime.tidy()
+                    await driver.tidy()
                 except OSError as error:
                     log.warning("tidying.failed", error=type(error).__name__)
-            await asyncio.sleep(HOUSEKEEPING)
+            await asyncio.sleep(HOUSEKEEPING_SECONDS)
 
 
-async def _unsubscribed(pulled: JetStreamContext.PullSubscription) -> None:
+async def _unsubscribe(subscription: JetStreamContext.PullSubscription) -> None:
     try:
-        await pulled.unsubscribe()
+        await subscription.unsubscribe()
     except nats.errors.Error:
         return

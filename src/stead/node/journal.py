@@ -1,85 +1,68 @@
-"""What a node was asked and how it ended: the memory that makes asking twice the same as asking once.
+"""The commands that a node received and how they ended. The journal makes commands idempotent: a command that
+arrives twice is executed once.
 
-One row a step. Every change and the result to be reported for it commit together, so a result that could not
-be sent yet is sent after a restart. Writes are made on the event loop: they take a few milliseconds, and
-nothing else may act between a decision and its record.
+There is one row per step. A change and the result to report for it commit together, so a result that could
+not be sent is sent after a restart. Writes block the event loop: they take a few milliseconds, and nothing
+may happen between a decision and its record.
 """
 
 import sqlite3
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from secrets import token_hex
 from typing import Literal
 
 import msgspec
 
+from stead.node import journal_schema
 from stead.node.sqlite import transaction
-from stead.protocol.commands import Cancel, Command, Facts, Order, Outcome, Result, encode
+from stead.protocol.commands import Cancel, Command, Order, Outcome, Result, encode
+from stead.protocol.work import WorkResult
 
 KEEP_DAYS = 30
 _DAY = 86_400.0
 
-_SCHEMA = """
-create table steps (
-    job text not null,
-    step text not null,
-    epoch integer not null,
-    command blob,
-    state text not null check (state in ('running', 'cancelling', 'done', 'refused', 'cancelled')),
-    code text,
-    reason text,
-    facts blob,
-    carried_out integer not null default 0,
-    taken_at real not null,
-    ended_at real,
-    primary key (job, step)
-) strict, without rowid;
-create index steps_under_way on steps (state) where state in ('running', 'cancelling');
-create table reports (id text primary key, result blob not null, made_at real not null) strict;
-create table identity (token text not null) strict;
-"""
-
-_VERSION = 2
-
 _command = msgspec.msgpack.Decoder(Command)
 _result = msgspec.msgpack.Decoder(Result)
-_facts = msgspec.msgpack.Decoder(Facts)
+_value = msgspec.msgpack.Decoder(WorkResult | None)
 
 
-class Answer(StrEnum):
-    """What the agent has to do about an order that was taken down."""
+class NextAction(StrEnum):
+    """What the agent has to do about an order that was recorded."""
 
     ACT = "act"
     NOTHING = "nothing"
-    """It is under way already, or its answer is waiting to be reported."""
+    """The step is already running, or its result is waiting to be reported."""
 
 
 State = Literal["running", "cancelling", "done", "refused", "cancelled"]
 
 
 @dataclass(frozen=True)
-class Entry:
+class StepEntry:
     epoch: int
     state: State
     code: str | None
     reason: str | None
-    facts: Facts
+    value: WorkResult | None
     carried_out: int
+    """How often the execution was started."""
 
 
 @dataclass(frozen=True)
-class Ending:
+class StepEnd:
+    """How a step ended."""
+
     outcome: Outcome
     code: str | None = None
     reason: str | None = None
-    facts: Facts = field(default_factory=dict)
+    value: WorkResult | None = None
 
 
 @dataclass(frozen=True)
-class Report:
+class PendingReport:
     id: str
     result: Result
 
@@ -87,42 +70,35 @@ class Report:
 class Journal:
     def __init__(self, path: Path, node: str, *, now: Callable[[], float] = time.time) -> None:
         self._node, self._now = node, now
-        self.reported: Callable[[], None] = lambda: None
+        self.on_report: Callable[[], None] = lambda: None
         """Called when there is a result to report."""
         self._database = sqlite3.connect(path, isolation_level=None)
         path.chmod(0o600)
         self._database.execute("pragma journal_mode = wal")
         self._database.execute("pragma synchronous = full")
-        (version,) = self._database.execute("pragma user_version").fetchone()
-        if version == 0:
-            self._database.executescript(f"begin; {_SCHEMA}")
-            self._database.execute("insert into identity values (?)", (token_hex(16),))
-            self._database.execute(f"pragma user_version = {_VERSION}")
-            self._database.commit()
-        elif version == 1:
-            self._database.executescript(
-                f"begin; alter table steps add column facts blob; pragma user_version = {_VERSION}; commit;"
-            )
+        journal_schema.prepare(self._database)
 
     def close(self) -> None:
         self._database.close()
 
     @property
     def token(self) -> str:
-        """By this an agent recognises processes of its own earlier life."""
+        """Marks the agent's processes, so that it recognises those that it started before a restart."""
         (token,) = self._database.execute("select token from identity").fetchone()
         return str(token)
 
-    def take(self, order: Order) -> Answer:
+    def record(self, order: Order) -> NextAction:
         with transaction(self._database):
             found = self.entry(order.job, order.step)
             if found is not None and found.epoch > order.epoch:
-                self._report(order.job, order.step, order.epoch, Ending("stale"))
-                return Answer.NOTHING
-            return self._cancel(order, found) if isinstance(order, Cancel) else self._command(order, found)
+                self._report(order.job, order.step, order.epoch, StepEnd("stale"))
+                return NextAction.NOTHING
+            if isinstance(order, Cancel):
+                return self._record_cancel(order, found)
+            return self._record_command(order, found)
 
-    def _command(self, order: Command, found: Entry | None) -> Answer:
-        # Cancelling ends an asking, not the step: a newer asking than the one that was cancelled is meant.
+    def _record_command(self, order: Command, found: StepEntry | None) -> NextAction:
+        # A cancellation ends an attempt, not the step: a later attempt than the cancelled one is executed.
         if found is None or (found.state == "cancelled" and order.epoch > found.epoch):
             self._database.execute(
                 "insert into steps (job, step, epoch, command, state, carried_out, taken_at)"
@@ -131,96 +107,95 @@ class Journal:
                 " taken_at = excluded.taken_at, ended_at = null",
                 (order.job, order.step, order.epoch, encode(order), self._now()),
             )
-            return Answer.ACT
-        return self._ask_again(order, found)
+            return NextAction.ACT
+        return self._record_repetition(order, found)
 
-    def _cancel(self, order: Cancel, found: Entry | None) -> Answer:
+    def _record_cancel(self, order: Cancel, found: StepEntry | None) -> NextAction:
         if found is None:
-            # The command may still be on its way; it must find the door closed.
+            # The command may still arrive; this entry keeps it from being executed.
             self._database.execute(
                 "insert into steps (job, step, epoch, state, taken_at, ended_at)"
                 " values (?, ?, ?, 'cancelled', ?, ?)",
                 (order.job, order.step, order.epoch, self._now(), self._now()),
             )
-            self._report(order.job, order.step, order.epoch, Ending("cancelled"))
-            return Answer.NOTHING
+            self._report(order.job, order.step, order.epoch, StepEnd("cancelled"))
+            return NextAction.NOTHING
         if found.state == "running":
             self._database.execute(
                 "update steps set epoch = ?, state = 'cancelling' where job = ? and step = ?",
                 (order.epoch, order.job, order.step),
             )
-            return Answer.ACT
-        return self._ask_again(order, found)
+            return NextAction.ACT
+        return self._record_repetition(order, found)
 
-    def _ask_again(self, order: Order, found: Entry) -> Answer:
-        """The newer asker gets the result: now if there is one, else when there is."""
+    def _record_repetition(self, order: Order, found: StepEntry) -> NextAction:
+        """Report to the latest attempt: now if the step has ended, otherwise when it ends."""
         if order.epoch > found.epoch:
             self._database.execute(
                 "update steps set epoch = ? where job = ? and step = ?", (order.epoch, order.job, order.step)
             )
         if found.state != "running" and found.state != "cancelling":
-            ending = Ending(found.state, found.code, found.reason, found.facts)
-            self._report(order.job, order.step, order.epoch, ending)
-        return Answer.NOTHING
+            end = StepEnd(found.state, found.code, found.reason, found.value)
+            self._report(order.job, order.step, order.epoch, end)
+        return NextAction.NOTHING
 
-    def finish(self, job: str, step: str, ending: Ending) -> None:
+    def finish(self, job: str, step: str, end: StepEnd) -> None:
         with transaction(self._database):
             found = self.entry(job, step)
             if found is None:
-                raise LookupError(f"{job}/{step} was never taken down")
+                raise LookupError(f"{job}/{step} was never recorded")
             self._database.execute(
-                "update steps set state = ?, code = ?, reason = ?, facts = ?, ended_at = ?"
+                "update steps set state = ?, code = ?, reason = ?, value = ?, ended_at = ?"
                 " where job = ? and step = ?",
-                (ending.outcome, ending.code, ending.reason, encode(ending.facts), self._now(), job, step),
+                (end.outcome, end.code, end.reason, encode(end.value), self._now(), job, step),
             )
-            self._report(job, step, found.epoch, ending)
+            self._report(job, step, found.epoch, end)
 
     def resume(self) -> list[Command]:
-        """What an earlier life left running, to be carried out again; what it was cancelling is at rest."""
+        """The commands that were running when the agent stopped, to be executed again. A step that was being
+        cancelled is cancelled: its processes ended with the agent."""
         with transaction(self._database):
             cancelling = "select job, step from steps where state = 'cancelling'"
             for job, step in self._database.execute(cancelling).fetchall():
-                self.finish(job, step, Ending("cancelled"))
+                self.finish(job, step, StepEnd("cancelled"))
             self._database.execute("update steps set carried_out = carried_out + 1 where state = 'running'")
-            left = self._database.execute(
+            running = self._database.execute(
                 "select command from steps where state = 'running' order by taken_at"
             )
-            return [_command.decode(command) for (command,) in left]
+            return [_command.decode(command) for (command,) in running]
 
-    def cancelling(self, job: str, step: str) -> bool:
+    def is_cancelling(self, job: str, step: str) -> bool:
         found = self.entry(job, step)
         return found is not None and found.state == "cancelling"
 
-    def entry(self, job: str, step: str) -> Entry | None:
+    def entry(self, job: str, step: str) -> StepEntry | None:
         row = self._database.execute(
-            "select epoch, state, code, reason, facts, carried_out from steps where job = ? and step = ?",
+            "select epoch, state, code, reason, value, carried_out from steps where job = ? and step = ?",
             (job, step),
         ).fetchone()
         if row is None:
             return None
-        epoch, state, code, reason, facts, carried_out = row
-        return Entry(epoch, state, code, reason, _facts.decode(facts) if facts else {}, carried_out)
+        epoch, state, code, reason, value, carried_out = row
+        return StepEntry(epoch, state, code, reason, _value.decode(value) if value else None, carried_out)
 
-    def unreported(self, limit: int) -> list[Report]:
+    def pending_reports(self, limit: int) -> list[PendingReport]:
         rows = self._database.execute("select id, result from reports order by rowid limit ?", (limit,))
-        return [Report(id_, _result.decode(result)) for id_, result in rows]
+        return [PendingReport(id_, _result.decode(result)) for id_, result in rows]
 
-    def sent(self, report: Report) -> None:
+    def remove_report(self, report: PendingReport) -> None:
         self._database.execute("delete from reports where id = ?", (report.id,))
 
-    def forget_old(self) -> int:
-        """Removes steps that ended long ago; how many."""
+    def remove_old_steps(self) -> int:
+        """Remove the steps that ended more than `KEEP_DAYS` ago, and return their number."""
         before = self._now() - KEEP_DAYS * _DAY
         return self._database.execute("delete from steps where ended_at < ?", (before,)).rowcount
 
-    def _report(self, job: str, step: str, epoch: int, ending: Ending) -> None:
-        result = Result(
-            self._node, job, step, epoch, ending.outcome, ending.code, ending.reason, ending.facts
-        )
-        # The server drops a second copy by this name, so sending again what may have arrived is harmless.
-        id_ = f"{self._node}.{job}.{step}.{epoch}.{ending.outcome}"
+    def _report(self, job: str, step: str, epoch: int, end: StepEnd) -> None:
+        result = Result(self._node, job, step, epoch, end.outcome, end.code, end.reason, end.value)
+        # NATS drops a second message with the same id, so it is safe to send a result again.
+        id_ = f"{self._node}.{job}.{step}.{epoch}.{end.outcome}"
         self._database.execute(
             "insert or ignore into reports (id, result, made_at) values (?, ?, ?)",
             (id_, encode(result), self._now()),
         )
-        self.reported()
+        self.on_report()

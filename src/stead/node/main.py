@@ -7,27 +7,19 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 import structlog
 
 from stead.node.agent import Agent
-from stead.node.builds.assembly import builders_of
-from stead.node.commands import DriversOf
-from stead.node.drivers.layout import edge_records, probe_door
-from stead.node.drivers.nginx import NginxEdge
-from stead.node.drivers.ports import Drivers
-from stead.node.drivers.sandbox import Pace, sandbox_drivers
-from stead.node.drivers.static import StaticRuntime
+from stead.node.drivers.installed import install_drivers
 from stead.node.execution import Execution
 from stead.node.feed.feed import Feed
-from stead.node.feed.store import named_releases
 from stead.node.journal import Journal
 from stead.node.leftovers import end_leftovers
 from stead.node.link import Link
 from stead.node.output import JobOutput
-from stead.node.processes import Processes, Run
+from stead.node.processes import Processes
 from stead.node.settings import Settings, SettingsInvalid, from_environment
 from stead.node.visits import Visits
 from stead.protocol.subjects import Node
@@ -65,12 +57,12 @@ async def serve(settings: Settings) -> None:
 
 async def _serve(settings: Settings, journal: Journal, stop: asyncio.Event) -> None:
     link, node = Link(settings), Node(settings.node_id)
-    drivers = drivers_of(settings, Processes(journal.token).run)
+    drivers = install_drivers(settings, Processes(journal.token).run)
     execution = Execution(
         journal,
         drivers,
         lambda command: JobOutput(link, node, command.job),
-        at_once=settings.node_commands,
+        max_running=settings.node_commands,
     )
     async with link.maintained():
         agent = asyncio.create_task(Agent(settings, journal, link, execution, drivers).run())
@@ -89,18 +81,6 @@ async def _serve(settings: Settings, journal: Journal, stop: asyncio.Event) -> N
             await asyncio.wait({agent, feed, telling, stopping})
             await execution.stop()
     log.info("node.stopped", node=settings.node_id)
-
-
-def drivers_of(settings: Settings, run: Run) -> DriversOf:
-    pace = Pace(settings.sandbox_seconds, settings.told_to_fail_at)
-    return {
-        "live": Drivers(
-            {"static": StaticRuntime(settings.data, partial(named_releases, edge_records(settings.data)))},
-            NginxEdge(probe_door(settings.data)),
-            builders=builders_of(settings, run),
-        ),
-        "sandbox": sandbox_drivers(settings.data, run, pace),
-    }
 
 
 @contextmanager

@@ -22,6 +22,7 @@ import msgspec
 from msgspec import Struct
 
 from stead.protocol.subjects import EDGE_BUCKET, bucket_keys, token
+from stead.shared.runtimes import Runtime
 
 BUCKET = EDGE_BUCKET
 DELETIONS_KEPT_SECONDS = 30 * 86_400
@@ -34,7 +35,6 @@ PLACEHOLDER = "placeholder"
 _ALL_KEYS = bucket_keys(BUCKET).removesuffix(">")
 
 Kind = Literal["host", "environment", "redirects", "certificate", "challenge", "purge", "node"]
-Runtime = Literal["static", "cms", "wasm"]
 State = Literal["serving", "suspended", "unreleased"]
 Waf = Literal["on", "detection", "off"]
 

@@ -250,7 +250,7 @@ async def test_the_last_of_a_site_is_purged_from_its_nodes(home: Homestead):
 
 async def test_a_configuration_is_proved_on_the_host_it_is_for(home: Homestead):
     from stead.control.configuration import workflows as edge_jobs
-    from stead.protocol.commands import Probe
+    from stead.protocol.work import Probe
 
     env = await home.made(type="staging")
     job = (await home.ask("PATCH", f"/{env}/config", {})).json()["data"]["id"]

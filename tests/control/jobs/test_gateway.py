@@ -9,7 +9,8 @@ from nats.aio.msg import Msg
 
 from stead.control.engines.nats import Nats
 from stead.control.nodes.gateway import Gateway
-from stead.protocol.commands import Cancel, Command, EnsureEnvironment, Heartbeat, Result, encode, read_order
+from stead.protocol.commands import Cancel, Command, Heartbeat, Result, encode, read_order
+from stead.protocol.work import EnsureEnvironment
 
 BOUND = 3.0
 """Shorter than the pause after which a gateway asks again."""

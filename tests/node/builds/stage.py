@@ -20,10 +20,10 @@ from stead.node.builds.assembly import static_builder
 from stead.node.builds.builder import StaticBuilder
 from stead.node.builds.disks import mounted_below
 from stead.node.builds.rooms import prefix_of
-from stead.node.drivers.ports import Assignment, Refusal
+from stead.node.drivers.driver import Assignment, Refusal
 from stead.node.processes import Processes, Stream
 from stead.node.settings import Settings
-from stead.protocol.commands import ArchiveSource, Build, BuildFacts, GitSource
+from stead.protocol.work import ArchiveSource, Build, BuildResult, GitSource
 from stead.shared.ids import new_id
 from tests.node.builds.servers import GitServer, Store
 
@@ -110,12 +110,11 @@ class Bench:
 
     async def build(
         self, wanted: Build, said: Said | None = None, builder: StaticBuilder | None = None, site: str = ""
-    ) -> BuildFacts:
+    ) -> BuildResult:
         try:
-            facts = await (builder or self.builder()).build(assignment(said or Said(), site), wanted)
+            return await (builder or self.builder()).build(assignment(said or Said(), site), wanted)
         finally:
             self.assert_nothing_is_left()
-        return BuildFacts(**facts)  # type: ignore[arg-type]
 
     async def refused(
         self,

@@ -4,7 +4,8 @@ from stead.node.builds import cgroups
 from stead.node.builds.disks import mounted_below
 from stead.node.builds.rooms import prefix_of
 from stead.protocol import subjects
-from stead.protocol.commands import Build, Cancel, Command, read_heartbeat
+from stead.protocol.commands import Cancel, Command, read_heartbeat
+from stead.protocol.work import Build, BuildResult
 from tests.node.builds.projects import package
 from tests.node.builds.stage import Bench, environment_of, running
 from tests.node.stage import Stage, until
@@ -74,7 +75,9 @@ async def test_a_node_killed_while_it_builds_ends_what_it_left_and_builds_anew(
     )
     here.start(**environment_of(bench.settings()))
     result = await here.result(order, bound=BOUND)
-    assert (result.outcome, result.facts["commit"]) == ("done", commit)
+    assert result.outcome == "done"
+    assert isinstance(result.value, BuildResult)
+    assert result.value.commit == commit
     assert bench.layer(wanted) == {"index.html": b"new\n"}
     assert running("86396") == []
     assert_nothing_is_left(here)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from stead.dev.ports import own_ports
-from stead.protocol.commands import ArchiveSource, GitSource
+from stead.protocol.work import ArchiveSource, GitSource
 from tests.node.builds.servers import git, git_server
 from tests.node.builds.stage import Bench, Said, tar_of
 

@@ -11,10 +11,10 @@ from stead.control.edge_feed.feed import FeedUnavailable, NotApplied
 from stead.control.engines.nats_streams import consumer_config, stream_config
 from stead.dev.running import RunningStack
 from stead.dev.stack import Nats
-from stead.protocol.commands import EnsureEnvironment
 from stead.protocol.edge import BUCKET, Host, Record
 from stead.protocol.streams import edge_consumer, streams
 from stead.protocol.subjects import bucket_stream
+from stead.protocol.work import EnsureEnvironment
 from tests.node.feed.scene import Scene
 from tests.node.stage import until
 

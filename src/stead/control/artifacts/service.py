@@ -20,8 +20,9 @@ from stead.control.jobs.declaration import Refused
 from stead.control.plans import service as plans
 from stead.control.plans.rules import Owner, StorageExhausted
 from stead.control.sealing import Sealer
-from stead.protocol.commands import EnsureRelease, Layer, Runtime
+from stead.protocol.work import EnsureRelease, Layer
 from stead.shared.ids import ArtifactId, has_shape
+from stead.shared.runtimes import Runtime
 
 AT_ONCE = 100
 

@@ -5,10 +5,10 @@ from datetime import datetime
 from typing import Literal
 from urllib.parse import urlsplit, urlunsplit
 
-from stead.control.environments.runtimes import Runtime
 from stead.control.plans.rules import Owner
 from stead.shared.errors import Conflict, NotFound, ServerFault
 from stead.shared.ids import AccountId, BuildId, EnvironmentId, SiteId, TeamId
+from stead.shared.runtimes import Runtime
 
 BuildStatus = Literal["queued", "running", "succeeded", "failed"]
 
@@ -52,7 +52,7 @@ class Build:
     auto_deploy: bool
     node_id: str | None
     facts: dict[str, str | int] | None
-    """What the node says of it; `BuildFacts`."""
+    """What the node says of it; `BuildResult`."""
     manifest: bytes | None
     config: bytes | None
     envelope: bytes | None

@@ -34,7 +34,7 @@ from stead.control.jobs.declaration import JobKind, Refused
 from stead.control.jobs.schema import JobView
 from stead.control.outbox.events import About, publish
 from stead.control.uploads import service as uploads
-from stead.protocol.commands import BuildFacts, Facts
+from stead.protocol.work import BuildResult
 from stead.shared.errors import FieldInvalid
 from stead.shared.ids import has_shape
 
@@ -183,20 +183,19 @@ async def carried_by(tx: Tx, build: str, node: str) -> None:
     await store.set_node(tx, build, node)
 
 
-async def heard(tx: Tx, build: Build, said: Facts) -> None:
-    """Writes down what the node says; the texts of a commit are somebody's, and bounded."""
-    try:
-        facts = msgspec.convert(said, BuildFacts)
-    except msgspec.ValidationError:
-        raise Refused(BuildFailed.code, str(BuildFailed(reason="the builder said nothing of it."))) from None
-    shown = {name: printable(getattr(facts, name)) or None for name in ("commit", "ref", "author", "message")}
-    await store.set_facts(tx, build.id, msgspec.to_builtins(facts), said=shown)
+async def heard(tx: Tx, build: Build, result: BuildResult | None) -> None:
+    """Record what the node reports. The texts of a commit are its author's, so they are bounded."""
+    if result is None:
+        raise Refused(BuildFailed.code, str(BuildFailed(reason="the builder said nothing of it.")))
+    texts = ("commit", "ref", "author", "message")
+    shown = {name: printable(getattr(result, name)) or None for name in texts}
+    await store.set_facts(tx, build.id, msgspec.structs.asdict(result), said=shown)
 
 
-def facts_of(build: Build) -> BuildFacts:
+def facts_of(build: Build) -> BuildResult:
     if build.facts is None:
         raise Refused(BuildFailed.code, str(BuildFailed(reason="no builder has said anything of it.")))
-    return msgspec.convert(build.facts, BuildFacts)
+    return msgspec.convert(build.facts, BuildResult)
 
 
 async def made(tx: Tx, build: str, *, manifest: bytes, config: bytes, envelope: bytes, key_id: str) -> None:

@@ -22,7 +22,7 @@ from stead.control.engines.postgres import Tx
 from stead.control.jobs.declaration import Desk, Job, Refused
 from stead.control.plans.rules import StorageExhausted
 from stead.control.uploads.rules import MOST_BYTES, object_name
-from stead.protocol.commands import BuildFacts
+from stead.protocol.work import BuildResult
 
 BUILDER = "urn:stead:builder:{builder}"
 BUILD_TYPE = "urn:stead:build:{builder}:v1"
@@ -92,7 +92,7 @@ def source_of(build: Build, origin: Origin) -> str:
     return without_secrets(build.source) if "://" in build.source else f"urn:stead:upload:{build.source}"
 
 
-async def _believed(desk: Desk, build: Build, facts: BuildFacts) -> Seen:
+async def _believed(desk: Desk, build: Build, facts: BuildResult) -> Seen:
     if build.source == GIT and not facts.commit:
         raise _untrusted("the builder does not say which commit it built.")
     try:

@@ -29,8 +29,8 @@ from stead.control.jobs.declaration import (
 from stead.control.nodes import service as nodes
 from stead.control.uploads import service as uploads
 from stead.control.uploads.rules import object_name
-from stead.protocol import commands
-from stead.protocol.commands import ArchiveSource, Facts, GitSource
+from stead.protocol import work as node_work
+from stead.protocol.work import ArchiveSource, BuildResult, GitSource
 
 BuildJob = Job[BuildWork]
 
@@ -60,7 +60,7 @@ async def _build(tx: Tx, job: BuildJob) -> Errand | None:
     source = source_for_node(build, origin)
     if isinstance(source, GitSource) and not source.url.startswith("https://"):
         source = replace(source, key=await git.sealed_deploy_key(tx, build.site_id))
-    work = commands.Build(build.builder, source, staged_name(build.id))
+    work = node_work.Build(build.builder, source, staged_name(build.id))
     return Errand(build.node_id, build.env_id, "sandbox" if origin.mode == "test" else "live", work)
 
 
@@ -73,12 +73,12 @@ def source_for_node(build: Build, origin: Origin) -> GitSource | ArchiveSource:
     return ArchiveSource(object_name(build.source), ours=True)
 
 
-async def _heard(tx: Tx, job: BuildJob, facts: Facts) -> None:
+async def _heard(tx: Tx, job: BuildJob, result: BuildResult | None) -> None:
     build = await service.get(tx, job.params.build)
-    asked, built = build.commit or "", str(facts.get("commit", ""))
-    if not built.startswith(asked):
+    built = "" if result is None else result.commit
+    if not built.startswith(build.commit or ""):
         raise Refused(SignatureInvalid.code, "Another commit was built than the one that was asked for.")
-    await service.heard(tx, build, facts)
+    await service.heard(tx, build, result)
 
 
 async def _done(tx: Tx, job: BuildJob) -> Results:

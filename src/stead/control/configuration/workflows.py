@@ -11,8 +11,8 @@ from stead.control.environments import service as environments
 from stead.control.jobs.declaration import Announcement, Errand, Job, JobKind, Results, ask, control, tell
 from stead.control.redirects import service as redirects
 from stead.control.sites import service as sites
-from stead.protocol.commands import Probe
 from stead.protocol.edge import Purge
+from stead.protocol.work import Probe
 
 LIMIT = timedelta(minutes=5)
 

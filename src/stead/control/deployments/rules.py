@@ -5,9 +5,9 @@ from datetime import datetime
 from typing import Literal
 
 from stead.control.http.visibility import Owned
-from stead.protocol.commands import Runtime
 from stead.shared.errors import Conflict, NotFound
 from stead.shared.ids import AccountId, DeploymentId, EnvironmentId, SiteId, TeamId
+from stead.shared.runtimes import Runtime
 
 DeploymentStatus = Literal["pending", "deploying", "live", "failed", "superseded"]
 DeploymentKind = Literal["deploy", "promote", "rollback", "clone", "refresh", "push"]

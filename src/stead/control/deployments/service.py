@@ -28,7 +28,7 @@ from stead.control.jobs import service as jobs
 from stead.control.jobs.declaration import Errand, JobKind, NoNode, Refused
 from stead.control.jobs.schema import JobView
 from stead.control.outbox.events import About, publish
-from stead.protocol.commands import EnsureRelease, Work, release_of
+from stead.protocol.work import EnsureRelease, Work, release_of
 from stead.shared.errors import FieldInvalid
 from stead.shared.ids import DeploymentId, has_shape
 

@@ -18,7 +18,7 @@ from stead.control.jobs.declaration import (
     control,
     tell,
 )
-from stead.protocol.commands import Probe, release_of
+from stead.protocol.work import Probe, release_of
 
 DeploymentJob = Job[DeploymentWork]
 

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from stead.control.configuration.rules import Configuration
 from stead.protocol import edge
-from stead.protocol.edge import Environment, Host, Record, RedirectSet, Runtime
+from stead.protocol.edge import Environment, Host, Record, RedirectSet
+from stead.shared.runtimes import Runtime
 
 Records = dict[str, Record | None]
 

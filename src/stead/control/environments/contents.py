@@ -15,7 +15,7 @@ from stead.control.environments.push_rules import NothingToPush
 from stead.control.environments.rules import EnvironmentBusy
 from stead.control.jobs.declaration import Announcement, Desk, Errand, Job, Refused
 from stead.control.sites import service as sites
-from stead.protocol.commands import EnsureEnvironment, EnsureRelease, Probe, release_of
+from stead.protocol.work import EnsureEnvironment, EnsureRelease, Probe, release_of
 
 ContentJob = Job[EnvironmentWork]
 

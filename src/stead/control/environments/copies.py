@@ -8,7 +8,7 @@ from stead.control.deployments import service as deployments
 from stead.control.engines.object_store import ObjectMissing, Objects
 from stead.control.environments.push_rules import BackupUnverified
 from stead.control.jobs.declaration import Desk, Refused
-from stead.protocol.commands import EnsureRelease
+from stead.protocol.work import EnsureRelease
 
 
 async def verify(desk: Desk, environment: str) -> None:

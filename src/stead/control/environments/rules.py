@@ -6,11 +6,12 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Literal
 
-from stead.control.environments.runtimes import CAPABILITIES, Runtime
+from stead.control.environments.runtimes import CAPABILITIES
 from stead.control.http.visibility import Governance, Governed, Owned
 from stead.shared.errors import Conflict, FieldInvalid, NotFound
 from stead.shared.ids import AccountId, EnvironmentId, SiteId, TeamId
 from stead.shared.roles import Role
+from stead.shared.runtimes import Runtime
 
 PRODUCTION = "production"
 """What a path may say instead of the identifier of a site's production environment."""

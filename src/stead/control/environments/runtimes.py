@@ -1,10 +1,10 @@
 """What each runtime can do. Every runtime reports the same keys."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-Runtime = Literal["cms", "static", "wasm"]
+from stead.shared.runtimes import Runtime
 
 
 class CapabilityView(Struct):

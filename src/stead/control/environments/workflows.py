@@ -28,13 +28,7 @@ from stead.control.jobs.declaration import (
 )
 from stead.control.nodes import service as nodes
 from stead.control.sites import service as sites
-from stead.protocol.commands import (
-    EnsureRoute,
-    Probe,
-    RemoveEnvironment,
-    RemoveRoute,
-    Work,
-)
+from stead.protocol.work import EnsureRoute, Probe, RemoveEnvironment, RemoveRoute, Work
 
 EnvironmentJob = Job[EnvironmentWork]
 _SHORT, _LONG = timedelta(minutes=5), timedelta(minutes=60)

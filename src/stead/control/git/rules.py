@@ -8,12 +8,12 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from stead.control.environments.runtimes import Runtime
 from stead.control.http.principal import Mode
 from stead.control.http.visibility import Owned
 from stead.control.outbox.events import About
 from stead.control.sites.rules import SiteStatus
 from stead.shared.errors import FieldInvalid
+from stead.shared.runtimes import Runtime
 
 Target = Literal["live", "staging", "preview", "ignore"]
 MOST_RULES = 100

@@ -24,8 +24,9 @@ import msgspec
 from stead.control.engines.object_store import Objects
 from stead.control.engines.postgres import Database, Tx
 from stead.control.sealing import Sealer
-from stead.protocol.commands import Driver, Facts, Work
+from stead.protocol.commands import DriverSetName
 from stead.protocol.edge import Record
+from stead.protocol.work import Work
 from stead.shared.errors import Conflict, QuotaExceeded, ServerFault
 
 RESULT_KEYS = frozenset(
@@ -60,7 +61,7 @@ class Errand:
 
     node: str
     environment: str
-    driver: Driver
+    driver: DriverSetName
     work: Work
 
 
@@ -75,8 +76,8 @@ class Announcement:
 Control = Callable[[Tx, Job[Any]], Awaitable[Results | None]]
 Ask = Callable[[Tx, Job[Any]], Awaitable[Errand | None]]
 """What to ask of which node; None when there is nothing to ask."""
-Heard = Callable[[Tx, Job[Any], Facts], Awaitable[None]]
-"""Writes down what the node had to say of work that is done; safe to repeat."""
+Heard = Callable[[Tx, Job[Any], Any], Awaitable[None]]
+"""Records what the node returned, of the `result_type` of the work, or None without one. Safe to repeat."""
 Tell = Callable[[Tx, Job[Any]], Awaitable[Announcement | None]]
 """What to announce, and whatever must be written down with it; safe to repeat."""
 

@@ -9,14 +9,7 @@ from msgspec.structs import replace
 
 from stead.control.engines.object_store import Objects
 from stead.control.sealing import Sealer
-from stead.protocol.commands import (
-    ArchiveSource,
-    Build,
-    EnsureEnvironment,
-    EnsureRelease,
-    GitSource,
-    Work,
-)
+from stead.protocol.work import ArchiveSource, Build, EnsureEnvironment, EnsureRelease, GitSource, Work
 
 SECONDS = 45 * 60
 """Longer than a build may take."""

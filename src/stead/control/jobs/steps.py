@@ -31,7 +31,7 @@ from stead.control.jobs.declaration import (
 from stead.control.jobs.presigning import addressed, with_key
 from stead.control.jobs.workflow import REFUSED, Failure
 from stead.control.nodes.gateway import Gateway
-from stead.protocol.commands import Cancel, Command
+from stead.protocol.commands import Cancel, Command, result_of
 from stead.shared.errors import ApiError, Internal, catalog
 
 log = structlog.get_logger()
@@ -153,7 +153,7 @@ class Steps:
             raise ApplicationError(f"the node answered {result.outcome}")
         if heard is not None:
             async with self._database.transaction() as tx:
-                await heard(tx, row.kind.read(row), result.facts)
+                await heard(tx, row.kind.read(row), result_of(errand.work, result))
 
     async def _labour(self, row: JobRow, place: str, labour: Labour) -> None:
         async with self._database.transaction() as tx:

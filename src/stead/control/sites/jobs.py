@@ -6,11 +6,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from stead.control.environments.runtimes import Runtime
 from stead.control.http.principal import Mode
 from stead.control.jobs.declaration import Job
 from stead.control.outbox.events import About
 from stead.control.sites.rules import SiteStatus
+from stead.shared.runtimes import Runtime
 
 
 class SiteWork(Struct, frozen=True):

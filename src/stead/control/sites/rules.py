@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from stead.control.environments.runtimes import CAPABILITIES, Runtime
+from stead.control.environments.runtimes import CAPABILITIES
 from stead.control.http.visibility import Governance, Governed, Owned
 from stead.shared.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from stead.shared.ids import AccountId, ProjectId, SiteId, TeamId
 from stead.shared.roles import Role
+from stead.shared.runtimes import Runtime
 
 Profile = Literal["git_managed", "vanilla", "static", "wasm"]
 PhpVersion = Literal["8.2", "8.3", "8.4", "8.5"]

@@ -5,8 +5,9 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from stead.control.environments.runtimes import CAPABILITIES, CapabilityView, Runtime
+from stead.control.environments.runtimes import CAPABILITIES, CapabilityView
 from stead.control.sites.rules import PhpVersion, Profile, SiteStatus
+from stead.shared.runtimes import Runtime
 
 SiteIdText = Annotated[str, Meta(examples=["site_01k9zy3v7d00r3m8w5x2t6b4qa"])]
 TeamIdText = Annotated[str, Meta(examples=["team_01k9zy3v7d00r3m8w5x2t6b4qa"])]

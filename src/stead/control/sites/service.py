@@ -39,7 +39,7 @@ from stead.control.sites.rules import (
 from stead.control.sites.schema import Deletion, NewSite, SiteView, Transfer
 from stead.control.teams import service as teams
 from stead.control.teams.rules import TeamNotFound
-from stead.protocol.commands import Work
+from stead.protocol.work import Work
 from stead.shared.errors import AccountNotFound, FieldInvalid
 from stead.shared.ids import AccountId, ProjectId, SiteId, TeamId, has_shape, new_id
 from stead.shared.roles import Role

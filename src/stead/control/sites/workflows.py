@@ -25,7 +25,7 @@ from stead.control.sites import service as sites
 from stead.control.sites import store
 from stead.control.sites.jobs import SiteWork
 from stead.control.sites.rules import RECOVERABLE, SiteStatus
-from stead.protocol.commands import (
+from stead.protocol.work import (
     EnsureEnvironment,
     EnsureRoute,
     Probe,

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -15,7 +14,7 @@ from stead.node.builds.disks import Disks
 from stead.node.builds.egress_rules import Rule, Rules, read_networks, read_rules
 from stead.node.builds.rooms import Rooms, clear_leftovers, prefix_of
 from stead.node.builds.sandbox import Sandbox
-from stead.node.drivers.ports import Builder
+from stead.node.drivers.driver import Driver
 from stead.node.images.recipe import NoImage
 from stead.node.images.shelf import Shelf
 from stead.node.processes import Run
@@ -26,15 +25,15 @@ TOOLS = ("runc", "mkfs.ext4", "mount", "umount")
 log = structlog.get_logger()
 
 
-def builders_of(settings: Settings, run: Run) -> Mapping[str, Builder]:
+def build_drivers(settings: Settings, run: Run) -> list[Driver]:
     """None where builds are impossible; the log says why."""
     if reason := unavailable(settings):
         log.info("builds.unavailable", reason=reason)
-        return {}
+        return []
     home = settings.data / "builds"
     if ended := clear_leftovers(home):
         log.warning("builds.leftovers_ended", groups=ended)
-    return {"static": static_builder(settings, run, home)}
+    return [static_builder(settings, run, home)]
 
 
 def unavailable(settings: Settings) -> str:

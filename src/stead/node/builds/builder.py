@@ -2,13 +2,12 @@
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
-
-import msgspec
 
 from stead.artifacts.packing import Packed, pack
 from stead.artifacts.refusals import TreeRefused, printable
@@ -24,9 +23,9 @@ from stead.node.builds.fetching import Commit, Fetcher
 from stead.node.builds.log import Log, secrets_of
 from stead.node.builds.rooms import Rooms
 from stead.node.builds.sandbox import SURROUNDINGS, Room, Sandbox
-from stead.node.drivers.ports import Assignment, Refusal
+from stead.node.drivers.driver import Assignment, Driver, Handler, Refusal
 from stead.node.uninterrupted import in_thread
-from stead.protocol.commands import Build, BuildFacts, Facts
+from stead.protocol.work import Build, BuildResult
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
@@ -38,7 +37,7 @@ def _utc_now() -> datetime:
 
 
 @dataclass(frozen=True)
-class StaticBuilder:
+class StaticBuilder(Driver):
     rooms: Rooms
     caches: Caches
     sandbox: Sandbox
@@ -49,7 +48,11 @@ class StaticBuilder:
     resolve: Resolve = resolve
     now: Callable[[], datetime] = _utc_now
 
-    async def build(self, task: Assignment, wanted: Build) -> Facts:
+    @property
+    def handlers(self) -> Sequence[Handler[Any]]:
+        return [Handler(Build, self.build, ("static",))]
+
+    async def build(self, task: Assignment, wanted: Build) -> BuildResult:
         log = Log(task.output, secrets_of(wanted), self.now)
         try:
             if self.rooms.all_taken:
@@ -59,7 +62,7 @@ class StaticBuilder:
         except BuildFailed as failed:
             raise Refusal(failed.code, log.masked(str(failed))) from None
 
-    async def _in(self, room: Room, task: Assignment, wanted: Build, log: Log) -> Facts:
+    async def _in(self, room: Room, task: Assignment, wanted: Build, log: Log) -> BuildResult:
         try:
             async with asyncio.timeout(self.caps.seconds) as limit:
                 commit = await self._fetcher.fetch(room, wanted.source, log)
@@ -73,7 +76,7 @@ class StaticBuilder:
         packed = await in_thread(_packed, site, layer)
         await log.say(f"{packed.files} files, {packed.content_bytes} bytes, packed into {packed.size}")
         await _put(layer, wanted.layer_url)
-        return _facts(packed, commit)
+        return _result(packed, commit)
 
     @property
     def _fetcher(self) -> Fetcher:
@@ -163,18 +166,15 @@ async def _put(layer: Path, address: str) -> None:
             return
 
 
-def _facts(packed: Packed, commit: Commit) -> Facts:
-    facts: Facts = msgspec.structs.asdict(
-        BuildFacts(
-            digest=packed.digest,
-            size=packed.size,
-            diff_id=packed.diff_id,
-            files=packed.files,
-            bytes=packed.content_bytes,
-            commit=commit.commit,
-            ref=commit.ref,
-            author=commit.author,
-            message=commit.message,
-        )
+def _result(packed: Packed, commit: Commit) -> BuildResult:
+    return BuildResult(
+        digest=packed.digest,
+        size=packed.size,
+        diff_id=packed.diff_id,
+        files=packed.files,
+        bytes=packed.content_bytes,
+        commit=commit.commit,
+        ref=commit.ref,
+        author=commit.author,
+        message=commit.message,
     )
-    return facts

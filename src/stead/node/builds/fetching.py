@@ -23,7 +23,7 @@ from stead.node.builds.sandbox import INSIDE, SURROUNDINGS, Room, Sandbox
 from stead.node.builds.sources import Place, Scheme
 from stead.node.images.making import UID
 from stead.node.uninterrupted import in_thread
-from stead.protocol.commands import ArchiveSource, GitSource
+from stead.protocol.work import ArchiveSource, GitSource
 
 _SSH = (
     "ssh -F /dev/null -i /run/key -o IdentitiesOnly=yes -o BatchMode=yes -o ConnectTimeout=20"

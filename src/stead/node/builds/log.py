@@ -5,10 +5,10 @@ from collections.abc import Callable
 from datetime import datetime
 from urllib.parse import quote, urlsplit
 
-from stead.node.drivers.ports import Output
+from stead.node.drivers.driver import Output
 from stead.node.lines import Lines
 from stead.node.processes import Stream
-from stead.protocol.commands import Build, GitSource
+from stead.protocol.work import Build, GitSource
 
 SHORTEST = 4
 """Masking shorter ones would leave nothing to read."""

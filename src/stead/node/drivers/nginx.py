@@ -2,11 +2,13 @@
 
 import asyncio
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from stead.node.drivers import layout
-from stead.node.drivers.ports import Assignment, Refusal
-from stead.protocol.commands import Probe
+from stead.node.drivers.driver import Assignment, Driver, Handler, Refusal
+from stead.protocol.work import Probe
 
 ANSWER_BOUND = 10.0
 UNREACHABLE_BOUND = 5.0
@@ -18,12 +20,16 @@ _PATH = re.compile(r"/[!-~]{0,2047}")
 _STATUS = re.compile(rb"HTTP/1\.[01] ([1-5][0-9]{2})[ \r\n]")
 
 
-class NginxEdge:
+class NginxEdge(Driver):
     """`door` is a socket of the edge's that only this node can open: who comes that way is let in whatever
     addresses an environment allows, and is not sent to HTTPS first."""
 
     def __init__(self, door: Path) -> None:
         self._door = door
+
+    @property
+    def handlers(self) -> Sequence[Handler[Any]]:
+        return [Handler(Probe, self.probe)]
 
     async def probe(self, task: Assignment, wanted: Probe) -> None:
         host, path, status = wanted.host, wanted.path, wanted.status

@@ -24,10 +24,11 @@ from stead.artifacts.refusals import ArchiveRefused, ArtifactUntrusted
 from stead.artifacts.unpacking import unpack_layer
 from stead.node import transfer
 from stead.node.drivers import layout
-from stead.node.drivers.ports import Refusal
+from stead.node.drivers.driver import Refusal
 from stead.node.uninterrupted import in_thread
-from stead.protocol.commands import EnsureRelease, Runtime
 from stead.protocol.edge import PLACEHOLDER
+from stead.protocol.work import EnsureRelease
+from stead.shared.runtimes import Runtime
 
 KEPT_HOT = 10
 LIST = "releases"
@@ -54,8 +55,8 @@ def verified(wanted: EnsureRelease, kind: Runtime | None = None) -> list[Layer]:
         raise Refusal(UNTRUSTED, untrusted.reason) from None
     except ValueError:
         raise Refusal(UNTRUSTED, "the digest or a key cannot be read") from None
-    if kind is not None and artifact.kind != kind:
-        raise Refusal(UNTRUSTED, f"it was signed as a {artifact.kind} artifact, not as a {kind} one")
+    if kind is not None and artifact.runtime != kind:
+        raise Refusal(UNTRUSTED, f"it was signed as a {artifact.runtime} artifact, not as a {kind} one")
     if [layer.digest for layer in artifact.layers] != [layer.digest for layer in wanted.layers]:
         raise Refusal(UNTRUSTED, "other layers are offered than those that were signed")
     if len(artifact.layers) != 1:

@@ -9,30 +9,33 @@ import tempfile
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from stead.artifacts.packing import Packed, pack
 from stead.node import transfer
 from stead.node.drivers import layout
-from stead.node.drivers.ports import Assignment, Drivers, Refusal
+from stead.node.drivers.driver import Assignment, Driver, Handler, Refusal
 from stead.node.drivers.releases import fetched, verified
+from stead.node.drivers.runtime_driver import RuntimeDriver
 from stead.node.processes import Run
 from stead.node.uninterrupted import in_thread
-from stead.protocol.commands import (
+from stead.protocol.work import (
     Build,
-    BuildFacts,
+    BuildResult,
     EnsureEnvironment,
     EnsureRelease,
     EnsureRoute,
-    Facts,
     GitSource,
+    NodeWork,
     Probe,
     RemoveEnvironment,
     RemoveRoute,
     RestartEnvironment,
-    Work,
+    tag_of,
 )
+from stead.shared.runtimes import RUNTIMES
 
 PRETENCE = """<!doctype html>
 <title>A simulation</title>
@@ -69,9 +72,9 @@ class Sandbox:
         for directory in (self.environments, self.hosts, self.releases, self.making):
             directory.mkdir(parents=True, exist_ok=True, mode=0o700)
 
-    async def pretend(self, kind: type[Work], task: Assignment, hosts: Sequence[str] = ()) -> None:
+    async def pretend(self, kind: type[NodeWork], task: Assignment, hosts: Sequence[str] = ()) -> None:
         """What every piece of work goes through before its effect is noted."""
-        tag = str(kind.__struct_config__.tag)
+        tag = tag_of(kind)
         await task.output.say(f"sandbox: simulated {tag} of {task.environment}")
         if self._told_to_fail(tag, task, hosts):
             raise Refusal("sandbox.told_to_fail", f"the sandbox was told to fail at {tag}")
@@ -109,7 +112,9 @@ class Sandbox:
         return (self.environments / environment).exists()
 
 
-class SandboxRuntime:
+class SandboxRuntime(RuntimeDriver):
+    runtimes = RUNTIMES
+
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
 
@@ -145,17 +150,31 @@ class SandboxRuntime:
     async def tidy(self) -> None:
         """What there is of a release takes no room."""
 
-    async def inventory(self) -> Collection[str]:
+    async def list_environments(self) -> Collection[str]:
         return layout.listed(self._sandbox.environments)
 
     def _path(self, task: Assignment) -> Path:
         return self._sandbox.environments / layout.identifier(task.environment)
 
 
-class SandboxEdge:
+class SandboxEdge(Driver):
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
         self._changing = asyncio.Lock()
+
+    @property
+    def handlers(self) -> Sequence[Handler[Any]]:
+        return [
+            Handler(EnsureRoute, self._ensure_route),
+            Handler(RemoveRoute, self._remove_route),
+            Handler(Probe, self.probe),
+        ]
+
+    async def _ensure_route(self, task: Assignment, work: EnsureRoute) -> None:
+        await self.ensure_route(task, work.hosts)
+
+    async def _remove_route(self, task: Assignment, _: RemoveRoute) -> None:
+        await self.remove_route(task)
 
     async def ensure_route(self, task: Assignment, hosts: Sequence[str]) -> None:
         wanted = {layout.host(host) for host in hosts}
@@ -190,16 +209,20 @@ class SandboxEdge:
             (self._sandbox.hosts / host).unlink(missing_ok=True)
 
 
-class SandboxBuilder:
+class SandboxBuilder(Driver):
     """Nothing is fetched and nothing is run: a page that says so is packed as a real builder packs."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
 
-    async def build(self, task: Assignment, wanted: Build) -> Facts:
+    @property
+    def handlers(self) -> Sequence[Handler[Any]]:
+        return [Handler(Build, self.build, ("static",))]
+
+    async def build(self, task: Assignment, wanted: Build) -> BuildResult:
         await self._sandbox.pretend(Build, task)
         source = wanted.source
-        told = BuildFacts("", 0, "", 0, 0)
+        told = BuildResult("", 0, "", 0, 0)
         if isinstance(source, GitSource):
             commit = hashlib.sha1(f"{source.url} {source.ref} {task.job}".encode(), usedforsecurity=False)
             told = msgspec.structs.replace(
@@ -217,15 +240,13 @@ class SandboxBuilder:
             packed = await in_thread(_packed, tree, layer)
             await transfer.put(layer, wanted.layer_url)
         await task.output.say("sandbox: SIMULATION: nothing was built; a page that says so was packed")
-        return msgspec.to_builtins(  # type: ignore[no-any-return]
-            msgspec.structs.replace(
-                told,
-                digest=packed.digest,
-                size=packed.size,
-                diff_id=packed.diff_id,
-                files=packed.files,
-                bytes=packed.content_bytes,
-            )
+        return msgspec.structs.replace(
+            told,
+            digest=packed.digest,
+            size=packed.size,
+            diff_id=packed.diff_id,
+            files=packed.files,
+            bytes=packed.content_bytes,
         )
 
 
@@ -234,13 +255,6 @@ def _packed(tree: Path, layer: Path) -> Packed:
         return pack(tree, file)
 
 
-def sandbox_drivers(data: Path, run: Run, pace: Pace) -> Drivers:
+def sandbox_drivers(data: Path, run: Run, pace: Pace) -> list[Driver]:
     sandbox = Sandbox(data, run, pace)
-    runtime = SandboxRuntime(sandbox)
-    edge = SandboxEdge(sandbox)
-    return Drivers(
-        {"cms": runtime, "static": runtime, "wasm": runtime},
-        edge,
-        builders={"static": SandboxBuilder(sandbox)},
-        simulated_routes=edge,
-    )
+    return [SandboxRuntime(sandbox), SandboxEdge(sandbox), SandboxBuilder(sandbox)]

@@ -11,16 +11,19 @@ from collections.abc import Collection
 from pathlib import Path
 
 from stead.node.drivers import layout
+from stead.node.drivers.driver import Assignment, Refusal
 from stead.node.drivers.placeholder import PAGE
-from stead.node.drivers.ports import Assignment, Refusal
 from stead.node.drivers.releases import Named, Releases, nobody_knows
+from stead.node.drivers.runtime_driver import RuntimeDriver
 from stead.node.uninterrupted import in_thread
-from stead.protocol.commands import EnsureRelease
 from stead.protocol.edge import PLACEHOLDER
+from stead.protocol.work import EnsureRelease
 
 
-class StaticRuntime:
+class StaticRuntime(RuntimeDriver):
     """`named` says which releases the edge may be asked for; None when nobody knows."""
+
+    runtimes = ("static",)
 
     def __init__(self, data: Path, named: Named = nobody_knows) -> None:
         self._home, self._releases = layout.environments(data), layout.releases(data)
@@ -59,7 +62,7 @@ class StaticRuntime:
     async def tidy(self) -> None:
         await self._kept.collect(self._home)
 
-    async def inventory(self) -> Collection[str]:
+    async def list_environments(self) -> Collection[str]:
         return await in_thread(layout.listed, self._home)
 
     def _directory(self, task: Assignment) -> Path:

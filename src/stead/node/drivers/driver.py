@@ -1,0 +1,68 @@
+"""What a driver is: an engine behind some kinds of work, with a handler for each kind that it supports.
+
+A new driver extends `Driver`, lists its handlers and is added to `installed.py`. Handlers make an end state
+true, so calling one twice has the same effect as calling it once.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from stead.node.processes import Stream
+from stead.protocol.work import NodeWork, WorkResult
+
+W = TypeVar("W", bound=NodeWork)
+
+
+class Refusal(Exception):
+    """The node will never do this, so repeating the command does not help. Every other exception of a driver
+    leads to another attempt."""
+
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__(code, reason)
+        self.code, self.reason = code, reason
+
+
+class Output(Protocol):
+    """Where a driver reports what it does; the customer reads it as the job's output."""
+
+    async def say(self, text: str) -> None:
+        """Write one line of the node itself."""
+
+    async def chunk(self, stream: Stream, data: bytes) -> None:
+        """Write the next bytes of a program's output; empty bytes end the stream."""
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """The job, site and environment that work is done for, and where to report about it."""
+
+    job: str
+    site: str
+    environment: str
+    output: Output
+
+
+@dataclass(frozen=True)
+class Handler(Generic[W]):
+    """A kind of work and the function that does it. It must return the `result_type` of the kind."""
+
+    kind: type[W]
+    handle: Callable[[Assignment, W], Awaitable[WorkResult | None]]
+    variants: tuple[str, ...] = ("",)
+    """The runtimes or builders that it is for, if the kind of work has variants."""
+
+
+class Driver(ABC):
+    @property
+    @abstractmethod
+    def handlers(self) -> Sequence[Handler[Any]]:
+        """One for each kind of work that the driver supports."""
+
+    async def list_environments(self) -> Collection[str]:
+        """The environments that the driver keeps on this node."""
+        return ()
+
+    async def tidy(self) -> None:  # noqa: B027 - most drivers leave nothing behind
+        """Remove what is no longer needed. Called once an hour."""
