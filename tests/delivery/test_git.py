@@ -1,4 +1,4 @@
-"""From a push to what is live, by real jobs of a whole installation; the sandbox builds."""
+"""From a push to what is live, by real jobs of a whole installation; the simulator builds."""
 
 import asyncio
 

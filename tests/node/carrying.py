@@ -15,11 +15,11 @@ from stead.node.drivers.driver import Assignment, Refusal
 from stead.node.drivers.layout import probe_door
 from stead.node.drivers.nginx import NginxEdge
 from stead.node.drivers.runtime_driver import RuntimeDriver
-from stead.node.drivers.sandbox import Pace, Sandbox, SandboxEdge, SandboxRuntime
+from stead.node.drivers.simulator import SimulatedBehaviour, SimulatedEdge, SimulatedRuntime, Simulation
 from stead.node.drivers.static import StaticRuntime
 from stead.node.processes import Processes, Stream
 from stead.protocol.edge import Kind, Line
-from stead.protocol.work import Probe
+from stead.protocol.work import EnsureRoute, Probe
 from stead.shared.ids import new_id
 
 Announce = Callable[[Assignment, list[str]], Awaitable[None]]
@@ -53,7 +53,7 @@ class Node:
 
     data: Path
     runtime: RuntimeDriver
-    edge: NginxEdge | SandboxEdge
+    edge: NginxEdge | SimulatedEdge
     announce: Announce
     """Makes exactly these hosts lead to the environment."""
 
@@ -77,8 +77,8 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Sandboxed(Node):
-    edge: SandboxEdge
+class Simulated(Node):
+    edge: SimulatedEdge
 
 
 def _content(path: Path) -> str:
@@ -110,8 +110,12 @@ def line(kind: Kind, name: str, value: object) -> Line:
     return Line(kind, name, next(_REVISIONS), value)
 
 
-def sandbox(stack: RunningStack) -> Sandboxed:
-    data = stack.directory.path / "sandboxed"
-    state = Sandbox(data, Processes("contract").run, Pace())
-    edge = SandboxEdge(state)
-    return Sandboxed(data, SandboxRuntime(state), edge, edge.ensure_route)
+def simulator(stack: RunningStack) -> Simulated:
+    data = stack.directory.path / "simulated"
+    simulation = Simulation(data, Processes("contract").run, SimulatedBehaviour())
+    edge = SimulatedEdge(simulation)
+
+    async def announce(it: Assignment, hosts: list[str]) -> None:
+        await edge.ensure_route(it, EnsureRoute(tuple(hosts)))
+
+    return Simulated(data, SimulatedRuntime(simulation), edge, announce)

@@ -117,7 +117,7 @@ class Stage:
     def command(
         self, work: Work, *, step: str = "work", job: str = "", epoch: int = 1, **more: str
     ) -> Command:
-        given = {"site": "site_1", "environment": "env_1", "driver": "sandbox"} | more
+        given = {"site": "site_1", "environment": "env_1", "driver": "simulator"} | more
         return Command(self.node.id, job or new_id("job"), step, epoch, work=work, **given)
 
     async def send(self, order: Order | bytes) -> None:

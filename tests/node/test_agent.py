@@ -49,7 +49,7 @@ async def test_every_kind_of_work_is_done_and_reported_once(here: Stage) -> None
         assert await here.ask(order) == Result(here.node.id, order.job, order.step, 1, "done")
         assert len(await here.results(order)) == 1
         assert here.carried_out(order) == 1
-        assert (await here.lines(order.job))[0].startswith("sandbox: ")
+        assert (await here.lines(order.job))[0].startswith("simulator: ")
     assert await here.unacknowledged() == 0
 
 
@@ -90,7 +90,7 @@ async def test_a_newer_asker_gets_the_recorded_result_at_once(here: Stage) -> No
 
 
 async def test_a_newer_asker_attaches_to_what_runs_and_an_older_one_is_stale(here: Stage) -> None:
-    here.start(STEAD_SANDBOX_SECONDS="2")
+    here.start(STEAD_SIMULATOR_SECONDS="2")
     order = here.command(ENSURE, epoch=2)
     await here.send(order)
     running = await here.under_way()
@@ -105,7 +105,7 @@ async def test_a_newer_asker_attaches_to_what_runs_and_an_older_one_is_stale(her
 
 
 async def test_commands_are_carried_out_side_by_side(here: Stage) -> None:
-    here.start(STEAD_SANDBOX_SECONDS="1")
+    here.start(STEAD_SIMULATOR_SECONDS="1")
     orders = [here.command(ENSURE, environment=f"env_{number}") for number in range(8)]
     began = time.monotonic()
     for order in orders:
@@ -115,7 +115,7 @@ async def test_commands_are_carried_out_side_by_side(here: Stage) -> None:
 
 
 async def test_a_cancelled_command_is_gone_before_the_node_says_so(here: Stage) -> None:
-    here.start(STEAD_SANDBOX_SECONDS="60")
+    here.start(STEAD_SIMULATOR_SECONDS="60")
     order = here.command(ENSURE)
     await here.send(order)
     running = await here.under_way()
@@ -124,7 +124,7 @@ async def test_a_cancelled_command_is_gone_before_the_node_says_so(here: Stage) 
     assert result.outcome == "cancelled"
     assert not psutil.pid_exists(running.pid)
     assert len(await here.results(order)) == 1
-    assert not (here.data / "sandbox" / "environments" / "env_1").exists()
+    assert not (here.data / "simulator" / "environments" / "env_1").exists()
     assert (await here.ask(cancel(order, 2))).outcome == "cancelled"
 
 
@@ -143,12 +143,12 @@ async def test_a_command_that_arrives_after_its_cancel_finds_the_door_closed(her
     await here.send(newer(order, 2))
     assert (await here.result(newer(order, 2))).outcome == "stale"
     assert here.carried_out(order) == 0
-    assert not (here.data / "sandbox" / "environments" / "env_1").exists()
+    assert not (here.data / "simulator" / "environments" / "env_1").exists()
     assert (await here.ask(newer(order, 4))).outcome == "done"
 
 
 async def test_an_old_cancel_does_not_stop_what_a_newer_asker_wants(here: Stage) -> None:
-    here.start(STEAD_SANDBOX_SECONDS="1.5")
+    here.start(STEAD_SIMULATOR_SECONDS="1.5")
     order = here.command(ENSURE, epoch=2)
     await here.send(order)
     await here.under_way()
@@ -157,7 +157,7 @@ async def test_an_old_cancel_does_not_stop_what_a_newer_asker_wants(here: Stage)
 
 
 async def test_a_command_that_takes_too_long_is_given_up_and_its_processes_are_gone(here: Stage) -> None:
-    here.start(STEAD_SANDBOX_SECONDS="60")
+    here.start(STEAD_SIMULATOR_SECONDS="60")
     order = msgspec.structs.replace(here.command(ENSURE), seconds=1.0)
     await here.send(order)
     running = await here.under_way()
@@ -166,9 +166,9 @@ async def test_a_command_that_takes_too_long_is_given_up_and_its_processes_are_g
     assert not psutil.pid_exists(running.pid)
 
 
-async def test_the_sandbox_fails_where_it_is_told_to(here: Stage) -> None:
-    here.start(STEAD_SANDBOX_FAIL_AT="restart_environment")
-    (here.data / "sandbox").mkdir(exist_ok=True)
+async def test_the_simulator_fails_where_it_is_told_to(here: Stage) -> None:
+    here.start(STEAD_SIMULATOR_FAIL_AT="restart_environment")
+    (here.data / "simulator").mkdir(exist_ok=True)
 
     told = here.command(EnsureRoute(("www.example.com", "fail-at-ensure-route.example.com")))
     assert (await here.ask(told)).code == "sandbox.told_to_fail"
@@ -182,11 +182,11 @@ async def test_the_sandbox_fails_where_it_is_told_to(here: Stage) -> None:
     assert (await here.ask(recorded)).code == "sandbox.told_to_fail"
 
     one, other = here.command(ENSURE), here.command(ENSURE)
-    (here.data / "sandbox" / "fail-at").write_text(f"ensure_environment  {one.job}\nremove_route\n")
+    (here.data / "simulator" / "fail-at").write_text(f"ensure_environment  {one.job}\nremove_route\n")
     assert (await here.ask(one)).code == "sandbox.told_to_fail"
     assert (await here.ask(other)).outcome == "done"
     assert (await here.ask(here.command(RemoveRoute()))).code == "sandbox.told_to_fail"
-    (here.data / "sandbox" / "fail-at").unlink()
+    (here.data / "simulator" / "fail-at").unlink()
     assert (await here.ask(here.command(RemoveRoute()))).outcome == "done"
 
 
@@ -214,7 +214,7 @@ async def test_garbage_and_orders_for_others_are_refused_and_do_not_come_again(h
 async def test_heartbeats_tell_what_the_node_carries_and_does(here: Stage) -> None:
     heard = await here.operator.subscribe(subjects.heartbeat(here.node.id))
     await here.operator.flush()
-    here.start(STEAD_NODE_REGION="eu-north", STEAD_NODE_CAPACITY="7", STEAD_SANDBOX_SECONDS="3")
+    here.start(STEAD_NODE_REGION="eu-north", STEAD_NODE_CAPACITY="7", STEAD_SIMULATOR_SECONDS="3")
     first = read_heartbeat((await heard.next_msg(timeout=15)).data)
     assert (first.node, first.region, first.capacity, first.carrying) == (here.node.id, "eu-north", 7, 0)
     assert first.version

@@ -12,7 +12,7 @@ from stead.protocol.work import EnsureEnvironment
 from tests.node.stage import Stage, until
 
 ENSURE = EnsureEnvironment("static")
-SLOW = {"STEAD_SANDBOX_SECONDS": "2"}
+SLOW = {"STEAD_SIMULATOR_SECONDS": "2"}
 
 
 def ended(process: psutil.Process) -> bool:
@@ -21,7 +21,7 @@ def ended(process: psutil.Process) -> bool:
 
 
 async def test_an_agent_killed_mid_command_finishes_it_by_itself_and_reports_once(here: Stage) -> None:
-    here.start(STEAD_SANDBOX_SECONDS="30")
+    here.start(STEAD_SIMULATOR_SECONDS="30")
     order = here.command(ENSURE)
     await here.send(order)
     orphan = await here.under_way()
@@ -36,7 +36,7 @@ async def test_an_agent_killed_mid_command_finishes_it_by_itself_and_reports_onc
     assert (await here.result(order)).outcome == "done"
     assert len(await here.results(order)) == 1
     assert here.carried_out(order) == 2
-    assert (here.data / "sandbox" / "environments" / "env_1").exists()
+    assert (here.data / "simulator" / "environments" / "env_1").exists()
 
 
 async def test_an_agent_killed_again_and_again_still_gets_there(here: Stage) -> None:
@@ -44,7 +44,7 @@ async def test_an_agent_killed_again_and_again_still_gets_there(here: Stage) -> 
     for order in orders:
         await here.send(order)
     for _ in range(4):
-        here.start(STEAD_SANDBOX_SECONDS="30")
+        here.start(STEAD_SIMULATOR_SECONDS="30")
         await here.under_way()
         await here.kill()
     here.start()
@@ -54,7 +54,7 @@ async def test_an_agent_killed_again_and_again_still_gets_there(here: Stage) -> 
 
 
 async def test_an_agent_told_to_stop_stops_at_once_and_goes_on_at_the_next_start(here: Stage) -> None:
-    here.start(STEAD_SANDBOX_SECONDS="60")
+    here.start(STEAD_SIMULATOR_SECONDS="60")
     order = here.command(ENSURE)
     await here.send(order)
     running = await here.under_way()
@@ -68,7 +68,7 @@ async def test_an_agent_told_to_stop_stops_at_once_and_goes_on_at_the_next_start
 
 async def test_a_cancel_that_the_agents_death_interrupted_is_answered_after_it(here: Stage) -> None:
     """The process heeds no SIGTERM, so the agent is still waiting when it is killed."""
-    here.start(STEAD_SANDBOX_SECONDS="60")
+    here.start(STEAD_SIMULATOR_SECONDS="60")
     order = here.command(ENSURE)
     await here.send(order)
     running = await here.under_way()
@@ -84,7 +84,7 @@ async def test_a_cancel_that_the_agents_death_interrupted_is_answered_after_it(h
     assert (await here.result(order)).outcome == "cancelled"
     assert ended(running)
     assert here.carried_out(order) == 1
-    assert not (here.data / "sandbox" / "environments" / "env_1").exists()
+    assert not (here.data / "simulator" / "environments" / "env_1").exists()
 
 
 async def test_a_nats_restarted_mid_command_loses_nothing(alone: tuple[RunningStack, Stage]) -> None:
@@ -108,14 +108,14 @@ async def test_a_result_made_while_nats_was_down_is_reported_by_the_next_life(
     alone: tuple[RunningStack, Stage],
 ) -> None:
     stack, here = alone
-    here.start(STEAD_SANDBOX_SECONDS="1")
+    here.start(STEAD_SIMULATOR_SECONDS="1")
     order = here.command(ENSURE)
     await here.send(order)
     await here.under_way()
     await stack.stop(Nats)
 
     async def noted() -> bool | None:
-        return (here.data / "sandbox" / "environments" / "env_1").exists() or None
+        return (here.data / "simulator" / "environments" / "env_1").exists() or None
 
     await until(noted)
     await asyncio.sleep(1)

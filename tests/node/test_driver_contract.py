@@ -13,14 +13,14 @@ from stead.dev.nginx import Nginx
 from stead.dev.running import RunningStack, running
 from stead.node.drivers.driver import Assignment, Refusal
 from stead.node.transfer import TransferFailed
-from stead.protocol.work import EnsureRelease, Probe, release_of
+from stead.protocol.work import EnsureRelease, Probe, RemoveRoute, release_of
 from stead.shared.ids import new_id
-from tests.node.carrying import Node, Said, Sandboxed, host, sandbox, static, task
+from tests.node.carrying import Node, Said, Simulated, host, simulator, static, task
 from tests.node.offers import Shelf, public, shelf, signed
 from tests.node.stage import until
 
-RUNTIMES: dict[str, Callable[[RunningStack], Node]] = {"static": static, "sandbox": sandbox}
-EDGES: dict[str, Callable[[RunningStack], Node]] = {"nginx": static, "sandbox": sandbox}
+RUNTIMES: dict[str, Callable[[RunningStack], Node]] = {"static": static, "simulator": simulator}
+EDGES: dict[str, Callable[[RunningStack], Node]] = {"nginx": static, "simulator": simulator}
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +40,9 @@ def by_edge(request: pytest.FixtureRequest, stack: RunningStack) -> Node:
 
 
 @pytest.fixture
-def routes(stack: RunningStack) -> Sandboxed:
+def routes(stack: RunningStack) -> Simulated:
     """Simulated, where no edge hears of them by itself."""
-    return sandbox(stack)
+    return simulator(stack)
 
 
 async def test_ensuring_an_environment_twice_is_ensuring_it_once(by_runtime: Node) -> None:
@@ -276,7 +276,7 @@ async def test_a_probe_tells_the_truth(by_edge: Node) -> None:
     assert await by_edge.unhealthy(it, name)
 
 
-async def test_a_host_whose_simulated_environment_is_gone_is_unhealthy(routes: Sandboxed) -> None:
+async def test_a_host_whose_simulated_environment_is_gone_is_unhealthy(routes: Simulated) -> None:
     it, name = task(), host()
     await routes.runtime.ensure_environment(it)
     await routes.announce(it, [name])
@@ -319,53 +319,53 @@ async def test_a_host_is_never_a_path_or_a_header(by_edge: Node, name: str) -> N
     assert by_edge.tree() == before
 
 
-async def test_ensuring_a_route_twice_or_at_the_same_time_is_ensuring_it_once(routes: Sandboxed) -> None:
+async def test_ensuring_a_route_twice_or_at_the_same_time_is_ensuring_it_once(routes: Simulated) -> None:
     it, names = task(), [host(), host()]
     await routes.runtime.ensure_environment(it)
-    await routes.edge.ensure_route(it, names)
+    await routes.announce(it, names)
     once = routes.tree()
-    await routes.edge.ensure_route(it, list(reversed(names)))
+    await routes.announce(it, list(reversed(names)))
     assert routes.tree() == once
     async with asyncio.TaskGroup() as group:
         for _ in range(8):
-            group.create_task(routes.edge.ensure_route(it, names))
+            group.create_task(routes.announce(it, names))
     assert routes.tree() == once
 
 
-async def test_removing_a_route_leaves_nothing_of_it_and_is_fine_to_repeat(routes: Sandboxed) -> None:
+async def test_removing_a_route_leaves_nothing_of_it_and_is_fine_to_repeat(routes: Simulated) -> None:
     it = task()
     await routes.runtime.ensure_environment(it)
     before = routes.tree()
-    await routes.edge.ensure_route(it, [host(), host()])
-    await routes.edge.remove_route(it)
-    await routes.edge.remove_route(it)
+    await routes.announce(it, [host(), host()])
+    await routes.edge.remove_route(it, RemoveRoute())
+    await routes.edge.remove_route(it, RemoveRoute())
     assert routes.tree() == before
 
 
 async def test_a_host_of_another_environment_is_refused_and_then_nothing_has_changed(
-    routes: Sandboxed,
+    routes: Simulated,
 ) -> None:
     owner, other, taken, free = task(), task(), host(), host()
     for it in (owner, other):
         await routes.runtime.ensure_environment(it)
-    await routes.edge.ensure_route(owner, [taken])
+    await routes.announce(owner, [taken])
     before = routes.tree()
     with pytest.raises(Refusal) as refused:
-        await routes.edge.ensure_route(other, [free, taken])
+        await routes.announce(other, [free, taken])
     assert refused.value.code == "route.taken"
     assert routes.tree() == before
-    await routes.edge.remove_route(other)
+    await routes.edge.remove_route(other, RemoveRoute())
     await routes.answers(owner, taken)
-    await routes.edge.remove_route(owner)
-    await routes.edge.ensure_route(other, [free, taken])
+    await routes.edge.remove_route(owner, RemoveRoute())
+    await routes.announce(other, [free, taken])
     await routes.answers(other, taken)
 
 
-async def test_of_two_environments_that_want_one_host_at_the_same_time_one_gets_it(routes: Sandboxed) -> None:
+async def test_of_two_environments_that_want_one_host_at_the_same_time_one_gets_it(routes: Simulated) -> None:
     wanting, name = [task() for _ in range(6)], host()
     for it in wanting:
         await routes.runtime.ensure_environment(it)
-    asked = [routes.edge.ensure_route(it, [name]) for it in wanting]
+    asked = [routes.announce(it, [name]) for it in wanting]
     ended = await asyncio.gather(*asked, return_exceptions=True)
     assert [type(each) for each in ended].count(type(None)) == 1
     assert all(each is None or (isinstance(each, Refusal) and each.code == "route.taken") for each in ended)
@@ -374,8 +374,8 @@ async def test_of_two_environments_that_want_one_host_at_the_same_time_one_gets_
 async def test_what_a_driver_did_not_really_do_it_says(stack: RunningStack) -> None:
     simulated, nothing = Said(), Said()
     it = task(said=simulated)
-    await sandbox(stack).runtime.ensure_environment(it)
-    assert simulated.lines == [f"sandbox: simulated ensure_environment of {it.environment}"]
+    await simulator(stack).runtime.ensure_environment(it)
+    assert simulated.lines == [f"simulator: simulated ensure_environment of {it.environment}"]
     it = task()
     await static(stack).runtime.ensure_environment(it)
     await static(stack).runtime.restart_environment(task(it.environment, nothing))

@@ -8,7 +8,7 @@ import pytest
 
 from stead.node.drivers.driver import Assignment, Driver, Handler, Refusal
 from stead.node.drivers.driver_set import DriverSet
-from stead.node.drivers.sandbox import Pace, sandbox_drivers
+from stead.node.drivers.simulator import SimulatedBehaviour, simulated_drivers
 from stead.node.processes import Processes
 from stead.protocol.commands import Result, encode, read_result, result_of
 from stead.protocol.work import (
@@ -87,7 +87,7 @@ async def test_work_without_a_driver_is_refused(work: Work, code: str) -> None:
 
 
 def test_the_simulator_supports_all_work_of_all_runtimes(tmp_path: Path) -> None:
-    drivers = DriverSet(sandbox_drivers(tmp_path, Processes("test").run, Pace()))
+    drivers = DriverSet(simulated_drivers(tmp_path, Processes("test").run, SimulatedBehaviour()))
     assert set(drivers.work) == {tag_of(kind) for kind in get_args(Work)}
     assert set(drivers.runtimes) == set(RUNTIMES)
 

@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from stead.node.journal import Journal, NextAction, StepEnd
-from stead.protocol.commands import Cancel, Command
+from stead.protocol.commands import Cancel, Command, encode
 from stead.protocol.work import BuildResult, RemoveRoute
 
 DAY = 86_400.0
-COMMAND = Command("here", "job_1", "route", 2, "site_1", "env_1", "sandbox", RemoveRoute())
+COMMAND = Command("here", "job_1", "route", 2, "site_1", "env_1", "simulator", RemoveRoute())
 BUILT = BuildResult("sha256:1", 2, "sha256:3", 4, 5, commit="c0ffee")
 CANCEL = Cancel("here", "job_1", "route", 2)
 
@@ -190,6 +190,8 @@ def test_a_journal_with_untyped_results_is_brought_up_to_date(
         untyped["facts"] = facts
         del untyped["value"]
         database.execute("update reports set result = ?", (msgspec.msgpack.encode(untyped),))
+        old = encode(COMMAND).replace(encode("simulator"), encode("sandbox"))
+        database.execute("update steps set command = ? where step = 'other'", (old,))
         database.execute("alter table steps rename column value to facts")
         database.execute("update steps set facts = ? where step = 'route'", (msgspec.msgpack.encode(facts),))
         database.execute("pragma user_version = 2")
@@ -199,5 +201,5 @@ def test_a_journal_with_untyped_results_is_brought_up_to_date(
     assert entry is not None
     assert entry.value == BUILT
     assert [report.result.value for report in again.pending_reports(10)] == [BUILT]
-    assert [command.step for command in again.resume()] == ["other"]
+    assert [command.driver for command in again.resume()] == ["simulator"]
     again.close()

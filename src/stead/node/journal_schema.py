@@ -41,6 +41,7 @@ def prepare(database: sqlite3.Connection) -> None:
         database.execute("alter table steps add column facts blob")
     if version in (1, 2):
         _type_results(database)
+        _rename_simulator(database)
     database.execute(f"pragma user_version = {VERSION}")
     database.commit()
 
@@ -64,6 +65,19 @@ def _type_results(database: sqlite3.Connection) -> None:
         result: dict[str, Any] = msgspec.msgpack.decode(data)
         result["value"] = _typed(result.pop("facts", None))
         database.execute("update reports set result = ? where id = ?", (msgspec.msgpack.encode(result), id_))
+
+
+def _rename_simulator(database: sqlite3.Connection) -> None:
+    """The simulator was called `sandbox`."""
+    rows = database.execute("select job, step, command from steps where command is not null").fetchall()
+    for job, step, data in rows:
+        command: dict[str, Any] = msgspec.msgpack.decode(data)
+        if command["driver"] == "sandbox":
+            command["driver"] = "simulator"
+            database.execute(
+                "update steps set command = ? where job = ? and step = ?",
+                (msgspec.msgpack.encode(command), job, step),
+            )
 
 
 def _typed(facts: dict[str, Any] | None) -> dict[str, Any] | None:

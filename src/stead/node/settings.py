@@ -63,10 +63,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """What is kept between the builds of one site."""
     build_caches_mb: Annotated[int, msgspec.Meta(ge=32)] = 20480
     """What is kept for all sites together."""
-    sandbox_seconds: Annotated[float, msgspec.Meta(ge=0)] = 0.0
-    """How slow each step of the sandbox is."""
-    sandbox_fail_at: str = ""
-    """Comma-separated kinds of work that the sandbox refuses."""
+    simulator_seconds: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    """How long each piece of simulated work takes."""
+    simulator_fail_at: str = ""
+    """Comma-separated kinds of work that the simulator refuses."""
 
     @property
     def data(self) -> Path:
@@ -90,8 +90,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return key_from_text(self.edge_key) if self.edge_key else None
 
     @property
-    def told_to_fail_at(self) -> frozenset[str]:
-        return frozenset(each.strip() for each in self.sandbox_fail_at.split(",") if each.strip())
+    def simulated_failures(self) -> frozenset[str]:
+        return frozenset(each.strip() for each in self.simulator_fail_at.split(",") if each.strip())
 
 
 def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from stead.protocol.work import Work, WorkResult
 
-DriverSetName = Literal["live", "sandbox"]
+DriverSetName = Literal["live", "simulator"]
 """Which drivers do the work: the real ones, or the simulator that serves test keys."""
 
 

@@ -38,7 +38,7 @@ async def test_a_live_site_wants_a_certificate_from_its_opening_to_its_end(estat
     assert await estate.value(ROW, site) == 1
 
 
-async def test_a_site_of_the_sandbox_gets_no_certificate(estate: Estate, person: Person):
+async def test_a_simulated_site_gets_no_certificate(estate: Estate, person: Person):
     client = await person.key(mode="test")
     site = await _opened(estate, client)
     assert await estate.value(ROW, site) == 0

@@ -92,7 +92,7 @@ async def everything() -> AsyncIterator[Live]:
                 delivery = Delivery(harness)
                 await delivery.objects.prepare()
                 await harness.node.program.stop()
-                harness.node.program.start(STEAD_SANDBOX_SECONDS="0", STEAD_VISITS_SECONDS="0.5")
+                harness.node.program.start(STEAD_SIMULATOR_SECONDS="0", STEAD_VISITS_SECONDS="0.5")
                 await until(lambda: harness.sql("select from nodes"), "the node has been heard")
                 yield Live(harness, delivery)
             finally:

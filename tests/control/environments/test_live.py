@@ -170,7 +170,7 @@ async def test_a_deleted_site_takes_its_environments_along_and_brings_them_back(
     assert (await live.visit(host)).text == "kept"
 
 
-async def test_the_sandbox_does_all_of_it_too(live: Live):
+async def test_the_simulator_does_all_of_it_too(live: Live):
     live.harness.speak_as("test")
     try:
         site, domain = await live.site()

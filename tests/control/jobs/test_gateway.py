@@ -15,7 +15,7 @@ from stead.protocol.work import EnsureEnvironment
 BOUND = 3.0
 """Shorter than the pause after which a gateway asks again."""
 COMMAND = Command(
-    "node-1", "job_1", "environment", 1, "site_1", "env_1", "sandbox", EnsureEnvironment("static")
+    "node-1", "job_1", "environment", 1, "site_1", "env_1", "simulator", EnsureEnvironment("static")
 )
 
 

@@ -93,12 +93,12 @@ async def test_a_pinned_key_lists_only_jobs_within_its_pin(
 async def test_a_test_key_sees_jobs_of_test_sites_only(person: Person, plane: ControlPlane, new_job: NewJob):
     async with plane.database.transaction() as tx:
         simulated = await teams.insert_site(tx, account=person.id, mode="test")
-    real, sandboxed = await new_job(account=person.id), await new_job(site=simulated)
+    real, simulated_job = await new_job(account=person.id), await new_job(site=simulated)
     live, test = await person.key(), await person.key(mode="test")
-    assert (await _ids(live), await _ids(test)) == ([real], [sandboxed])
+    assert (await _ids(live), await _ids(test)) == ([real], [simulated_job])
     assert code_of(await test.get(f"/v1/jobs/{real}")) == "job.not_found"
-    assert code_of(await live.post(f"/v1/jobs/{sandboxed}/cancel")) == "job.not_found"
-    assert await _ids(person.session) == [sandboxed, real]
+    assert code_of(await live.post(f"/v1/jobs/{simulated_job}/cancel")) == "job.not_found"
+    assert await _ids(person.session) == [simulated_job, real]
 
 
 async def test_a_list_is_filtered_and_newest_first(person: Person, plane: ControlPlane, new_job: NewJob):

@@ -22,13 +22,13 @@ class Case:
     kind: JobKind[Any]
     step: Step
     live: bool = False
-    """On a site that visitors meet; else on one of the sandbox, which no edge is told of."""
+    """On a site that visitors meet; else on one of the simulator, which no edge is told of."""
 
     def __str__(self) -> str:
         return f"{self.kind.name}-{self.step.name}"
 
     @property
-    def is_caught_in_sandbox(self) -> bool:
+    def is_caught_in_simulator(self) -> bool:
         """A step that does no more than tell the edges is over at once there."""
         return self.step.is_transaction or self.on_node
 
@@ -71,10 +71,10 @@ def cases_of(kind: JobKind[Any]) -> list[Case]:
 
 _KINDS = kinds()
 EVERY = [case for kind in _KINDS for case in cases_of(kind)]
-CASES = [case for case in EVERY if case.is_caught_in_sandbox]
+CASES = [case for case in EVERY if case.is_caught_in_simulator]
 TELLING = [Case(case.kind, case.step, live=True) for case in EVERY if case.step.tell is not None]
 LABOURING = [case for case in EVERY if case.step.labour is not None]
-"""What a worker does itself; nothing of the sandbox holds it there."""
+"""What a worker does itself; nothing of the simulator holds it there."""
 EACH = [cases_of(kind)[-1] for kind in _KINDS]
 """Every kind of job once, all the way through."""
 TRIED: set[tuple[str, str]] = set()

@@ -136,7 +136,7 @@ class Harness:
         await until(lambda: self.sql("select from nodes"), "the node has been heard")
 
     def speak_as(self, mode: Mode) -> None:
-        """Whatever is created from now on is real, or of the sandbox."""
+        """Whatever is created from now on is real, or simulated."""
         self.client.headers["authorization"] = f"Bearer {self._keys[mode]}"
 
     async def _ready(self) -> bool:

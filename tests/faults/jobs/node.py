@@ -1,6 +1,6 @@
-"""The node of these tests seen from outside: its journal, what its sandbox holds, the processes it started.
+"""The node of these tests seen from outside: its journal, what its simulator holds, the processes it started.
 
-A step of the sandbox is a `/bin/sleep` of so many seconds; stopping that process holds the step for as long
+A step of the simulator is a `/bin/sleep` of so many seconds; stopping that process holds the step for as long
 as a test needs, and letting it go on ends the step as if it had simply taken long.
 """
 
@@ -42,7 +42,7 @@ class Node:
             "STEAD_NODE_CAPACITY": str(capacity),
             # Held steps must not keep the others from beginning.
             "STEAD_NODE_COMMANDS": "100",
-            # What is built here is built by the sandbox; a node without images has no builder of its own.
+            # What is built here is built by the simulator; a node without images has no builder of its own.
             "STEAD_IMAGES": str(data / "no-images"),
         }
         self.program = Program([*STEADCTL, "node"], settings, stack.directory.logs / f"{node}.log")
@@ -51,7 +51,7 @@ class Node:
 
     def start(self, pace: float = 0.0) -> None:
         self._pace = pace
-        self.program.start(STEAD_SANDBOX_SECONDS=f"{pace:g}")
+        self.program.start(STEAD_SIMULATOR_SECONDS=f"{pace:g}")
 
     async def work_at(self, pace: float) -> None:
         """So many seconds for a step from now on. It must be at rest: to change its pace it is restarted."""
@@ -84,17 +84,17 @@ class Node:
         """The hosts that the environment answers."""
         return {
             path.name
-            for path in (self.data / "sandbox" / "hosts").iterdir()
+            for path in (self.data / "simulator" / "hosts").iterdir()
             if not path.name.startswith(".") and environment in _text(path)
         }
 
     def carries(self, environment: str, *, live: bool = False) -> bool:
-        home = self.data if live else self.data / "sandbox"
+        home = self.data if live else self.data / "simulator"
         return (home / "environments" / environment).exists()
 
     def fail_at(self, *lines: str) -> None:
-        """From now on the sandbox refuses these, each a kind of work and a job."""
-        path = self.data / "sandbox" / "fail-at"
+        """From now on the simulator refuses these, each a kind of work and a job."""
+        path = self.data / "simulator" / "fail-at"
         fresh = path.with_name(".fail-at")
         fresh.write_text("".join(f"{line}\n" for line in lines))
         fresh.replace(path)

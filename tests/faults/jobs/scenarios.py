@@ -640,7 +640,7 @@ SCENARIOS: dict[str, Scenario] = {
         failed=LEFT_OVER,
         event=None,
         afterwards=purge_clone,
-        # The sandbox is asked only here to forget a host that no edge leads to any more.
+        # The simulator is asked only here to forget a host that no edge leads to any more.
         cancelled_early=replace(LEFT_OVER, routed=True),
         failed_at={
             "route": replace(LEFT_OVER, routed=True),

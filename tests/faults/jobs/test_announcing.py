@@ -199,7 +199,7 @@ def _trial(trials: Trials, case: Case) -> Announcing:
     return found
 
 
-def test_every_step_of_every_kind_is_caught_in_the_sandbox_or_on_a_live_site() -> None:
+def test_every_step_of_every_kind_is_caught_in_the_simulator_or_on_a_live_site() -> None:
     tried = {str(case) for case in (*CASES, *TELLING, *LABOURING)}
     assert tried == {str(case) for case in EVERY}
 

@@ -38,7 +38,7 @@ async def refused(harness: Harness, rehearsed: Trials) -> Trials:
             work = rehearsed[whole[trial.case.kind]].seen.node[trial.case.step.name].work
             orders.append(f"{work} {trial.job}")
             harness.node.fail_at(*orders)
-            message = f"the sandbox was told to fail at {work}"
+            message = f"the simulator was told to fail at {work}"
             trial.note = Refusal("sandbox.told_to_fail", message)
         else:
             trial.note = await refusal_of(trial.case.kind, trial.case.step.name)(harness, trial.site)

@@ -39,7 +39,7 @@ async def _begin(tx: Tx, job: BuildJob) -> None:
     """On the node that carries the environment if it builds, else on another of the region."""
     build = await service.get(tx, job.params.build)
     origin = await service.origin_of(tx, build)
-    # The sandbox of every node builds.
+    # The simulator of every node builds.
     builder = None if origin.mode == "test" else build.builder
     node = await nodes.who_builds(
         tx, origin.region, builder, rather=origin.node_id, wanted_since=job.taken_up_at
@@ -61,7 +61,7 @@ async def _build(tx: Tx, job: BuildJob) -> Errand | None:
     if isinstance(source, GitSource) and not source.url.startswith("https://"):
         source = replace(source, key=await git.sealed_deploy_key(tx, build.site_id))
     work = node_work.Build(build.builder, source, staged_name(build.id))
-    return Errand(build.node_id, build.env_id, "sandbox" if origin.mode == "test" else "live", work)
+    return Errand(build.node_id, build.env_id, "simulator" if origin.mode == "test" else "live", work)
 
 
 def source_for_node(build: Build, origin: Origin) -> GitSource | ArchiveSource:

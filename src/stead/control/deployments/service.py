@@ -151,7 +151,7 @@ async def release_errand(tx: Tx, site_id: str, env_id: str, artifact_id: str) ->
 def errand(place: Place, work: Work) -> Errand:
     if place.node_id is None:
         raise Refused(NoNode.code, "No node carries the environment.")
-    return Errand(place.node_id, place.env_id, "sandbox" if place.mode == "test" else "live", work)
+    return Errand(place.node_id, place.env_id, "simulator" if place.mode == "test" else "live", work)
 
 
 async def record_live(

@@ -97,7 +97,7 @@ async def _serve_as_before(tx: Tx, job: EnvironmentJob) -> Announcement | None:
 
 
 async def _simulate_route(tx: Tx, job: EnvironmentJob) -> Errand | None:
-    """The sandbox has no edge that could be told."""
+    """The simulator has no edge that could be told."""
     if not (await sites.facts(tx, job.site_id)).is_test:
         return None
     return await _errand_if_carried(tx, job, EnsureRoute(((await _environment(tx, job)).subdomain,)))

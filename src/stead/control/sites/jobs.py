@@ -32,7 +32,7 @@ class SiteFacts:
 
     @property
     def is_test(self) -> bool:
-        """Simulated by the sandbox, unknown to the edge."""
+        """Simulated, unknown to the edge."""
         return self.mode == "test"
 
     def about(self, job: Job[Any]) -> About:

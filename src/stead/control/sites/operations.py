@@ -52,7 +52,7 @@ async def list_sites(call: Call, page: PageRequest) -> Page[SiteView]:
 async def create_site(call: Call, body: NewSite) -> JobView:
     """Create a site; when its job has succeeded, its domain is answered by it.
 
-    The profile cannot be changed later. With a test key the site is simulated by the sandbox.
+    The profile cannot be changed later. With a test key the site is simulated.
     """
     site, job = await service.create(
         call.tx, call.caller, body, deploy=workflows.DEPLOY, preview_domain=call.live.preview_domain

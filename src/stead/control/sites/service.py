@@ -197,7 +197,7 @@ async def errand(tx: Tx, site: str, env: Environment, work: Work) -> Errand:
     """For the node that carries the environment; simulated where the site is."""
     if env.node_id is None:
         raise Refused(NoNode.code, "No node carries the site.")
-    return Errand(env.node_id, env.id, "sandbox" if (await facts(tx, site)).is_test else "live", work)
+    return Errand(env.node_id, env.id, "simulator" if (await facts(tx, site)).is_test else "live", work)
 
 
 async def facts(tx: Tx, site: str) -> SiteFacts:

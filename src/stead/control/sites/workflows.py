@@ -100,7 +100,7 @@ async def _forget(tx: Tx, job: SiteJob) -> Announcement | None:
 
 
 async def _simulate_route(tx: Tx, job: SiteJob) -> Errand | None:
-    """The sandbox has no edge that could be told."""
+    """The simulator has no edge that could be told."""
     facts = await sites.facts(tx, job.site_id)
     environment = await environments.production(tx, job.site_id)
     hosts = (facts.domain, environment.subdomain)

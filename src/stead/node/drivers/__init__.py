@@ -1,1 +1,1 @@
-"""One file per engine behind the Protocols of `ports`; the sandbox, which simulates, is one of them."""
+"""The drivers of a node, one file per engine. The simulator is one of them."""

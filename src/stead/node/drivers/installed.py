@@ -6,7 +6,7 @@ from stead.node.builds.assembly import build_drivers
 from stead.node.drivers.driver_set import DriverSet, DriverSets
 from stead.node.drivers.layout import edge_records, probe_door
 from stead.node.drivers.nginx import NginxEdge
-from stead.node.drivers.sandbox import Pace, sandbox_drivers
+from stead.node.drivers.simulator import SimulatedBehaviour, simulated_drivers
 from stead.node.drivers.static import StaticRuntime
 from stead.node.feed.store import named_releases
 from stead.node.processes import Run
@@ -20,5 +20,5 @@ def install_drivers(settings: Settings, run: Run) -> DriverSets:
         NginxEdge(probe_door(data)),
         *build_drivers(settings, run),
     ]
-    pace = Pace(settings.sandbox_seconds, settings.told_to_fail_at)
-    return {"live": DriverSet(live), "sandbox": DriverSet(sandbox_drivers(data, run, pace))}
+    behaviour = SimulatedBehaviour(settings.simulator_seconds, settings.simulated_failures)
+    return {"live": DriverSet(live), "simulator": DriverSet(simulated_drivers(data, run, behaviour))}

@@ -1,0 +1,268 @@
+"""The simulator: the only simulation in Stead. It serves test keys. Nothing runs, and no visitor is answered.
+
+It records what it is asked for in small JSON files, says in the job's output that it simulates, takes as long
+and fails where it is configured to, and otherwise passes the same contract tests as the real drivers.
+"""
+
+import asyncio
+import hashlib
+import tempfile
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from stead.artifacts.packing import Packed, pack
+from stead.node import transfer
+from stead.node.drivers import layout
+from stead.node.drivers.driver import Assignment, Driver, Handler, Refusal
+from stead.node.drivers.releases import fetched, verified
+from stead.node.drivers.runtime_driver import RuntimeDriver
+from stead.node.processes import Run
+from stead.node.uninterrupted import in_thread
+from stead.protocol.work import (
+    Build,
+    BuildResult,
+    EnsureEnvironment,
+    EnsureRelease,
+    EnsureRoute,
+    GitSource,
+    NodeWork,
+    Probe,
+    RemoveEnvironment,
+    RemoveRoute,
+    RestartEnvironment,
+    tag_of,
+)
+from stead.shared.runtimes import RUNTIMES
+
+SIMULATED_PAGE = """<!doctype html>
+<title>A simulation</title>
+<p>Nothing was built: the simulator packed this page for {what}.</p>
+"""
+
+
+class SimulatedEnvironment(msgspec.Struct, frozen=True):
+    site: str
+
+
+class SimulatedHost(msgspec.Struct, frozen=True):
+    environment: str
+
+
+@dataclass(frozen=True)
+class SimulatedBehaviour:
+    seconds: float = 0.0
+    """How long each piece of work takes."""
+    fail_at: frozenset[str] = frozenset()
+    """Tags of the kinds of work that fail."""
+
+
+def wait_argv(seconds: float) -> list[str]:
+    return ["/bin/sleep", f"{seconds:g}"]
+
+
+class Simulation:
+    """What the simulated drivers share: the files `environments/<id>`, `hosts/<host>` and `releases/<name>`,
+    and how they behave. A release is an empty file: it records that the artifact was verified."""
+
+    def __init__(self, data: Path, run: Run, behaviour: SimulatedBehaviour) -> None:
+        self._home, self._run, self._behaviour = data / "simulator", run, behaviour
+        _rename_home(data / "sandbox", self._home)
+        self.environments, self.hosts = self._home / "environments", self._home / "hosts"
+        self.releases, self.scratch = self._home / "releases", self._home / "making"
+        for directory in (self.environments, self.hosts, self.releases, self.scratch):
+            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    async def simulate(self, kind: type[NodeWork], task: Assignment, hosts: Sequence[str] = ()) -> None:
+        """Report, fail or wait, before the effect of any work is recorded."""
+        tag = tag_of(kind)
+        await task.output.say(f"simulator: simulated {tag} of {task.environment}")
+        if self._must_fail(tag, task, hosts):
+            raise Refusal("sandbox.told_to_fail", f"the simulator was told to fail at {tag}")
+        if self._behaviour.seconds > 0:
+            owner = {"STEAD_JOB": task.job}
+            await self._run(wait_argv(self._behaviour.seconds), task.output.chunk, environment=owner)
+
+    def _must_fail(self, tag: str, task: Assignment, hosts: Sequence[str]) -> bool:
+        label = f"fail-at-{tag.replace('_', '-')}"
+        known = {*hosts, *self.hosts_of(task.environment)}
+        return (
+            tag in self._behaviour.fail_at
+            or any(label in host.split(".") for host in known)
+            or not {tag, f"{tag} {task.job}"}.isdisjoint(self._fail_at_lines())
+        )
+
+    def _fail_at_lines(self) -> set[str]:
+        """Lines of the file `fail-at`: a kind of work, or a kind of work and the job it fails for."""
+        try:
+            return {" ".join(line.split()) for line in (self._home / "fail-at").read_text().splitlines()}
+        except FileNotFoundError:
+            return set()
+
+    def hosts_of(self, environment: str) -> set[str]:
+        return {host for host in layout.listed(self.hosts) if self.environment_of(host) == environment}
+
+    def environment_of(self, host: str) -> str | None:
+        path = self.hosts / host
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=SimulatedHost).environment
+        except FileNotFoundError:
+            return None
+
+    def has_environment(self, environment: str) -> bool:
+        return (self.environments / environment).exists()
+
+
+def _rename_home(old: Path, new: Path) -> None:
+    """The directory had another name before."""
+    if old.exists() and not new.exists():
+        old.rename(new)
+
+
+class SimulatedRuntime(RuntimeDriver):
+    runtimes = RUNTIMES
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+
+    async def ensure_environment(self, task: Assignment) -> None:
+        path = self._path(task)
+        await self._simulation.simulate(EnsureEnvironment, task)
+        if not path.exists():
+            layout.write(path, msgspec.json.encode(SimulatedEnvironment(task.site)), mode=0o600)
+
+    async def remove_environment(self, task: Assignment) -> None:
+        path = self._path(task)
+        await self._simulation.simulate(RemoveEnvironment, task)
+        path.unlink(missing_ok=True)
+
+    async def restart_environment(self, task: Assignment) -> None:
+        path = self._path(task)
+        await self._simulation.simulate(RestartEnvironment, task)
+        _require_environment(path)
+
+    async def ensure_release(self, task: Assignment, wanted: EnsureRelease) -> None:
+        """The layer is downloaded and verified like a real one, and then deleted."""
+        path = self._path(task)
+        await self._simulation.simulate(EnsureRelease, task)
+        _require_environment(path)
+        release = self._simulation.releases / layout.release(wanted.digest)
+        (layer,), address = verified(wanted), wanted.layers[0].url
+        if not release.exists():
+            async with fetched(layer, address, self._simulation.scratch):
+                layout.write(release, b"", mode=0o600)
+
+    async def tidy(self) -> None:
+        """Simulated releases are empty files."""
+
+    async def list_environments(self) -> Collection[str]:
+        return layout.listed(self._simulation.environments)
+
+    def _path(self, task: Assignment) -> Path:
+        return self._simulation.environments / layout.identifier(task.environment)
+
+
+def _require_environment(path: Path) -> None:
+    if not path.exists():
+        raise Refusal("environment.not_found", "the environment is not on this node")
+
+
+class SimulatedEdge(Driver):
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+        self._changing = asyncio.Lock()
+
+    @property
+    def handlers(self) -> Sequence[Handler[Any]]:
+        return [
+            Handler(EnsureRoute, self.ensure_route),
+            Handler(RemoveRoute, self.remove_route),
+            Handler(Probe, self.probe),
+        ]
+
+    async def ensure_route(self, task: Assignment, work: EnsureRoute) -> None:
+        """A host that another environment answers is refused, and nothing changes."""
+        wanted = {layout.host(host) for host in work.hosts}
+        environment = layout.identifier(task.environment)
+        await self._simulation.simulate(EnsureRoute, task, work.hosts)
+        async with self._changing:
+            for host in sorted(wanted):
+                if self._simulation.environment_of(host) not in {None, environment}:
+                    raise Refusal("route.taken", f"{host} is answered by another environment")
+            for host in wanted:
+                record = msgspec.json.encode(SimulatedHost(environment))
+                layout.write(self._simulation.hosts / host, record, mode=0o600)
+            self._remove_hosts(self._simulation.hosts_of(environment) - wanted)
+
+    async def remove_route(self, task: Assignment, _: RemoveRoute) -> None:
+        environment = layout.identifier(task.environment)
+        await self._simulation.simulate(RemoveRoute, task)
+        async with self._changing:
+            self._remove_hosts(self._simulation.hosts_of(environment))
+
+    async def probe(self, task: Assignment, wanted: Probe) -> None:
+        host, path, status = layout.host(wanted.host), wanted.path, wanted.status
+        await self._simulation.simulate(Probe, task, [host])
+        environment = self._simulation.environment_of(host)
+        if environment is None or not self._simulation.has_environment(environment):
+            raise Refusal("deploy.unhealthy", f"GET {path} of {host} was answered 404 (simulated)")
+        if wanted.release and not (self._simulation.releases / layout.release(wanted.release)).exists():
+            raise Refusal("deploy.unhealthy", f"GET {path} of {host} was answered 503 (simulated)")
+        await task.output.say(f"probe: GET {path} of {host} would be answered {status or 200} (simulated)")
+
+    def _remove_hosts(self, hosts: Collection[str]) -> None:
+        for host in hosts:
+            (self._simulation.hosts / host).unlink(missing_ok=True)
+
+
+class SimulatedBuilder(Driver):
+    """Fetches and runs nothing: it packs a page that says so, in the same format as a real builder."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+
+    @property
+    def handlers(self) -> Sequence[Handler[Any]]:
+        return [Handler(Build, self.build, ("static",))]
+
+    async def build(self, task: Assignment, wanted: Build) -> BuildResult:
+        await self._simulation.simulate(Build, task)
+        ref, commit = "", ""
+        if isinstance(wanted.source, GitSource):
+            ref, commit = wanted.source.ref, wanted.source.commit or _simulated_commit(wanted.source, task)
+        with tempfile.TemporaryDirectory(dir=self._simulation.scratch) as place:
+            tree, layer = Path(place) / "tree", Path(place) / "layer"
+            tree.mkdir()
+            (tree / "index.html").write_text(SIMULATED_PAGE.format(what=commit or task.job))
+            packed = await in_thread(_pack, tree, layer)
+            await transfer.put(layer, wanted.layer_url)
+        await task.output.say("simulator: SIMULATION: nothing was built; a page that says so was packed")
+        return BuildResult(
+            digest=packed.digest,
+            size=packed.size,
+            diff_id=packed.diff_id,
+            files=packed.files,
+            bytes=packed.content_bytes,
+            commit=commit,
+            ref=ref,
+            author="Simulator" if commit else "",
+            message="A simulated commit." if commit else "",
+        )
+
+
+def _simulated_commit(source: GitSource, task: Assignment) -> str:
+    name = f"{source.url} {source.ref} {task.job}".encode()
+    return hashlib.sha1(name, usedforsecurity=False).hexdigest()
+
+
+def _pack(tree: Path, layer: Path) -> Packed:
+    with layer.open("wb") as file:
+        return pack(tree, file)
+
+
+def simulated_drivers(data: Path, run: Run, behaviour: SimulatedBehaviour) -> list[Driver]:
+    simulation = Simulation(data, run, behaviour)
+    return [SimulatedRuntime(simulation), SimulatedEdge(simulation), SimulatedBuilder(simulation)]
