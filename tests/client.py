@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 from jsonschema import Draft202012Validator
 
-from stead.control.app import all_operations
+from stead.control.features import all_operations, id_prefixes
 from stead.control.http.openapi import document, errors_of
 from stead.control.http.operations import Operation
 from stead.control.http.router import Router
@@ -15,7 +15,7 @@ from stead.shared.errors import ApiError
 
 @cache
 def description() -> dict[str, Any]:
-    return document(all_operations())
+    return document(all_operations(), id_prefixes())
 
 
 @cache

@@ -9,10 +9,9 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from stead.control.app import all_operations
+from stead.control.features import all_operations, resolvers
 from stead.control.http.examples import example
 from stead.control.http.operations import BodyInput, Operation, ResourceInput
-from stead.control.http.visibility import RESOLVERS
 from stead.shared.ids import new_id
 from stead.shared.roles import Role
 from stead.shared.versions import LATEST
@@ -37,6 +36,7 @@ from tests.teams import (
 )
 
 OPERATIONS = all_operations()
+RESOLVERS = resolvers()
 
 Values = Mapping[str, str]
 Maker = Callable[[Person, Values], Awaitable[str]]

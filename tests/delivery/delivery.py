@@ -17,7 +17,8 @@ from stead.control.builds import store, vouching, workflows
 from stead.control.builds.jobs import BuildWork
 from stead.control.builds.rules import staged_name
 from stead.control.engines.object_store import Objects
-from stead.control.jobs.declaration import Desk, Job, Refused
+from stead.control.jobs.definition import Refused, WorkerContext
+from stead.control.jobs.kinds import Job
 from stead.control.sealing import Sealer
 from stead.control.settings import Settings, from_environment, objects_of
 from stead.dev.engine import surroundings
@@ -49,7 +50,7 @@ class Delivery:
         self.settings: Settings = from_environment(harness.stack.environment(Role.WORKER))
         self.objects: Objects = objects_of(self.settings)
         sealer = Sealer.from_text(self.settings.sealing_key)
-        self.desk = Desk(harness.database, self.objects, sealer)
+        self.desk = WorkerContext(harness.database, self.objects, sealer)
         self.started = _NOW
         self.visitor = httpx.AsyncClient(timeout=10, limits=httpx.Limits(max_keepalive_connections=0))
 

@@ -10,6 +10,7 @@ from stead.control.app import ControlPlane
 from stead.control.builds.rules import VisibleBuild
 from stead.control.deployments.rules import VisibleDeployment
 from stead.control.environments.rules import VisibleEnvironment
+from stead.control.features import id_prefixes
 from stead.control.http.examples import example
 from stead.control.http.operations import BodyInput, Operation
 from stead.control.jobs.rules import VisibleJob
@@ -17,11 +18,13 @@ from stead.control.keys.rules import VisibleKey
 from stead.control.projects.rules import VisibleProject, VisibleTeamProject
 from stead.control.sites.rules import VisibleSite
 from stead.control.webhooks.rules import VisibleDelivery, VisibleEndpoint
-from stead.shared.ids import PREFIX_OF, has_shape, new_id
+from stead.shared.ids import has_shape, new_id
 from tests.client import Client
 from tests.matrix.world import Caller, Flavour, Thing, World, other_than_production
 from tests.people import PASSWORD
 from tests.teams import DAY
+
+ID_PREFIXES = id_prefixes()
 
 
 @dataclass(frozen=True)
@@ -121,7 +124,7 @@ def body(asking: Asking) -> dict[str, Any] | None:
 
 
 def _is_id(value: str) -> bool:
-    return any(has_shape(prefix, value) for prefix in PREFIX_OF.values())
+    return any(has_shape(prefix, value) for prefix in ID_PREFIXES.values())
 
 
 async def ask(plane: ControlPlane, client: Client, asking: Asking, **changed: Any) -> httpx.Response:

@@ -7,7 +7,8 @@ from itertools import product
 import httpx
 import pytest
 
-from stead.control.app import ControlPlane, all_operations
+from stead.control.app import ControlPlane
+from stead.control.features import all_operations
 from stead.control.http.operations import BodyInput, Operation, ResourceInput
 from stead.shared.roles import Role
 from tests.client import Client

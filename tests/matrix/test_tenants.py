@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from stead.control.app import ControlPlane, all_operations
+from stead.control.app import ControlPlane
 from stead.control.artifacts.rules import ArtifactNotFound
 from stead.control.builds.rules import BuildNotFound
 from stead.control.deployments.rules import DeploymentNotFound
+from stead.control.features import all_operations, id_prefixes
 from stead.control.http.examples import example
 from stead.control.http.operations import BodyInput, Operation, ResourceInput
 from stead.control.invites.rules import InviteNotFound
@@ -20,7 +21,6 @@ from stead.control.sites.rules import SiteNotFound, VisibleSite
 from stead.control.teams.rules import TeamNotFound, VisibleTeam
 from stead.control.webhooks.rules import DeliveryNotFound, EndpointNotFound
 from stead.shared.errors import AccountNotFound
-from stead.shared.ids import PREFIX_OF
 from stead.shared.roles import Role
 from tests import teams
 from tests.client import Client, code_of
@@ -181,4 +181,4 @@ def test_every_identifier_that_a_body_can_hold_is_covered():
     assert identifiers <= ELSEWHERE_IN_BODY.keys() | {"resource"}
     kinds = {each.type for operation in OPERATIONS for each in operation.every(ResourceInput)}
     assert kinds
-    assert {name for each in OPERATIONS for name in each.path_parameters} <= PREFIX_OF.keys()
+    assert {name for each in OPERATIONS for name in each.path_parameters} <= id_prefixes().keys()

@@ -1,92 +1,37 @@
-"""The API process: every feature listed once, everything real chosen once."""
+"""The API process: its engines, its operations and its pages."""
 
 import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import timedelta
 from pathlib import Path
 
 import hiredis
 
 from stead.control import metrics
-from stead.control.accounts import operations as accounts
 from stead.control.accounts import service as account_service
-from stead.control.artifacts import operations as artifacts
-from stead.control.audit import operations as audit
-from stead.control.builds import operations as builds
-from stead.control.builds import workflows as build_jobs
-from stead.control.configuration import operations as edge
-from stead.control.deployments import operations as deployments
 from stead.control.engines.nats import Nats
 from stead.control.engines.postgres import UNREACHABLE, Database
 from stead.control.engines.postgres_notifications import Notices
 from stead.control.engines.redis import Redis, RedisDown
-from stead.control.environments import operations as environments
-from stead.control.environments import workflows as clone_jobs
-from stead.control.events import operations as events
-from stead.control.git import operations as git
-from stead.control.git.hooks import Hooks
-from stead.control.git.pushes import Ways
+from stead.control.feature import ApiServices
+from stead.control.features import FEATURES, all_operations, resolvers, workflows
 from stead.control.http.access_log import AccessLog
 from stead.control.http.api import Api
 from stead.control.http.authentication import Admission
 from stead.control.http.client_address import parse_networks
 from stead.control.http.context import Live
-from stead.control.http.description import describing
 from stead.control.http.endpoint import Machinery
 from stead.control.http.freshness import Freshness
-from stead.control.http.operations import Operation
 from stead.control.http.rate_limits import Limiter
 from stead.control.http.requests import Receive, Scope, Send
 from stead.control.http.website import website
-from stead.control.invites import operations as invites
-from stead.control.jobs import operations as jobs
 from stead.control.jobs.output import JobOutput
-from stead.control.keys import operations as keys
 from stead.control.keys import service as key_service
-from stead.control.members import operations as members
-from stead.control.notifications import operations as notifications
-from stead.control.notifications.pages import unsubscribe_routes
-from stead.control.projects import operations as projects
-from stead.control.projects import team_operations as team_projects
 from stead.control.sealing import Sealer
 from stead.control.settings import Settings, objects_of
-from stead.control.sites import operations as sites
-from stead.control.tasks import Chore, Housekeeping
-from stead.control.teams import operations as teams
-from stead.control.uploads import operations as uploads
-from stead.control.webhooks import operations as webhooks
+from stead.control.tasks import PeriodicTask, TaskRunner
 from stead.protocol.subjects import Program
 from stead.shared.clock import Clock, wall_clock
-
-FEATURES = (
-    accounts.operation,
-    keys.operation,
-    teams.operation,
-    members.operation,
-    invites.operation,
-    projects.operation,
-    team_projects.operation,
-    sites.operation,
-    environments.operation,
-    edge.operation,
-    git.operation,
-    uploads.operation,
-    builds.operation,
-    artifacts.operation,
-    deployments.operation,
-    jobs.operation,
-    audit.operation,
-    events.operation,
-    notifications.operation,
-    webhooks.operation,
-)
-
-
-def all_operations(*, preview: bool = True, base_url: str = "/") -> list[Operation]:
-    declared = [operation for feature in FEATURES for operation in feature]
-    declared += describing(lambda: declared, base_url=base_url)
-    return [operation for operation in declared if preview or not operation.preview]
 
 
 class ControlPlane:
@@ -121,6 +66,7 @@ class ControlPlane:
             self.database,
             self.notices,
             JobOutput(self.nats),
+            workflows=workflows(),
             docs_url=settings.docs,
             preview_domain=settings.preview_domain,
             objects=objects_of(settings),
@@ -128,6 +74,7 @@ class ControlPlane:
             webhook_networks=parse_networks(settings.webhooks_allowed),
         )
         machinery = Machinery(
+            resolvers=resolvers(),
             database=self.database,
             limiter=limiter,
             admission=self.admission,
@@ -137,15 +84,7 @@ class ControlPlane:
         )
         operations = all_operations(preview=settings.preview, base_url=settings.base_url)
         self._api = Api(operations, machinery, self._access_log)
-        hooks = Hooks(
-            self.database,
-            limiter,
-            self.admission,
-            sealer,
-            Ways(clone_jobs.CREATE, build_jobs.RUN, settings.preview_domain),
-            docs_url=settings.docs,
-            quiet=timedelta(seconds=settings.git_poll_seconds),
-        )
+        services = ApiServices(settings, self.database, limiter, self.admission, sealer)
         self._website = website(
             viewer=Path(settings.viewer) if settings.viewer else None,
             checks={
@@ -154,13 +93,13 @@ class ControlPlane:
                 "nats": self._nats_answers,
             },
             needed=frozenset({"postgresql"}),
-            pages=[*unsubscribe_routes(self.database, sealer), *hooks.routes()],
+            pages=[page for feature in FEATURES if feature.pages for page in feature.pages(services)],
         )
-        self._housekeeping = Housekeeping(
+        self._tasks = TaskRunner(
             [
-                Chore("freshness.sweep", 1, self.freshness.sweep),
-                Chore("usage.record", 5, self.record_use),
-                Chore("metrics.engines", 5, self._redis_answers),
+                PeriodicTask("freshness.sweep", 1, self.freshness.sweep),
+                PeriodicTask("usage.record", 5, self.record_use),
+                PeriodicTask("metrics.engines", 5, self._redis_answers),
             ]
         )
 
@@ -177,11 +116,11 @@ class ControlPlane:
         await self.redis.start()
         self.nats.start()
         self.notices.start()
-        self._housekeeping.start()
+        self._tasks.start()
         try:
             yield
         finally:
-            await self._housekeeping.stop()
+            await self._tasks.stop()
             with contextlib.suppress(*UNREACHABLE):
                 await self.record_use()
             self._access_log.flush()

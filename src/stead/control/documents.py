@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from stead.control import permissions
-from stead.control.app import all_operations
+from stead.control.features import all_operations, id_prefixes
 from stead.control.http import error_pages, openapi
 from stead.control.outbox import event_pages
 
@@ -12,7 +12,7 @@ _BEGIN, _END = "<!-- generated: permissions -->\n", "<!-- end -->"
 
 
 def description() -> str:
-    return json.dumps(openapi.document(all_operations()), indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(openapi.document(all_operations(), id_prefixes()), indent=1, ensure_ascii=False) + "\n"
 
 
 def generated(root: Path) -> dict[Path, str]:

@@ -1,47 +1,91 @@
-"""Small chores of a process, each repeated for as long as it runs."""
+"""Background tasks of a process: declared by features, run for as long as the process does."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 import structlog
 
-from stead.control.engines.postgres import UNREACHABLE
+from stead.control.edge_feed.announcer import Announcer
+from stead.control.engines.postgres import UNREACHABLE, Database, Tx
+from stead.control.engines.postgres_notifications import Notices
 from stead.control.engines.redis import RedisDown
+from stead.control.jobs.definition import WorkerContext
+from stead.control.outbox.transports import Transport
+from stead.control.settings import Settings
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Chore:
+class PeriodicTask:
+    """Runs every `seconds`. A failure is logged, and the task runs again."""
+
     name: str
     seconds: float
-    do: Callable[[], Awaitable[object]]
+    run: Callable[[], Awaitable[object]]
 
 
-class Housekeeping:
-    def __init__(self, chores: list[Chore]) -> None:
-        self._chores = chores
-        self._tasks: list[asyncio.Task[None]] = []
+@dataclass(frozen=True, slots=True)
+class LongRunningTask:
+    """Runs until the process stops."""
+
+    name: str
+    run: Callable[[], Awaitable[None]]
+
+
+Task = PeriodicTask | LongRunningTask
+
+
+@dataclass(frozen=True)
+class WorkerServices(WorkerContext):
+    """What the tasks of a worker may use."""
+
+    settings: Settings
+    notices: Notices
+    announcer: Announcer
+    transports: Sequence[Transport]
+
+
+class TaskRunner:
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        self._declared = tasks
+        self._running: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        self._tasks = [asyncio.create_task(_repeat(chore)) for chore in self._chores]
+        self._running = [asyncio.create_task(_run(task), name=task.name) for task in self._declared]
 
     async def stop(self) -> None:
-        """A cancellation that meets an answer can get lost in a library: it is repeated until all ended."""
-        left = set(self._tasks)
+        """A library can swallow a cancellation that arrives with a response, so cancel until all ended."""
+        left = set(self._running)
         while left:
             for task in left:
                 task.cancel()
             _, left = await asyncio.wait(left, timeout=1)
 
 
-async def _repeat(chore: Chore) -> None:
+async def _run(task: Task) -> None:
+    if isinstance(task, LongRunningTask):
+        await task.run()
+        return
     while True:
-        await asyncio.sleep(chore.seconds)
+        await asyncio.sleep(task.seconds)
         try:
-            await chore.do()
+            await task.run()
         except (*UNREACHABLE, RedisDown) as error:
-            log.warning("chore.postponed", chore=chore.name, reason=type(error).__name__)
-        except Exception as error:  # noqa: BLE001 - a chore that failed once must still be tried again
-            log.error("chore.failed", chore=chore.name, error=type(error).__name__)
+            log.warning("task.postponed", task=task.name, reason=type(error).__name__)
+        except Exception as error:  # noqa: BLE001 - a task that failed once must run again
+            log.error("task.failed", task=task.name, error=type(error).__name__)
+
+
+async def in_transaction(database: Database, do: Callable[[Tx], Awaitable[object]]) -> None:
+    async with database.transaction() as tx:
+        await do(tx)
+
+
+async def in_batches(database: Database, do: Callable[[Tx], Awaitable[int]]) -> None:
+    """Repeat a batch, one transaction each, until a batch does nothing."""
+    left = True
+    while left:
+        async with database.transaction() as tx:
+            left = await do(tx) > 0

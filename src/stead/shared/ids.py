@@ -29,22 +29,6 @@ BuildId = NewType("BuildId", str)
 ArtifactId = NewType("ArtifactId", str)
 DeploymentId = NewType("DeploymentId", str)
 
-PREFIX_OF = {
-    "key_id": "key",
-    "team_id": "team",
-    "client_id": "client",
-    "invite_id": "inv",
-    "project_id": "proj",
-    "site_id": "site",
-    "env_id": "env",
-    "job_id": "job",
-    "endpoint_id": "whe",
-    "delivery_id": "whd",
-    "build_id": "build",
-    "deployment_id": "dep",
-}
-"""How the identifier in a path parameter of this name begins."""
-
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS = [a + b for a in ALPHABET for b in ALPHABET]
 _CHANCE_BITS = 70

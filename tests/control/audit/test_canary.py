@@ -10,7 +10,8 @@ import httpx
 import pytest
 import structlog
 
-from stead.control.app import ControlPlane, all_operations
+from stead.control.app import ControlPlane
+from stead.control.features import all_operations
 from stead.control.http.access_log import AccessLog
 from stead.control.http.operations import BodyInput, Operation
 from stead.control.settings import Settings

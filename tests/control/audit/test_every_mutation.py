@@ -6,8 +6,9 @@ from typing import Any
 import httpx
 import pytest
 
-from stead.control.app import ControlPlane, all_operations
+from stead.control.app import ControlPlane
 from stead.control.audit.schema import AuditEventView
+from stead.control.features import all_operations
 from stead.control.http.operations import BodyInput, Operation
 from stead.control.http.visibility import Governed
 from stead.control.sites.rules import VisibleSite

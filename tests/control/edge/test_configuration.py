@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from stead.control.configuration.workflows import CONFIGURE_SITE
 from stead.protocol import edge
 from tests.client import code_of
 from tests.control.edge.conftest import REGION, Served
@@ -56,7 +57,7 @@ async def test_a_change_that_failed_leaves_everything_as_it_was(site: Served) ->
     job = (await site.change("PATCH", "/config", {"security": {"waf_engine_mode": "off"}}))["id"]
     row = await site.estate._row(job)
     for _ in range(2):
-        await site.estate._announce(row, row.kind.steps["apply"].tell)
+        await site.estate._announce(row, CONFIGURE_SITE.steps["apply"].announce)
     assert site.record.waf == "off"
 
     await site.estate.undo(job)

@@ -33,8 +33,8 @@ async def test_purging_a_site_that_never_had_redirects_announces_nothing(site: S
     told = dict(site.estate.announced)
     async with site.estate.plane.database.transaction() as tx:
         subject = jobs.Subject(site.id, site.person.id)
-        job = await jobs.enqueue(tx, workflows.PURGE, SiteWork(), subject, scope="sites:admin")
-    forget = workflows.PURGE.steps["forget"].tell
+        job = await jobs.enqueue(tx, workflows.PURGE.kind, SiteWork(), subject, scope="sites:admin")
+    forget = workflows.PURGE.steps["forget"].announce
     assert forget is not None
     async with site.estate.plane.database.reading() as tx:
         assert await forget(tx, workflows.PURGE.read(await site.estate._row(job.id))) is None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stead.control.jobs.declaration import Refused
+from stead.control.jobs.definition import Refused
 from stead.protocol import edge
 from stead.protocol.work import release_of
 from tests import teams

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from stead.control.app import ControlPlane
-from stead.control.environments import rules, service, workflows
+from stead.control.environments import rules, service
 from stead.control.environments.rules import EnvironmentBusy, SiteNotRunning
 from stead.protocol import edge
 from stead.shared.errors import FieldInvalid
@@ -267,7 +267,7 @@ async def test_one_that_could_not_be_made_says_why_and_is_nowhere(home: Homestea
 
 async def _push(home: Homestead, branch: str) -> tuple[str, object]:
     async with home.estate.plane.database.transaction() as tx:
-        return await service.create_branch(tx, home.id, branch, kind=workflows.CREATE, preview_domain=PREVIEW)
+        return await service.create_branch(tx, home.id, branch, preview_domain=PREVIEW)
 
 
 async def test_a_push_makes_the_environment_of_its_branch_once(home: Homestead):

@@ -223,9 +223,7 @@ async def test_a_recovery_that_failed_leaves_all_of_it_deleted(home: Homestead):
 
 
 async def test_the_last_of_a_site_is_purged_from_its_nodes(home: Homestead):
-    from stead.control.environments import workflows as clone_jobs
     from stead.control.sites import service as sites
-    from stead.control.sites import workflows as site_jobs
 
     env = await home.made(type="staging")
     await home.estate.perform((await delete(home.client, home.id, home.domain)).json()["data"]["id"])
@@ -237,7 +235,7 @@ async def test_the_last_of_a_site_is_purged_from_its_nodes(home: Homestead):
     kinds = []
     for _ in range(2):
         async with home.estate.plane.database.transaction() as tx:
-            await sites.purge_expired(tx, kind=site_jobs.PURGE, clone=clone_jobs.PURGE)
+            await sites.purge_expired(tx)
         queued = "select id from jobs where site_id = $1 and status = 'queued'"
         job = await home.estate.value(queued, home.id)
         kinds.append(await home.estate.value("select params ->> 'kind' from jobs where id = $1", job))
@@ -255,13 +253,13 @@ async def test_a_configuration_is_proved_on_the_host_it_is_for(home: Homestead):
     env = await home.made(type="staging")
     job = (await home.ask("PATCH", f"/{env}/config", {})).json()["data"]["id"]
     row = await home.estate._row(job)
-    ask = edge_jobs.CONFIGURE_ENVIRONMENT.steps["probe"].ask
+    ask = edge_jobs.CONFIGURE_ENVIRONMENT.steps["probe"].command
     assert ask is not None
     async with home.estate.plane.database.transaction() as tx:
-        errand = await ask(tx, edge_jobs.CONFIGURE_ENVIRONMENT.read(row))
-    assert errand is not None
-    assert errand.work == Probe(await home.row(env, "subdomain"))
-    assert errand.environment == env
+        command = await ask(tx, edge_jobs.CONFIGURE_ENVIRONMENT.read(row))
+    assert command is not None
+    assert command.work == Probe(await home.row(env, "subdomain"))
+    assert command.environment == env
     await home.estate.perform(job)
     await home.done("POST", f"/{env}/suspend")
     job = (await home.ask("PATCH", f"/{env}/config", {})).json()["data"]["id"]

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from stead.control.app import ControlPlane
-from stead.control.environments import service, workflows
+from stead.control.environments import service
 from stead.protocol.commands import Activity
 from stead.shared.clock import MovableClock
 from tests.control.environments.conftest import NODE, Homestead
@@ -18,8 +18,8 @@ async def _tend(home: Homestead) -> None:
     left = True
     while left:
         async with home.estate.plane.database.transaction() as tx:
-            suspended = await service.suspend_idle(tx, DAYS, kind=workflows.SUSPEND)
-            left = suspended + await service.destroy_abandoned(tx, kind=workflows.DESTROY) > 0
+            suspended = await service.suspend_idle(tx, DAYS)
+            left = suspended + await service.destroy_abandoned(tx) > 0
 
 
 async def _now(home: Homestead) -> datetime:

@@ -10,11 +10,12 @@ import msgspec
 import pytest
 
 import stead.control
-from stead.control.app import ControlPlane, all_operations
+from stead.control.app import ControlPlane
 from stead.control.builds import rules as build_rules
 from stead.control.builds import service as builds
 from stead.control.builds.jobs import BuildWork
-from stead.control.configuration.jobs import ConfigurationWork, PurgeWork, RedirectsWork
+from stead.control.cache.jobs import PurgeWork
+from stead.control.configuration.jobs import ConfigurationWork
 from stead.control.deployments import rules as deployment_rules
 from stead.control.deployments import service as deployments
 from stead.control.deployments.jobs import DeploymentWork
@@ -23,17 +24,18 @@ from stead.control.environments import service as environments
 from stead.control.environments.jobs import EnvironmentWork
 from stead.control.environments.rules import NEXT as ENVIRONMENT_NEXT
 from stead.control.environments.rules import EnvironmentStatus
+from stead.control.features import all_operations, workflows
 from stead.control.http.operations import Operation
 from stead.control.http.responses import ErrorBody
-from stead.control.jobs import declaration as platform_jobs
 from stead.control.jobs import queue
 from stead.control.jobs import service as jobs
-from stead.control.jobs.declaration import KINDS, JobKind
+from stead.control.jobs.definition import Workflow
 from stead.control.jobs.rules import JobStatus
 from stead.control.nodes import service as nodes
 from stead.control.outbox.event_catalog import CATALOG, CATEGORIES, EventType
 from stead.control.outbox.event_pages import envelope_example, envelope_schema
 from stead.control.outbox.events import About, publish
+from stead.control.redirects.jobs import RedirectsWork
 from stead.control.sites import store as sites
 from stead.control.sites.rules import NEXT, SiteStatus
 from tests import teams
@@ -107,11 +109,12 @@ GIVEN: dict[type, dict[str, Any]] = {
 ERROR = ErrorBody(type="api_error", message="It did not work.", code="job.lost", doc_url="https://x.example/")
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("workflow", workflows().values(), ids=workflows())
 async def test_every_status_of_every_kind_of_job_is_published(
-    kind: JobKind[Any], person: Person, plane: ControlPlane
+    workflow: Workflow[Any], person: Person, plane: ControlPlane
 ):
-    """Queued, begun, and each of its two ends."""
+    """Queued, started, and each of its two ends."""
+    kind = workflow.kind
     params = msgspec.convert(GIVEN.get(kind.params, {}), kind.params)
     for error in (None, ERROR):
         async with plane.database.transaction() as tx:
@@ -124,7 +127,7 @@ async def test_every_status_of_every_kind_of_job_is_published(
             await queue.begin(tx, job.id)
             row = await queue.get(tx, job.id)
             assert row is not None
-            assert await jobs.end(tx, row, error)
+            assert await jobs.end(tx, workflow, row, error)
             told = [type_ for type_, _ in await _published(tx, job_id=job.id)]
         ending = "job.succeeded" if error is None else "job.failed"
         assert [type_ for type_ in told if type_.startswith("job.")] == ["job.queued", "job.started", ending]
@@ -132,7 +135,6 @@ async def test_every_status_of_every_kind_of_job_is_published(
 
 def test_the_statuses_of_a_job_are_those_that_were_walked():
     assert set(JobStatus.__args__) == {"queued", "running", "succeeded", "failed"}  # type: ignore[attr-defined]
-    assert platform_jobs.KINDS is KINDS
 
 
 PAIRS = [(before, after) for before in NEXT for after in sorted(NEXT[before]) if before != after]

@@ -7,10 +7,7 @@ import httpx
 import pytest
 
 from stead.control.app import ControlPlane
-from stead.control.builds import workflows as build_jobs
-from stead.control.environments import workflows as clone_jobs
 from stead.control.git import pushes
-from stead.control.git.pushes import Ways
 from stead.control.nodes import service as nodes
 from stead.protocol.commands import Heartbeat
 from tests import teams
@@ -21,7 +18,7 @@ from tests.control.sites.estate import Estate
 from tests.people import Person
 
 REPOSITORY = "https://git.example.com/octo/site.git"
-WAYS = Ways(clone_jobs.CREATE, build_jobs.RUN, "preview.example")
+PREVIEW_DOMAIN = "preview.example"
 
 
 def commit(number: int) -> str:
@@ -133,7 +130,7 @@ class Connected:
         left = True
         while left:
             async with self.plane.database.transaction() as tx:
-                left = await pushes.follow_up(tx, build=build_jobs.RUN) > 0
+                left = await pushes.follow_up(tx) > 0
         async with self.plane.database.transaction() as tx:
             await pushes.greet_arrived(tx)
 

@@ -14,7 +14,7 @@ from stead.control.git.poller import NotRead, Poller, read_branches
 from stead.control.webhooks.client import Client
 from stead.dev.authority import Authority
 from stead.shared.addresses import Guard
-from tests.control.git.conftest import WAYS, Connected
+from tests.control.git.conftest import PREVIEW_DOMAIN, Connected
 from tests.control.git.forges import github, github_push
 from tests.git_server import GitServer, Repository
 from tests.receiver import answer
@@ -32,7 +32,7 @@ class Polled:
     client: Client
 
     def poller(self) -> Poller:
-        return Poller(self.site.plane.database, self.client, WAYS, seconds=300)
+        return Poller(self.site.plane.database, self.client, PREVIEW_DOMAIN, seconds=300)
 
     async def look(self) -> None:
         """Its time has come, and nobody else's."""
@@ -193,7 +193,7 @@ async def test_a_site_that_nobody_has_thought_of_is_met(connect: Any, client: Cl
     site = await connect(repository=repository.url)
     await site.run("delete from git_connections where site_id = $1", site.id)
     await site.run("update git_connections set check_due_at = now() + interval '1 day'")
-    await Poller(site.plane.database, client, WAYS, seconds=0.001).poll()
+    await Poller(site.plane.database, client, PREVIEW_DOMAIN, seconds=0.001).poll()
     assert await site.value("select count(*) from git_connections where site_id = $1", site.id) == 1
 
 

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from stead.control.app import ControlPlane
-from stead.control.builds import workflows as build_jobs
 from stead.control.git import pushes
 from tests import teams
 from tests.control.git import forges
@@ -276,7 +275,7 @@ async def test_deliveries_are_forgotten_after_their_time(site: Connected):
 
 async def test_a_site_whose_branch_is_missing_awaits_its_push_and_runs_after_it(site: Connected):
     async with site.plane.database.transaction() as tx:
-        await pushes.first_push(tx, site.id, build=build_jobs.RUN)
+        await pushes.first_push(tx, site.id)
     ((_, _, ref, built),) = await site.builds()
     assert (ref, built) == ("main", None)
     job = await site.value("select job_id from builds where site_id = $1", site.id)

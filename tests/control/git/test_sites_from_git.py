@@ -3,8 +3,6 @@
 import pytest
 
 from stead.control.app import ControlPlane
-from stead.control.git import workflows
-from stead.control.sites import workflows as site_jobs
 from tests.control.sites.estate import Estate, create, fresh
 from tests.people import Person
 
@@ -30,10 +28,6 @@ async def _builds(estate: Estate, site: str) -> list[tuple[object, ...]]:
             " join jobs j on j.id = b.job_id where b.site_id = $1",
             site,
         )
-
-
-def test_pushes_are_told_of_every_first_deployment():
-    assert workflows.first_push in site_jobs.OPENED
 
 
 @pytest.mark.usefixtures("node")

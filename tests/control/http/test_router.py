@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stead.control.app import ControlPlane, all_operations
+from stead.control.app import ControlPlane
+from stead.control.features import all_operations
 from stead.control.http.operations import Call, Operations
 from stead.control.http.router import Router
 from stead.shared.errors import ApiError, MethodNotAllowed, RouteNotFound

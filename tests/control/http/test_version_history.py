@@ -17,6 +17,7 @@ from stead.control.http.endpoint import Machinery
 from stead.control.http.operations import Call, Operations
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.version_changes import History, VersionChange
+from stead.control.http.visibility import Resolvers
 from stead.control.sealing import Sealer
 from stead.shared.versions import VERSIONS
 from tests.people import Person
@@ -134,6 +135,7 @@ async def toys(
     """An API of toys on the real engines, as the person's session sees it."""
     monkeypatch.setattr(History.__init__, "__defaults__", (TOY_HISTORY,))
     machinery = Machinery(
+        resolvers=Resolvers([]),
         database=plane.database,
         limiter=plane.admission._limiter,
         admission=plane.admission,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import stead.control
-from stead.control.http.visibility import RESOLVERS
+from stead.control.features import resolvers
 
 CONTROL = Path(stead.control.__file__).parent
 FEATURE_FILES = sorted(path for path in CONTROL.rglob("*.py") if path.parent != CONTROL / "platform")
@@ -70,7 +70,7 @@ def test_every_visible_type_has_a_resolver_and_is_frozen():
     declared = {
         name for path in FEATURE_FILES for name in defined_in(path.read_text()) if name.startswith("Visible")
     }
-    assert {resource.__name__ for resource in RESOLVERS} >= declared
-    for resource in RESOLVERS:
+    assert {resource.__name__ for resource in resolvers()} >= declared
+    for resource in resolvers():
         frozen = getattr(resource, "__struct_config__", None) or resource.__dataclass_params__
         assert frozen.frozen

@@ -14,7 +14,7 @@ from stead.control.invites import service
 from stead.control.invites.schema import NewInvite
 from stead.control.outbox.mail import FIRST_RETRY, GIVE_UP_AFTER
 from stead.control.settings import Settings
-from stead.control.tasks import Chore, Housekeeping
+from stead.control.tasks import PeriodicTask, TaskRunner
 from stead.control.teams import service as teams_service
 from stead.shared.clock import MovableClock
 from stead.shared.roles import Role
@@ -63,7 +63,7 @@ async def test_a_chore_delivers_what_waits(post_office: Settings, sink: Sink, cl
         team = await found_team(ada)
         body = {"role": "observer", "email": "grace@example.com"}
         assert (await ada.session.post(f"/v1/teams/{team}/invites", json=body)).status_code == 201
-        sending = Housekeeping([Chore("mail.deliver", 0.1, postman_of(plane).deliver)])
+        sending = TaskRunner([PeriodicTask("mail.deliver", 0.1, postman_of(plane).deliver)])
         sending.start()
         async with asyncio.timeout(10):
             while not sink.letters or await _waiting(plane):  # noqa: ASYNC110 - it comes from another thread

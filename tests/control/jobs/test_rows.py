@@ -1,7 +1,6 @@
 """What holds of every job whatever the code does: the database and the declaration see to it."""
 
 from datetime import timedelta
-from typing import Any
 
 import asyncpg
 import pytest
@@ -11,12 +10,14 @@ from stead.control.app import ControlPlane
 from stead.control.edge_feed.announcer import Announcer
 from stead.control.edge_feed.feed import Edges
 from stead.control.engines.postgres import Tx
+from stead.control.features import workflows
 from stead.control.jobs import queue
-from stead.control.jobs.declaration import KINDS, RESULT_KEYS, Job, JobKind, Results, Step, control
-from stead.control.jobs.steps import Steps
+from stead.control.jobs.activities import Activities
+from stead.control.jobs.definition import Results, Step, Workflow, WorkflowCatalog, control_step
+from stead.control.jobs.kinds import RESULT_KEYS, Job, JobKind
 from stead.control.nodes.gateway import Gateway
 from tests.control.jobs.conftest import NewJob
-from tests.control.sites.estate import desk_of
+from tests.control.sites.estate import worker_context
 from tests.people import Person
 
 SPEC_KEYS = {
@@ -41,29 +42,20 @@ async def _unheard(_: object) -> None:
     return
 
 
-def _kind(
-    type_: str, *, steps: list[Step] | None = None, results: set[str] = frozenset(), **more: Any
-) -> JobKind[_Nothing]:  # type: ignore[assignment]
+def _kind(type_: str, *, results: set[str] = frozenset(), variant: str = "") -> JobKind[_Nothing]:  # type: ignore[assignment]
     return JobKind(
         type_,
         params=_Nothing,
         resource="site",
         lock="site",
         limit=timedelta(minutes=1),
-        steps=steps or [control("one", _produce)],
-        failed=_never,
         results=results,
-        **more,
+        variant=variant,
     )
 
 
-@pytest.fixture(autouse=True)
-def kinds_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stead.control.jobs.declaration.KINDS", KINDS)
-    before = dict(KINDS)
-    yield
-    KINDS.clear()
-    KINDS.update(before)
+def _workflow(kind: JobKind[_Nothing], steps: list[Step] | None = None) -> Workflow[_Nothing]:
+    return Workflow(kind, steps=steps or [control_step("one", _produce)], failed=_never)
 
 
 @pytest.mark.parametrize("status", ["succeeded", "failed"])
@@ -108,40 +100,37 @@ async def test_a_status_that_is_none_is_refused(plane: ControlPlane, person: Per
 
 def test_only_the_keys_of_the_contract_may_be_in_a_result():
     assert RESULT_KEYS == SPEC_KEYS
-    for kind in KINDS.values():
-        assert kind.results <= SPEC_KEYS
+    for workflow in workflows().values():
+        assert workflow.kind.results <= SPEC_KEYS
 
 
 @pytest.mark.parametrize("key", ["password", "secret", "URL", "", "node_id"])
 def test_a_kind_that_promises_another_key_is_refused(key: str):
     with pytest.raises(TypeError):
         _kind("test.result", results={"url", key})
-    assert "test.result" not in KINDS
 
 
 def test_a_kind_with_two_steps_of_one_name_is_refused():
     with pytest.raises(TypeError):
-        _kind(
-            "test.steps", steps=[control("one", _produce), control("two", _produce), control("one", _produce)]
-        )
-    assert "test.steps" not in KINDS
+        _workflow(_kind("test.steps"), [control_step(name, _produce) for name in ("one", "two", "one")])
 
 
 def test_two_kinds_of_one_name_are_refused_and_variants_are_not():
-    _kind("test.twice")
-    _kind("test.twice", variant="other")
+    different = [_workflow(_kind("test.twice", variant=variant)) for variant in ("", "other")]
+    assert len(WorkflowCatalog(different)) == 2
     for variant in ("", "other"):
         with pytest.raises(TypeError):
-            _kind("test.twice", variant=variant)
+            WorkflowCatalog([*different, _workflow(_kind("test.twice", variant=variant))])
 
 
 async def test_what_a_step_returns_beyond_its_promise_is_not_kept(
     person: Person, plane: ControlPlane, new_job: NewJob
 ):
-    _kind("test.whitelist", results={"url", "env_id"})
+    catalog = WorkflowCatalog([_workflow(_kind("test.whitelist", results={"url", "env_id"}))])
     job = await new_job(account=person.id, params={"kind": "test.whitelist", "with": {}})
     announcer = Announcer(plane.database, Edges(plane.nats), patience=1)
-    steps = Steps(desk_of(plane), Gateway(plane.nats, _unheard), announcer, "http://stead.test/docs")
+    gateway = Gateway(plane.nats, _unheard)
+    steps = Activities(worker_context(plane), catalog, gateway, announcer, "http://stead.test/docs")
     await steps.perform(job, "one")  # the last control step ends the job with what it changed
     await steps.perform(job, "one")
     await steps.finish(job, None)

@@ -10,8 +10,9 @@ from stead.control.app import ControlPlane
 from stead.control.edge_feed.announcer import Announcer
 from stead.control.edge_feed.feed import Edges
 from stead.control.jobs import queue
-from stead.control.jobs.declaration import Desk, JobRow, Tell
-from stead.control.jobs.steps import Steps
+from stead.control.jobs.activities import Activities, _Run
+from stead.control.jobs.definition import AnnouncementBuilder, WorkerContext, Workflow
+from stead.control.jobs.kinds import JobRow
 from stead.control.jobs.workflow import Failure
 from stead.control.nodes.gateway import Gateway
 from stead.control.sealing import Sealer
@@ -86,39 +87,45 @@ class Estate:
 
     async def perform(self, job: str) -> str:
         """Every step, as a worker does it and as if nodes did what they are asked. The status of its site."""
-        steps = self._steps()
+        activities = self._activities()
         row = await self._row(job)
-        for name, step in row.kind.steps.items():
+        workflow = self._workflow(row)
+        for name, step in workflow.steps.items():
             if step.control is not None:
-                await steps._control(row, name, step.control)
-            if step.ask is not None:
+                await activities._run_control(_Run(row, workflow, name), step.control)
+            if step.command is not None:
                 async with self.plane.database.transaction() as tx:
-                    await step.ask(tx, row.kind.read(row))
-            await self._announce(row, step.tell)
-        await steps.finish(job, None)
+                    await step.command(tx, workflow.read(row))
+            await self._announce(row, step.announce)
+        await activities.finish(job, None)
         return str(await self.value("select status from sites where id = $1", row.site_id))
 
     async def begin(self, job: str) -> None:
         """Its first step alone, which is a transaction."""
         row = await self._row(job)
-        name, step = next(iter(row.kind.steps.items()))
+        workflow = self._workflow(row)
+        name, step = next(iter(workflow.steps.items()))
         assert step.control is not None
-        await self._steps()._control(row, name, step.control)
+        await self._activities()._run_control(_Run(row, workflow, name), step.control)
 
     async def fail(self, job: str, code: str) -> None:
         """It ends so, with nothing to undo."""
-        await self._steps().finish(job, Failure(code, "It did not work."))
+        await self._activities().finish(job, Failure(code, "It did not work."))
 
     async def undo(self, job: str) -> None:
         """What a refused job does last: its announcements are taken back, in reverse, and it fails."""
         row = await self._row(job)
-        for step in reversed(row.kind.steps.values()):
-            await self._announce(row, step.undo_tell)
-        await self._steps().finish(job, Failure("deploy.unhealthy", "It did not answer."))
+        for step in reversed(self._workflow(row).steps.values()):
+            await self._announce(row, step.undo_announce)
+        await self._activities().finish(job, Failure("deploy.unhealthy", "It did not answer."))
 
-    def _steps(self) -> Steps:
+    def _activities(self) -> Activities:
         announcer = Announcer(self.plane.database, Edges(self.plane.nats), patience=1)
-        return Steps(desk_of(self.plane), Gateway(self.plane.nats, _unheard), announcer, DOCS)
+        gateway = Gateway(self.plane.nats, _unheard)
+        return Activities(worker_context(self.plane), self.plane.live.workflows, gateway, announcer, DOCS)
+
+    def _workflow(self, row: JobRow) -> Workflow[Any]:
+        return self.plane.live.workflows.of(row)
 
     async def _row(self, job: str) -> JobRow:
         async with self.plane.database.reading() as tx:
@@ -126,16 +133,16 @@ class Estate:
         assert row is not None
         return row
 
-    async def _announce(self, row: JobRow, tell: Tell | None) -> None:
+    async def _announce(self, row: JobRow, tell: AnnouncementBuilder | None) -> None:
         if tell is not None:
             async with self.plane.database.transaction() as tx:
-                announcement = await tell(tx, row.kind.read(row))
+                announcement = await tell(tx, self._workflow(row).read(row))
             self.announced.update(announcement.records if announcement else {})
 
 
-def desk_of(plane: ControlPlane) -> Desk:
+def worker_context(plane: ControlPlane) -> WorkerContext:
     """What a worker would have at hand."""
-    return Desk(plane.database, plane.live.objects, Sealer.from_text(plane.settings.sealing_key))
+    return WorkerContext(plane.database, plane.live.objects, Sealer.from_text(plane.settings.sealing_key))
 
 
 async def _unheard(_: object) -> None:

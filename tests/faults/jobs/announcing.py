@@ -223,7 +223,7 @@ def failed(trial: Announcing, code: str, message: str, *, refused: bool = False,
     checks.left(seen, case.scenario.failed_in(case.step.name), reason=message)
     met_only_old_and_new(trial)
     assert trial.met == view_of(case).old
-    if case.step.undo_tell is not None or trial.told_before:
+    if case.step.undo_announce is not None or trial.told_before:
         after, before = _records(trial.told_after), _records(trial.told_before)
         if case.step.name == "forget":
             # Nobody can see them any more, and the next attempt finds nothing to do.

@@ -8,7 +8,7 @@ from typing import Any
 
 import asyncpg
 
-from stead.control.jobs.declaration import JobKind, Step
+from stead.control.jobs.definition import Step, Workflow
 from tests.faults.jobs.bucket import announced_hosts
 from tests.faults.jobs.harness import Harness
 from tests.faults.jobs.node import PACE, Entry
@@ -19,7 +19,7 @@ from tests.teams import NOT_ON_THE_WAY
 
 @dataclass(frozen=True)
 class Case:
-    kind: JobKind[Any]
+    kind: Workflow[Any]
     step: Step
     live: bool = False
     """On a site that visitors meet; else on one of the simulator, which no edge is told of."""
@@ -34,14 +34,14 @@ class Case:
 
     @property
     def on_node(self) -> bool:
-        return self.step.ask is not None
+        return self.step.command is not None
 
     def asks(self, step: Step) -> bool:
         """Whether the node is asked, and not the edge told."""
-        return step.ask is not None and not (self.live and step.tell is not None)
+        return step.command is not None and not (self.live and step.announce is not None)
 
     def asks_to_undo(self, step: Step) -> bool:
-        return step.undo_ask is not None and not (self.live and step.undo_tell is not None)
+        return step.undo_command is not None and not (self.live and step.undo_announce is not None)
 
     @property
     def probes_first(self) -> bool:
@@ -65,15 +65,15 @@ class Case:
         return steps[: steps.index(self.step) + 1]
 
 
-def cases_of(kind: JobKind[Any]) -> list[Case]:
+def cases_of(kind: Workflow[Any]) -> list[Case]:
     return [Case(kind, step) for step in kind.steps.values()]
 
 
 _KINDS = kinds()
 EVERY = [case for kind in _KINDS for case in cases_of(kind)]
-CASES = [case for case in EVERY if case.is_caught_in_simulator]
-TELLING = [Case(case.kind, case.step, live=True) for case in EVERY if case.step.tell is not None]
-LABOURING = [case for case in EVERY if case.step.labour is not None]
+CASES = [case for case in EVERY if case.is_caught_in_sandbox]
+TELLING = [Case(case.kind, case.step, live=True) for case in EVERY if case.step.announce is not None]
+LABOURING = [case for case in EVERY if case.step.long_action is not None]
 """What a worker does itself; nothing of the simulator holds it there."""
 EACH = [cases_of(kind)[-1] for kind in _KINDS]
 """Every kind of job once, all the way through."""

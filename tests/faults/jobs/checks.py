@@ -7,7 +7,7 @@ from tests.faults.jobs.scenarios import Left
 def succeeded(case: Case, seen: Outcome, *, times: int = 1) -> None:
     """`times` is how often the node may have begun the step of the case."""
     assert (seen.status, seen.error) == ("succeeded", None)
-    assert set(seen.result) <= case.kind.results
+    assert set(seen.result) <= case.kind.kind.results
     told = [] if case.scenario.event is None else [case.scenario.event]
     assert sorted(seen.events) == sorted([*told, "job.succeeded"])
     steps = case.kind.steps.values()

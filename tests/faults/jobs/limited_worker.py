@@ -5,7 +5,10 @@ from datetime import timedelta
 import uvloop
 
 from stead.control import worker
-from stead.control.jobs.declaration import JobKind
+from stead.control.feature import Feature
+from stead.control.features import FEATURES
+from stead.control.jobs.definition import Workflow
+from stead.control.jobs.kinds import JobKind
 from stead.control.settings import from_environment
 from stead.control.sites import workflows
 from stead.control.sites.jobs import SiteWork
@@ -13,8 +16,8 @@ from stead.control.sites.jobs import SiteWork
 LIMIT = timedelta(seconds=5)
 
 
-def deployment(variant: str, limit: timedelta) -> JobKind[SiteWork]:
-    return JobKind(
+def deployment(variant: str, limit: timedelta) -> Workflow[SiteWork]:
+    kind = JobKind(
         "deployment.deploy",
         variant=variant,
         params=SiteWork,
@@ -22,12 +25,10 @@ def deployment(variant: str, limit: timedelta) -> JobKind[SiteWork]:
         lock="environment",
         limit=limit,
         results={"url", "env_id"},
-        steps=list(workflows.DEPLOY.steps.values()),
-        failed=workflows.DEPLOY.failed,
     )
+    return Workflow(kind, steps=list(workflows.DEPLOY.steps.values()), failed=workflows.DEPLOY.failed)
 
 
 if __name__ == "__main__":
-    deployment("limited", LIMIT)
-    deployment("newer", timedelta(minutes=10))
-    uvloop.run(worker.run(from_environment()))
+    known = [deployment("limited", LIMIT), deployment("newer", timedelta(minutes=10))]
+    uvloop.run(worker.run(from_environment(), (*FEATURES, Feature(name="limited", workflows=known))))

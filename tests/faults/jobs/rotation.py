@@ -10,14 +10,15 @@ from collections.abc import Collection
 from pathlib import Path, PurePath
 from typing import Any
 
-from stead.control.jobs.declaration import JobKind
+from stead.control.features import FEATURES
+from stead.control.jobs.definition import Workflow
 
 PARTS = 2
 _ROOT = Path(__file__).parents[3]
 _FEATURES = PurePath("src/stead/control")
 
 
-def chosen(kinds: Collection[JobKind[Any]]) -> list[JobKind[Any]]:
+def chosen(kinds: Collection[Workflow[Any]]) -> list[Workflow[Any]]:
     if os.environ.get("FAULTS") != "part":
         return list(kinds)
     try:
@@ -28,9 +29,8 @@ def chosen(kinds: Collection[JobKind[Any]]) -> list[JobKind[Any]]:
     return [kind for n, kind in enumerate(kinds) if n % PARTS == turn or _feature_of(kind) in changed]
 
 
-def _feature_of(kind: JobKind[Any]) -> str:
-    """`stead.control.sites.workflows` belongs to `sites`."""
-    return kind.failed.__module__.split(".")[2]
+def _feature_of(kind: Workflow[Any]) -> str:
+    return next(feature.name for feature in FEATURES if kind in feature.workflows)
 
 
 def _changed_features() -> set[str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from stead.control import features
 from stead.control.builds.rules import BuildUnavailable
 from stead.control.deployments import service as deployments
 from stead.control.deployments.rules import EnvironmentNotReady
@@ -13,7 +14,8 @@ from stead.control.environments import workflows as clones
 from stead.control.environments.jobs import EnvironmentWork
 from stead.control.environments.rules import EnvironmentBusy
 from stead.control.jobs import service as jobs
-from stead.control.jobs.declaration import KINDS, JobKind, NoNode
+from stead.control.jobs.definition import Workflow
+from stead.control.jobs.rules import NoNode
 from stead.control.sites import workflows
 from stead.control.sites.jobs import SiteWork
 from stead.shared.ids import new_id
@@ -289,7 +291,7 @@ async def purge(harness: Harness, site: Site) -> str:
     async with harness.database.transaction() as tx:
         owner = await tx.value("select coalesce(team_id, account_id) from sites where id = $1", site.id)
         subject = jobs.Subject(site.id, owner)
-        return (await jobs.enqueue(tx, workflows.PURGE, SiteWork(), subject, scope="sites:admin")).id
+        return (await jobs.enqueue(tx, workflows.PURGE.kind, SiteWork(), subject, scope="sites:admin")).id
 
 
 async def _no_node(harness: Harness, site: Site) -> Refusal:
@@ -407,7 +409,7 @@ async def purge_clone(harness: Harness, site: Site) -> str:
     async with harness.database.transaction() as tx:
         owner = await tx.value("select coalesce(team_id, account_id) from sites where id = $1", site.id)
         subject, work = jobs.Subject(site.id, owner, env_id=site.env), EnvironmentWork(site.env)
-        return (await jobs.enqueue(tx, clones.PURGE, work, subject, scope="sites:admin")).id
+        return (await jobs.enqueue(tx, clones.PURGE.kind, work, subject, scope="sites:admin")).id
 
 
 def _clone_cannot(become: str, meanwhile: str) -> Refuse:
@@ -673,7 +675,7 @@ SCENARIOS: dict[str, Scenario] = {
 }
 
 
-def scenario_of(kind: JobKind[Any]) -> Scenario:
+def scenario_of(kind: Workflow[Any]) -> Scenario:
     assert kind.name in SCENARIOS, (
         f"Nobody has said how the faults of {kind.name} are tried: add a Scenario of that name to SCENARIOS"
         f" in {__file__}, with a site in the state the job starts from and what the job leaves behind."
@@ -681,7 +683,7 @@ def scenario_of(kind: JobKind[Any]) -> Scenario:
     return SCENARIOS[kind.name]
 
 
-def refusal_of(kind: JobKind[Any], step: str) -> Refuse:
+def refusal_of(kind: Workflow[Any], step: str) -> Refuse:
     refuse = scenario_of(kind).refuse.get(step)
     assert refuse is not None, (
         f"Nobody has said what makes the step {step} of {kind.name} refuse: add it to `refuse` of that"
@@ -690,5 +692,5 @@ def refusal_of(kind: JobKind[Any], step: str) -> Refuse:
     return refuse
 
 
-def kinds() -> list[JobKind[Any]]:
-    return chosen(KINDS.values())
+def kinds() -> list[Workflow[Any]]:
+    return chosen(features.workflows().values())

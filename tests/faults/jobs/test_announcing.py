@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from stead.control.jobs.declaration import EdgeUnreachable, JobCancelled, JobLost
+from stead.control.jobs.rules import EdgeUnreachable, JobCancelled, JobLost
 from stead.dev.engine import Engine
 from stead.dev.nats import Nats
 from stead.dev.postgres import Postgres

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from temporalio.api.enums.v1 import EventType
 
-from stead.control.jobs.declaration import JobCancelled
+from stead.control.jobs.rules import JobCancelled
 from tests.faults.jobs import checks
 from tests.faults.jobs.cases import (
     CASES,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from stead.control.jobs.declaration import JobCancelled
+from stead.control.jobs.rules import JobCancelled
 from stead.dev.temporal import Temporal
 from tests.faults.jobs import checks
 from tests.faults.jobs.cases import EACH, Case, Trial, observe, prepared, started
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.faults
 UNDONE_ON_NODE = [
     case
     for case in EACH
-    if not case.on_node and case.may_refuse and any(step.undo_ask for step in case.kind.steps.values())
+    if not case.on_node and case.may_refuse and any(step.undo_command for step in case.kind.steps.values())
 ]
 """Kinds whose last step refuses, with something to be undone on the node."""
 
@@ -37,7 +37,7 @@ async def test_a_job_that_is_cancelled_while_it_is_undone_is_undone_wholly(
         trial.note = await refusal_of(case.kind, case.step.name)(harness, trial.site)
 
     await started(harness, [trial], refuse)
-    undoing = [step for step in case.begun if step.undo_ask][-1]
+    undoing = [step for step in case.begun if step.undo_command][-1]
     place = trial.job, f"undo-{undoing.name}"
     await harness.node.freeze({place})
     await _cancel(harness, trial.job)

@@ -9,9 +9,11 @@ import httpx
 import psutil
 import pytest
 
+from stead.control import features
 from stead.control.builds.workflows import RUN
 from stead.control.environments.workflows import PUSH
-from stead.control.jobs.declaration import KINDS, JobCancelled, JobKind
+from stead.control.jobs.definition import Workflow
+from stead.control.jobs.rules import JobCancelled
 from stead.dev.seaweedfs import SeaweedFS
 from tests.faults.jobs import checks
 from tests.faults.jobs.cases import Case, cases_of, observe
@@ -84,7 +86,7 @@ class Labour:
     step: str
     hold: Held
     from_upload: bool = False
-    kind: JobKind[Any] = RUN
+    kind: Workflow[Any] = RUN
     artifacts: tuple[int, int] = (1, 0)
     """How many the site has when it succeeded, and when it was cancelled."""
 
@@ -119,7 +121,12 @@ LABOURS = {
 
 def test_every_labour_of_every_kind_is_caught() -> None:
     """Whichever kinds have their turn."""
-    every = [case for kind in KINDS.values() for case in cases_of(kind) if case.step.labour is not None]
+    every = [
+        case
+        for kind in features.workflows().values()
+        for case in cases_of(kind)
+        if case.step.long_action is not None
+    ]
     assert {str(labour.case) for labour in LABOURS.values()} == {str(case) for case in every}
 
 

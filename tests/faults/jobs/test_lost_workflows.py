@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from stead.control.jobs.declaration import JobLost
+from stead.control.jobs.rules import JobLost
 from tests.faults.jobs import checks
 from tests.faults.jobs.cases import CASES, Case, Trials, caught, go_on, observe, watched
 from tests.faults.jobs.harness import Harness

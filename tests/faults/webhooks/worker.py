@@ -16,7 +16,7 @@ from stead.control.events.sequencer import Sequencer
 from stead.control.http.client_address import parse_networks
 from stead.control.notifications import service as notifications
 from stead.control.sealing import Sealer
-from stead.control.tasks import Chore, Housekeeping
+from stead.control.tasks import PeriodicTask, TaskRunner
 from stead.control.webhooks import service as webhooks
 from stead.control.webhooks.client import Client
 from stead.control.webhooks.courier import Courier
@@ -60,7 +60,7 @@ async def _run(database_url: str, key: str, authority: str, clock_file: str, sec
         async with database.transaction() as tx:
             await webhooks.settle(tx)
 
-    Housekeeping([Chore("webhooks.settle", 0.5, settle)]).start()
+    TaskRunner([PeriodicTask("webhooks.settle", 0.5, settle)]).start()
     print("ready", flush=True)  # noqa: T201 - whoever started it waits for this
     await asyncio.gather(sequencer.run(), courier.run())
 

@@ -16,7 +16,7 @@ from stead.control.artifacts.rules import (
 from stead.control.artifacts.schema import ArtifactView
 from stead.control.engines.postgres import Tx
 from stead.control.http.pagination import Page, PageRequest
-from stead.control.jobs.declaration import Refused
+from stead.control.jobs.definition import Refused
 from stead.control.plans import service as plans
 from stead.control.plans.rules import Owner, StorageExhausted
 from stead.control.sealing import Sealer

@@ -1,7 +1,21 @@
-"""What a build's job carries with it."""
+"""The job that builds."""
+
+from datetime import timedelta
 
 from msgspec import Struct
+
+from stead.control.jobs.kinds import JobKind
 
 
 class BuildWork(Struct, frozen=True):
     build: str
+
+
+RUN = JobKind(
+    "build.run",
+    params=BuildWork,
+    resource="build",
+    lock="environment",
+    limit=timedelta(minutes=30),
+    results={"artifact_id", "build_id", "digest", "commit", "ref"},
+)

@@ -1,13 +1,13 @@
 """HTTP operations on builds."""
 
-from stead.control.builds import service, workflows
+from stead.control.builds import service
 from stead.control.builds.rules import BuildNotFound, VisibleBuild
 from stead.control.builds.schema import BuildView, NewBuild
 from stead.control.deployments.rules import EnvironmentNotReady
 from stead.control.environments.rules import EnvironmentNotFound, VisibleEnvironment
 from stead.control.http.operations import Call, Operations
 from stead.control.http.pagination import Page, PageRequest
-from stead.control.jobs.declaration import JobsWaiting
+from stead.control.jobs.rules import JobsWaiting
 from stead.control.jobs.schema import JobView
 from stead.control.plans.rules import StorageExhausted
 
@@ -29,7 +29,7 @@ async def create_build(call: Call, environment: VisibleEnvironment, body: NewBui
 
     The job's output has every line of the build; when it has succeeded, its result has the `artifact_id`.
     """
-    return await service.create(call.tx, environment, body, kind=workflows.RUN)
+    return await service.create(call.tx, environment, body)
 
 
 @operation(f"GET {_BUILDS}", id="builds.list", scope="deployments:read", errors=[EnvironmentNotFound])

@@ -9,7 +9,7 @@ import msgspec
 from stead.artifacts.refusals import printable
 from stead.control.artifacts import service as artifacts
 from stead.control.builds import store
-from stead.control.builds.jobs import BuildWork
+from stead.control.builds.jobs import RUN, BuildWork
 from stead.control.builds.rules import (
     BUILDERS,
     GIT,
@@ -28,9 +28,8 @@ from stead.control.engines.postgres import Database, Tx
 from stead.control.environments.rules import EnvironmentNotFound, VisibleEnvironment
 from stead.control.http.operations import Call
 from stead.control.http.pagination import Page, PageRequest
-from stead.control.http.visibility import resolver
 from stead.control.jobs import service as jobs
-from stead.control.jobs.declaration import JobKind, Refused
+from stead.control.jobs.definition import Refused
 from stead.control.jobs.schema import JobView
 from stead.control.outbox.events import About, publish
 from stead.control.uploads import service as uploads
@@ -49,7 +48,6 @@ _EVENTS: dict[BuildStatus, str] = {
 }
 
 
-@resolver
 async def visible_build(call: Call, environment: VisibleEnvironment, build_id: str) -> VisibleBuild:
     found = await store.find(call.tx, environment, build_id) if has_shape("build", build_id) else None
     if found is None:
@@ -68,12 +66,11 @@ async def view(tx: Tx, build: VisibleBuild) -> BuildView:
     return found
 
 
-async def create(tx: Tx, env: VisibleEnvironment, wanted: NewBuild, *, kind: JobKind[BuildWork]) -> JobView:
+async def create(tx: Tx, env: VisibleEnvironment, wanted: NewBuild) -> JobView:
     return await enqueue(
         tx,
         env.site_id,
         env.id,
-        kind=kind,
         builder=wanted.builder,
         source_ref=wanted.source_ref,
         commit=wanted.commit,
@@ -87,13 +84,11 @@ async def enqueue(
     site_id: str,
     env_id: str,
     *,
-    kind: JobKind[BuildWork],
     builder: str = "",
     source_ref: str | None = None,
     commit: str | None = None,
     source: str | None = None,
     auto_deploy: bool = False,
-    scope: str = SCOPE,
 ) -> JobView:
     """Build for an environment; for a caller as well as for a push. Without a builder: that of the site."""
     await deployments.ready(tx, env_id)
@@ -120,7 +115,7 @@ async def enqueue(
         auto_deploy=auto_deploy,
     )
     subject = jobs.Subject(site_id, owner, env_id=env_id, id=build)
-    job = await jobs.enqueue(tx, kind, BuildWork(build), subject, scope=scope)
+    job = await jobs.enqueue(tx, RUN, BuildWork(build), subject, scope=SCOPE)
     await store.set_job(tx, build, job.id)
     return job
 

@@ -19,7 +19,8 @@ from stead.control.builds.rules import (
 )
 from stead.control.engines.object_store import ObjectChanged, ObjectMissing, Seen
 from stead.control.engines.postgres import Tx
-from stead.control.jobs.declaration import Desk, Job, Refused
+from stead.control.jobs.definition import Refused, WorkerContext
+from stead.control.jobs.kinds import Job
 from stead.control.plans.rules import StorageExhausted
 from stead.control.uploads.rules import MOST_BYTES, object_name
 from stead.protocol.work import BuildResult
@@ -28,7 +29,7 @@ BUILDER = "urn:stead:builder:{builder}"
 BUILD_TYPE = "urn:stead:build:{builder}:v1"
 
 
-async def check_source(desk: Desk, job: Job[BuildWork]) -> None:
+async def check_source(desk: WorkerContext, job: Job[BuildWork]) -> None:
     """An upload is there, and no larger than was allowed."""
     async with desk.database.reading() as tx:
         build = await service.get(tx, job.params.build)
@@ -42,7 +43,7 @@ async def check_source(desk: Desk, job: Job[BuildWork]) -> None:
         raise _unusable(f"it has {size} bytes, and {MOST_BYTES} are allowed.")
 
 
-async def sign(desk: Desk, job: Job[BuildWork]) -> None:
+async def sign(desk: WorkerContext, job: Job[BuildWork]) -> None:
     """Reads the layer to its end, stores exactly that, and says in writing what it was made from."""
     async with desk.database.reading() as tx:
         build = await service.get(tx, job.params.build)
@@ -92,7 +93,7 @@ def source_of(build: Build, origin: Origin) -> str:
     return without_secrets(build.source) if "://" in build.source else f"urn:stead:upload:{build.source}"
 
 
-async def _believed(desk: Desk, build: Build, facts: BuildResult) -> Seen:
+async def _believed(desk: WorkerContext, build: Build, facts: BuildResult) -> Seen:
     if build.source == GIT and not facts.commit:
         raise _untrusted("the builder does not say which commit it built.")
     try:

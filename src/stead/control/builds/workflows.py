@@ -1,31 +1,28 @@
 """The job of a build: a node builds, the worker looks at what came out and signs it."""
 
-from datetime import timedelta
-
 from msgspec.structs import replace
 
 from stead.artifacts import digests
 from stead.control.artifacts import service as artifacts
 from stead.control.artifacts.rules import NewArtifact, SignatureInvalid
-from stead.control.builds import service, vouching
+from stead.control.builds import jobs, service, vouching
 from stead.control.builds.jobs import BuildWork
 from stead.control.builds.rules import GIT, Build, BuildFailed, BuildUnavailable, Origin, staged_name
 from stead.control.deployments import service as deployments
-from stead.control.deployments import workflows as deployment_jobs
 from stead.control.deployments.rules import EnvironmentNotReady
 from stead.control.engines.postgres import Tx
 from stead.control.git import service as git
-from stead.control.jobs.declaration import (
-    Errand,
-    Job,
-    JobKind,
-    JobsWaiting,
+from stead.control.jobs.definition import (
+    NodeCommand,
     Refused,
     Results,
-    ask,
-    control,
-    labour,
+    Workflow,
+    control_step,
+    long_step,
+    node_step,
 )
+from stead.control.jobs.kinds import Job
+from stead.control.jobs.rules import JobsWaiting
 from stead.control.nodes import service as nodes
 from stead.control.uploads import service as uploads
 from stead.control.uploads.rules import object_name
@@ -42,7 +39,7 @@ async def _begin(tx: Tx, job: BuildJob) -> None:
     # The simulator of every node builds.
     builder = None if origin.mode == "test" else build.builder
     node = await nodes.who_builds(
-        tx, origin.region, builder, rather=origin.node_id, wanted_since=job.taken_up_at
+        tx, origin.region, builder, rather=origin.node_id, wanted_since=job.dispatched_at
     )
     if node is None:
         absent = BuildUnavailable(region=origin.region, builder=build.builder)
@@ -52,7 +49,7 @@ async def _begin(tx: Tx, job: BuildJob) -> None:
         raise Refused(BuildFailed.code, "The build is not waiting any more.")
 
 
-async def _build(tx: Tx, job: BuildJob) -> Errand | None:
+async def _build(tx: Tx, job: BuildJob) -> NodeCommand | None:
     build = await service.get(tx, job.params.build)
     origin = await service.origin_of(tx, build)
     if build.node_id is None:
@@ -61,7 +58,7 @@ async def _build(tx: Tx, job: BuildJob) -> Errand | None:
     if isinstance(source, GitSource) and not source.url.startswith("https://"):
         source = replace(source, key=await git.sealed_deploy_key(tx, build.site_id))
     work = node_work.Build(build.builder, source, staged_name(build.id))
-    return Errand(build.node_id, build.env_id, "simulator" if origin.mode == "test" else "live", work)
+    return NodeCommand(build.node_id, build.env_id, "simulator" if origin.mode == "test" else "live", work)
 
 
 def source_for_node(build: Build, origin: Origin) -> GitSource | ArchiveSource:
@@ -73,7 +70,7 @@ def source_for_node(build: Build, origin: Origin) -> GitSource | ArchiveSource:
     return ArchiveSource(object_name(build.source), ours=True)
 
 
-async def _heard(tx: Tx, job: BuildJob, result: BuildResult | None) -> None:
+async def _store_result(tx: Tx, job: BuildJob, result: BuildResult | None) -> None:
     build = await service.get(tx, job.params.build)
     built = "" if result is None else result.commit
     if not built.startswith(build.commit or ""):
@@ -122,7 +119,7 @@ def _artifact(build: Build) -> NewArtifact:
 async def _deploy(tx: Tx, build: Build, artifact: str) -> str | None:
     """Why it cannot be deployed, if it cannot: the build itself has succeeded all the same."""
     try:
-        await deployments.enqueue(tx, build.env_id, artifact, kind=deployment_jobs.DEPLOY)
+        await deployments.enqueue(tx, build.env_id, artifact)
     except (EnvironmentNotReady, JobsWaiting) as refusal:
         return str(refusal)
     return None
@@ -132,19 +129,14 @@ async def _failed(tx: Tx, job: BuildJob, reason: str) -> None:
     await service.become(tx, job.params.build, "failed", error=reason)
 
 
-RUN = JobKind(
-    "build.run",
-    params=BuildWork,
-    resource="build",
-    lock="environment",
-    limit=timedelta(minutes=30),
-    results={"artifact_id", "build_id", "digest", "commit", "ref"},
+RUN = Workflow(
+    jobs.RUN,
     steps=[
-        control("begin", _begin),
-        labour("source", vouching.check_source),
-        ask("build", _build, heard=_heard),
-        labour("sign", vouching.sign),
-        control("done", _done),
+        control_step("begin", _begin),
+        long_step("source", vouching.check_source),
+        node_step("build", _build, on_result=_store_result),
+        long_step("sign", vouching.sign),
+        control_step("done", _done),
     ],
     failed=_failed,
 )

@@ -24,7 +24,7 @@ from stead.control.certificates.rules import (
 )
 from stead.control.engines.postgres import UNREACHABLE, Database
 from stead.control.sealing import Sealer
-from stead.control.tasks import Chore
+from stead.control.tasks import PeriodicTask, Task
 from stead.protocol.edge import Certificate, Record, certificate_key
 from stead.shared.ids import new_id
 
@@ -60,9 +60,9 @@ class Certifier:
         self._database, self._sealer, self._authority = database, sealer, authority
         self._preflight, self._door, self._refreshed = preflight, _Careful(door), refreshed
 
-    def chores(self) -> list[Chore]:
-        hands = [Chore(f"certificates.work.{number}", 2, self.work) for number in range(HANDS)]
-        return [Chore("certificates.watch", 1, self.watch), *hands]
+    def tasks(self) -> list[Task]:
+        workers = [PeriodicTask(f"certificates.work.{number}", 2, self.work) for number in range(HANDS)]
+        return [PeriodicTask("certificates.watch", 1, self.watch), *workers]
 
     async def watch(self) -> None:
         """Puts new hosts in line and says of which certificates the end has passed."""

@@ -1,9 +1,10 @@
-"""Reading and changing configuration, each inside the caller's transaction."""
+"""Reading and changing configuration inside the caller's transaction."""
 
 import base64
 from typing import Any
 
 from stead.control.configuration import store
+from stead.control.configuration.jobs import CONFIGURE_ENVIRONMENT, CONFIGURE_SITE, ConfigurationWork
 from stead.control.configuration.rules import SECRET, Configuration, Settings, effective, normal_networks
 from stead.control.configuration.schema import (
     ConfigurationChange,
@@ -12,7 +13,11 @@ from stead.control.configuration.schema import (
     OverrideView,
 )
 from stead.control.engines.postgres import Tx
+from stead.control.environments.rules import VisibleEnvironment
+from stead.control.jobs import service as jobs
+from stead.control.jobs.schema import JobView
 from stead.control.sealing import Sealer
+from stead.control.sites.rules import VisibleSite, require_changeable
 
 
 async def view_of_site(tx: Tx, site: str) -> ConfigurationView:
@@ -30,6 +35,22 @@ async def view_of_environment(tx: Tx, site: str, env: str) -> EnvironmentConfigu
 
 async def of_environment(tx: Tx, site: str, env: str) -> Configuration:
     return effective(await store.settings(tx, site), await store.settings(tx, env))
+
+
+async def configure_site(tx: Tx, site: VisibleSite, change: ConfigurationChange, sealer: Sealer) -> JobView:
+    require_changeable(site.status)
+    work = ConfigurationWork(site.id, storable(change, site.id, sealer))
+    subject = jobs.Subject(site.id, site.owner)
+    return await jobs.enqueue(tx, CONFIGURE_SITE, work, subject, scope="sites:write")
+
+
+async def configure_environment(
+    tx: Tx, env: VisibleEnvironment, change: ConfigurationChange, sealer: Sealer
+) -> JobView:
+    require_changeable(env.site_status, env.status)
+    work = ConfigurationWork(env.id, storable(change, env.id, sealer))
+    subject = jobs.Subject(env.site_id, env.owner, env_id=env.id)
+    return await jobs.enqueue(tx, CONFIGURE_ENVIRONMENT, work, subject, scope="environments:write")
 
 
 def storable(change: ConfigurationChange, subject: str, sealer: Sealer) -> Settings:

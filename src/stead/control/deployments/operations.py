@@ -1,7 +1,7 @@
 """HTTP operations on deployments and releases."""
 
 from stead.control.artifacts.rules import ArtifactNotFound
-from stead.control.deployments import service, workflows
+from stead.control.deployments import service
 from stead.control.deployments.rules import (
     ArtifactNotKept,
     DeploymentNotFound,
@@ -14,7 +14,7 @@ from stead.control.deployments.schema import DeploymentView, NewDeployment, Prom
 from stead.control.environments.rules import EnvironmentNotFound, VisibleEnvironment
 from stead.control.http.operations import Call, Operations
 from stead.control.http.pagination import Page, PageRequest
-from stead.control.jobs.declaration import JobsWaiting
+from stead.control.jobs.rules import JobsWaiting
 from stead.control.jobs.schema import JobView
 
 operation = Operations(tag="Deployments")
@@ -35,7 +35,7 @@ async def deploy_artifact(call: Call, environment: VisibleEnvironment, body: New
     It is fetched, verified and tried before any visitor sees it; then all see it from one moment on. If it
     does not answer as it should, the job fails and what was served before is still served.
     """
-    return await service.deploy(call.tx, environment, body, kind=workflows.DEPLOY)
+    return await service.deploy(call.tx, environment, body)
 
 
 @operation(
@@ -67,7 +67,7 @@ async def list_deployments(
 )
 async def roll_back(call: Call, environment: VisibleEnvironment, deployment: VisibleDeployment) -> JobView:
     """Show again exactly what a deployment showed. Nothing is built."""
-    return await service.rollback(call.tx, environment, deployment, kind=workflows.ROLLBACK)
+    return await service.rollback(call.tx, environment, deployment)
 
 
 @operation(
@@ -79,7 +79,7 @@ async def roll_back(call: Call, environment: VisibleEnvironment, deployment: Vis
 )
 async def promote_deployment(call: Call, environment: VisibleEnvironment, body: Promotion) -> JobView:
     """Show on another environment of the site exactly what this one shows. Nothing is built."""
-    return await service.promote(call.tx, call.caller, environment, body, kind=workflows.PROMOTE)
+    return await service.promote(call.tx, call.caller, environment, body)
 
 
 @operation(

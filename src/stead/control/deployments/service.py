@@ -3,7 +3,7 @@
 from stead.control.artifacts import service as artifacts
 from stead.control.artifacts.rules import Artifact, ArtifactNotFound
 from stead.control.deployments import store
-from stead.control.deployments.jobs import DeploymentWork
+from stead.control.deployments.jobs import DEPLOY, PROMOTE, ROLLBACK, DeploymentWork
 from stead.control.deployments.rules import (
     ArtifactNotKept,
     Deployment,
@@ -23,9 +23,10 @@ from stead.control.environments.rules import EnvironmentNotFound, VisibleEnviron
 from stead.control.http.operations import Call
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import Principal
-from stead.control.http.visibility import resolver
 from stead.control.jobs import service as jobs
-from stead.control.jobs.declaration import Errand, JobKind, NoNode, Refused
+from stead.control.jobs.definition import NodeCommand, Refused
+from stead.control.jobs.kinds import JobKind
+from stead.control.jobs.rules import NoNode
 from stead.control.jobs.schema import JobView
 from stead.control.outbox.events import About, publish
 from stead.protocol.work import EnsureRelease, Work, release_of
@@ -35,9 +36,13 @@ from stead.shared.ids import DeploymentId, has_shape
 _TOLD: dict[DeploymentKind, str] = {"promote": "deploy.promoted", "rollback": "deploy.rolled_back"}
 _OF_ENVIRONMENTS: tuple[DeploymentKind, ...] = ("clone", "refresh", "push")
 SCOPE = "deployments:write"
+_JOBS: dict[DeploymentKind, JobKind[DeploymentWork]] = {
+    "deploy": DEPLOY,
+    "promote": PROMOTE,
+    "rollback": ROLLBACK,
+}
 
 
-@resolver
 async def visible_deployment(
     call: Call, environment: VisibleEnvironment, deployment_id: str
 ) -> VisibleDeployment:
@@ -56,15 +61,11 @@ async def browse_releases(tx: Tx, env: str, page: PageRequest) -> Page[ReleaseVi
     return await store.releases(tx, env, page)
 
 
-async def deploy(
-    tx: Tx, env: VisibleEnvironment, wanted: NewDeployment, *, kind: JobKind[DeploymentWork]
-) -> JobView:
-    return await enqueue(tx, env.id, wanted.artifact_id, kind=kind)
+async def deploy(tx: Tx, env: VisibleEnvironment, wanted: NewDeployment) -> JobView:
+    return await enqueue(tx, env.id, wanted.artifact_id)
 
 
-async def rollback(
-    tx: Tx, env: VisibleEnvironment, former: VisibleDeployment, *, kind: JobKind[DeploymentWork]
-) -> JobView:
+async def rollback(tx: Tx, env: VisibleEnvironment, former: VisibleDeployment) -> JobView:
     """To exactly the artifact of a deployment that was live once."""
     if former.deployed_at is None:
         raise NeverLive
@@ -72,17 +73,10 @@ async def rollback(
         artifact = await artifacts.find(tx, env.site_id, former.artifact_id)
     except ArtifactNotFound:
         raise ArtifactNotKept from None
-    return await _enqueue(tx, await ready(tx, env.id), artifact, "rollback", former.id, kind)
+    return await _enqueue(tx, await ready(tx, env.id), artifact, "rollback", former.id)
 
 
-async def promote(
-    tx: Tx,
-    caller: Principal,
-    env: VisibleEnvironment,
-    wanted: Promotion,
-    *,
-    kind: JobKind[DeploymentWork],
-) -> JobView:
+async def promote(tx: Tx, caller: Principal, env: VisibleEnvironment, wanted: Promotion) -> JobView:
     """The environment that gets it must be one that the caller sees, too."""
     target = await environments.find_of_site(tx, caller, env.site_id, wanted.to_env)
     if target.id == env.id:
@@ -91,16 +85,14 @@ async def promote(
     if shown is None:
         raise NothingLive
     artifact = await artifacts.find(tx, env.site_id, shown.artifact_id)
-    return await _enqueue(tx, await ready(tx, target.id), artifact, "promote", shown.id, kind)
+    return await _enqueue(tx, await ready(tx, target.id), artifact, "promote", shown.id)
 
 
-async def enqueue(
-    tx: Tx, env_id: str, artifact_id: str, *, kind: JobKind[DeploymentWork], scope: str = SCOPE
-) -> JobView:
+async def enqueue(tx: Tx, env_id: str, artifact_id: str) -> JobView:
     """Deploy an artifact of its site to an environment; for a job as well as for a caller."""
     place = await ready(tx, env_id)
     artifact = await artifacts.find(tx, place.site_id, artifact_id)
-    return await _enqueue(tx, place, artifact, "deploy", None, kind, scope)
+    return await _enqueue(tx, place, artifact, "deploy", None)
 
 
 async def _enqueue(
@@ -109,12 +101,10 @@ async def _enqueue(
     artifact: Artifact,
     what: DeploymentKind,
     from_id: str | None,
-    kind: JobKind[DeploymentWork],
-    scope: str = SCOPE,
 ) -> JobView:
     deployment = await store.insert(tx, place, artifact, what, from_id=from_id)
     subject = jobs.Subject(place.site_id, place.owner, env_id=place.env_id, id=deployment)
-    job = await jobs.enqueue(tx, kind, DeploymentWork(deployment), subject, scope=scope)
+    job = await jobs.enqueue(tx, _JOBS[what], DeploymentWork(deployment), subject, scope=SCOPE)
     await store.set_job(tx, deployment, job.id)
     return job
 
@@ -142,16 +132,16 @@ async def release_work(tx: Tx, env_id: str) -> EnsureRelease | None:
     )
 
 
-async def release_errand(tx: Tx, site_id: str, env_id: str, artifact_id: str) -> Errand:
+async def release_command(tx: Tx, site_id: str, env_id: str, artifact_id: str) -> NodeCommand:
     """The artifact is on the node that carries the environment."""
     found = await place(tx, env_id)
-    return errand(found, await artifacts.release(tx, site_id, artifact_id, found.runtime))
+    return node_command(found, await artifacts.release(tx, site_id, artifact_id, found.runtime))
 
 
-def errand(place: Place, work: Work) -> Errand:
+def node_command(place: Place, work: Work) -> NodeCommand:
     if place.node_id is None:
         raise Refused(NoNode.code, "No node carries the environment.")
-    return Errand(place.node_id, place.env_id, "simulator" if place.mode == "test" else "live", work)
+    return NodeCommand(place.node_id, place.env_id, "simulator" if place.mode == "test" else "live", work)
 
 
 async def record_live(

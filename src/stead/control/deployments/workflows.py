@@ -1,23 +1,21 @@
 """The jobs that put an artifact before visitors: fetched, tried, then shown in one step."""
 
-from datetime import timedelta
-
-from stead.control.deployments import service
+from stead.control.deployments import jobs, service
 from stead.control.deployments.jobs import DeploymentWork
 from stead.control.deployments.rules import EnvironmentNotReady, SourceChanged
-from stead.control.edge_feed import announcements as routing
+from stead.control.edge_feed import announcements
 from stead.control.engines.postgres import Tx
-from stead.control.jobs.declaration import (
+from stead.control.jobs.definition import (
     Announcement,
-    Errand,
-    Job,
-    JobKind,
+    NodeCommand,
     Refused,
     Results,
-    ask,
-    control,
-    tell,
+    Workflow,
+    announce_step,
+    control_step,
+    node_step,
 )
+from stead.control.jobs.kinds import Job
 from stead.protocol.work import Probe, release_of
 
 DeploymentJob = Job[DeploymentWork]
@@ -36,28 +34,28 @@ async def _begin(tx: Tx, job: DeploymentJob) -> None:
         raise Refused(EnvironmentNotReady.code, "The deployment is not waiting any more.")
 
 
-async def _fetch(tx: Tx, job: DeploymentJob) -> Errand | None:
+async def _fetch(tx: Tx, job: DeploymentJob) -> NodeCommand | None:
     deployment = await service.get(tx, job.params.deployment)
-    return await service.release_errand(tx, deployment.site_id, deployment.env_id, deployment.artifact_id)
+    return await service.release_command(tx, deployment.site_id, deployment.env_id, deployment.artifact_id)
 
 
-async def _probe(tx: Tx, job: DeploymentJob) -> Errand | None:
+async def _probe(tx: Tx, job: DeploymentJob) -> NodeCommand | None:
     """Asked as if it were shown already, before any visitor sees it."""
     deployment = await service.get(tx, job.params.deployment)
     place = await service.place(tx, deployment.env_id)
-    return service.errand(place, Probe(place.subdomain, release=release_of(deployment.digest)))
+    return service.node_command(place, Probe(place.subdomain, release=release_of(deployment.digest)))
 
 
 async def _switch(tx: Tx, job: DeploymentJob) -> Announcement | None:
     deployment = await service.get(tx, job.params.deployment)
     await service.switch(tx, deployment)
-    return await routing.serve(tx, deployment.env_id)
+    return await announcements.serve(tx, deployment.env_id)
 
 
 async def _switch_back(tx: Tx, job: DeploymentJob) -> Announcement | None:
     deployment = await service.get(tx, job.params.deployment)
     await service.switch_back(tx, deployment)
-    return await routing.serve(tx, deployment.env_id)
+    return await announcements.serve(tx, deployment.env_id)
 
 
 async def _done(tx: Tx, job: DeploymentJob) -> Results:
@@ -79,26 +77,14 @@ async def _failed(tx: Tx, job: DeploymentJob, reason: str) -> None:
     await service.become(tx, job.params.deployment, "failed", reason=reason)
 
 
-def _deploying(type_: str) -> JobKind[DeploymentWork]:
-    """They differ in what the request said; the work is the same."""
-    return JobKind(
-        type_,
-        params=DeploymentWork,
-        resource="deployment",
-        lock="environment",
-        limit=timedelta(minutes=10),
-        results={"deployment_id", "release_id", "artifact_id", "digest", "env_id", "url"},
-        steps=[
-            control("begin", _begin),
-            ask("fetch", _fetch),
-            ask("probe", _probe),
-            tell("switch", _switch, undo=_switch_back),
-            control("done", _done),
-        ],
-        failed=_failed,
-    )
+_STEPS = (
+    control_step("begin", _begin),
+    node_step("fetch", _fetch),
+    node_step("probe", _probe),
+    announce_step("switch", _switch, undo=_switch_back),
+    control_step("done", _done),
+)
 
-
-DEPLOY = _deploying("deployment.deploy_artifact")
-PROMOTE = _deploying("deployment.promote")
-ROLLBACK = _deploying("deployment.rollback")
+DEPLOY = Workflow(jobs.DEPLOY, steps=_STEPS, failed=_failed)
+PROMOTE = Workflow(jobs.PROMOTE, steps=_STEPS, failed=_failed)
+ROLLBACK = Workflow(jobs.ROLLBACK, steps=_STEPS, failed=_failed)

@@ -7,7 +7,7 @@ from stead.control.edge_feed import store
 from stead.control.edge_feed.records import Facts, Records
 from stead.control.engines.postgres import Tx
 from stead.control.environments import service as environments
-from stead.control.jobs.declaration import Announcement
+from stead.control.jobs.definition import Announcement
 from stead.control.redirects import service as redirects
 from stead.protocol import edge
 

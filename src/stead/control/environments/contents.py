@@ -13,7 +13,8 @@ from stead.control.environments import service as environments
 from stead.control.environments.jobs import EnvironmentWork
 from stead.control.environments.push_rules import NothingToPush
 from stead.control.environments.rules import EnvironmentBusy
-from stead.control.jobs.declaration import Announcement, Desk, Errand, Job, Refused
+from stead.control.jobs.definition import Announcement, NodeCommand, Refused, WorkerContext
+from stead.control.jobs.kinds import Job
 from stead.control.sites import service as sites
 from stead.protocol.work import EnsureEnvironment, EnsureRelease, Probe, release_of
 
@@ -74,19 +75,21 @@ async def _require_running(tx: Tx, environment: str) -> None:
         raise Refused(EnvironmentBusy.code, str(EnvironmentBusy(status=status)))
 
 
-async def fetch(tx: Tx, job: ContentJob) -> Errand | None:
+async def fetch(tx: Tx, job: ContentJob) -> NodeCommand | None:
     chosen = await deployments.of_job(tx, job.id)
     if chosen is None:
         return None
-    return await deployments.release_errand(tx, job.site_id, chosen.env_id, chosen.artifact_id)
+    return await deployments.release_command(tx, job.site_id, chosen.env_id, chosen.artifact_id)
 
 
-async def attempt(tx: Tx, job: ContentJob) -> Errand | None:
+async def attempt(tx: Tx, job: ContentJob) -> NodeCommand | None:
     """Asked as if it were shown already, before any visitor sees it."""
     chosen = await deployments.of_job(tx, job.id)
     environment = await environments.get(tx, chosen.env_id if chosen else job.params.environment)
     release = release_of(chosen.digest) if chosen else ""
-    return await sites.errand(tx, job.site_id, environment, Probe(environment.subdomain, release=release))
+    return await sites.node_command(
+        tx, job.site_id, environment, Probe(environment.subdomain, release=release)
+    )
 
 
 async def show(tx: Tx, job: ContentJob) -> Announcement | None:
@@ -126,7 +129,7 @@ async def give_up(tx: Tx, job: ContentJob, reason: str) -> None:
         await deployments.become(tx, chosen.id, "failed", reason=reason)
 
 
-async def verify_production(desk: Desk, job: ContentJob) -> None:
+async def verify_production(desk: WorkerContext, job: ContentJob) -> None:
     """There is something to return to."""
     async with desk.database.reading() as tx:
         production = await environments.production(tx, job.site_id)

@@ -7,11 +7,11 @@ from stead.artifacts.refusals import ArtifactUntrusted
 from stead.control.deployments import service as deployments
 from stead.control.engines.object_store import ObjectMissing, Objects
 from stead.control.environments.push_rules import BackupUnverified
-from stead.control.jobs.declaration import Desk, Refused
+from stead.control.jobs.definition import Refused, WorkerContext
 from stead.protocol.work import EnsureRelease
 
 
-async def verify(desk: Desk, environment: str) -> None:
+async def verify(desk: WorkerContext, environment: str) -> None:
     """Refused unless every byte of it is there and as it was signed. The placeholder is on every node."""
     async with desk.database.transaction() as tx:
         shown = await deployments.release_work(tx, environment)

@@ -1,8 +1,14 @@
-"""What the jobs of an environment carry with them."""
+"""The jobs of environments."""
+
+from datetime import timedelta
 
 from msgspec import Struct
 
 from stead.control.environments.rules import EnvironmentStatus
+from stead.control.jobs.kinds import JobKind
+
+_SHORT, _LONG = timedelta(minutes=5), timedelta(minutes=60)
+_CREATED = {"env_id", "url", "branch", "deployment_id", "release_id", "artifact_id", "digest"}
 
 
 class EnvironmentWork(Struct, frozen=True):
@@ -13,3 +19,86 @@ class EnvironmentWork(Struct, frozen=True):
     reason_before: str | None = None
     why: str | None = None
     """Said of what nobody asked for: a suspension of what is idle, the end of what has no branch."""
+
+
+CLONE = JobKind(
+    "environment.clone",
+    params=EnvironmentWork,
+    resource="environment",
+    lock="environment",
+    limit=_LONG,
+    results=_CREATED,
+)
+
+CREATE = JobKind(
+    "environment.create",
+    params=EnvironmentWork,
+    resource="environment",
+    lock="environment",
+    limit=_SHORT,
+    results=_CREATED,
+)
+
+DESTROY = JobKind(
+    "environment.destroy",
+    params=EnvironmentWork,
+    resource="environment",
+    lock="environment",
+    limit=_SHORT,
+    results={"env_id"},
+)
+
+SUSPEND = JobKind(
+    "environment.suspend",
+    params=EnvironmentWork,
+    resource="environment",
+    lock="environment",
+    limit=_SHORT,
+    results={"env_id"},
+)
+
+RESUME = JobKind(
+    "environment.resume",
+    params=EnvironmentWork,
+    resource="environment",
+    lock="environment",
+    limit=_SHORT,
+    results={"env_id", "url", "branch"},
+)
+
+REFRESH = JobKind(
+    "environment.refresh",
+    params=EnvironmentWork,
+    resource="environment",
+    lock="environment",
+    limit=_LONG,
+    results=_CREATED,
+)
+
+RESET = JobKind(
+    "environment.reset",
+    params=EnvironmentWork,
+    resource="environment",
+    lock="environment",
+    limit=_SHORT,
+    results={"env_id", "url", "branch"},
+)
+
+PUSH = JobKind(
+    "environment.push",
+    params=EnvironmentWork,
+    resource="environment",
+    lock="site",
+    limit=_LONG,
+    results=_CREATED,
+)
+
+PURGE = JobKind(
+    "environment.destroy",
+    variant="purge",
+    params=EnvironmentWork,
+    resource="environment",
+    lock="environment",
+    limit=_SHORT,
+)
+"""Removes what the deletion of a site left of an environment, once the site can no longer be recovered."""

@@ -1,7 +1,7 @@
 """HTTP operations on environments."""
 
 from stead.control.environments import pushing as contents
-from stead.control.environments import service, workflows
+from stead.control.environments import service
 from stead.control.environments.push_rules import NothingToPush
 from stead.control.environments.rules import (
     EnvironmentBusy,
@@ -15,7 +15,7 @@ from stead.control.environments.rules import (
 from stead.control.environments.schema import EnvironmentView, LeaseView, NewEnvironment, NewPush
 from stead.control.http.operations import Call, Operations
 from stead.control.http.pagination import Page, PageRequest
-from stead.control.jobs.declaration import JobsWaiting
+from stead.control.jobs.rules import JobsWaiting
 from stead.control.jobs.schema import JobView
 from stead.control.plans.rules import BranchesExhausted, EnvironmentsExhausted
 from stead.control.sites.rules import SiteNotFound, VisibleSite
@@ -59,8 +59,6 @@ async def create_environment(call: Call, site: VisibleSite, body: NewEnvironment
         call.tx,
         site.id,
         body,
-        clone=workflows.CLONE,
-        create=workflows.CREATE,
         preview_domain=call.live.preview_domain,
     )
 
@@ -76,7 +74,7 @@ async def get_environment(call: Call, environment: VisibleEnvironment) -> Enviro
 )
 async def destroy_environment(call: Call, environment: VisibleEnvironment) -> JobView:
     """Destroy an environment, for good. Its branch may have another one afterwards."""
-    return await service.destroy(call.tx, environment, kind=workflows.DESTROY)
+    return await service.destroy(call.tx, environment)
 
 
 @operation(
@@ -89,7 +87,7 @@ async def destroy_environment(call: Call, environment: VisibleEnvironment) -> Jo
 )
 async def refresh_environment(call: Call, environment: VisibleEnvironment) -> JobView:
     """Let an environment show what production shows now."""
-    return await service.change_content(call.tx, environment, kind=workflows.REFRESH)
+    return await service.refresh(call.tx, environment)
 
 
 @operation(
@@ -101,7 +99,7 @@ async def reset_environment(call: Call, environment: VisibleEnvironment) -> JobV
     The baseline of a static site is what it shows before its first deployment: the placeholder. Settings of
     the environment stay, and so does the history of its deployments, each of which can be rolled back to.
     """
-    return await service.change_content(call.tx, environment, kind=workflows.RESET)
+    return await service.reset(call.tx, environment)
 
 
 @operation(
@@ -120,7 +118,7 @@ async def push_environment(call: Call, environment: VisibleEnvironment, body: Ne
     is something to return to; if it cannot be, nothing changes. A rollback of production's new deployment
     undoes the push. Where a site has a repository, only its staging environment may push.
     """
-    return await contents.push(call.tx, call.caller, environment, body, kind=workflows.PUSH)
+    return await contents.push(call.tx, call.caller, environment, body)
 
 
 @operation(
@@ -132,7 +130,7 @@ async def push_environment(call: Call, environment: VisibleEnvironment, body: Ne
 )
 async def suspend_environment(call: Call, environment: VisibleEnvironment) -> JobView:
     """Pause an environment: visitors are told so until it is resumed."""
-    return await service.suspend(call.tx, environment, kind=workflows.SUSPEND)
+    return await service.suspend(call.tx, environment)
 
 
 @operation(
@@ -140,7 +138,7 @@ async def suspend_environment(call: Call, environment: VisibleEnvironment) -> Jo
 )
 async def resume_environment(call: Call, environment: VisibleEnvironment) -> JobView:
     """Bring a suspended environment back into service."""
-    return await service.resume(call.tx, environment, kind=workflows.RESUME)
+    return await service.resume(call.tx, environment)
 
 
 @operation(

@@ -3,12 +3,10 @@
 from stead.control.deployments import service as deployments
 from stead.control.engines.postgres import Tx
 from stead.control.environments import service as environments
-from stead.control.environments.jobs import EnvironmentWork
 from stead.control.environments.push_rules import NothingToPush
 from stead.control.environments.rules import PRODUCTION, VisibleEnvironment
 from stead.control.environments.schema import NewPush
 from stead.control.http.principal import Principal
-from stead.control.jobs.declaration import JobKind
 from stead.control.jobs.schema import JobView
 
 
@@ -17,12 +15,10 @@ async def push(
     caller: Principal,
     env: VisibleEnvironment,
     wanted: NewPush | None,
-    *,
-    kind: JobKind[EnvironmentWork],
 ) -> JobView:
     """Whoever changes production must see it, too: a key that is pinned to the environment does not."""
     await environments.find_of_site(tx, caller, env.site_id, PRODUCTION)
-    job = await environments.push(tx, env, wanted, kind=kind)
+    job = await environments.push(tx, env, wanted)
     if await deployments.current(tx, env.id) is None:
         raise NothingToPush
     return job

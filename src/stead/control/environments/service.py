@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from secrets import token_urlsafe
 
 from stead.control.engines.postgres import Tx, UniqueViolation
+from stead.control.environments import jobs as kinds
 from stead.control.environments import store
 from stead.control.environments.jobs import EnvironmentWork
 from stead.control.environments.rules import (
@@ -30,9 +31,8 @@ from stead.control.environments.schema import EnvironmentView, LeaseView, NewEnv
 from stead.control.http.operations import Call
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import Principal
-from stead.control.http.visibility import resolver
 from stead.control.jobs import service as jobs
-from stead.control.jobs.declaration import JobKind
+from stead.control.jobs.kinds import JobKind
 from stead.control.jobs.schema import JobView
 from stead.control.nodes.rules import LOST_AFTER
 from stead.control.outbox.events import About, Fact, publish
@@ -50,7 +50,6 @@ AT_ONCE = 20
 _SITE_AWAY = ("provisioning", "deleting", "deleted")
 
 
-@resolver
 async def visible_environment(call: Call, site_id: str, env_id: str) -> VisibleEnvironment:
     return await find_of_site(call.tx, call.caller, site_id, env_id)
 
@@ -82,9 +81,7 @@ async def browse(tx: Tx, site: SiteId, page: PageRequest) -> Page[EnvironmentVie
     return await store.page(tx, site, page)
 
 
-async def create(
-    tx: Tx, site: str, new: NewEnvironment, *, clone: Kind, create: Kind, preview_domain: str
-) -> JobView:
+async def create(tx: Tx, site: str, new: NewEnvironment, *, preview_domain: str) -> JobView:
     if (new.branch is None) == (new.type == "branch"):
         which = "needs the name of a branch" if new.branch is None else "has no branch"
         raise FieldInvalid(param="branch", reason=f"A {new.type} environment {which}.")
@@ -93,13 +90,12 @@ async def create(
     home = await _open_home(tx, site)
     if await store.of_branch(tx, home.id, new.type, new.branch) is not None:
         raise _exists(new.type, new.branch)
-    kind = clone if new.type == "staging" else create
-    _, job = await _create(tx, home, new.type, new.branch, kind=kind, preview_domain=preview_domain)
+    _, job = await _create(tx, home, new.type, new.branch, preview_domain=preview_domain)
     return job
 
 
 async def create_branch(
-    tx: Tx, site: str, branch: str, *, kind: Kind, preview_domain: str
+    tx: Tx, site: str, branch: str, *, preview_domain: str
 ) -> tuple[EnvironmentId, JobView | None]:
     """For whoever acts on behalf of the site itself, as a push to its repository does.
 
@@ -109,39 +105,47 @@ async def create_branch(
     home = await _open_home(tx, site)
     found = await store.of_branch(tx, home.id, "branch", branch)
     if found is None:
-        return await _create(tx, home, "branch", branch, kind=kind, preview_domain=preview_domain)
+        return await _create(tx, home, "branch", branch, preview_domain=preview_domain)
     await branch_seen(tx, site, branch)
     if found.status == "deleting":
         raise EnvironmentBusy(status=found.status)
     if found.status != "failed" or found.node_id is not None:
         return found.id, None
     await become(tx, found.id, "provisioning", after=("failed",))
-    return found.id, await _enqueue(tx, kind, EnvironmentWork(found.id), home.owner, home.id)
+    return found.id, await _enqueue(tx, kinds.CREATE, EnvironmentWork(found.id), home.owner, home.id)
 
 
-async def destroy(tx: Tx, env: VisibleEnvironment, *, kind: Kind) -> JobView:
+async def destroy(tx: Tx, env: VisibleEnvironment) -> JobView:
     _require_clone(env)
-    return await _moved(tx, env, "deleting", after=("running", "suspended", "failed"), kind=kind)
+    return await _moved(tx, env, "deleting", after=("running", "suspended", "failed"), kind=kinds.DESTROY)
 
 
-async def suspend(tx: Tx, env: VisibleEnvironment, *, kind: Kind) -> JobView:
+async def suspend(tx: Tx, env: VisibleEnvironment) -> JobView:
     _require_clone(env)
-    return await _moved(tx, env, "suspending", after=("running",), kind=kind)
+    return await _moved(tx, env, "suspending", after=("running",), kind=kinds.SUSPEND)
 
 
-async def resume(tx: Tx, env: VisibleEnvironment, *, kind: Kind) -> JobView:
+async def resume(tx: Tx, env: VisibleEnvironment) -> JobView:
     _require_clone(env)
-    return await _moved(tx, env, "provisioning", after=("suspended",), kind=kind)
+    return await _moved(tx, env, "provisioning", after=("suspended",), kind=kinds.RESUME)
 
 
-async def change_content(tx: Tx, env: VisibleEnvironment, *, kind: Kind) -> JobView:
-    """A refresh or a reset: it stays in service."""
+async def refresh(tx: Tx, env: VisibleEnvironment) -> JobView:
+    return await _change_content(tx, env, kinds.REFRESH)
+
+
+async def reset(tx: Tx, env: VisibleEnvironment) -> JobView:
+    return await _change_content(tx, env, kinds.RESET)
+
+
+async def _change_content(tx: Tx, env: VisibleEnvironment, kind: Kind) -> JobView:
+    """The environment stays in service meanwhile."""
     _require_clone(env)
     _require_running(env)
     return await _enqueue(tx, kind, EnvironmentWork(env.id), env.owner, env.site_id)
 
 
-async def push(tx: Tx, env: VisibleEnvironment, wanted: NewPush | None, *, kind: Kind) -> JobView:
+async def push(tx: Tx, env: VisibleEnvironment, wanted: NewPush | None) -> JobView:
     _require_clone(env)
     if (wanted or NewPush()).mode != "files" and env.runtime != "cms":
         raise CapabilityUnsupported(capability="database")
@@ -150,7 +154,7 @@ async def push(tx: Tx, env: VisibleEnvironment, wanted: NewPush | None, *, kind:
     _require_running(env)
     # It changes two environments, so nothing else of the site runs meanwhile.
     subject = jobs.Subject(env.site_id, env.owner, id=env.id, extra={"env_id": env.id})
-    return await jobs.enqueue(tx, kind, EnvironmentWork(env.id), subject, scope=SCOPE)
+    return await jobs.enqueue(tx, kinds.PUSH, EnvironmentWork(env.id), subject, scope=SCOPE)
 
 
 async def renew(tx: Tx, env: VisibleEnvironment) -> LeaseView:
@@ -171,23 +175,23 @@ async def renew(tx: Tx, env: VisibleEnvironment) -> LeaseView:
     return lease
 
 
-async def suspend_idle(tx: Tx, days: int, *, kind: Kind) -> int:
+async def suspend_idle(tx: Tx, days: int) -> int:
     """Branch environments that nobody visits are paused."""
     found = await store.idle(tx, tx.now - timedelta(days=days), AT_ONCE)
     why = f"Nobody visited it for {days} days."
     for env, site, owner, status, reason in found:
         await become(tx, env, "suspending", after=(status,))
-        await _enqueue(tx, kind, EnvironmentWork(env, status, reason, why), owner, site)
+        await _enqueue(tx, kinds.SUSPEND, EnvironmentWork(env, status, reason, why), owner, site)
     return len(found)
 
 
-async def destroy_abandoned(tx: Tx, *, kind: Kind) -> int:
+async def destroy_abandoned(tx: Tx) -> int:
     """Environments do not outlive their branch by more than the grace."""
     found = await store.abandoned(tx, tx.now - GRACE, AT_ONCE)
     for env, site, owner, status, reason in found:
         await become(tx, env, "deleting", after=(status,))
         work = EnvironmentWork(env, status, reason, "Its branch is gone.")
-        await _enqueue(tx, kind, work, owner, site)
+        await _enqueue(tx, kinds.DESTROY, work, owner, site)
     return len(found)
 
 
@@ -323,12 +327,13 @@ async def _open_home(tx: Tx, site: str) -> Home:
 
 
 async def _create(
-    tx: Tx, home: Home, type_: EnvironmentType, branch: str | None, *, kind: Kind, preview_domain: str
+    tx: Tx, home: Home, type_: EnvironmentType, branch: str | None, *, preview_domain: str
 ) -> tuple[EnvironmentId, JobView]:
     owner = Owner(home.account_id, home.team_id)
     await plans.require_room(tx, owner, "environments")
     if type_ == "branch":
         await plans.require_room(tx, owner, "branches", site=home.id)
+    kind = kinds.CLONE if type_ == "staging" else kinds.CREATE
     env = EnvironmentId(new_id("env"))
     for label in labels(home.slug, type_, branch):
         try:

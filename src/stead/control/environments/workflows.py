@@ -1,50 +1,50 @@
 """The jobs of environments, step by step, with what undoes each."""
 
 from collections.abc import Sequence
-from datetime import timedelta
 
 from stead.control.certificates import service as certificates
 from stead.control.deployments import service as deployments
 from stead.control.deployments.rules import Deployment
-from stead.control.edge_feed import announcements as routing
+from stead.control.edge_feed import announcements
 from stead.control.engines.postgres import Tx
-from stead.control.environments import contents
+from stead.control.environments import contents, jobs
 from stead.control.environments import service as environments
 from stead.control.environments.jobs import EnvironmentWork
 from stead.control.environments.rules import Environment, EnvironmentBusy, EnvironmentStatus, before
-from stead.control.jobs.declaration import (
+from stead.control.jobs.definition import (
     Announcement,
-    Errand,
-    Failed,
-    Job,
-    JobKind,
+    FailureHandler,
+    NodeCommand,
     Refused,
     Results,
     Step,
-    ask,
-    control,
-    labour,
-    tell,
+    Workflow,
+    announce_step,
+    control_step,
+    long_step,
+    node_step,
 )
+from stead.control.jobs.kinds import Job
 from stead.control.nodes import service as nodes
 from stead.control.sites import service as sites
 from stead.protocol.work import EnsureRoute, Probe, RemoveEnvironment, RemoveRoute, Work
 
 EnvironmentJob = Job[EnvironmentWork]
-_SHORT, _LONG = timedelta(minutes=5), timedelta(minutes=60)
 
 
 async def _environment(tx: Tx, job: EnvironmentJob) -> Environment:
     return await environments.get(tx, job.params.environment)
 
 
-async def _errand(tx: Tx, job: EnvironmentJob, work: Work) -> Errand:
-    return await sites.errand(tx, job.site_id, await _environment(tx, job), work)
+async def _node_command(tx: Tx, job: EnvironmentJob, work: Work) -> NodeCommand:
+    return await sites.node_command(tx, job.site_id, await _environment(tx, job), work)
 
 
-async def _errand_if_carried(tx: Tx, job: EnvironmentJob, work: Work) -> Errand | None:
+async def _node_command_if_placed(tx: Tx, job: EnvironmentJob, work: Work) -> NodeCommand | None:
     environment = await _environment(tx, job)
-    return None if environment.node_id is None else await sites.errand(tx, job.site_id, environment, work)
+    return (
+        None if environment.node_id is None else await sites.node_command(tx, job.site_id, environment, work)
+    )
 
 
 async def _place(tx: Tx, job: EnvironmentJob) -> None:
@@ -53,7 +53,7 @@ async def _place(tx: Tx, job: EnvironmentJob) -> None:
     if environment.node_id is not None:
         return
     facts, production = await sites.facts(tx, job.site_id), await environments.production(tx, job.site_id)
-    node = await nodes.place(tx, facts.region, wanted_since=job.taken_up_at, prefer=production.node_id)
+    node = await nodes.place(tx, facts.region, wanted_since=job.dispatched_at, prefer=production.node_id)
     await environments.put_on(tx, environment.id, node)
 
 
@@ -61,24 +61,24 @@ async def _displace(tx: Tx, job: EnvironmentJob) -> None:
     await environments.put_on(tx, (await _environment(tx, job)).id, None)
 
 
-async def _ensure_new(tx: Tx, job: EnvironmentJob) -> Errand | None:
-    return await _errand(tx, job, await contents.chosen_environment(tx, job))
+async def _ensure_new(tx: Tx, job: EnvironmentJob) -> NodeCommand | None:
+    return await _node_command(tx, job, await contents.chosen_environment(tx, job))
 
 
-async def _ensure_environment(tx: Tx, job: EnvironmentJob) -> Errand | None:
-    return await _errand(tx, job, await contents.environment_as_it_was(tx, job))
+async def _ensure_environment(tx: Tx, job: EnvironmentJob) -> NodeCommand | None:
+    return await _node_command(tx, job, await contents.environment_as_it_was(tx, job))
 
 
-async def _remove_environment(tx: Tx, job: EnvironmentJob) -> Errand | None:
-    return await _errand_if_carried(tx, job, RemoveEnvironment())
+async def _remove_environment(tx: Tx, job: EnvironmentJob) -> NodeCommand | None:
+    return await _node_command_if_placed(tx, job, RemoveEnvironment())
 
 
-async def _bring_environment_back(tx: Tx, job: EnvironmentJob) -> Errand | None:
-    return await _errand_if_carried(tx, job, await contents.environment_as_it_was(tx, job))
+async def _bring_environment_back(tx: Tx, job: EnvironmentJob) -> NodeCommand | None:
+    return await _node_command_if_placed(tx, job, await contents.environment_as_it_was(tx, job))
 
 
 async def _serve(tx: Tx, job: EnvironmentJob) -> Announcement | None:
-    return await routing.serve(tx, job.params.environment)
+    return await announcements.serve(tx, job.params.environment)
 
 
 async def _withdraw_new(tx: Tx, job: EnvironmentJob) -> Announcement | None:
@@ -87,7 +87,7 @@ async def _withdraw_new(tx: Tx, job: EnvironmentJob) -> Announcement | None:
 
 
 async def _withdraw(tx: Tx, job: EnvironmentJob) -> Announcement | None:
-    return await routing.withdraw(tx, job.params.environment)
+    return await announcements.withdraw(tx, job.params.environment)
 
 
 async def _serve_as_before(tx: Tx, job: EnvironmentJob) -> Announcement | None:
@@ -96,25 +96,25 @@ async def _serve_as_before(tx: Tx, job: EnvironmentJob) -> Announcement | None:
     return await _serve(tx, job)
 
 
-async def _simulate_route(tx: Tx, job: EnvironmentJob) -> Errand | None:
-    """The simulator has no edge that could be told."""
+async def _simulate_route(tx: Tx, job: EnvironmentJob) -> NodeCommand | None:
+    """The simulator has no edge."""
     if not (await sites.facts(tx, job.site_id)).is_test:
         return None
-    return await _errand_if_carried(tx, job, EnsureRoute(((await _environment(tx, job)).subdomain,)))
+    return await _node_command_if_placed(tx, job, EnsureRoute(((await _environment(tx, job)).subdomain,)))
 
 
-async def _simulate_no_route(tx: Tx, job: EnvironmentJob) -> Errand | None:
+async def _simulate_no_route(tx: Tx, job: EnvironmentJob) -> NodeCommand | None:
     facts = await sites.facts(tx, job.site_id)
-    return await _errand_if_carried(tx, job, RemoveRoute()) if facts.is_test else None
+    return await _node_command_if_placed(tx, job, RemoveRoute()) if facts.is_test else None
 
 
-async def _simulate_route_as_before(tx: Tx, job: EnvironmentJob) -> Errand | None:
+async def _simulate_route_as_before(tx: Tx, job: EnvironmentJob) -> NodeCommand | None:
     """What could not be made had no route."""
     return await _simulate_route(tx, job) if job.params.status_before != "failed" else None
 
 
-async def _probe(tx: Tx, job: EnvironmentJob) -> Errand | None:
-    return await _errand(tx, job, Probe((await _environment(tx, job)).subdomain))
+async def _probe(tx: Tx, job: EnvironmentJob) -> NodeCommand | None:
+    return await _node_command(tx, job, Probe((await _environment(tx, job)).subdomain))
 
 
 async def _move(
@@ -210,7 +210,7 @@ async def _creation_failed(tx: Tx, job: EnvironmentJob, reason: str) -> None:
     await _tell_failure(tx, job, "create", reason)
 
 
-def _went_back(action: str) -> Failed:
+def _went_back(action: str) -> FailureHandler:
     """Everything was undone: it is what it was."""
 
     async def failed(tx: Tx, job: EnvironmentJob, reason: str) -> None:
@@ -220,7 +220,7 @@ def _went_back(action: str) -> Failed:
     return failed
 
 
-def _stayed(action: str) -> Failed:
+def _stayed(action: str) -> FailureHandler:
     """It shows what it showed. Its status was none of the job's: by now it may be another's."""
 
     async def failed(tx: Tx, job: EnvironmentJob, reason: str) -> None:
@@ -234,154 +234,111 @@ async def _purge_failed(_tx: Tx, _job: EnvironmentJob, _reason: str) -> None:
     """It is still where it was, and is tried again."""
 
 
-_CREATED = {"env_id", "url", "branch", "deployment_id", "release_id", "artifact_id", "digest"}
 _CREATING: Sequence[Step] = (
-    control("place", _place, undo=_displace),
-    control("content", contents.seed),
-    ask("environment", _ensure_new, undo=_remove_environment),
+    control_step("place", _place, undo=_displace),
+    control_step("content", contents.seed),
+    node_step("environment", _ensure_new, undo=_remove_environment),
     Step(
-        "route", ask=_simulate_route, tell=contents.show, undo_ask=_simulate_no_route, undo_tell=_withdraw_new
+        "route",
+        command=_simulate_route,
+        announce=contents.show,
+        undo_command=_simulate_no_route,
+        undo_announce=_withdraw_new,
     ),
-    ask("probe", _probe),
-    control("open", _open_first),
+    node_step("probe", _probe),
+    control_step("open", _open_first),
 )
 
-CLONE = JobKind(
-    "environment.clone",
-    params=EnvironmentWork,
-    resource="environment",
-    lock="environment",
-    limit=_LONG,
-    results=_CREATED,
+CLONE = Workflow(
+    jobs.CLONE,
     steps=_CREATING,
     failed=_creation_failed,
 )
 
-CREATE = JobKind(
-    "environment.create",
-    params=EnvironmentWork,
-    resource="environment",
-    lock="environment",
-    limit=_SHORT,
-    results=_CREATED,
+CREATE = Workflow(
+    jobs.CREATE,
     steps=_CREATING,
     failed=_creation_failed,
 )
 
-DESTROY = JobKind(
-    "environment.destroy",
-    params=EnvironmentWork,
-    resource="environment",
-    lock="environment",
-    limit=_SHORT,
-    results={"env_id"},
+DESTROY = Workflow(
+    jobs.DESTROY,
     steps=[
         Step(
             "route",
-            ask=_simulate_no_route,
-            tell=_withdraw,
-            undo_ask=_simulate_route_as_before,
-            undo_tell=_serve_as_before,
+            command=_simulate_no_route,
+            announce=_withdraw,
+            undo_command=_simulate_route_as_before,
+            undo_announce=_serve_as_before,
         ),
-        ask("environment", _remove_environment, undo=_bring_environment_back),
-        control("close", _close),
+        node_step("environment", _remove_environment, undo=_bring_environment_back),
+        control_step("close", _close),
     ],
     failed=_went_back("destroy"),
 )
 
-SUSPEND = JobKind(
-    "environment.suspend",
-    params=EnvironmentWork,
-    resource="environment",
-    lock="environment",
-    limit=_SHORT,
-    results={"env_id"},
+SUSPEND = Workflow(
+    jobs.SUSPEND,
     steps=[
-        tell("route", _serve, undo=_serve_as_before),
-        control("pause", _pause),
+        announce_step("route", _serve, undo=_serve_as_before),
+        control_step("pause", _pause),
     ],
     failed=_went_back("suspend"),
 )
 
-RESUME = JobKind(
-    "environment.resume",
-    params=EnvironmentWork,
-    resource="environment",
-    lock="environment",
-    limit=_SHORT,
-    results={"env_id", "url", "branch"},
+RESUME = Workflow(
+    jobs.RESUME,
     steps=[
-        ask("environment", _ensure_environment),
-        tell("route", _serve, undo=_serve_as_before),
-        ask("probe", _probe),
-        control("open", _open_again),
+        node_step("environment", _ensure_environment),
+        announce_step("route", _serve, undo=_serve_as_before),
+        node_step("probe", _probe),
+        control_step("open", _open_again),
     ],
     failed=_went_back("resume"),
 )
 
-REFRESH = JobKind(
-    "environment.refresh",
-    params=EnvironmentWork,
-    resource="environment",
-    lock="environment",
-    limit=_LONG,
-    results=_CREATED,
+REFRESH = Workflow(
+    jobs.REFRESH,
     steps=[
-        control("content", contents.reseed),
-        ask("fetch", contents.fetch),
-        ask("probe", contents.attempt),
-        tell("switch", contents.show, undo=contents.show_as_before),
-        control("done", _refreshed),
+        control_step("content", contents.reseed),
+        node_step("fetch", contents.fetch),
+        node_step("probe", contents.attempt),
+        announce_step("switch", contents.show, undo=contents.show_as_before),
+        control_step("done", _refreshed),
     ],
     failed=_stayed("refresh"),
 )
 
-RESET = JobKind(
-    "environment.reset",
-    params=EnvironmentWork,
-    resource="environment",
-    lock="environment",
-    limit=_SHORT,
-    results={"env_id", "url", "branch"},
+RESET = Workflow(
+    jobs.RESET,
     steps=[
-        control("content", contents.clear),
-        tell("switch", contents.show, undo=contents.show_as_before),
-        ask("probe", _probe),
-        control("done", _was_reset),
+        control_step("content", contents.clear),
+        announce_step("switch", contents.show, undo=contents.show_as_before),
+        node_step("probe", _probe),
+        control_step("done", _was_reset),
     ],
     failed=_stayed("reset"),
 )
 
-PUSH = JobKind(
-    "environment.push",
-    params=EnvironmentWork,
-    resource="environment",
-    lock="site",
-    limit=_LONG,
-    results=_CREATED,
+PUSH = Workflow(
+    jobs.PUSH,
     steps=[
-        control("content", contents.offer),
-        labour("copy", contents.verify_production),
-        ask("fetch", contents.fetch),
-        ask("probe", contents.attempt),
-        tell("switch", contents.show, undo=contents.show_as_before),
-        control("done", _pushed),
+        control_step("content", contents.offer),
+        long_step("copy", contents.verify_production),
+        node_step("fetch", contents.fetch),
+        node_step("probe", contents.attempt),
+        announce_step("switch", contents.show, undo=contents.show_as_before),
+        control_step("done", _pushed),
     ],
     failed=_stayed("push"),
 )
 
-PURGE = JobKind(
-    "environment.destroy",
-    variant="purge",
-    params=EnvironmentWork,
-    resource="environment",
-    lock="environment",
-    limit=_SHORT,
+PURGE = Workflow(
+    jobs.PURGE,
     steps=[
-        Step("route", ask=_simulate_no_route),
-        ask("environment", _remove_environment),
-        control("displace", _displace),
+        Step("route", command=_simulate_no_route),
+        node_step("environment", _remove_environment),
+        control_step("displace", _displace),
     ],
     failed=_purge_failed,
 )
-"""What the deletion of a site left of an environment, once nobody can recover it any more."""

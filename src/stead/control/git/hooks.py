@@ -13,7 +13,6 @@ from stead.control.git import payloads
 from stead.control.git import pushes as service
 from stead.control.git import service as git
 from stead.control.git.push_rules import HookRefused
-from stead.control.git.pushes import Ways
 from stead.control.http.authentication import Admission
 from stead.control.http.rate_limits import Limiter
 from stead.control.http.requests import Request
@@ -42,13 +41,18 @@ class Hooks:
         limiter: Limiter,
         admission: Admission,
         sealer: Sealer,
-        ways: Ways,
+        preview_domain: str,
         *,
         docs_url: str,
         quiet: timedelta,
     ) -> None:
         self._database, self._limiter, self._admission = database, limiter, admission
-        self._sealer, self._ways, self._docs_url, self._quiet = sealer, ways, docs_url, quiet
+        self._sealer, self._preview_domain, self._docs_url, self._quiet = (
+            sealer,
+            preview_domain,
+            docs_url,
+            quiet,
+        )
         self._decoy = sealer.seal(secrets.token_urlsafe(32).encode(), context=_DECOY)
 
     def routes(self) -> list[Route]:
@@ -78,7 +82,9 @@ class Hooks:
         await self._spend(f"hook:{site}", PER_SITE, f"hook:{site}:all", PER_SITE)
         delivery = payloads.read(request.header, body)
         digest = payloads.identity(how, request.header, body)
-        answer = await service.hear(self._database, site, digest, delivery, self._ways, quiet=self._quiet)
+        answer = await service.hear(
+            self._database, site, digest, delivery, self._preview_domain, quiet=self._quiet
+        )
         return Answer(202 if delivery.push else 200, wrap(answer, request.id))
 
     async def _secret(self, site: str) -> bytes:

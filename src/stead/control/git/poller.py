@@ -9,7 +9,6 @@ from stead.control.engines.postgres import Database
 from stead.control.git import pushes as service
 from stead.control.git import service as git
 from stead.control.git.advertisement import MOST_BYTES, SERVICE, NotAnAdvertisement, branches
-from stead.control.git.pushes import Ways
 from stead.control.git.rules import Due
 from stead.control.http.host_names import NotAnAddress
 from stead.control.sites import repositories
@@ -32,8 +31,8 @@ class NotRead(Exception):
 
 
 class Poller:
-    def __init__(self, database: Database, client: Client, ways: Ways, *, seconds: float) -> None:
-        self._database, self._client, self._ways = database, client, ways
+    def __init__(self, database: Database, client: Client, preview_domain: str, *, seconds: float) -> None:
+        self._database, self._client, self._preview_domain = database, client, preview_domain
         self._every = timedelta(seconds=seconds)
 
     async def poll(self) -> int:
@@ -57,7 +56,7 @@ class Poller:
             log.info("git.not_read", site=due.site_id, reason=str(failure))
             await service.not_reached(self._database, due, str(failure))
             return
-        await service.looked(self._database, due, refs, self._ways)
+        await service.looked(self._database, due, refs, self._preview_domain)
 
 
 async def read_branches(client: Client, url: str) -> dict[str, str]:

@@ -4,26 +4,23 @@ An environment has at most one build under way because of a push. What is pushed
 noted, each replacing the one before it, and the newest is built when that build has ended.
 """
 
-from dataclasses import dataclass
 from datetime import timedelta
 
 import msgspec
 
 from stead.control.builds import service as builds
-from stead.control.builds.jobs import BuildWork
 from stead.control.builds.rules import RefMissing
 from stead.control.deployments import service as deployments
 from stead.control.deployments.rules import EnvironmentNotReady
 from stead.control.engines.postgres import Database, Tx
 from stead.control.environments import service as environments
-from stead.control.environments.jobs import EnvironmentWork
 from stead.control.environments.rules import PRODUCTION
 from stead.control.git import push_store as store
 from stead.control.git import service as git
 from stead.control.git.payloads import Delivery
 from stead.control.git.push_rules import Decision, Decisions, NoStaging, Push, Wanted
 from stead.control.git.rules import Connection, Due, Target
-from stead.control.jobs.declaration import JobKind, JobsWaiting
+from stead.control.jobs.rules import JobsWaiting
 from stead.control.outbox.events import publish
 from stead.control.sites import service as sites
 from stead.shared.errors import ApiError
@@ -34,16 +31,7 @@ UNREACHABLE_AFTER = 3
 """So often in a row a repository cannot be asked before its owner is told."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ways:
-    """How environments and builds are made here."""
-
-    create: JobKind[EnvironmentWork]
-    build: JobKind[BuildWork]
-    preview_domain: str
-
-
-async def receive(tx: Tx, site: Connection, push: Push, ways: Ways) -> Decision:
+async def receive(tx: Tx, site: Connection, push: Push, preview_domain: str) -> Decision:
     """Decide about a push, in the transaction that holds the site's connection."""
     target = site.target(push.branch)
     await git.remember(tx, site.site_id, push.branch, push.commit)
@@ -53,11 +41,11 @@ async def receive(tx: Tx, site: Connection, push: Push, ways: Ways) -> Decision:
     await environments.branch_seen(tx, site.site_id, push.branch)
     if target == "ignore" or site.git_repo is None:
         return Decision(push.branch, "ignore", reason="No route leads anywhere.")
-    env = await _environment(tx, site, push, target, ways)
+    env = await _environment(tx, site, push, target, preview_domain)
     if push.via == "poll" and await store.is_wanted(tx, env, push.branch, push.commit):
         return Decision(push.branch, target, env_id=env, reason="It was heard of before.")
     await store.want(tx, env, site.site_id, push.branch, push.commit)
-    job = await follow(tx, env, build=ways.build)
+    job = await follow(tx, env)
     about = site.about(env=env, job=job)
     told = {"branch": push.branch, "commit": push.commit or None, "target": target}
     await publish(tx, "git.push_received", about, domain=site.domain, **told)
@@ -79,7 +67,7 @@ async def _tell_skipped(tx: Tx, site: Connection, branch: str, commit: str | Non
     await publish(tx, "git.push_skipped", site.about(), domain=site.domain, **said)
 
 
-async def decide(database: Database, due: Due, push: Push, ways: Ways) -> None:
+async def decide(database: Database, due: Due, push: Push, preview_domain: str) -> None:
     """In transactions of its own: what is refused half-way leaves nothing but the telling of it."""
     refusal: ApiError | None = None
     for _ in range(2):
@@ -91,23 +79,23 @@ async def decide(database: Database, due: Due, push: Push, ways: Ways) -> None:
                 if refusal is not None:
                     await skip(tx, held, push, refusal)
                 else:
-                    await receive(tx, held, push, ways)
+                    await receive(tx, held, push, preview_domain)
                 return
         except ApiError as refused:
             refusal = refused
 
 
-async def follow(tx: Tx, env: str, *, build: JobKind[BuildWork]) -> str | None:
+async def follow(tx: Tx, env: str) -> str | None:
     """Build the newest push of an environment, unless a build of an older one is under way."""
     push = await store.wanted(tx, env)
     if push is None or not push.waits:
         return None
     if push.under_way:
         return await _replace(tx, push)
-    return await _build(tx, push, build)
+    return await _build(tx, push)
 
 
-async def follow_up(tx: Tx, *, build: JobKind[BuildWork]) -> int:
+async def follow_up(tx: Tx) -> int:
     """One environment whose build has ended: what it came to, then whatever was pushed in the meantime."""
     push = await store.to_follow(tx)
     if push is None:
@@ -115,11 +103,11 @@ async def follow_up(tx: Tx, *, build: JobKind[BuildWork]) -> int:
     if not push.settled:
         await _settle(tx, push)
     if push.waits:
-        await _build_or_skip(tx, push, build)
+        await _build_or_skip(tx, push)
     return 1
 
 
-async def first_push(tx: Tx, site: str, *, build: JobKind[BuildWork]) -> None:
+async def first_push(tx: Tx, site: str) -> None:
     """A site that is served for the first time is built from its branch, wherever that stands."""
     held = await git.hold(tx, site)
     if held is None or not held.git_repo or not held.git_branch or held.target(held.git_branch) != "live":
@@ -128,7 +116,7 @@ async def first_push(tx: Tx, site: str, *, build: JobKind[BuildWork]) -> None:
     await store.want(tx, env, site, held.git_branch, "")
     push = await store.wanted(tx, env)
     if push is not None:
-        await _build_or_skip(tx, push, build)
+        await _build_or_skip(tx, push)
 
 
 async def greet_arrived(tx: Tx) -> int:
@@ -144,14 +132,14 @@ async def forget_deliveries(tx: Tx) -> int:
 
 
 async def hear(
-    database: Database, site: str, digest: bytes, delivery: Delivery, ways: Ways, *, quiet: timedelta
+    database: Database, site: str, digest: bytes, delivery: Delivery, preview_domain: str, *, quiet: timedelta
 ) -> Decisions:
     """A delivery that its forge has vouched for. Heard again, it is answered as it was the first time."""
     refusal: ApiError | None = None
     for _ in range(2):
         try:
             async with database.transaction() as tx:
-                return await _hear(tx, site, digest, delivery, ways, quiet, refusal)
+                return await _hear(tx, site, digest, delivery, preview_domain, quiet, refusal)
         except ApiError as refused:
             # Nothing of it has happened; the second time only that is told.
             refusal = refused
@@ -163,7 +151,7 @@ async def _hear(
     site: str,
     digest: bytes,
     delivery: Delivery,
-    ways: Ways,
+    preview_domain: str,
     quiet: timedelta,
     refusal: ApiError | None,
 ) -> Decisions:
@@ -179,12 +167,12 @@ async def _hear(
         elif refusal is not None:
             answer.decisions.append(await skip(tx, held, push, refusal))
         else:
-            answer.decisions.append(await receive(tx, held, push, ways))
+            answer.decisions.append(await receive(tx, held, push, preview_domain))
     await store.keep_answer(tx, site, digest, msgspec.to_builtins(answer))
     return answer
 
 
-async def looked(database: Database, due: Due, refs: dict[str, str], ways: Ways) -> None:
+async def looked(database: Database, due: Due, refs: dict[str, str], preview_domain: str) -> None:
     """Treat what differs from last time as pushes. Whoever was told by a hook meanwhile knows better."""
     async with database.transaction() as tx:
         held = await git.hold(tx, due.site_id)
@@ -194,7 +182,7 @@ async def looked(database: Database, due: Due, refs: dict[str, str], ways: Ways)
         if held.refs is None:
             await git.remember_all(tx, due.site_id, refs)
     for push in _news(held, refs):
-        await decide(database, due, push, ways)
+        await decide(database, due, push, preview_domain)
 
 
 def _news(site: Connection, refs: dict[str, str]) -> list[Push]:
@@ -215,7 +203,7 @@ async def not_reached(database: Database, due: Due, reason: str) -> None:
             await publish(tx, "git.unreachable", held.about(), domain=held.domain, reason=reason)
 
 
-async def _environment(tx: Tx, site: Connection, push: Push, target: Target, ways: Ways) -> str:
+async def _environment(tx: Tx, site: Connection, push: Push, target: Target, preview_domain: str) -> str:
     if target == "live":
         return (await environments.production(tx, site.site_id)).id
     if target == "staging":
@@ -223,20 +211,17 @@ async def _environment(tx: Tx, site: Connection, push: Push, target: Target, way
         if staging is None:
             raise NoStaging
         return staging.id
-    env, _ = await environments.create_branch(
-        tx, site.site_id, push.branch, kind=ways.create, preview_domain=ways.preview_domain
-    )
+    env, _ = await environments.create_branch(tx, site.site_id, push.branch, preview_domain=preview_domain)
     return env
 
 
-async def _build(tx: Tx, push: Wanted, build: JobKind[BuildWork]) -> str | None:
+async def _build(tx: Tx, push: Wanted) -> str | None:
     """None where nothing can be built now, but may be later: it is tried again."""
     try:
         job = await builds.enqueue(
             tx,
             push.site_id,
             push.env_id,
-            kind=build,
             source_ref=push.branch,
             commit=push.commit,
             auto_deploy=True,
@@ -267,9 +252,9 @@ async def _replace(tx: Tx, push: Wanted) -> str | None:
     return push.job_id
 
 
-async def _build_or_skip(tx: Tx, push: Wanted, build: JobKind[BuildWork]) -> None:
+async def _build_or_skip(tx: Tx, push: Wanted) -> None:
     try:
-        await _build(tx, push, build)
+        await _build(tx, push)
     except ApiError as refusal:
         await store.take(tx, push, None)
         held = await git.hold(tx, push.site_id)

@@ -6,6 +6,7 @@ from stead.control.engines.object_store import Objects
 from stead.control.engines.postgres import Database
 from stead.control.engines.postgres_notifications import Notices
 from stead.control.http.principal import Network
+from stead.control.jobs.definition import WorkflowCatalog
 from stead.control.jobs.output import JobOutput
 
 
@@ -14,6 +15,7 @@ class Live:
     database: Database
     notices: Notices
     output: JobOutput
+    workflows: WorkflowCatalog
     docs_url: str
     preview_domain: str
     objects: Objects

@@ -1,6 +1,6 @@
 """The operation that describes all the others."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -9,7 +9,9 @@ from stead.control.http.operations import Document, Operation, Operations
 from stead.control.http.requirements import PUBLIC
 
 
-def describing(operations: Callable[[], list[Operation]], *, base_url: str) -> Operations:
+def describing(
+    operations: Callable[[], list[Operation]], id_prefixes: Mapping[str, str], *, base_url: str
+) -> Operations:
     """Declare `openapi.get` over whatever `operations` lists, itself included."""
     operation = Operations(tag="Description")
     written: list[Document] = []
@@ -18,7 +20,7 @@ def describing(operations: Callable[[], list[Operation]], *, base_url: str) -> O
     async def get_description() -> Document:
         """Read this description, as OpenAPI 3.1."""
         if not written:
-            described = openapi.document(operations(), base_url=base_url)
+            described = openapi.document(operations(), id_prefixes, base_url=base_url)
             written.append(Document(msgspec.json.encode(described)))
         return written[0]
 

@@ -33,7 +33,7 @@ from stead.control.http.rate_limits import Limiter
 from stead.control.http.requests import Request
 from stead.control.http.responses import Answer, Header, deprecation, wrap, wrap_page
 from stead.control.http.version_changes import History
-from stead.control.http.visibility import RESOLVERS, Capable, Governed
+from stead.control.http.visibility import Capable, Governed, Resolvers
 from stead.control.outbox import audit
 from stead.control.outbox.audit import Actor, Trail
 from stead.control.sealing import Sealer
@@ -60,6 +60,7 @@ class Machinery:
     the connections that everybody else needs.
     """
 
+    resolvers: Resolvers
     database: Database
     limiter: Limiter
     admission: Admission
@@ -72,7 +73,9 @@ class Machinery:
 class Endpoint:
     def __init__(self, operation: Operation, machinery: Machinery) -> None:
         self.operation, self._machinery = operation, machinery
-        self._resources = [(each.name, RESOLVERS[each.type]) for each in operation.every(ResourceInput)]
+        self._resources = [
+            (each.name, machinery.resolvers[each.type]) for each in operation.every(ResourceInput)
+        ]
         self._path_inputs = [each.name for each in operation.every(PathInput)]
         body = operation.input(BodyInput)
         self._body = BodyReader(body) if body else None

@@ -1,6 +1,6 @@
 """The API description (OpenAPI 3.1), read off the same declarations that dispatch runs."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -20,7 +20,7 @@ from stead.control.http.version_changes import CHANGES
 from stead.control.http.visibility import Governed
 from stead.shared import errors
 from stead.shared.errors import ApiError
-from stead.shared.ids import ALPHABET, PREFIX_OF
+from stead.shared.ids import ALPHABET
 from stead.shared.versions import LATEST, VERSIONS
 
 Json = dict[str, Any]
@@ -60,9 +60,10 @@ def errors_of(operation: Operation) -> list[type[ApiError]]:
     return sorted(found, key=lambda error: (error.status, error.code))
 
 
-def document(operations: Iterable[Operation], *, base_url: str = "/") -> Json:
+def document(operations: Iterable[Operation], id_prefixes: Mapping[str, str], *, base_url: str = "/") -> Json:
+    """`id_prefixes` maps the name of a path parameter to the prefix of its identifiers."""
     declared = list(operations)
-    shapes = _Shapes(declared)
+    shapes = _Shapes(declared, id_prefixes)
     paths: Json = {}
     for operation in declared:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _entry(operation, shapes)
@@ -92,7 +93,8 @@ def document(operations: Iterable[Operation], *, base_url: str = "/") -> Json:
 class _Shapes:
     """JSON Schemas of every type, under the names that callers see."""
 
-    def __init__(self, operations: list[Operation]) -> None:
+    def __init__(self, operations: list[Operation], id_prefixes: Mapping[str, str]) -> None:
+        self.id_prefixes = id_prefixes
         kinds = [operation.shape for operation in operations if operation.shape is not None]
         kinds += [body.type for operation in operations if (body := operation.input(BodyInput))]
         self._kinds = [*kinds, Pagination, ErrorEnvelope]
@@ -125,7 +127,7 @@ def _entry(operation: Operation, shapes: _Shapes) -> Json:
         "summary": operation.summary,
         "description": operation.description or operation.summary,
         "security": _security(operation),
-        "parameters": _parameters(operation),
+        "parameters": _parameters(operation, shapes),
         "responses": _responses(operation, shapes),
         "x-scopes": _scopes(operation),
         "x-rate-class": operation.rate,
@@ -153,8 +155,8 @@ def _scopes(operation: Operation) -> Json:
     return {"any_of" if operation.requires.any_one else "all_of": list(operation.requires.scopes)}
 
 
-def _parameters(operation: Operation) -> list[Json]:
-    found: list[Json] = [_path_parameter(operation, name) for name in operation.path_parameters]
+def _parameters(operation: Operation, shapes: _Shapes) -> list[Json]:
+    found: list[Json] = [_path_parameter(operation, name, shapes) for name in operation.path_parameters]
     query = operation.input(QueryInput)
     if query is not None:
         found += _filters(query.type)
@@ -174,10 +176,10 @@ def _parameters(operation: Operation) -> list[Json]:
 _LIMIT_HELP = f"How many items; above {MOST_LIMIT} it means {MOST_LIMIT}, below 1 it means 1."
 
 
-def _path_parameter(operation: Operation, name: str) -> Json:
+def _path_parameter(operation: Operation, name: str, shapes: _Shapes) -> Json:
     schema: Json = {"type": "string"}
     if operation.input(ResourceInput) and name.endswith("_id"):
-        prefix = PREFIX_OF[name]
+        prefix = shapes.id_prefixes[name]
         schema |= {"pattern": f"^{prefix}_[{ALPHABET}]{{26}}$", "examples": [f"{prefix}_{'0' * 26}"]}
     return {"name": name, "in": "path", "required": True, "schema": schema}
 

@@ -1,29 +1,29 @@
 """Resolvers: the only way from an identifier in a path to a resource in a handler.
 
-    @resolver
-    async def visible_key(call: Call, key_id: KeyId) -> VisibleKey:
+    async def visible_key(call: Call, key_id: str) -> VisibleKey:
 
-A resolver runs the visibility query of its resource and raises that resource's `…NotFound`, so that what does
-not exist and what the caller may not see answer alike. It may stand on others: a `Visible…` parameter is
-resolved first.
+A resolver runs the visibility query of its resource and raises that resource's `…NotFound`, so a missing
+resource and one that the caller may not see get the same response. A resolver may depend on others: its
+`Visible…` parameters are resolved first. A feature lists its resolvers in its `feature.py`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeVar, get_type_hints, runtime_checkable
+from typing import Any, NamedTuple, Protocol, get_type_hints, runtime_checkable
 
 from stead.control.http.operations import Call
 from stead.shared.roles import Role
 
-R = TypeVar("R", bound=Callable[..., Awaitable[Any]])
+ResolverFunction = Callable[..., Awaitable[Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Resolver:
-    find: Callable[..., Awaitable[Any]]
+    find: ResolverFunction
     path_parameters: tuple[str, ...]
     needs: tuple[type, ...]
+    others: "Resolvers"
 
     def __call__(self, call: Call, path: Mapping[str, str]) -> Awaitable[Any]:
         if self.needs:
@@ -31,21 +31,31 @@ class Resolver:
         return self.find(call, *[path[name] for name in self.path_parameters])
 
     async def _find_upon(self, call: Call, path: Mapping[str, str]) -> Any:
-        found = [await RESOLVERS[need](call, path) for need in self.needs]
+        found = [await self.others[need](call, path) for need in self.needs]
         return await self.find(call, *found, *[path[name] for name in self.path_parameters])
 
 
-RESOLVERS: dict[type, Resolver] = {}
+class Resolvers(Mapping[type, Resolver]):
+    """The resolver of every `Visible…` type."""
 
+    def __init__(self, functions: Iterable[ResolverFunction]) -> None:
+        self._by_type: dict[type, Resolver] = {}
+        for find in functions:
+            hints = get_type_hints(find)
+            resource = hints.pop("return")
+            hints.pop("call")
+            needs = tuple(hint for hint in hints.values() if hint is not str)
+            names = tuple(name for name, hint in hints.items() if hint is str)
+            self._by_type[resource] = Resolver(find, names, needs, self)
 
-def resolver(find: R) -> R:
-    hints = get_type_hints(find)
-    resource = hints.pop("return")
-    hints.pop("call")
-    needs = tuple(hint for hint in hints.values() if hint in RESOLVERS)
-    names = tuple(name for name, hint in hints.items() if hint not in RESOLVERS)
-    RESOLVERS[resource] = Resolver(find, names, needs)
-    return find
+    def __getitem__(self, resource: type) -> Resolver:
+        return self._by_type[resource]
+
+    def __iter__(self) -> Iterator[type]:
+        return iter(self._by_type)
+
+    def __len__(self) -> int:
+        return len(self._by_type)
 
 
 class Governance(NamedTuple):

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from typing import Any
 
 import structlog
 
@@ -9,7 +10,8 @@ from stead.control.engines.postgres import UNREACHABLE, Database
 from stead.control.engines.postgres_notifications import Notices
 from stead.control.engines.temporal import Orchestrator, Unreachable
 from stead.control.jobs import queue
-from stead.control.jobs.declaration import KINDS, JobRow
+from stead.control.jobs.definition import Workflow, WorkflowCatalog
+from stead.control.jobs.kinds import JobRow
 from stead.control.jobs.workflow import Plan, PlannedStep
 
 log = structlog.get_logger()
@@ -20,8 +22,15 @@ AT_ONCE = 50
 
 
 class Dispatcher:
-    def __init__(self, database: Database, orchestrator: Orchestrator, notices: Notices) -> None:
+    def __init__(
+        self,
+        database: Database,
+        orchestrator: Orchestrator,
+        notices: Notices,
+        workflows: WorkflowCatalog,
+    ) -> None:
         self._database, self._orchestrator, self._notices = database, orchestrator, notices
+        self._workflows = workflows
         self._reconciled = time.monotonic()
 
     async def run(self) -> None:
@@ -58,8 +67,10 @@ class Dispatcher:
 
     async def _start(self, rows: list[JobRow]) -> None:
         """A kind that this worker does not know is left to the newer one that queued it."""
-        known = [row for row in rows if row.params["kind"] in KINDS]
-        await asyncio.gather(*(self._orchestrator.start(plan_of(row)) for row in known))
+        known = [row for row in rows if self._workflows.knows(row)]
+        await asyncio.gather(
+            *(self._orchestrator.start(plan_of(row, self._workflows.of(row))) for row in known)
+        )
 
     async def _cancel(self) -> None:
         """Sent and noted together: a cancellation that could not be sent is sent by whoever sweeps next."""
@@ -79,15 +90,14 @@ class Dispatcher:
             # Read only now: an execution that is closed has ended its job before, unless it was lost.
             async with self._database.reading() as tx:
                 row = await queue.get(tx, job)
-            if row is not None and row.status in ("queued", "running") and row.params["kind"] in KINDS:
+            if row is not None and row.status in ("queued", "running") and self._workflows.knows(row):
                 log.error("job.lost", job_id=job)
-                await self._orchestrator.start(plan_of(row, lost=True))
+                await self._orchestrator.start(plan_of(row, self._workflows.of(row), lost=True))
 
 
-def plan_of(row: JobRow, *, lost: bool = False) -> Plan:
-    kind = row.kind
+def plan_of(row: JobRow, workflow: Workflow[Any], *, lost: bool = False) -> Plan:
     planned = [
         PlannedStep(step.name, waits=not step.is_transaction, has_undo=step.has_undo)
-        for step in kind.steps.values()
+        for step in workflow.steps.values()
     ]
-    return Plan(row.id, kind.limit.total_seconds(), planned, lost)
+    return Plan(row.id, workflow.kind.limit.total_seconds(), planned, lost)

@@ -49,7 +49,7 @@ async def cancel_job(call: Call, job: VisibleJob) -> JobView:
 
     This also needs the scope of the operation that started the job.
     """
-    return await service.cancel(call.tx, call.caller, job, call.live.docs_url)
+    return await service.cancel(call.tx, call.caller, job, call.live)
 
 
 def _view(job: VisibleJob) -> JobView:

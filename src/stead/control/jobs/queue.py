@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from stead.control.engines.postgres import Tx
-from stead.control.jobs.declaration import JobRow
+from stead.control.jobs.kinds import JobRow
 from stead.control.outbox.events import About, publish
 
 STARTED_BY_NOW = timedelta(seconds=10)

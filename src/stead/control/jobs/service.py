@@ -6,14 +6,23 @@ from typing import Any
 import msgspec
 
 from stead.control.engines.postgres import Tx
+from stead.control.http.context import Live
 from stead.control.http.operations import Call
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import Principal
 from stead.control.http.responses import ErrorBody, error_body
-from stead.control.http.visibility import resolver
 from stead.control.jobs import queue, store
-from stead.control.jobs.declaration import MOST_WAITING, JobCancelled, JobKind, JobRow, JobsWaiting, P
-from stead.control.jobs.rules import FINAL, JobAlreadyFinal, JobNotFound, VisibleJob
+from stead.control.jobs.definition import Workflow
+from stead.control.jobs.kinds import JobKind, JobRow, P
+from stead.control.jobs.rules import (
+    FINAL,
+    MOST_WAITING,
+    JobAlreadyFinal,
+    JobCancelled,
+    JobNotFound,
+    JobsWaiting,
+    VisibleJob,
+)
 from stead.control.jobs.schema import JobFilter, JobView
 from stead.shared.errors import RoleInsufficient, ScopeInsufficient
 from stead.shared.ids import JobId, has_shape, new_id
@@ -31,7 +40,6 @@ class Subject:
     extra: dict[str, str] = field(default_factory=dict)
 
 
-@resolver
 async def visible_job(call: Call, job_id: str) -> VisibleJob:
     job = await store.find(call.tx, call.caller, job_id) if has_shape("job", job_id) else None
     if job is None:
@@ -75,7 +83,7 @@ async def browse(tx: Tx, caller: Principal, query: JobFilter, page: PageRequest)
     return await store.page(tx, caller, query, page)
 
 
-async def cancel(tx: Tx, caller: Principal, job: VisibleJob, docs_url: str) -> JobView:
+async def cancel(tx: Tx, caller: Principal, job: VisibleJob, live: Live) -> JobView:
     """Whoever may start such a job may cancel it."""
     if job.scope not in caller.allowed:
         raise ScopeInsufficient(scope=job.scope)
@@ -85,7 +93,7 @@ async def cancel(tx: Tx, caller: Principal, job: VisibleJob, docs_url: str) -> J
     if row is None or row.status in FINAL:
         raise JobAlreadyFinal(status=row.status if row else job.status)
     if row.dispatched_at is None:
-        await end(tx, row, error_body(JobCancelled(), docs_url))
+        await end(tx, live.workflows.of(row), row, error_body(JobCancelled(), live.docs_url))
     else:
         await queue.ask_to_cancel(tx, row.id)
     cancelled = await store.view(tx, job)
@@ -94,12 +102,12 @@ async def cancel(tx: Tx, caller: Principal, job: VisibleJob, docs_url: str) -> J
     return cancelled
 
 
-async def end(tx: Tx, row: JobRow, error: ErrorBody | None) -> bool:
-    """End a job, once: its state, its event, and what its kind writes down of a failure."""
+async def end(tx: Tx, workflow: Workflow[Any], row: JobRow, error: ErrorBody | None) -> bool:
+    """End a job, once: its state, its event, and what its kind records about a failure."""
     if not await queue.finish(tx, row, msgspec.to_builtins(error) if error else None):
         return False
     if error is not None:
-        await row.kind.failed(tx, row.kind.read(row), error.message)
+        await workflow.failed(tx, workflow.read(row), error.message)
     return True
 
 

@@ -14,7 +14,6 @@ from stead.control.http.freshness import outdate
 from stead.control.http.operations import Call
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import Mode, Network, Pin, PinType, Principal
-from stead.control.http.visibility import resolver
 from stead.control.keys import store
 from stead.control.keys.rules import (
     GRACE,
@@ -36,7 +35,6 @@ from stead.shared.ids import KeyId, has_shape, new_id
 from stead.shared.secrets import Secret
 
 
-@resolver
 async def visible_key(call: Call, key_id: str) -> VisibleKey:
     key = await store.find(call.tx, call.caller, key_id) if has_shape("key", key_id) else None
     if key is None:

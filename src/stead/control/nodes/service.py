@@ -3,7 +3,8 @@
 from datetime import datetime
 
 from stead.control.engines.postgres import Tx
-from stead.control.jobs.declaration import NoNode, NotYet, Refused
+from stead.control.jobs.definition import NotYet, Refused
+from stead.control.jobs.rules import NoNode
 from stead.control.nodes import store
 from stead.control.nodes.rules import PATIENCE, SILENCE, AffectedSite, NodeStatus
 from stead.control.outbox.events import About, publish

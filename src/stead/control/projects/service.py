@@ -6,7 +6,6 @@ from stead.control.engines.postgres import Tx
 from stead.control.http.operations import Call
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import Principal
-from stead.control.http.visibility import resolver
 from stead.control.projects import store
 from stead.control.projects.rules import (
     OwnedProject,
@@ -24,7 +23,6 @@ from stead.control.teams.rules import TeamNotFound
 from stead.shared.ids import ProjectId, TeamId, has_shape, new_id
 
 
-@resolver
 async def visible_project(call: Call, project_id: str) -> VisibleProject:
     project = await store.find_own(call.tx, call.caller, project_id) if _is_id(project_id) else None
     if project is None:
@@ -32,7 +30,6 @@ async def visible_project(call: Call, project_id: str) -> VisibleProject:
     return project
 
 
-@resolver
 async def visible_team_project(call: Call, team_id: str, project_id: str) -> VisibleTeamProject:
     known = _is_id(project_id) and has_shape("team", team_id)
     project = await store.find_in_team(call.tx, call.caller, team_id, project_id) if known else None

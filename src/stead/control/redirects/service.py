@@ -1,13 +1,27 @@
 """Reading and replacing redirects, each inside the caller's transaction."""
 
 from stead.control.engines.postgres import Tx
+from stead.control.environments import service as environments
+from stead.control.jobs import service as jobs
+from stead.control.jobs.schema import JobView
 from stead.control.redirects import store
-from stead.control.redirects.rules import RedirectRule, parts
+from stead.control.redirects.jobs import REPLACE_REDIRECTS, RedirectsWork
+from stead.control.redirects.rules import RedirectRule, check, parts
+from stead.control.redirects.schema import NewRedirects
+from stead.control.sites.rules import VisibleSite, require_changeable
 from stead.protocol.edge import Redirects, RedirectSet
 
 
 async def rules(tx: Tx, site: str) -> list[RedirectRule]:
     return await store.rules(tx, site)
+
+
+async def queue_replacement(tx: Tx, site: VisibleSite, wanted: NewRedirects) -> JobView:
+    require_changeable(site.status)
+    production = await environments.production(tx, site.id)
+    check(wanted.redirects, frozenset({site.domain, production.subdomain}))
+    work, subject = RedirectsWork(wanted.redirects), jobs.Subject(site.id, site.owner)
+    return await jobs.enqueue(tx, REPLACE_REDIRECTS, work, subject, scope="redirects:write")
 
 
 async def in_force(tx: Tx, site: str) -> RedirectSet | None:

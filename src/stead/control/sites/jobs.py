@@ -1,13 +1,13 @@
-"""What the jobs of a site carry with them, and what they know of the site."""
+"""The jobs of sites."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from msgspec import Struct
 
 from stead.control.http.principal import Mode
-from stead.control.jobs.declaration import Job
+from stead.control.jobs.kinds import Job, JobKind
 from stead.control.outbox.events import About
 from stead.control.sites.rules import SiteStatus
 from stead.shared.runtimes import Runtime
@@ -43,3 +43,49 @@ class SiteFacts:
             env_id=job.env_id,
             job_id=job.id,
         )
+
+
+DEPLOY = JobKind(
+    "deployment.deploy",
+    params=SiteWork,
+    resource="deployment",
+    lock="environment",
+    limit=timedelta(minutes=10),
+    results={"url", "env_id"},
+)
+
+RESTART = JobKind(
+    "site.restart",
+    params=SiteWork,
+    resource="site",
+    lock="site",
+    limit=timedelta(minutes=5),
+    results={"url", "env_id"},
+)
+
+RECOVER = JobKind(
+    "site.restart",
+    variant="recover",
+    params=SiteWork,
+    resource="site",
+    lock="site",
+    limit=timedelta(minutes=5),
+    results={"url", "env_id"},
+)
+
+DELETE = JobKind(
+    "site.delete",
+    params=SiteWork,
+    resource="site",
+    lock="site",
+    limit=timedelta(minutes=5),
+)
+
+PURGE = JobKind(
+    "site.delete",
+    variant="purge",
+    params=SiteWork,
+    resource="site",
+    lock="site",
+    limit=timedelta(minutes=5),
+)

@@ -5,11 +5,11 @@ from stead.control.certificates.schema import TlsView
 from stead.control.environments.runtimes import CAPABILITIES
 from stead.control.http.operations import Call, Operations
 from stead.control.http.pagination import Page, PageRequest
-from stead.control.jobs.declaration import JobsWaiting
+from stead.control.jobs.rules import JobsWaiting
 from stead.control.jobs.schema import JobView
 from stead.control.outbox import audit
 from stead.control.plans.rules import EnvironmentsExhausted, SitesExhausted
-from stead.control.sites import service, workflows
+from stead.control.sites import service
 from stead.control.sites.rules import (
     ConfirmDomainMismatch,
     DomainTaken,
@@ -54,9 +54,7 @@ async def create_site(call: Call, body: NewSite) -> JobView:
 
     The profile cannot be changed later. With a test key the site is simulated.
     """
-    site, job = await service.create(
-        call.tx, call.caller, body, deploy=workflows.DEPLOY, preview_domain=call.live.preview_domain
-    )
+    site, job = await service.create(call.tx, call.caller, body, preview_domain=call.live.preview_domain)
     call.trail.team_id, call.trail.site_id = site.team_id, site.id
     return job
 
@@ -76,7 +74,7 @@ async def get_site(call: Call, site: VisibleSite) -> SiteView:
 )
 async def delete_site(call: Call, site: VisibleSite, body: Deletion) -> JobView:
     """Delete a site. It can be recovered for 30 days; its domain is free at once."""
-    return await service.delete(call.tx, site, body, kind=workflows.DELETE)
+    return await service.delete(call.tx, site, body)
 
 
 @operation(
@@ -88,7 +86,7 @@ async def delete_site(call: Call, site: VisibleSite, body: Deletion) -> JobView:
 )
 async def recover_site(call: Call, site: VisibleSite) -> JobView:
     """Bring a deleted site back."""
-    return await service.recover(call.tx, site, kind=workflows.RECOVER)
+    return await service.recover(call.tx, site)
 
 
 @operation(
@@ -100,7 +98,7 @@ async def recover_site(call: Call, site: VisibleSite) -> JobView:
 )
 async def restart_site(call: Call, site: VisibleSite) -> JobView:
     """Restart a site and ask it whether it answers."""
-    return await service.restart(call.tx, site, kind=workflows.RESTART)
+    return await service.restart(call.tx, site)
 
 
 @operation(

@@ -108,3 +108,10 @@ class TargetNotAdministered(Forbidden):
     code = "site.target_not_administered"
     message = "You may put sites only into a team that you own or administer."
     remedy = "Ask an owner of the team for the role of an administrator."
+
+
+def require_changeable(*statuses: str) -> None:
+    """Refuse a change to a site or environment that is being deleted."""
+    for status in statuses:
+        if status in ("deleting", "deleted"):
+            raise SiteBusy(status=status)

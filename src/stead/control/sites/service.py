@@ -5,6 +5,7 @@ from typing import Any
 from msgspec import UNSET
 
 from stead.control.engines.postgres import Tx, UniqueViolation
+from stead.control.environments import jobs as environment_kinds
 from stead.control.environments import service as environments
 from stead.control.environments.jobs import EnvironmentWork
 from stead.control.environments.rules import Environment
@@ -12,14 +13,16 @@ from stead.control.http.host_names import NotAnAddress
 from stead.control.http.operations import Call
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import Principal
-from stead.control.http.visibility import resolver
 from stead.control.jobs import service as jobs
-from stead.control.jobs.declaration import Errand, Job, JobKind, NoNode, Refused
+from stead.control.jobs.definition import NodeCommand, Refused
+from stead.control.jobs.kinds import Job
+from stead.control.jobs.rules import NoNode
 from stead.control.jobs.schema import JobView
 from stead.control.outbox.audit import Trail
 from stead.control.outbox.events import About, Fact, publish
 from stead.control.plans import service as plans
 from stead.control.plans.rules import Owner
+from stead.control.sites import jobs as kinds
 from stead.control.sites import repositories, store
 from stead.control.sites.domains import new_slug, normal_domain
 from stead.control.sites.jobs import SiteFacts, SiteWork
@@ -45,7 +48,6 @@ from stead.shared.ids import AccountId, ProjectId, SiteId, TeamId, has_shape, ne
 from stead.shared.roles import Role
 
 
-@resolver
 async def visible_site(call: Call, site_id: str) -> VisibleSite:
     return await find(call.tx, call.caller, site_id)
 
@@ -80,9 +82,7 @@ async def put_into(tx: Tx, site: VisibleSite, project: ProjectId | None) -> None
     await store.set_project(tx, site, project)
 
 
-async def create(
-    tx: Tx, caller: Principal, new: NewSite, *, deploy: JobKind[SiteWork], preview_domain: str
-) -> tuple[SiteView, JobView]:
+async def create(tx: Tx, caller: Principal, new: NewSite, *, preview_domain: str) -> tuple[SiteView, JobView]:
     _check(new)
     domain = normal_domain(new.domain, preview_domain=preview_domain)
     owner = await _owner(tx, caller, new.team_id)
@@ -111,16 +111,16 @@ async def create(
     about = About(account_id=owner.account_id, team_id=owner.team_id, site_id=site.id)
     await publish(tx, "site.created", about, domain=domain, profile=site.profile)
     subject = jobs.Subject(site.id, owner.team_id or caller.account_id, env_id=env, id=site.id)
-    return site, await jobs.enqueue(tx, deploy, SiteWork(), subject, scope="sites:write")
+    return site, await jobs.enqueue(tx, kinds.DEPLOY, SiteWork(), subject, scope="sites:write")
 
 
-async def restart(tx: Tx, site: VisibleSite, *, kind: JobKind[SiteWork]) -> JobView:
+async def restart(tx: Tx, site: VisibleSite) -> JobView:
     if site.status not in ("running", "stopped", "failed"):
         raise SiteBusy(status=site.status)
-    return await jobs.enqueue(tx, kind, SiteWork(), _subject(site), scope="sites:write")
+    return await jobs.enqueue(tx, kinds.RESTART, SiteWork(), _subject(site), scope="sites:write")
 
 
-async def delete(tx: Tx, site: VisibleSite, wanted: Deletion, *, kind: JobKind[SiteWork]) -> JobView:
+async def delete(tx: Tx, site: VisibleSite, wanted: Deletion) -> JobView:
     if wanted.confirm_domain != site.domain:
         raise ConfirmDomainMismatch(param="confirm_domain")
     if not may_become(site.status, "deleting"):
@@ -129,10 +129,10 @@ async def delete(tx: Tx, site: VisibleSite, wanted: Deletion, *, kind: JobKind[S
     if not await store.set_status(tx, site.id, "deleting", after=(site.status,)):
         raise SiteBusy(status=site.status)
     work = SiteWork(status_before=site.status, reason_before=reason)
-    return await jobs.enqueue(tx, kind, work, _subject(site), scope="sites:admin")
+    return await jobs.enqueue(tx, kinds.DELETE, work, _subject(site), scope="sites:admin")
 
 
-async def recover(tx: Tx, site: VisibleSite, *, kind: JobKind[SiteWork]) -> JobView:
+async def recover(tx: Tx, site: VisibleSite) -> JobView:
     if site.status != "deleted" or site.recoverable_until is None or site.recoverable_until <= tx.now:
         raise NotRecoverable
     owner = Owner(site.account_id, site.team_id)
@@ -147,10 +147,10 @@ async def recover(tx: Tx, site: VisibleSite, *, kind: JobKind[SiteWork]) -> JobV
     # Without it the edges would not be told of it: they are not of what is deleted.
     await environments.become(tx, (await environments.production(tx, site.id)).id, "provisioning")
     work = SiteWork(recoverable_until=site.recoverable_until)
-    return await jobs.enqueue(tx, kind, work, _subject(site), scope="sites:admin")
+    return await jobs.enqueue(tx, kinds.RECOVER, work, _subject(site), scope="sites:admin")
 
 
-async def purge_expired(tx: Tx, *, kind: JobKind[SiteWork], clone: JobKind[EnvironmentWork]) -> int:
+async def purge_expired(tx: Tx) -> int:
     """Queue the removal of what deleted sites left on their nodes, once they cannot be recovered any more:
     production comes last, when this is called again."""
     expired = await store.expired(tx)
@@ -158,9 +158,11 @@ async def purge_expired(tx: Tx, *, kind: JobKind[SiteWork], clone: JobKind[Envir
         clones = [env.id for env in await environments.placed(tx, site) if env.type != "production"]
         for env in clones:
             subject = jobs.Subject(site, owner, env_id=env)
-            await jobs.enqueue(tx, clone, EnvironmentWork(env), subject, scope="sites:admin")
+            await jobs.enqueue(
+                tx, environment_kinds.PURGE, EnvironmentWork(env), subject, scope="sites:admin"
+            )
         if not clones:
-            await jobs.enqueue(tx, kind, SiteWork(), jobs.Subject(site, owner), scope="sites:admin")
+            await jobs.enqueue(tx, kinds.PURGE, SiteWork(), jobs.Subject(site, owner), scope="sites:admin")
     return len(expired)
 
 
@@ -193,11 +195,11 @@ async def arrived(tx: Tx, site: str) -> None:
     await store.set_status(tx, site, "running", after=("awaiting_push",))
 
 
-async def errand(tx: Tx, site: str, env: Environment, work: Work) -> Errand:
+async def node_command(tx: Tx, site: str, env: Environment, work: Work) -> NodeCommand:
     """For the node that carries the environment; simulated where the site is."""
     if env.node_id is None:
         raise Refused(NoNode.code, "No node carries the site.")
-    return Errand(env.node_id, env.id, "simulator" if (await facts(tx, site)).is_test else "live", work)
+    return NodeCommand(env.node_id, env.id, "simulator" if (await facts(tx, site)).is_test else "live", work)
 
 
 async def facts(tx: Tx, site: str) -> SiteFacts:

@@ -1,28 +1,26 @@
 """The jobs of sites, step by step, with what undoes each."""
 
-from collections.abc import Awaitable, Callable
-from datetime import timedelta
-
 from stead.control.certificates import service as certificates
 from stead.control.deployments import service as deployments
-from stead.control.edge_feed import announcements as routing
+from stead.control.edge_feed import announcements
 from stead.control.engines.postgres import Tx
 from stead.control.environments import service as environments
-from stead.control.jobs.declaration import (
+from stead.control.git import pushes
+from stead.control.jobs.definition import (
     Announcement,
-    Errand,
-    Job,
-    JobKind,
+    NodeCommand,
     Refused,
     Results,
     Step,
-    ask,
-    control,
-    tell,
+    Workflow,
+    announce_step,
+    control_step,
+    node_step,
 )
+from stead.control.jobs.kinds import Job
 from stead.control.nodes import service as nodes
+from stead.control.sites import jobs, store
 from stead.control.sites import service as sites
-from stead.control.sites import store
 from stead.control.sites.jobs import SiteWork
 from stead.control.sites.rules import RECOVERABLE, SiteStatus
 from stead.protocol.work import (
@@ -37,25 +35,25 @@ from stead.protocol.work import (
 )
 
 SiteJob = Job[SiteWork]
-OPENED: list[Callable[[Tx, str], Awaitable[None]]] = []
-"""What other features do with a site in the transaction in which it is served for the first time."""
 
 
-async def _errand_if_carried(tx: Tx, job: SiteJob, work: Work) -> Errand | None:
+async def _node_command_if_placed(tx: Tx, job: SiteJob, work: Work) -> NodeCommand | None:
     """Where no node carries the site there is nothing to remove."""
     environment = await environments.production(tx, job.site_id)
-    return None if environment.node_id is None else await sites.errand(tx, job.site_id, environment, work)
+    return (
+        None if environment.node_id is None else await sites.node_command(tx, job.site_id, environment, work)
+    )
 
 
-async def _errand(tx: Tx, job: SiteJob, work: Work) -> Errand:
-    return await sites.errand(tx, job.site_id, await environments.production(tx, job.site_id), work)
+async def _node_command(tx: Tx, job: SiteJob, work: Work) -> NodeCommand:
+    return await sites.node_command(tx, job.site_id, await environments.production(tx, job.site_id), work)
 
 
 async def _place(tx: Tx, job: SiteJob) -> None:
     environment = await environments.production(tx, job.site_id)
     if environment.node_id is None:
         facts = await sites.facts(tx, job.site_id)
-        node = await nodes.place(tx, facts.region, wanted_since=job.taken_up_at)
+        node = await nodes.place(tx, facts.region, wanted_since=job.dispatched_at)
         await environments.put_on(tx, environment.id, node)
 
 
@@ -70,58 +68,72 @@ async def _displace(tx: Tx, job: SiteJob) -> None:
     await environments.put_on(tx, environment.id, None)
 
 
-async def _ensure_environment(tx: Tx, job: SiteJob) -> Errand | None:
+async def _ensure_environment(tx: Tx, job: SiteJob) -> NodeCommand | None:
     """With what it shows: its node may have lost its disk, or be another one."""
     environment = await environments.production(tx, job.site_id)
     release = await deployments.release_work(tx, environment.id)
-    return await _errand(tx, job, EnsureEnvironment((await sites.facts(tx, job.site_id)).runtime, release))
+    return await _node_command(
+        tx, job, EnsureEnvironment((await sites.facts(tx, job.site_id)).runtime, release)
+    )
 
 
-async def _remove_environment(tx: Tx, job: SiteJob) -> Errand | None:
-    return await _errand_if_carried(tx, job, RemoveEnvironment())
+async def _remove_environment(tx: Tx, job: SiteJob) -> NodeCommand | None:
+    return await _node_command_if_placed(tx, job, RemoveEnvironment())
 
 
-async def _restart_environment(tx: Tx, job: SiteJob) -> Errand | None:
-    return await _errand(tx, job, RestartEnvironment((await sites.facts(tx, job.site_id)).runtime))
+async def _restart_environment(tx: Tx, job: SiteJob) -> NodeCommand | None:
+    return await _node_command(tx, job, RestartEnvironment((await sites.facts(tx, job.site_id)).runtime))
 
 
 async def _serve(tx: Tx, job: SiteJob) -> Announcement | None:
     """With its redirects, which may have been set while no node carried it."""
-    return await routing.serve_redirected(tx, job.site_id)
+    return await announcements.serve_redirected(tx, job.site_id)
 
 
 async def _withdraw(tx: Tx, job: SiteJob) -> Announcement | None:
-    return await routing.withdraw_site(tx, job.site_id)
+    return await announcements.withdraw_site(tx, job.site_id)
 
 
 async def _forget(tx: Tx, job: SiteJob) -> Announcement | None:
     environment = await environments.production(tx, job.site_id)
-    return await routing.withdraw_redirects(tx, environment.id)
+    return await announcements.withdraw_redirects(tx, environment.id)
 
 
-async def _simulate_route(tx: Tx, job: SiteJob) -> Errand | None:
-    """The simulator has no edge that could be told."""
+async def _simulate_route(tx: Tx, job: SiteJob) -> NodeCommand | None:
+    """The simulator has no edge."""
     facts = await sites.facts(tx, job.site_id)
     environment = await environments.production(tx, job.site_id)
     hosts = (facts.domain, environment.subdomain)
-    return await _errand_if_carried(tx, job, EnsureRoute(hosts)) if facts.is_test else None
+    return await _node_command_if_placed(tx, job, EnsureRoute(hosts)) if facts.is_test else None
 
 
-async def _simulate_no_route(tx: Tx, job: SiteJob) -> Errand | None:
+async def _simulate_no_route(tx: Tx, job: SiteJob) -> NodeCommand | None:
     facts = await sites.facts(tx, job.site_id)
-    return await _errand_if_carried(tx, job, RemoveRoute()) if facts.is_test else None
+    return await _node_command_if_placed(tx, job, RemoveRoute()) if facts.is_test else None
 
 
-_ROUTE = Step("route", ask=_simulate_route, tell=_serve, undo_ask=_simulate_no_route, undo_tell=_withdraw)
-_ROUTE_AGAIN = Step("route", ask=_simulate_route, tell=_serve)
-_UNROUTE = Step("route", ask=_simulate_no_route, tell=_withdraw, undo_ask=_simulate_route, undo_tell=_serve)
+_ROUTE = Step(
+    "route",
+    command=_simulate_route,
+    announce=_serve,
+    undo_command=_simulate_no_route,
+    undo_announce=_withdraw,
+)
+_ROUTE_AGAIN = Step("route", command=_simulate_route, announce=_serve)
+_UNROUTE = Step(
+    "route",
+    command=_simulate_no_route,
+    announce=_withdraw,
+    undo_command=_simulate_route,
+    undo_announce=_serve,
+)
 
 
-async def _probe(tx: Tx, job: SiteJob) -> Errand | None:
+async def _probe(tx: Tx, job: SiteJob) -> NodeCommand | None:
     environment = await environments.production(tx, job.site_id)
     shown = await deployments.current(tx, environment.id)
     release = release_of(shown.digest) if shown else ""
-    return await _errand(tx, job, Probe((await sites.facts(tx, job.site_id)).domain, release=release))
+    return await _node_command(tx, job, Probe((await sites.facts(tx, job.site_id)).domain, release=release))
 
 
 async def _open(tx: Tx, job: SiteJob) -> Results:
@@ -137,8 +149,7 @@ async def _open(tx: Tx, job: SiteJob) -> Results:
 async def _open_first(tx: Tx, job: SiteJob) -> Results:
     await sites.tell(tx, job, "deploy.completed")
     results = await _open(tx, job)
-    for opened in OPENED:
-        await opened(tx, job.site_id)
+    await pushes.first_push(tx, job.site_id)
     return results
 
 
@@ -182,7 +193,7 @@ async def _deploy_failed(tx: Tx, job: SiteJob, reason: str) -> None:
 
 async def _restart_failed(tx: Tx, job: SiteJob, reason: str) -> None:
     await sites.tell(tx, job, "site.restart_failed", reason=reason)
-    if not job.begun:
+    if not job.was_dispatched:
         return
     await store.set_status(tx, job.site_id, "failed", after=("running", "stopped", "failed"), reason=reason)
 
@@ -214,83 +225,58 @@ async def _purge_failed(_tx: Tx, _job: SiteJob, _reason: str) -> None:
     """It is still where it was, and is tried again."""
 
 
-DEPLOY = JobKind(
-    "deployment.deploy",
-    params=SiteWork,
-    resource="deployment",
-    lock="environment",
-    limit=timedelta(minutes=10),
-    results={"url", "env_id"},
+DEPLOY = Workflow(
+    jobs.DEPLOY,
     steps=[
-        control("place", _place, undo=_displace),
-        ask("environment", _ensure_environment, undo=_remove_environment),
+        control_step("place", _place, undo=_displace),
+        node_step("environment", _ensure_environment, undo=_remove_environment),
         _ROUTE,
-        ask("probe", _probe),
-        control("open", _open_first),
+        node_step("probe", _probe),
+        control_step("open", _open_first),
     ],
     failed=_deploy_failed,
 )
 
-RESTART = JobKind(
-    "site.restart",
-    params=SiteWork,
-    resource="site",
-    lock="site",
-    limit=timedelta(minutes=5),
-    results={"url", "env_id"},
+RESTART = Workflow(
+    jobs.RESTART,
     steps=[
-        control("place", _place),
-        ask("environment", _ensure_environment),
-        ask("restart", _restart_environment),
+        control_step("place", _place),
+        node_step("environment", _ensure_environment),
+        node_step("restart", _restart_environment),
         _ROUTE_AGAIN,
-        ask("probe", _probe),
-        control("open", _restarted),
+        node_step("probe", _probe),
+        control_step("open", _restarted),
     ],
     failed=_restart_failed,
 )
 
-RECOVER = JobKind(
-    "site.restart",
-    variant="recover",
-    params=SiteWork,
-    resource="site",
-    lock="site",
-    limit=timedelta(minutes=5),
-    results={"url", "env_id"},
+RECOVER = Workflow(
+    jobs.RECOVER,
     steps=[
-        control("place", _place_recovered),
-        ask("environment", _ensure_environment),
+        control_step("place", _place_recovered),
+        node_step("environment", _ensure_environment),
         _ROUTE,
-        ask("probe", _probe),
-        control("open", _open_recovered),
+        node_step("probe", _probe),
+        control_step("open", _open_recovered),
     ],
     failed=_recovery_failed,
 )
 
-DELETE = JobKind(
-    "site.delete",
-    params=SiteWork,
-    resource="site",
-    lock="site",
-    limit=timedelta(minutes=5),
+DELETE = Workflow(
+    jobs.DELETE,
     steps=[
         _UNROUTE,
-        control("close", _close),
+        control_step("close", _close),
     ],
     failed=_deletion_failed,
 )
 
-PURGE = JobKind(
-    "site.delete",
-    variant="purge",
-    params=SiteWork,
-    resource="site",
-    lock="site",
-    limit=timedelta(minutes=5),
+PURGE = Workflow(
+    jobs.PURGE,
     steps=[
-        ask("environment", _remove_environment),
-        tell("forget", _forget),
-        control("displace", _displace),
+        node_step("environment", _remove_environment),
+        announce_step("forget", _forget),
+        control_step("displace", _displace),
     ],
     failed=_purge_failed,
 )

@@ -7,7 +7,6 @@ from stead.control.http.freshness import outdate
 from stead.control.http.operations import Call
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import Principal
-from stead.control.http.visibility import resolver
 from stead.control.outbox.events import About, publish
 from stead.control.plans import service as plans
 from stead.control.plans.schema import PlanView
@@ -17,7 +16,6 @@ from stead.control.teams.schema import NewTeam, TeamChange, TeamView
 from stead.shared.ids import TeamId, has_shape, new_id
 
 
-@resolver
 async def visible_team(call: Call, team_id: str) -> VisibleTeam:
     return await find(call.tx, call.caller, team_id)
 

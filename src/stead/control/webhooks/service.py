@@ -11,7 +11,6 @@ from stead.control.http.examples import example
 from stead.control.http.operations import Call
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import Network, Principal
-from stead.control.http.visibility import resolver
 from stead.control.outbox.event_catalog import CATALOG, CATEGORIES, EventType
 from stead.control.outbox.event_pages import payload_schema
 from stead.control.outbox.events import About, publish
@@ -45,7 +44,6 @@ from stead.shared.ids import EndpointId, has_shape, new_id
 _BATCH = 1000
 
 
-@resolver
 async def visible_endpoint(call: Call, endpoint_id: str) -> VisibleEndpoint:
     endpoint = await store.find(call.tx, call.caller, endpoint_id) if has_shape("whe", endpoint_id) else None
     if endpoint is None:
@@ -53,7 +51,6 @@ async def visible_endpoint(call: Call, endpoint_id: str) -> VisibleEndpoint:
     return endpoint
 
 
-@resolver
 async def visible_delivery(call: Call, endpoint: VisibleEndpoint, delivery_id: str) -> VisibleDelivery:
     known = has_shape("whd", delivery_id)
     delivery = await store.find_delivery(call.tx, endpoint, delivery_id) if known else None

@@ -1,0 +1,20 @@
+"""Accounts, passwords and sessions."""
+
+from functools import partial
+
+from stead.control.accounts import operations, service
+from stead.control.feature import Feature
+from stead.control.tasks import PeriodicTask, Task, WorkerServices, in_transaction
+
+
+def _tasks(worker: WorkerServices) -> list[Task]:
+    forget = partial(in_transaction, worker.database, service.forget_old_sessions)
+    return [PeriodicTask("sessions.forget", 3600, forget)]
+
+
+FEATURE = Feature(
+    name="accounts",
+    operations=[operations.operation],
+    id_prefixes={"client_id": "client"},
+    tasks=_tasks,
+)

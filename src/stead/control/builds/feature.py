@@ -1,0 +1,22 @@
+"""Builds: from a source to a signed artifact."""
+
+from functools import partial
+
+from stead.control.builds import operations, service, workflows
+from stead.control.feature import Feature
+from stead.control.tasks import PeriodicTask, Task, WorkerServices
+
+
+def _tasks(worker: WorkerServices) -> list[Task]:
+    remove = partial(service.remove_staged, worker.database, worker.objects)
+    return [PeriodicTask("builds.remove_staged", 300, remove)]
+
+
+FEATURE = Feature(
+    name="builds",
+    operations=[operations.operation],
+    resolvers=[service.visible_build],
+    id_prefixes={"build_id": "build"},
+    workflows=[workflows.RUN],
+    tasks=_tasks,
+)

@@ -1,0 +1,6 @@
+"""The page cache of an environment."""
+
+from stead.control.cache import operations, workflows
+from stead.control.feature import Feature
+
+FEATURE = Feature(name="cache", operations=[operations.operation], workflows=[workflows.PURGE_CACHE])

@@ -1,0 +1,35 @@
+"""The steps that purge the page cache."""
+
+from stead.control.cache import jobs
+from stead.control.cache.jobs import PurgeWork
+from stead.control.edge_feed import announcements
+from stead.control.engines.postgres import Tx
+from stead.control.jobs.definition import (
+    Announcement,
+    Results,
+    Workflow,
+    announce_step,
+    control_step,
+    undone,
+)
+from stead.control.jobs.kinds import Job
+from stead.control.sites import service as sites
+from stead.protocol.edge import Purge
+
+
+async def _purge(tx: Tx, job: Job[PurgeWork]) -> Announcement | None:
+    return await announcements.purge(
+        tx, Purge(job.params.environment, url=job.params.url, tag=job.params.tag)
+    )
+
+
+async def _purged(tx: Tx, job: Job[PurgeWork]) -> Results | None:
+    await sites.tell(tx, job, "environment.cache_purged")
+    return None
+
+
+PURGE_CACHE = Workflow(
+    jobs.PURGE_CACHE,
+    steps=[announce_step("purge", _purge), control_step("done", _purged)],
+    failed=undone,
+)

@@ -1,0 +1,39 @@
+"""TLS certificates for every host."""
+
+from functools import partial
+
+from stead.control.certificates.certifier import AuthorityAt, Certifier
+from stead.control.certificates.challenges import Door, told
+from stead.control.certificates.preflight import Preflight
+from stead.control.edge_feed import announcements
+from stead.control.edge_feed.announcer import Announcer
+from stead.control.engines.postgres import Database
+from stead.control.feature import Feature
+from stead.control.tasks import Task, WorkerServices
+
+
+def _tasks(worker: WorkerServices) -> list[Task]:
+    """None if no certificate authority is configured."""
+    settings = worker.settings
+    if not settings.acme_directory:
+        return []
+    certifier = Certifier(
+        worker.database,
+        worker.sealer,
+        AuthorityAt(settings.acme_directory, settings.acme_email, settings.acme_ca_file),
+        preflight=Preflight(settings.edge_addresses, settings.dns_resolver),
+        door=Door(worker.announcer, settings.edge_master_key),
+        refreshed=partial(_announce_site, worker.database, worker.announcer),
+    )
+    return certifier.tasks()
+
+
+async def _announce_site(database: Database, announcer: Announcer, site: str) -> None:
+    """Publish a site's edge records again, because its certificate was issued or has expired."""
+    async with database.reading() as tx:
+        announcement = await announcements.serve_site(tx, site)
+    if announcement is not None:
+        await told(announcer, announcement.region, announcement.records)
+
+
+FEATURE = Feature(name="certificates", tasks=_tasks)

@@ -1,0 +1,25 @@
+"""The event feed."""
+
+from functools import partial
+
+from stead.control.events import operations, service
+from stead.control.events.sequencer import Sequencer
+from stead.control.feature import Feature
+from stead.control.tasks import (
+    LongRunningTask,
+    PeriodicTask,
+    Task,
+    WorkerServices,
+    in_batches,
+)
+
+
+def _tasks(worker: WorkerServices) -> list[Task]:
+    sequencer = Sequencer(worker.database, worker.notices, worker.transports)
+    return [
+        LongRunningTask("events.sequence", sequencer.run),
+        PeriodicTask("events.forget", 60, partial(in_batches, worker.database, service.forget_old)),
+    ]
+
+
+FEATURE = Feature(name="events", operations=[operations.operation], tasks=_tasks)

@@ -1,0 +1,46 @@
+"""What a feature declares about itself. `features.py` lists all features; everything else reads that list."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.routing import Route
+
+from stead.control.engines.postgres import Database
+from stead.control.http.authentication import Admission
+from stead.control.http.operations import Operations
+from stead.control.http.rate_limits import Limiter
+from stead.control.http.visibility import ResolverFunction
+from stead.control.jobs.definition import Workflow
+from stead.control.outbox.transports import Transport
+from stead.control.sealing import Sealer
+from stead.control.settings import Settings
+from stead.control.tasks import Task, WorkerServices
+
+
+@dataclass(frozen=True)
+class ApiServices:
+    """What the pages of a feature may use."""
+
+    settings: Settings
+    database: Database
+    limiter: Limiter
+    admission: Admission
+    sealer: Sealer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Feature:
+    name: str
+    operations: Sequence[Operations] = ()
+    resolvers: Sequence[ResolverFunction] = ()
+    """How a path parameter becomes a `Visible…` resource."""
+    id_prefixes: Mapping[str, str] = field(default_factory=dict)
+    """The prefix of the identifier in a path parameter, by the name of the parameter."""
+    workflows: Sequence[Workflow[Any]] = ()
+    tasks: Callable[[WorkerServices], Sequence[Task]] | None = None
+    """Periodic and long-running tasks of the worker."""
+    transports: Sequence[Transport] = ()
+    """Functions that receive every published event, in the transaction that orders it."""
+    pages: Callable[[ApiServices], Sequence[Route]] | None = None
+    """Routes outside `/v1`."""

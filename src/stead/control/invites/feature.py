@@ -1,0 +1,6 @@
+"""Invites to a team."""
+
+from stead.control.feature import Feature
+from stead.control.invites import operations
+
+FEATURE = Feature(name="invites", operations=[operations.operation], id_prefixes={"invite_id": "inv"})

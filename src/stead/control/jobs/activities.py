@@ -1,0 +1,263 @@
+"""The activities: what a step really does, safe to repeat, and how a job ends."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from stead.control.edge_feed.announcer import Announcer
+from stead.control.edge_feed.feed import NotApplied
+from stead.control.engines.postgres import Tx
+from stead.control.http.responses import ErrorBody, doc_url
+from stead.control.jobs import queue, service
+from stead.control.jobs.definition import (
+    AnnouncementBuilder,
+    CommandBuilder,
+    ControlAction,
+    LongAction,
+    NodeCommand,
+    Refused,
+    ResultHandler,
+    WorkerContext,
+    Workflow,
+    WorkflowCatalog,
+)
+from stead.control.jobs.kinds import Job, JobRow
+from stead.control.jobs.presigning import addressed, with_key
+from stead.control.jobs.rules import EdgeUnreachable, JobCancelled, JobTimeout
+from stead.control.jobs.workflow import REFUSED, Failure
+from stead.control.nodes.gateway import Gateway
+from stead.protocol.commands import Cancel, Command, result_of
+from stead.shared.errors import ApiError, Internal, catalog
+
+log = structlog.get_logger()
+
+HEARTBEAT_SECONDS = 1.0
+STOP_EPOCH = 1_000_000
+"""Higher than any epoch of the step itself, so a stop command is never stale."""
+
+
+class Activities:
+    """The activities that the job workflow calls."""
+
+    def __init__(
+        self,
+        context: WorkerContext,
+        workflows: WorkflowCatalog,
+        gateway: Gateway,
+        announcer: Announcer,
+        docs_url: str,
+    ) -> None:
+        self._context, self._database, self._gateway = context, context.database, gateway
+        self._workflows, self._announcer, self._docs_url = workflows, announcer, docs_url
+
+    @property
+    def all(self) -> list[Any]:
+        return [self.perform, self.undo, self.stop, self.finish]
+
+    @activity.defn(name="perform")
+    async def perform(self, job: str, name: str) -> None:
+        row, workflow = await self._load(job)
+        step = workflow.steps[name]
+        run = _Run(row, workflow, name)
+        await self._do(run, step.control, step.command, step.announce, step.on_result)
+        if step.long_action is not None:
+            await self._run_long_action(run, step.long_action)
+
+    @activity.defn(name="undo")
+    async def undo(self, job: str, name: str) -> None:
+        row, workflow = await self._load(job)
+        step = workflow.steps[name]
+        run = _Run(row, workflow, f"undo-{name}")
+        await self._do(run, step.undo_control, step.undo_command, step.undo_announce)
+
+    @activity.defn(name="stop")
+    async def stop(self, job: str, name: str) -> None:
+        """When this returns, nothing of the step runs on the node any more."""
+        row, workflow = await self._load(job)
+        build = workflow.steps[name].command
+        command = None if build is None else await self._build_command(row, workflow, build)
+        if command is not None:
+            async with _heartbeating():
+                await self._gateway.stop(
+                    Cancel(command.node, job, name, STOP_EPOCH + activity.info().attempt)
+                )
+
+    async def _build_command(
+        self, row: JobRow, workflow: Workflow[Any], build: CommandBuilder
+    ) -> NodeCommand | None:
+        """None if no node was asked: a command that was never sent cannot be running."""
+        async with self._database.reading() as tx:
+            try:
+                return await build(tx, workflow.read(row))
+            except Refused:
+                return None
+
+    @activity.defn(name="finish")
+    async def finish(self, job: str, failure: Failure | None) -> None:
+        row, workflow = await self._load(job)
+        async with self._database.transaction() as tx:
+            await service.end(tx, workflow, row, self._error(failure) if failure else None)
+
+    async def _do(
+        self,
+        run: "_Run",
+        control: ControlAction | None,
+        command: CommandBuilder | None,
+        announce: AnnouncementBuilder | None,
+        on_result: ResultHandler | None = None,
+    ) -> None:
+        try:
+            if control is not None:
+                await self._run_control(run, control)
+            if command is not None:
+                await self._run_command(run, command, on_result)
+            if announce is not None:
+                await self._announce(run, announce)
+        except Refused as refusal:
+            raise _final(refusal) from None
+
+    async def _run_control(self, run: "_Run", control: ControlAction) -> None:
+        async with self._database.transaction() as tx:
+            # The order matters: a duplicate of this step waits on the step's row, not on the job's row.
+            if not await queue.first_time(tx, run.job, run.position):
+                return
+            await queue.begin(tx, run.job)
+            results = await control(tx, run.read())
+            await self._require_wanted(tx, run)
+            if results:
+                kept = {key: value for key, value in results.items() if key in run.workflow.kind.results}
+                await queue.add_results(tx, run.job, kept)
+            if run.is_last:
+                # In the same transaction: after its last step a job can no longer be cancelled.
+                await queue.finish(tx, run.row, None)
+
+    async def _require_wanted(self, tx: Tx, run: "_Run") -> None:
+        """No step begins and no transaction commits after a cancellation was accepted."""
+        if not await queue.is_wanted(tx, run.job, undoing=run.is_undo):
+            raise Refused(JobCancelled.code, "")
+
+    async def _run_command(self, run: "_Run", build: CommandBuilder, on_result: ResultHandler | None) -> None:
+        async with self._database.transaction() as tx:
+            await self._require_wanted(tx, run)
+            await queue.begin(tx, run.job)
+            command = await build(tx, run.read())
+        if command is None:
+            return
+        wanted = Command(
+            node=command.node,
+            job=run.job,
+            step=run.position,
+            epoch=activity.info().attempt,
+            site=run.row.site_id,
+            environment=command.environment,
+            driver=command.driver,
+            work=with_key(
+                addressed(command.work, self._context.objects), self._context.sealer, run.row.site_id
+            ),
+            seconds=run.workflow.kind.limit.total_seconds(),
+        )
+        async with _heartbeating():
+            result = await self._gateway.ask(wanted)
+        if result.outcome == "refused":
+            raise Refused(result.code or Internal.code, result.reason or "The node refused.")
+        if result.outcome != "done":
+            raise ApplicationError(f"the node answered {result.outcome}")
+        if on_result is not None:
+            async with self._database.transaction() as tx:
+                await on_result(tx, run.read(), result_of(command.work, result))
+
+    async def _run_long_action(self, run: "_Run", action: LongAction) -> None:
+        async with self._database.transaction() as tx:
+            await self._require_wanted(tx, run)
+            await queue.begin(tx, run.job)
+        try:
+            async with _heartbeating():
+                await action(self._context, run.read())
+        except Refused as refusal:
+            raise _final(refusal) from None
+
+    async def _announce(self, run: "_Run", build: AnnouncementBuilder) -> None:
+        async with self._database.transaction() as tx:
+            await self._require_wanted(tx, run)
+            await queue.begin(tx, run.job)
+            announcement = await build(tx, run.read())
+        if announcement is None:
+            return
+        try:
+            async with _heartbeating():
+                await self._announcer.tell(announcement.region, announcement.records)
+        except NotApplied as error:
+            late = EdgeUnreachable(nodes=", ".join(error.nodes))
+            raise Refused(late.code, str(late)) from None
+
+    async def _load(self, job: str) -> tuple[JobRow, Workflow[Any]]:
+        async with self._database.reading() as tx:
+            row = await queue.get(tx, job)
+        if row is None:
+            raise ApplicationError("there is no such job", type=REFUSED, non_retryable=True)
+        return row, self._workflows.of(row)
+
+    def _error(self, failure: Failure) -> ErrorBody:
+        known = {error.code: error for error in catalog()}.get(failure.code, Internal)
+        return ErrorBody(
+            type=known.type,
+            message=_message(known, failure),
+            code=failure.code,
+            doc_url=doc_url(known, self._docs_url),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A step of a job, or the undo of one."""
+
+    row: JobRow
+    workflow: Workflow[Any]
+    position: str
+    """The name of the step; `undo-` and the name for its undo."""
+
+    @property
+    def job(self) -> str:
+        return self.row.id
+
+    @property
+    def is_undo(self) -> bool:
+        return self.position not in self.workflow.steps
+
+    @property
+    def is_last(self) -> bool:
+        return self.position == list(self.workflow.steps)[-1]
+
+    def read(self) -> Job[Any]:
+        return self.workflow.read(self.row)
+
+
+def _final(refusal: Refused) -> ApplicationError:
+    return ApplicationError(refusal.reason, refusal.code, refusal.reason, type=REFUSED, non_retryable=True)
+
+
+def _message(known: type[ApiError], failure: Failure) -> str:
+    if known is JobTimeout:
+        return str(JobTimeout(limit=failure.reason))
+    return failure.reason or known.message
+
+
+@asynccontextmanager
+async def _heartbeating() -> AsyncIterator[None]:
+    heartbeats = asyncio.create_task(_send_heartbeats())
+    try:
+        yield
+    finally:
+        heartbeats.cancel()
+
+
+async def _send_heartbeats() -> None:
+    while True:
+        activity.heartbeat()
+        await asyncio.sleep(HEARTBEAT_SECONDS)

@@ -1,0 +1,11 @@
+"""Jobs, as callers see them."""
+
+from stead.control.feature import Feature
+from stead.control.jobs import operations, service
+
+FEATURE = Feature(
+    name="jobs",
+    operations=[operations.operation],
+    resolvers=[service.visible_job],
+    id_prefixes={"job_id": "job"},
+)

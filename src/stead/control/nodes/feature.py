@@ -1,0 +1,24 @@
+"""Nodes: placement, heartbeats, loss and return."""
+
+import structlog
+
+from stead.control.environments import service as environments
+from stead.control.feature import Feature
+from stead.control.nodes import service
+from stead.control.tasks import PeriodicTask, Task, WorkerServices
+
+log = structlog.get_logger()
+
+
+def _tasks(worker: WorkerServices) -> list[Task]:
+    async def report() -> None:
+        async with worker.database.transaction() as tx:
+            lost, back = await service.report(tx)
+            await environments.report(tx)
+        if lost or back:
+            log.warning("nodes.changed", sites_lost=len(lost), sites_back=len(back))
+
+    return [PeriodicTask("nodes.report", 5, report)]
+
+
+FEATURE = Feature(name="nodes", tasks=_tasks)

@@ -1,0 +1,8 @@
+"""The redirects of a site."""
+
+from stead.control.feature import Feature
+from stead.control.redirects import operations, workflows
+
+FEATURE = Feature(
+    name="redirects", operations=[operations.operation], workflows=[workflows.REPLACE_REDIRECTS]
+)

@@ -1,0 +1,57 @@
+"""The steps that replace redirects: announced to every edge, then confirmed by a request."""
+
+from stead.control.edge_feed import announcements
+from stead.control.engines.postgres import Tx
+from stead.control.environments import service as environments
+from stead.control.jobs.definition import (
+    Announcement,
+    NodeCommand,
+    Results,
+    Workflow,
+    announce_step,
+    control_step,
+    node_step,
+    undone,
+)
+from stead.control.jobs.kinds import Job
+from stead.control.redirects import jobs
+from stead.control.redirects import service as redirects
+from stead.control.redirects.jobs import RedirectsWork
+from stead.control.sites import service as sites
+from stead.protocol.work import Probe
+
+
+async def _redirect(tx: Tx, job: Job[RedirectsWork]) -> Announcement | None:
+    await redirects.replace(tx, job.site_id, job.params.rules, job=job.id)
+    return await announcements.serve_redirected(tx, job.site_id)
+
+
+async def _redirect_back(tx: Tx, job: Job[RedirectsWork]) -> Announcement | None:
+    await redirects.revert(tx, job.site_id, job=job.id)
+    return await announcements.serve_redirected(tx, job.site_id)
+
+
+async def _probe_redirect(tx: Tx, job: Job[RedirectsWork]) -> NodeCommand | None:
+    """A request for the first rule is redirected."""
+    env = await environments.production(tx, job.site_id)
+    if not job.params.rules:
+        return await sites.node_command(tx, job.site_id, env, Probe(env.subdomain))
+    first = job.params.rules[0]
+    probe = Probe(env.subdomain, first.from_.removesuffix("*"), status=first.code)
+    return await sites.node_command(tx, job.site_id, env, probe)
+
+
+async def _redirected(tx: Tx, job: Job[RedirectsWork]) -> Results | None:
+    await sites.tell(tx, job, "site.redirects_changed", rules=len(job.params.rules))
+    return None
+
+
+REPLACE_REDIRECTS = Workflow(
+    jobs.REPLACE_REDIRECTS,
+    steps=[
+        announce_step("apply", _redirect, undo=_redirect_back),
+        node_step("probe", _probe_redirect),
+        control_step("done", _redirected),
+    ],
+    failed=undone,
+)

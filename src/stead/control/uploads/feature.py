@@ -1,0 +1,15 @@
+"""Uploads: the source of a build that is not in git."""
+
+from functools import partial
+
+from stead.control.feature import Feature
+from stead.control.tasks import PeriodicTask, Task, WorkerServices
+from stead.control.uploads import operations, service
+
+
+def _tasks(worker: WorkerServices) -> list[Task]:
+    remove = partial(service.remove_expired, worker.database, worker.objects)
+    return [PeriodicTask("uploads.remove", 300, remove)]
+
+
+FEATURE = Feature(name="uploads", operations=[operations.operation], tasks=_tasks)

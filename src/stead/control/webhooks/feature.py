@@ -1,0 +1,37 @@
+"""Webhook endpoints and their deliveries."""
+
+from functools import partial
+
+from stead.control.feature import Feature
+from stead.control.http.client_address import parse_networks
+from stead.control.tasks import (
+    LongRunningTask,
+    PeriodicTask,
+    Task,
+    WorkerServices,
+    in_batches,
+)
+from stead.control.webhooks import operations, service
+from stead.control.webhooks.client import Client
+from stead.control.webhooks.courier import Courier
+from stead.shared.addresses import Guard
+from stead.shared.clock import wall_clock
+
+
+def _tasks(worker: WorkerServices) -> list[Task]:
+    client = Client(Guard(parse_networks(worker.settings.webhooks_allowed)))
+    courier = Courier(worker.database, worker.notices, worker.sealer, client, clock=wall_clock)
+    return [
+        LongRunningTask("webhooks.deliver", courier.run),
+        PeriodicTask("webhooks.settle", 5, partial(in_batches, worker.database, service.settle)),
+    ]
+
+
+FEATURE = Feature(
+    name="webhooks",
+    operations=[operations.operation],
+    resolvers=[service.visible_endpoint, service.visible_delivery],
+    id_prefixes={"endpoint_id": "whe", "delivery_id": "whd"},
+    tasks=_tasks,
+    transports=[service.take_over],
+)
