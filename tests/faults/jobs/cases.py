@@ -71,7 +71,7 @@ def cases_of(kind: Workflow[Any]) -> list[Case]:
 
 _KINDS = kinds()
 EVERY = [case for kind in _KINDS for case in cases_of(kind)]
-CASES = [case for case in EVERY if case.is_caught_in_sandbox]
+CASES = [case for case in EVERY if case.is_caught_in_simulator]
 TELLING = [Case(case.kind, case.step, live=True) for case in EVERY if case.step.announce is not None]
 LABOURING = [case for case in EVERY if case.step.long_action is not None]
 """What a worker does itself; nothing of the simulator holds it there."""
