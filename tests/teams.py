@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets as random
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -331,3 +331,8 @@ async def spare_database(name: str) -> AsyncIterator[str]:
         await _drop(admin, name)
     finally:
         await admin.close()
+
+
+def owner_of(person: Person, made: Mapping[str, str]) -> dict[str, str]:
+    """The owner of what a request creates: the team in its path, or the person."""
+    return {"team": made["team_id"]} if "team_id" in made else {"account": person.id}

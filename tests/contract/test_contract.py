@@ -7,8 +7,13 @@ import pytest
 from stead.control.http.operations import Operation
 from tests.conftest import FIGURE
 from tests.contract.contract_file import PLACE, Key, Row, key_of, rows
-from tests.contract.walk import OPERATIONS, each
+from tests.contract.walk import OPERATIONS
+from tests.contract.walk import each as each_of
 
+LISTED = [operation for operation in OPERATIONS if operation.extension is None]
+"""Operations that the contract must list; the others say why they exist."""
+EXTENSIONS = [operation for operation in OPERATIONS if operation.extension is not None]
+each_listed = each_of(lambda operation: operation.extension is None)
 KIND_OF_ANSWER = {"document": "object"}
 """What a declaration calls differently from the contract."""
 
@@ -24,11 +29,14 @@ def contract() -> dict[Key, Row]:
 @pytest.fixture
 def row(operation: Operation, contract: dict[Key, Row]) -> Row:
     found = contract.get(key_of(operation))
-    assert found is not None, f"{operation.id}: {operation.method} {operation.path} is not in the contract"
+    assert found is not None, (
+        f"{operation.id}: {operation.method} {operation.path} is not in the contract;"
+        " declare `extension=` with the reason"
+    )
     return found
 
 
-@each()
+@each_listed
 def test_an_operation_has_the_id_of_its_row(operation: Operation, row: Row, contract: dict[Key, Row]):
     """Ids are unique, so the environment's form of a twin adds a word to the id of the site's form."""
     if row.is_twin:
@@ -38,32 +46,41 @@ def test_an_operation_has_the_id_of_its_row(operation: Operation, row: Row, cont
         assert operation.id == row.id
 
 
-@each()
+@each_listed
 def test_an_operation_asks_for_the_scopes_of_its_row(operation: Operation, row: Row):
     asked = operation.requires
     assert (frozenset(asked.scopes), asked.any_one, asked.public) == row.scopes
 
 
-@each()
+@each_listed
 def test_an_operation_answers_as_its_row_says(operation: Operation, row: Row):
     assert operation.status == row.status
     assert KIND_OF_ANSWER.get(operation.answer, operation.answer) == row.returns
 
 
-@each()
+@each_listed
 def test_an_operation_is_preview_when_its_row_is(operation: Operation, row: Row):
     assert operation.preview == row.preview
 
 
-@each()
+@each_listed
 def test_an_operation_needs_the_capability_of_its_row(operation: Operation, row: Row):
     assert operation.capability == row.capability
 
 
-@each()
+@each_listed
 def test_an_operation_starts_the_job_of_its_row(operation: Operation, row: Row):
     declared = getattr(operation, "job", None)
     assert frozenset(declared.split("|") if declared else ()) == row.jobs
+
+
+def test_an_extension_is_not_in_the_contract_and_says_why_it_exists(
+    contract: dict[Key, Row], record_property: Callable[[str, object], None]
+):
+    assert [each.id for each in EXTENSIONS if key_of(each) in contract] == []
+    assert [each.id for each in EXTENSIONS if not (each.extension or "").endswith(".")] == []
+    for each in EXTENSIONS:
+        record_property(FIGURE, f"contract: extension {each.id}: {each.extension}")
 
 
 def test_no_row_is_implemented_twice(

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
@@ -12,224 +12,18 @@ import pytest
 from stead.control.features import all_operations, resolvers
 from stead.control.http.examples import example
 from stead.control.http.operations import BodyInput, Operation, ResourceInput
-from stead.shared.ids import new_id
-from stead.shared.roles import Role
 from stead.shared.versions import LATEST
 from tests.client import Client
-from tests.people import PASSWORD, Person
-from tests.teams import (
-    environment_of,
-    insert_account,
-    insert_artifact,
-    insert_build,
-    insert_delivery,
-    insert_deployment,
-    insert_endpoint,
-    insert_environment,
-    insert_event,
-    insert_invite,
-    insert_job,
-    insert_member,
-    insert_project,
-    insert_site,
-    insert_team,
-)
+from tests.feature_samples import Values, merged
+from tests.people import Person
 
 OPERATIONS = all_operations()
 RESOLVERS = resolvers()
 
-Values = Mapping[str, str]
-Maker = Callable[[Person, Values], Awaitable[str]]
 
-
-async def _key(person: Person, _made: Values) -> str:
-    minted = await person.session.post("/v1/api-keys", json={"scopes": ["*"]})
-    return str(minted.json()["data"]["id"])
-
-
-async def _team(person: Person, _made: Values) -> str:
-    async with person.transaction() as tx:
-        return await insert_team(tx, person.id)
-
-
-async def _member(person: Person, made: Values) -> str:
-    async with person.transaction() as tx:
-        account = await insert_account(tx)
-        await insert_member(tx, made["team_id"], account.id, Role.OBSERVER)
-    return account.id
-
-
-async def _invite(person: Person, made: Values) -> str:
-    async with person.transaction() as tx:
-        invite, _ = await insert_invite(tx, made["team_id"], person.id)
-    return invite
-
-
-def _owner(person: Person, made: Values) -> dict[str, str]:
-    return {"team": made["team_id"]} if "team_id" in made else {"account": person.id}
-
-
-async def _project(person: Person, made: Values) -> str:
-    async with person.transaction() as tx:
-        return await insert_project(tx, **_owner(person, made))
-
-
-async def _site(person: Person, made: Values) -> str:
-    async with person.transaction() as tx:
-        return await insert_site(tx, project=made.get("project_id"), **_owner(person, made))
-
-
-async def _ended_job(person: Person, made: Values) -> str:
-    async with person.transaction() as tx:
-        return await insert_job(tx, await insert_site(tx, account=person.id), person.id, status="succeeded")
-
-
-async def _queued_job(person: Person, made: Values) -> str:
-    async with person.transaction() as tx:
-        return await insert_job(tx, await insert_site(tx, account=person.id), person.id)
-
-
-async def _deleted_site(person: Person, made: Values) -> str:
-    async with person.transaction() as tx:
-        return await insert_site(tx, account=person.id, status="deleted")
-
-
-async def _environment(person: Person, made: Values) -> str:
-    async with person.transaction() as tx:
-        return await environment_of(tx, made["site_id"])
-
-
-async def _suspended(person: Person, made: Values) -> str:
-    async with person.transaction() as tx:
-        return await insert_environment(tx, made["site_id"], status="suspended")
-
-
-async def _endpoint(person: Person, _made: Values) -> str:
-    async with person.transaction() as tx:
-        return await insert_endpoint(tx, person.id)
-
-
-async def _delivery(person: Person, made: Values) -> str:
-    async with person.transaction() as tx:
-        event = await insert_event(tx, account=person.id)
-        return await insert_delivery(tx, made["endpoint_id"], event)
-
-
-async def _build(person: Person, made: Values) -> str:
-    async with person.transaction() as tx:
-        return await insert_build(tx, made["site_id"], made["env_id"])
-
-
-async def _deployment(person: Person, made: Values) -> str:
-    async with person.transaction() as tx:
-        artifact = await insert_artifact(tx, made["site_id"])
-        return await insert_deployment(tx, made["site_id"], made["env_id"], artifact)
-
-
-async def _staging(person: Person, made: Values) -> str:
-    """With something to show."""
-    async with person.transaction() as tx:
-        env = await insert_environment(tx, made["site_id"])
-        await insert_deployment(tx, made["site_id"], env, await insert_artifact(tx, made["site_id"]))
-    return env
-
-
-MAKERS: dict[str, Maker] = {
-    "build_id": _build,
-    "deployment_id": _deployment,
-    "env_id": _environment,
-    "endpoint_id": _endpoint,
-    "delivery_id": _delivery,
-    "job_id": _ended_job,
-    "key_id": _key,
-    "team_id": _team,
-    "client_id": _member,
-    "invite_id": _invite,
-    "project_id": _project,
-    "site_id": _site,
-}
-"""Makes what a path parameter names, for a person. It is given the values to the left of its own."""
-
-
-PARTICULAR: dict[str, dict[str, Maker]] = {
-    "jobs.cancel": {"job_id": _queued_job},
-    "sites.recover": {"site_id": _deleted_site},
-    "deployments.promote": {"env_id": _staging},
-    **{f"environments.{verb}": {"env_id": _staging} for verb in ("destroy", "suspend")},
-    **{f"environments.{verb}": {"env_id": _staging} for verb in ("refresh", "reset", "push")},
-    "environments.resume": {"env_id": _suspended},
-}
-"""Operations that need what they are about in a particular state."""
-
-
-async def _new_address(_person: Person, _made: Values) -> dict[str, Any]:
-    return {"email": new_email()}
-
-
-async def _own_password(person: Person, _made: Values) -> dict[str, Any]:
-    return {"email": person.account.email, "password": PASSWORD}
-
-
-async def _new_account_facts(_person: Person, _made: Values) -> dict[str, Any]:
-    return {"new_email": new_email(), "current_password": PASSWORD}
-
-
-async def _another_account(person: Person, _made: Values) -> dict[str, Any]:
-    async with person.transaction() as tx:
-        return {"client_id": (await insert_account(tx)).id}
-
-
-async def _new_domain(_person: Person, _made: Values) -> dict[str, Any]:
-    return {"domain": f"{new_id('walk').replace('_', '-')}.example.com"}
-
-
-async def _its_domain(person: Person, made: Values) -> dict[str, Any]:
-    async with person.transaction() as tx:
-        return {"confirm_domain": await tx.value("select domain from sites where id = $1", made["site_id"])}
-
-
-async def _own_team(person: Person, _made: Values) -> dict[str, Any]:
-    async with person.transaction() as tx:
-        return {"to_team_id": await insert_team(tx, person.id)}
-
-
-async def _own_site(person: Person, made: Values) -> dict[str, Any]:
-    async with person.transaction() as tx:
-        return {"site_id": await insert_site(tx, **_owner(person, made))}
-
-
-async def _invitation(person: Person, _made: Values) -> dict[str, Any]:
-    async with person.transaction() as tx:
-        host = await insert_account(tx)
-        team = await insert_team(tx, host.id)
-        _, token = await insert_invite(tx, team, host.id)
-    return {"token": token}
-
-
-async def _own_artifact(person: Person, made: Values) -> dict[str, Any]:
-    async with person.transaction() as tx:
-        return {"artifact_id": await insert_artifact(tx, made["site_id"])}
-
-
-async def _files(_: Person, __: Values) -> dict[str, Any]:
-    return {"mode": "files"}
-
-
-BODIES: dict[str, Callable[[Person, Values], Awaitable[dict[str, Any]]]] = {
-    "accounts.sign_up": _new_address,
-    "sessions.create": _own_password,
-    "account.update": _new_account_facts,
-    "members.add": _another_account,
-    "sites.create": _new_domain,
-    "sites.delete": _its_domain,
-    "deployments.create": _own_artifact,
-    "environments.push": _files,
-    "sites.transfer": _own_team,
-    "projects.assign_site": _own_site,
-    "team_projects.assign_site": _own_site,
-    "invites.accept": _invitation,
-}
-"""What must differ from the documented example for the operation to succeed for a fresh person."""
+PATH_MAKERS = merged("path_makers")
+PATH_MAKERS_OF = merged("path_makers_of")
+BODY_MAKERS = merged("body_makers")
 
 
 def each(wanted: Callable[[Operation], object] = lambda _: True) -> pytest.MarkDecorator:
@@ -261,12 +55,12 @@ async def path_values(operation: Operation, person: Person) -> dict[str, str]:
     """A value for every path parameter, naming something that this person has."""
     made: dict[str, str] = {}
     for name in operation.path_parameters:
-        if name not in MAKERS:
+        if name not in PATH_MAKERS:
             pytest.fail(
-                f"{operation.id}: nothing makes a {{{name}}}. Add `async def make(person, made) -> str` under"
-                f" {name!r} to MAKERS in tests/contract/walk.py: it makes one that the person owns."
+                f"{operation.id}: nothing creates a {{{name}}}. Add `async def make(person, made) -> str` as"
+                f" {name!r} to `path_makers` in the feature's samples.py (see tests/feature_samples.py)."
             )
-        make = PARTICULAR.get(operation.id, {}).get(name, MAKERS[name])
+        make = PATH_MAKERS_OF.get(operation.id, {}).get(name, PATH_MAKERS[name])
         made[name] = await make(person, made)
     return made
 
@@ -283,7 +77,7 @@ async def body_for(operation: Operation, person: Person, values: Values) -> dict
     """Options of a request: the documented example as its body, made true of this person."""
     if not takes_body(operation):
         return {}
-    body, changed = documented_body(operation), BODIES.get(operation.id)
+    body, changed = documented_body(operation), BODY_MAKERS.get(operation.id)
     return {"json": body | await changed(person, values) if changed else body}
 
 
@@ -291,10 +85,6 @@ async def request_of(operation: Operation, person: Person) -> tuple[dict[str, st
     """Path values and options with which the operation succeeds for this person."""
     values = await path_values(operation, person)
     return values, await body_for(operation, person, values)
-
-
-def new_email() -> str:
-    return f"{new_id('walk')}@example.com"
 
 
 async def ask(client: Client, operation: Operation, values: Values, **options: Any) -> httpx.Response:

@@ -7,8 +7,6 @@ from typing import Any
 import httpx
 
 from stead.control.app import ControlPlane
-from stead.control.builds.rules import VisibleBuild
-from stead.control.deployments.rules import VisibleDeployment
 from stead.control.environments.rules import VisibleEnvironment
 from stead.control.features import id_prefixes
 from stead.control.http.examples import example
@@ -17,9 +15,9 @@ from stead.control.jobs.rules import VisibleJob
 from stead.control.keys.rules import VisibleKey
 from stead.control.projects.rules import VisibleProject, VisibleTeamProject
 from stead.control.sites.rules import VisibleSite
-from stead.control.webhooks.rules import VisibleDelivery, VisibleEndpoint
 from stead.shared.ids import has_shape, new_id
 from tests.client import Client
+from tests.feature_samples import merged
 from tests.matrix.world import Caller, Flavour, Thing, World, other_than_production
 from tests.people import PASSWORD
 from tests.teams import DAY
@@ -67,8 +65,6 @@ def _environment(asking: Asking) -> str:
 
 IN_PATH: dict[str, Callable[[Asking], str]] = {
     "env_id": _environment,
-    "build_id": lambda asking: asking.world.thing(VisibleBuild, asking.flavour).id,
-    "deployment_id": lambda asking: asking.world.thing(VisibleDeployment, asking.flavour).id,
     "team_id": lambda asking: asking.world.team,
     "client_id": _member,
     "invite_id": lambda asking: asking.world.invite,
@@ -76,15 +72,13 @@ IN_PATH: dict[str, Callable[[Asking], str]] = {
     "site_id": lambda asking: _site(asking).id,
     "job_id": _job,
     "key_id": lambda asking: asking.world.thing(VisibleKey, "personal").id,
-    "endpoint_id": lambda asking: asking.world.thing(VisibleEndpoint, "personal").id,
-    "delivery_id": lambda asking: asking.world.thing(VisibleDelivery, "personal").id,
+    **merged("path_ids"),
 }
 """Path parameters, by name."""
 
 IN_BODY: dict[str, Callable[[Asking], Any]] = {
     "client_id": lambda asking: asking.world.newcomer.id,
     "site_id": lambda asking: asking.world.loose_sites[asking.flavour].id,
-    "artifact_id": lambda asking: asking.world.artifacts[asking.flavour],
     "to_team_id": lambda asking: asking.world.other_team,
     "confirm_domain": lambda asking: f"{_site(asking).id.replace('_', '-')}.example.com",
     "NewSite.domain": lambda _: f"{new_id('site').replace('_', '-')}.example.com",
@@ -94,6 +88,7 @@ IN_BODY: dict[str, Callable[[Asking], Any]] = {
     "NewAccount.email": lambda _: f"{new_id('client')}@example.com",
     "SignIn.email": lambda asking: asking.world.newcomer.email,
     "SignIn.password": lambda _: PASSWORD,
+    **merged("body_values"),
 }
 """Fields whose documented example cannot hold in a world of its own: by name, or by shape and name."""
 

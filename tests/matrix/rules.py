@@ -4,10 +4,8 @@ This is a second, independent reading of docs/security.md: it looks at no query 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from stead.control.builds.rules import BuildNotFound, VisibleBuild
-from stead.control.deployments.rules import DeploymentNotFound, VisibleDeployment
 from stead.control.environments.rules import EnvironmentNotFound, VisibleEnvironment
 from stead.control.http.operations import BodyInput, Operation, ResourceInput
 from stead.control.http.visibility import Governed
@@ -16,12 +14,6 @@ from stead.control.keys.rules import KeyNotFound, VisibleKey
 from stead.control.projects.rules import ProjectNotFound, VisibleProject, VisibleTeamProject
 from stead.control.sites.rules import SiteNotFound, TargetNotAdministered, VisibleSite
 from stead.control.teams.rules import TeamNotFound, VisibleTeam
-from stead.control.webhooks.rules import (
-    DeliveryNotFound,
-    EndpointNotFound,
-    VisibleDelivery,
-    VisibleEndpoint,
-)
 from stead.shared.errors import (
     AccountNotFound,
     ApiError,
@@ -31,6 +23,16 @@ from stead.shared.errors import (
     ScopeInsufficient,
 )
 from stead.shared.roles import MASK, Role
+from tests.feature_samples import merged
+from tests.matrix.visibility import (
+    sees_environment,
+    sees_own,
+    sees_own_project,
+    sees_site,
+    sees_team,
+    sees_team_project,
+    sees_with_environment,
+)
 from tests.matrix.world import Caller, Flavour, Thing, World, other_than_production
 
 
@@ -46,67 +48,32 @@ class Expected:
         return self.code is None
 
 
-def _pinned_to(caller: Caller, **ids: str | None) -> bool:
-    return caller.pin is None or ids.get(caller.pin.type) == caller.pin.id
-
-
-def _team(world: World, caller: Caller, team: Thing) -> bool:
-    return world.role_in(caller, team) is not None and _pinned_to(caller, team=team.id)
-
-
-def _team_project(world: World, caller: Caller, project: Thing) -> bool:
-    return world.role_in(caller, project) is not None and _pinned_to(
-        caller, team=project.team, project=project.id
-    )
-
-
-def _own_project(world: World, caller: Caller, project: Thing) -> bool:
-    return project.account == caller.account and _pinned_to(caller, project=project.id)
-
-
-def _site(world: World, caller: Caller, site: Thing) -> bool:
-    role = world.role_in(caller, site)
-    if role is None or "sites:read" not in MASK[role] or site.mode not in caller.modes:
-        return False
-    return _pinned_to(caller, team=site.team, project=site.project, site=site.site or site.id)
-
-
-def _environment(world: World, caller: Caller, env: Thing) -> bool:
-    pinned_here = caller.pin is not None and (caller.pin.type, caller.pin.id) == ("environment", env.id)
-    return _site(world, replace(caller, pin=None) if pinned_here else caller, env)
-
-
-def _of_environment(world: World, caller: Caller, thing: Thing) -> bool:
-    return _environment(world, caller, world.thing(VisibleEnvironment, "team" if thing.team else "personal"))
-
-
-def _key(world: World, caller: Caller, key: Thing) -> bool:
-    mine = key.account == caller.account and (caller.mode == "live" or key.mode == "test")
-    return mine and (caller.pin is None or caller.pin == key.pin)
-
-
 VISIBLE: dict[type, tuple[Callable[[World, Caller, Thing], bool], type[NotFound]]] = {
-    VisibleTeam: (_team, TeamNotFound),
-    VisibleTeamProject: (_team_project, ProjectNotFound),
-    VisibleProject: (_own_project, ProjectNotFound),
-    VisibleSite: (_site, SiteNotFound),
-    VisibleEnvironment: (_environment, EnvironmentNotFound),
-    VisibleBuild: (_of_environment, BuildNotFound),
-    VisibleDeployment: (_of_environment, DeploymentNotFound),
-    VisibleJob: (_site, JobNotFound),
-    VisibleKey: (_key, KeyNotFound),
-    VisibleEndpoint: (_key, EndpointNotFound),
-    VisibleDelivery: (_key, DeliveryNotFound),
+    VisibleTeam: (sees_team, TeamNotFound),
+    VisibleTeamProject: (sees_team_project, ProjectNotFound),
+    VisibleProject: (sees_own_project, ProjectNotFound),
+    VisibleSite: (sees_site, SiteNotFound),
+    VisibleEnvironment: (sees_environment, EnvironmentNotFound),
+    VisibleJob: (sees_site, JobNotFound),
+    VisibleKey: (sees_own, KeyNotFound),
+    **merged("visibility"),
 }
 """For each type of resource, who sees it and what those who do not are told."""
+
+
+_OF_SITES = {
+    kind
+    for kind, (sees, _) in VISIBLE.items()
+    if sees in (sees_site, sees_environment, sees_with_environment)
+}
+"""Types that exist on the sites of a team as well as on those of a person."""
 
 
 def flavours(operation: Operation) -> tuple[Flavour, ...]:
     kinds = {each.type for each in operation.every(ResourceInput)}
     if kinds & {VisibleTeam, VisibleTeamProject} or "team_id" in operation.path_parameters:
         return ("team",)
-    sites = {VisibleSite, VisibleEnvironment, VisibleBuild, VisibleDeployment, VisibleJob}
-    return ("team", "personal") if kinds and kinds <= sites else ("personal",)
+    return ("team", "personal") if kinds and kinds <= _OF_SITES else ("personal",)
 
 
 def resources(operation: Operation, world: World, flavour: Flavour) -> list[Thing]:
@@ -174,7 +141,7 @@ def _cancelling(world: World, caller: Caller, flavour: Flavour) -> Expected | No
 def _transferring(world: World, caller: Caller, flavour: Flavour) -> Expected | None:
     """The team it goes to must be visible, and its administration the caller's."""
     target = Thing(VisibleTeam, world.other_team, team=world.other_team)
-    if not _team(world, caller, target):
+    if not sees_team(world, caller, target):
         return _refused(TeamNotFound)
     role = world.role_in(caller, target)
     return None if role is not None and role.reaches(Role.ADMIN) else _refused(TargetNotAdministered)
@@ -183,7 +150,7 @@ def _transferring(world: World, caller: Caller, flavour: Flavour) -> Expected | 
 def _promoting(world: World, caller: Caller, flavour: Flavour) -> Expected | None:
     """The environment that gets it must be visible as well."""
     target = world.thing(VisibleEnvironment, flavour)
-    return None if _environment(world, caller, target) else _refused(EnvironmentNotFound)
+    return None if sees_environment(world, caller, target) else _refused(EnvironmentNotFound)
 
 
 PARTICULAR: dict[str, Callable[[World, Caller, Flavour], Expected | None]] = {
@@ -192,6 +159,7 @@ PARTICULAR: dict[str, Callable[[World, Caller, Flavour], Expected | None]] = {
     "sites.transfer": _transferring,
     "deployments.promote": _promoting,
     "environments.push": _promoting,
+    **merged("more_expected"),
 }
 """Operations whose description asks for more than their declaration can say."""
 

@@ -7,26 +7,22 @@ from typing import Any
 import pytest
 
 from stead.control.app import ControlPlane
-from stead.control.artifacts.rules import ArtifactNotFound
-from stead.control.builds.rules import BuildNotFound
-from stead.control.deployments.rules import DeploymentNotFound
 from stead.control.features import all_operations, id_prefixes
 from stead.control.http.examples import example
 from stead.control.http.operations import BodyInput, Operation, ResourceInput
 from stead.control.invites.rules import InviteNotFound
-from stead.control.jobs.rules import JobNotFound
-from stead.control.keys.rules import KeyNotFound, PinnedResourceNotFound
-from stead.control.projects.rules import ProjectNotFound, VisibleTeamProject
+from stead.control.keys.rules import PinnedResourceNotFound
+from stead.control.projects.rules import VisibleTeamProject
 from stead.control.sites.rules import SiteNotFound, VisibleSite
 from stead.control.teams.rules import TeamNotFound, VisibleTeam
-from stead.control.webhooks.rules import DeliveryNotFound, EndpointNotFound
 from stead.shared.errors import AccountNotFound
 from stead.shared.roles import Role
 from tests import teams
 from tests.client import Client, code_of
+from tests.feature_samples import merged
 from tests.matrix.asking import Asking, ask, body, path
 from tests.matrix.dump import belongings, ids_of
-from tests.matrix.rules import flavours
+from tests.matrix.rules import VISIBLE, flavours
 from tests.matrix.world import Caller, Flavour, World, make_world
 from tests.people import EVERY_SCOPE
 
@@ -34,11 +30,9 @@ OPERATIONS = all_operations()
 WITH_PATH = [each for each in OPERATIONS if each.path_parameters]
 NOT_FOUND = {
     *("team.not_found", "member.not_found", "invite.not_found", "environment.not_found"),
-    *(error.code for error in (ProjectNotFound, SiteNotFound, TeamNotFound, KeyNotFound, JobNotFound)),
-    *(EndpointNotFound.code, DeliveryNotFound.code, BuildNotFound.code, DeploymentNotFound.code),
+    *(not_found.code for _, not_found in VISIBLE.values()),
 }
 ELSEWHERE_IN_BODY = {
-    "artifact_id": ArtifactNotFound.code,
     "client_id": "204",
     "site_id": SiteNotFound.code,
     "default_team_id": "account.team_not_joined",
@@ -46,9 +40,11 @@ ELSEWHERE_IN_BODY = {
     "team_id": TeamNotFound.code,
     "to_client_id": AccountNotFound.code,
     "token": InviteNotFound.code,
+    **{name: code for name, (code, _) in merged("foreign_ids").items()},
 }
 """What another tenant's identifier in this field is answered with. Any known account can be added."""
 
+FOREIGN_IDS = {name: foreign for name, (_, foreign) in merged("foreign_ids").items() if foreign}
 PINNABLE = {"team": VisibleTeam, "project": VisibleTeamProject, "site": VisibleSite}
 
 
@@ -104,8 +100,9 @@ def _named_in(operation: Operation) -> list[str]:
 
 
 def _foreign(theirs: World, name: str, flavour: Flavour) -> Any:
+    if name in FOREIGN_IDS:
+        return FOREIGN_IDS[name](theirs, flavour)
     return {
-        "artifact_id": theirs.artifacts[flavour],
         "client_id": theirs.newcomer.id,
         "site_id": theirs.loose_sites[flavour].id,
         "default_team_id": theirs.team,

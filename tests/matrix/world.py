@@ -5,8 +5,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
-from stead.control.builds.rules import VisibleBuild
-from stead.control.deployments.rules import VisibleDeployment
 from stead.control.engines.postgres import Database, Tx
 from stead.control.environments.rules import VisibleEnvironment
 from stead.control.http.operations import Operation
@@ -16,10 +14,10 @@ from stead.control.keys.rules import VisibleKey
 from stead.control.projects.rules import VisibleProject, VisibleTeamProject
 from stead.control.sites.rules import VisibleSite
 from stead.control.teams.rules import VisibleTeam
-from stead.control.webhooks.rules import VisibleDelivery, VisibleEndpoint
 from stead.shared.roles import Role
 from stead.shared.scopes import CATALOG, expand
 from tests import teams
+from tests.feature_samples import all_samples
 from tests.people import EVERY_SCOPE
 from tests.teams import Account
 
@@ -91,6 +89,15 @@ class World:
 
     def thing(self, kind: type, flavour: Flavour) -> Thing:
         return self.things[kind, flavour]
+
+    def add(self, flavour: Flavour, thing: Thing) -> None:
+        self.things[thing.kind, flavour] = thing
+
+    def environments(self) -> list[tuple[Flavour, Thing]]:
+        """The production environment of the team's site and of the member's own."""
+        return [
+            (flavour, thing) for (kind, flavour), thing in self.things.items() if kind is VisibleEnvironment
+        ]
 
     def role_in(self, caller: Caller, thing: Thing) -> Role | None:
         if thing.account is not None:
@@ -173,15 +180,18 @@ async def make_world(database: Database, role: Role) -> World:
         invite, _ = await teams.insert_invite(tx, team, founder.id)
         _, token = await teams.insert_invite(tx, entry, founder.id)
         things, *others = await _make_things(tx, subject.id, team)
-        deployed = await _deploy_things(tx, things)
+        staged = await _stage_things(tx, things)
     roles = {
         **{(founder.id, each): Role.OWNER for each in (team, other, entry)},
         **{(subject.id, each): role for each in (team, other)},
         (victim.id, team): Role.OBSERVER,
     }
-    return World(
-        database, role, *people, team, other, invite, token, entry, things, *others, roles, *deployed
-    )
+    world = World(database, role, *people, team, other, invite, token, entry, things, *others, roles, *staged)
+    async with database.transaction() as tx:
+        for samples in all_samples():
+            if samples.make_things is not None:
+                await samples.make_things(tx, world)
+    return world
 
 
 async def _make_things(
@@ -194,13 +204,9 @@ async def _make_things(
 ]:
     """One of each kind of resource; sites in no project, deleted sites, and jobs that have not ended."""
     key, _ = await teams.insert_key(tx, account)
-    endpoint = await teams.insert_endpoint(tx, account)
-    delivery = await teams.insert_delivery(tx, endpoint, await teams.insert_event(tx, account=account))
     found: list[tuple[Flavour, Thing]] = [
         ("team", Thing(VisibleTeam, team, team=team)),
         ("personal", Thing(VisibleKey, key, account=account)),
-        ("personal", Thing(VisibleEndpoint, endpoint, account=account)),
-        ("personal", Thing(VisibleDelivery, delivery, account=account)),
     ]
     loose: dict[Flavour, Thing] = {}
     deleted: dict[Flavour, Thing] = {}
@@ -224,21 +230,17 @@ async def _make_things(
     return {(thing.kind, flavour): thing for flavour, thing in found}, loose, deleted, queued
 
 
-async def _deploy_things(
+async def _stage_things(
     tx: Tx, things: dict[tuple[type, Flavour], Thing]
 ) -> tuple[dict[Flavour, Thing], dict[Flavour, Thing], dict[Flavour, str]]:
-    """A build and a deployment of each environment; two more environments of its site; an artifact."""
+    """For each site: a staging environment that serves an artifact, a suspended one, and that artifact."""
     staging: dict[Flavour, Thing] = {}
     suspended: dict[Flavour, Thing] = {}
     artifacts: dict[Flavour, str] = {}
-    for (kind, flavour), env in list(things.items()):
+    for (kind, flavour), env in things.items():
         if kind is not VisibleEnvironment or env.site is None:
             continue
         artifact = artifacts[flavour] = await teams.insert_artifact(tx, env.site)
-        build = await teams.insert_build(tx, env.site, env.id)
-        deployment = await teams.insert_deployment(tx, env.site, env.id, artifact)
-        things[VisibleBuild, flavour] = replace(env, kind=VisibleBuild, id=build)
-        things[VisibleDeployment, flavour] = replace(env, kind=VisibleDeployment, id=deployment)
         other = await teams.insert_environment(tx, env.site)
         await teams.insert_deployment(tx, env.site, other, artifact)
         staging[flavour] = replace(env, id=other)

@@ -137,6 +137,8 @@ class Operation:
     account_wide: bool
     audit: str
     preview: bool
+    extension: str | None
+    """Why an operation exists that the contract does not list; None for those it lists."""
     errors: tuple[type[ApiError], ...]
     summary: str
     description: str
@@ -188,6 +190,7 @@ class Operations:
         capability: str | None = None,
         audit: str | None = None,
         preview: bool = False,
+        extension: str | None = None,
         page_size: int = DEFAULT_LIMIT,
         errors: Sequence[type[ApiError]] = (),
     ) -> Callable[[Handler], Handler]:
@@ -196,7 +199,8 @@ class Operations:
         `role` is the least role that may do this in the team concerned; a caller whose own account the path
         parameter `own` names needs none. `account_wide` closes it to pinned keys. `audit` names the event of
         a mutation where its id does not do. `counted=False` spends nothing from the caller's buckets. `job`
-        is the type of the job that the handler queues and returns.
+        is the type of the job that the handler queues and returns. `extension` says why an operation exists
+        that is not in the contract.
         """
         method, path = route.split()
         requires = requirement(scope)
@@ -225,6 +229,7 @@ class Operations:
                     account_wide=account_wide,
                     audit=audit or _audit_name(id),
                     preview=preview,
+                    extension=extension,
                     errors=tuple(errors),
                     summary=summary,
                     description=description,

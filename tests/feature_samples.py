@@ -1,0 +1,87 @@
+"""What a feature tells the suites that cover every operation and every job.
+
+A feature whose operations need data of their own has `tests/control/<feature>/samples.py` with a constant
+`SAMPLES`. The contract walk, the permission matrix, the tenant suite and the fault suite read them all.
+"""
+
+import importlib
+import importlib.util
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from stead.control.engines.postgres import Tx
+from stead.control.features import FEATURES
+from stead.shared.errors import NotFound
+from tests.people import Person
+
+if TYPE_CHECKING:
+    from tests.matrix.asking import Asking
+    from tests.matrix.rules import Expected
+    from tests.matrix.world import Caller, Flavour, Thing, World
+
+Values = Mapping[str, str]
+PathMaker = Callable[[Person, Values], Awaitable[str]]
+"""Creates what a path parameter names, for a person; receives the values of the parameters to its left."""
+BodyMaker = Callable[[Person, Values], Awaitable[dict[str, Any]]]
+"""Fields of the body that must differ from the documented example for the operation to succeed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Samples:
+    path_makers: Mapping[str, PathMaker] = field(default_factory=dict)
+    """By the name of the path parameter."""
+    path_makers_of: Mapping[str, Mapping[str, PathMaker]] = field(default_factory=dict)
+    """For operations that need a resource in a particular state: by operation id, then by parameter."""
+    body_makers: Mapping[str, BodyMaker] = field(default_factory=dict)
+    """By operation id."""
+
+    visibility: Mapping[type, tuple["Callable[[World, Caller, Thing], bool]", type[NotFound]]] = field(
+        default_factory=dict
+    )
+    """For each `Visible…` type: who sees it, and the error for everybody else."""
+    make_things: "Callable[[Tx, World], Awaitable[None]] | None" = None
+    """Adds one of each of the feature's resources to a world of the matrix."""
+    path_ids: "Mapping[str, Callable[[Asking], str]]" = field(default_factory=dict)
+    """The identifier for a path parameter in a world of the matrix."""
+    body_values: "Mapping[str, Callable[[Asking], Any]]" = field(default_factory=dict)
+    """Fields whose documented example cannot hold in a world: by name, or by shape and name."""
+    more_expected: "Mapping[str, Callable[[World, Caller, Flavour], Expected | None]]" = field(
+        default_factory=dict
+    )
+    """Operations whose description asks for more than their declaration can say."""
+    foreign_ids: "Mapping[str, tuple[str, Callable[[World, Flavour], str] | None]]" = field(
+        default_factory=dict
+    )
+    """Body fields that name a resource: the code that another tenant's identifier is refused with, and how
+    to get such an identifier."""
+
+    scenarios: Mapping[str, Any] = field(default_factory=dict)
+    """Fault scenarios by the name of the kind of job."""
+    views: Mapping[str, Any] = field(default_factory=dict)
+    """What a visitor sees before and after a job's announcement, by the name of the kind of job."""
+
+
+@cache
+def all_samples() -> tuple[Samples, ...]:
+    modules = [f"tests.control.{feature.name}.samples" for feature in FEATURES]
+    return tuple(importlib.import_module(name).SAMPLES for name in modules if _exists(name))
+
+
+def _exists(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        # The feature has no tests of its own, so there is no package to look into.
+        return False
+
+
+def merged(name: str) -> dict[str, Any]:
+    """One mapping of all features; no two features may give the same key."""
+    found: dict[Any, Any] = {}
+    for samples in all_samples():
+        given = getattr(samples, name)
+        assert not found.keys() & given.keys(), f"two features give {found.keys() & given.keys()} of {name}"
+        found |= given
+    return found
