@@ -21,7 +21,7 @@ from stead.control.environments import service as environments
 from stead.control.feature import Feature
 from stead.control.features import FEATURES, workflows
 from stead.control.jobs.activities import Activities
-from stead.control.jobs.dispatcher import Dispatcher
+from stead.control.jobs.dispatcher import CONNECTIONS, Dispatcher
 from stead.control.nodes import service as nodes
 from stead.control.nodes.gateway import Gateway
 from stead.control.outbox import audit
@@ -42,6 +42,7 @@ class WorkerProgram:
     def __init__(self, settings: Settings, features: Sequence[Feature] = FEATURES) -> None:
         self.settings, self._features = settings, features
         self.database = Database(settings.database_url, clock=wall_clock, size=settings.database_connections)
+        self.dispatch_database = Database(settings.database_url, clock=wall_clock, size=CONNECTIONS)
         self.notices = Notices(settings.database_url)
         self.nats = Nats(
             settings.nats_url,
@@ -81,7 +82,7 @@ class WorkerProgram:
                 LongRunningTask("objects.prepare", self._prepare_objects),
                 LongRunningTask(
                     "jobs.dispatch",
-                    Dispatcher(self.database, orchestrator, self.notices, self.workflows).run,
+                    Dispatcher(self.dispatch_database, orchestrator, self.notices, self.workflows).run,
                 ),
                 *(
                     task
@@ -98,6 +99,7 @@ class WorkerProgram:
             await tasks.stop()
             await self.notices.stop()
             await self.nats.stop()
+            await self.dispatch_database.close()
             await self.database.close()
 
     async def _receive_from_nodes(self) -> None:

@@ -54,12 +54,15 @@ class Orchestrator:
         except WorkflowAlreadyStartedError:
             return
 
-    async def cancel(self, job: str) -> None:
+    async def cancel(self, job: str) -> bool:
+        """Cancel a workflow; cancelling it again is harmless. False when no such workflow was started."""
         try:
             await self._client.get_workflow_handle(job).cancel(rpc_timeout=RPC)
         except RPCError as error:
             if error.status is not RPCStatusCode.NOT_FOUND:
                 raise
+            return False
+        return True
 
     async def is_open(self, job: str) -> bool:
         try:

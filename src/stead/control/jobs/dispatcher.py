@@ -1,8 +1,13 @@
-"""Takes jobs up as soon as they may run, passes cancellations on, and ends what was lost."""
+"""Starts the workflows of jobs that may run, passes cancellations on, and ends jobs whose workflow is lost.
+
+Each of these has a loop of its own, so that none waits for another. No request to Temporal is made while a
+transaction is open.
+"""
 
 import asyncio
-import time
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from typing import Any, TypeVar
 
 import structlog
 
@@ -15,10 +20,17 @@ from stead.control.jobs.kinds import JobRow
 from stead.control.jobs.workflow import Plan, PlannedStep
 
 log = structlog.get_logger()
+T = TypeVar("T")
 
 SWEEP_SECONDS = 1.0
+RESTART_SECONDS = 5.0
 RECONCILE_SECONDS = 15.0
-AT_ONCE = 50
+CLAIM_AT_ONCE = 50
+REQUESTS_AT_ONCE = 16
+"""How many requests to Temporal each loop has open at the same time."""
+CONNECTIONS = 4
+"""How many database connections a dispatcher needs. They should not be shared with the steps of jobs: a step
+may wait for a lock while it keeps a connection."""
 
 
 class Dispatcher:
@@ -31,68 +43,94 @@ class Dispatcher:
     ) -> None:
         self._database, self._orchestrator, self._notices = database, orchestrator, notices
         self._workflows = workflows
-        self._reconciled = time.monotonic()
+        self._cancelling: set[str] = set()
+        self._cancel_slots = asyncio.Semaphore(REQUESTS_AT_ONCE)
 
     async def run(self) -> None:
-        """Woken by every notice, and every second without one."""
-        while True:
-            self._notices.any.clear()
-            try:
-                while await self._round():
-                    pass
-            except (*UNREACHABLE, Unreachable) as error:
-                log.warning("dispatch.postponed", reason=type(error).__name__)
-                await asyncio.sleep(SWEEP_SECONDS)
-            except Exception as error:  # noqa: BLE001 - without it this worker would never dispatch again
-                log.error("dispatch.failed", reason=type(error).__name__)
-                await asyncio.sleep(SWEEP_SECONDS)
-            try:
-                async with asyncio.timeout(SWEEP_SECONDS):
-                    await self._notices.any.wait()
-            except TimeoutError:
-                continue
+        """Claim and cancel on every notice about a job, and every second without one."""
+        claim, cancel, never = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        async with asyncio.TaskGroup() as sending, asyncio.TaskGroup() as loops:
+            loops.create_task(self._forward_notices(claim, cancel))
+            loops.create_task(_repeat(self._claim_and_start, SWEEP_SECONDS, claim))
+            loops.create_task(_repeat(lambda: self._send_cancellations(sending), SWEEP_SECONDS, cancel))
+            loops.create_task(_repeat(self._start_again, RESTART_SECONDS, never))
+            await asyncio.sleep(RECONCILE_SECONDS)
+            await _repeat(self._reconcile, RECONCILE_SECONDS, never)
 
-    async def _round(self) -> int:
-        async with self._database.transaction() as tx:
-            claimed = await queue.claim(tx, AT_ONCE)
-        await self._start(claimed)
+    async def _forward_notices(self, *wakes: asyncio.Event) -> None:
+        while True:
+            await self._notices.any.wait()
+            self._notices.any.clear()
+            for wake in wakes:
+                wake.set()
+
+    async def _claim_and_start(self) -> None:
+        claimed = True
+        while claimed:
+            async with self._database.transaction() as tx:
+                rows = await queue.claim(tx, CLAIM_AT_ONCE)
+            await self._start(rows)
+            claimed = bool(rows)
+
+    async def _start_again(self) -> None:
+        """Start claimed jobs whose worker may have died before it started them."""
         async with self._database.reading() as tx:
-            forgotten = await queue.not_yet_started(tx)
-        await self._start(forgotten)
-        await self._cancel()
-        if time.monotonic() - self._reconciled > RECONCILE_SECONDS:
-            self._reconciled = time.monotonic()
-            await self._reconcile()
-        return len(claimed)
+            rows = await queue.not_yet_started(tx)
+        await self._start(rows)
 
     async def _start(self, rows: list[JobRow]) -> None:
-        """A kind that this worker does not know is left to the newer one that queued it."""
+        """Leave a kind that this worker does not know to the newer worker that does."""
         known = [row for row in rows if self._workflows.knows(row)]
-        await asyncio.gather(
-            *(self._orchestrator.start(plan_of(row, self._workflows.of(row))) for row in known)
-        )
+        await _for_each(known, lambda row: self._orchestrator.start(self._plan(row)))
 
-    async def _cancel(self) -> None:
-        """Sent and noted together: a cancellation that could not be sent is sent by whoever sweeps next."""
-        async with self._database.transaction() as tx:
+    async def _send_cancellations(self, sending: asyncio.TaskGroup) -> None:
+        """Send what is not being sent yet. Waits for no answer: a slow one must not delay the next sweep."""
+        async with self._database.reading() as tx:
             rows = await queue.to_cancel(tx)
-            # Whoever claimed it may not have started it yet, and what is not there cannot be cancelled.
-            await self._start(rows)
-            for row in rows:
-                await self._orchestrator.cancel(row.id)
+        for row in rows:
+            if row.id not in self._cancelling:
+                self._cancelling.add(row.id)
+                sending.create_task(self._send_cancellation(row))
+
+    async def _send_cancellation(self, row: JobRow) -> None:
+        """Send, then record it. When a worker dies in between it is sent again, which is harmless."""
+        try:
+            async with self._cancel_slots:
+                sent = await self._cancel(row)
+            if sent:
+                async with self._database.transaction() as tx:
+                    await queue.record_cancel_sent(tx, row.id)
+        except Exception as error:  # noqa: BLE001 - the next sweep tries again; the other cancellations go on
+            log.warning("cancel.postponed", job_id=row.id, reason=type(error).__name__)
+        finally:
+            self._cancelling.discard(row.id)
+
+    async def _cancel(self, row: JobRow) -> bool:
+        if await self._orchestrator.cancel(row.id):
+            return True
+        if not self._workflows.knows(row):
+            return False
+        # The worker that claimed it has not started it yet: only a workflow that exists can be cancelled.
+        await self._orchestrator.start(self._plan(row))
+        return await self._orchestrator.cancel(row.id)
 
     async def _reconcile(self) -> None:
         async with self._database.reading() as tx:
             jobs = await queue.under_way(tx)
-        for job in jobs:
-            if await self._orchestrator.is_open(job):
-                continue
-            # Read only now: an execution that is closed has ended its job before, unless it was lost.
-            async with self._database.reading() as tx:
-                row = await queue.get(tx, job)
-            if row is not None and row.status in ("queued", "running") and self._workflows.knows(row):
-                log.error("job.lost", job_id=job)
-                await self._orchestrator.start(plan_of(row, self._workflows.of(row), lost=True))
+        await _for_each(jobs, self._end_if_lost)
+
+    async def _end_if_lost(self, job: str) -> None:
+        if await self._orchestrator.is_open(job):
+            return
+        # Read only now: a workflow that is closed has ended its job before, unless it was lost.
+        async with self._database.reading() as tx:
+            row = await queue.get(tx, job)
+        if row is not None and row.status in ("queued", "running") and self._workflows.knows(row):
+            log.error("job.lost", job_id=job)
+            await self._orchestrator.start(self._plan(row, lost=True))
+
+    def _plan(self, row: JobRow, *, lost: bool = False) -> Plan:
+        return plan_of(row, self._workflows.of(row), lost=lost)
 
 
 def plan_of(row: JobRow, workflow: Workflow[Any], *, lost: bool = False) -> Plan:
@@ -101,3 +139,34 @@ def plan_of(row: JobRow, workflow: Workflow[Any], *, lost: bool = False) -> Plan
         for step in workflow.steps.values()
     ]
     return Plan(row.id, workflow.kind.limit.total_seconds(), planned, lost)
+
+
+async def _repeat(work: Callable[[], Awaitable[None]], seconds: float, wake: asyncio.Event) -> None:
+    """Do the work whenever `wake` is set, and after so many seconds without that."""
+    while True:
+        wake.clear()
+        try:
+            await work()
+        except (*UNREACHABLE, Unreachable) as error:
+            log.warning("dispatch.postponed", reason=type(error).__name__)
+            await asyncio.sleep(SWEEP_SECONDS)
+        except Exception as error:  # noqa: BLE001 - otherwise this worker would never dispatch again
+            log.error("dispatch.failed", reason=type(error).__name__)
+            await asyncio.sleep(SWEEP_SECONDS)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await wake.wait()
+
+
+async def _for_each(items: Iterable[T], work: Callable[[T], Awaitable[None]]) -> None:
+    """Do the work for every item, a few at a time. The first error is raised once all are done."""
+    slots = asyncio.Semaphore(REQUESTS_AT_ONCE)
+
+    async def do(item: T) -> None:
+        async with slots:
+            await work(item)
+
+    outcomes = await asyncio.gather(*map(do, items), return_exceptions=True)
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome

@@ -58,11 +58,20 @@ async def not_yet_started(tx: Tx) -> list[JobRow]:
 
 
 async def to_cancel(tx: Tx) -> list[JobRow]:
+    """Jobs whose workflow has to be cancelled, and was not yet."""
     return await tx.all(
         JobRow,
-        "update jobs set cancel_sent_at = $1 where cancel_requested_at is not null and cancel_sent_at is null"  # noqa: S608
-        " and status in ('queued', 'running') and dispatched_at is not null"
-        f" returning {_ROW}",
+        f"select {_ROW} from jobs where cancel_requested_at is not null and cancel_sent_at is null"  # noqa: S608
+        " and status in ('queued', 'running') and dispatched_at is not null order by cancel_requested_at",
+    )
+
+
+async def record_cancel_sent(tx: Tx, job: str) -> None:
+    """Skip a row that is locked: it is sent again, while waiting for it would delay other cancellations."""
+    await tx.run(
+        "update jobs set cancel_sent_at = $2 where id = (select id from jobs where id = $1"
+        " and cancel_sent_at is null and status in ('queued', 'running') for no key update skip locked)",
+        job,
         tx.now,
     )
 

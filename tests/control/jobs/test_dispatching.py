@@ -1,0 +1,221 @@
+"""Cancellations are sent within two seconds, however slow Temporal is and whatever else is dispatched."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from stead.control.engines.postgres import Database
+from stead.control.engines.postgres_notifications import Notices
+from stead.control.engines.temporal import Orchestrator
+from stead.control.features import workflows
+from stead.control.jobs import dispatcher
+from stead.control.jobs.dispatcher import Dispatcher
+from stead.control.jobs.workflow import Plan
+from stead.shared.clock import wall_clock
+from tests.control.jobs.yard import Yard
+from tests.engines import addresses
+
+CANCEL_SECONDS = 2.0
+BOUND_SECONDS = 30.0
+MANY = 75
+
+
+class SlowOrchestrator(Orchestrator):
+    """Stands for Temporal: it has a workflow for each job that was started, and takes its time to answer."""
+
+    def __init__(self, *, start: float = 0.0, cancel: float = 0.0, describe: float = 0.0) -> None:
+        self._start_seconds, self._cancel_seconds, self._describe_seconds = start, cancel, describe
+        self.started: list[str] = []
+        self.cancelled: dict[str, float] = {}
+        self.failing: set[str] = set()
+        self.most_at_once = 0
+        self._open = 0
+        self.during: Callable[[], Awaitable[None]] | None = None
+
+    async def start(self, plan: Plan) -> None:
+        await asyncio.sleep(self._start_seconds)
+        self.started.append(plan.job)
+
+    async def cancel(self, job: str) -> bool:
+        self._open += 1
+        self.most_at_once = max(self.most_at_once, self._open)
+        try:
+            await asyncio.sleep(self._cancel_seconds)
+            if self.during is not None:
+                await self.during()
+        finally:
+            self._open -= 1
+        if job in self.failing:
+            raise ConnectionError
+        if job not in self.started:
+            return False
+        self.cancelled[job] = time.monotonic()
+        return True
+
+    async def is_open(self, job: str) -> bool:  # noqa: ARG002
+        await asyncio.sleep(self._describe_seconds)
+        return True
+
+
+@pytest.fixture
+def url(worker_id: str) -> str:
+    return addresses().database(f"stead_yard_{worker_id}")
+
+
+@asynccontextmanager
+async def dispatching(url: str, orchestrator: Orchestrator) -> AsyncIterator[None]:
+    database, notices = Database(url, clock=wall_clock, size=dispatcher.CONNECTIONS), Notices(url)
+    notices.start()
+    running = asyncio.create_task(Dispatcher(database, orchestrator, notices, workflows()).run())
+    try:
+        yield
+        assert not running.done()
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        await notices.stop()
+        await database.close()
+
+
+async def start_jobs(yard: Yard, orchestrator: SlowOrchestrator, number: int) -> list[str]:
+    """Jobs that were claimed and started before."""
+    jobs = await yard.jobs(await yard.owner(number), number)
+    assert await yard.claim(number) == set(jobs)
+    orchestrator.started += jobs
+    return jobs
+
+
+async def request_cancellation(yard: Yard, jobs: list[str]) -> None:
+    async with yard.database.transaction() as tx:
+        await tx.run("update jobs set cancel_requested_at = $2 where id = any($1)", jobs, tx.now)
+
+
+async def unsent(yard: Yard, jobs: list[str]) -> int:
+    async with yard.database.reading() as tx:
+        sql = "select count(*) from jobs where id = any($1) and cancel_sent_at is null"
+        return int(await tx.value(sql, jobs))
+
+
+async def seconds_until_sent(yard: Yard, jobs: list[str]) -> float:
+    began = time.monotonic()
+    while time.monotonic() - began < BOUND_SECONDS:
+        if await unsent(yard, jobs) == 0:
+            break
+        await asyncio.sleep(0.02)
+    return time.monotonic() - began
+
+
+async def seconds_until_started(orchestrator: SlowOrchestrator, job: str) -> float:
+    began = time.monotonic()
+    while time.monotonic() - began < BOUND_SECONDS:
+        if job in orchestrator.started:
+            break
+        await asyncio.sleep(0.02)
+    return time.monotonic() - began
+
+
+async def test_many_cancellations_at_once_are_all_sent_in_time(yard: Yard, url: str) -> None:
+    orchestrator = SlowOrchestrator(cancel=0.1)
+    jobs = await start_jobs(yard, orchestrator, MANY)
+    async with dispatching(url, orchestrator):
+        await request_cancellation(yard, jobs)
+        assert await seconds_until_sent(yard, jobs) < CANCEL_SECONDS
+    assert set(orchestrator.cancelled) == set(jobs)
+    assert 1 < orchestrator.most_at_once <= dispatcher.REQUESTS_AT_ONCE
+
+
+async def test_a_cancellation_does_not_wait_for_jobs_that_are_being_started(yard: Yard, url: str) -> None:
+    orchestrator = SlowOrchestrator(start=10.0)
+    jobs = await start_jobs(yard, orchestrator, 1)
+    await yard.jobs(await yard.owner(MANY), MANY)
+    async with dispatching(url, orchestrator):
+        await asyncio.sleep(0.3)
+        await request_cancellation(yard, jobs)
+        assert await seconds_until_sent(yard, jobs) < CANCEL_SECONDS
+
+
+async def test_nothing_waits_while_lost_workflows_are_looked_for(
+    yard: Yard, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatcher, "RECONCILE_SECONDS", 0.1)
+    orchestrator = SlowOrchestrator(describe=10.0)
+    jobs = await start_jobs(yard, orchestrator, 20)
+    async with yard.database.transaction() as tx:
+        await tx.run(
+            "update jobs set dispatched_at = dispatched_at - interval '1 minute', status = 'running'"
+        )
+    async with dispatching(url, orchestrator):
+        await asyncio.sleep(0.3)
+        await request_cancellation(yard, jobs)
+        (other,) = await yard.jobs(await yard.owner(1), 1)
+        assert await seconds_until_sent(yard, jobs) < CANCEL_SECONDS
+        assert await seconds_until_started(orchestrator, other) < CANCEL_SECONDS
+
+
+async def test_new_jobs_start_while_cancellations_are_being_sent(yard: Yard, url: str) -> None:
+    orchestrator = SlowOrchestrator(cancel=10.0)
+    cancelled = await start_jobs(yard, orchestrator, MANY)
+    async with dispatching(url, orchestrator):
+        await request_cancellation(yard, cancelled)
+        await asyncio.sleep(0.3)
+        (other,) = await yard.jobs(await yard.owner(1), 1)
+        assert await seconds_until_started(orchestrator, other) < CANCEL_SECONDS
+
+
+async def test_a_cancellation_that_fails_delays_no_other_and_is_sent_again(yard: Yard, url: str) -> None:
+    orchestrator = SlowOrchestrator()
+    jobs = await start_jobs(yard, orchestrator, 20)
+    orchestrator.failing.add(jobs[0])
+    async with dispatching(url, orchestrator):
+        await request_cancellation(yard, jobs)
+        assert await seconds_until_sent(yard, jobs[1:]) < CANCEL_SECONDS
+        assert await unsent(yard, jobs) == 1
+        orchestrator.failing.clear()
+        assert await seconds_until_sent(yard, jobs) < CANCEL_SECONDS
+
+
+async def test_a_job_whose_row_is_locked_delays_no_other_cancellation(yard: Yard, url: str) -> None:
+    orchestrator = SlowOrchestrator()
+    jobs = await start_jobs(yard, orchestrator, 20)
+    async with dispatching(url, orchestrator):
+        await request_cancellation(yard, jobs)
+        async with yard.database.transaction() as tx:
+            await tx.all(str, "select id from jobs where id = $1 for update", jobs[0])
+            assert await seconds_until_sent(yard, jobs[1:]) < CANCEL_SECONDS
+        assert await seconds_until_sent(yard, jobs) < CANCEL_SECONDS
+
+
+async def test_no_transaction_is_open_while_a_cancellation_is_sent(yard: Yard, url: str) -> None:
+    orchestrator = SlowOrchestrator(cancel=0.1)
+    jobs = await start_jobs(yard, orchestrator, 20)
+    open_transactions: list[int] = []
+
+    async def look() -> None:
+        async with yard.database.reading() as tx:
+            found = await tx.value(
+                "select count(*) from pg_stat_activity"
+                " where datname = current_database() and state like 'idle in transaction%'"
+            )
+            open_transactions.append(found)
+
+    orchestrator.during = look
+    async with dispatching(url, orchestrator):
+        await request_cancellation(yard, jobs)
+        await seconds_until_sent(yard, jobs)
+    assert min(open_transactions) == 0
+
+
+async def test_a_job_that_was_claimed_and_not_started_is_started_and_then_cancelled(
+    yard: Yard, url: str
+) -> None:
+    orchestrator = SlowOrchestrator()
+    (job,) = await start_jobs(yard, orchestrator, 1)
+    orchestrator.started.clear()
+    async with dispatching(url, orchestrator):
+        await request_cancellation(yard, [job])
+        assert await seconds_until_sent(yard, [job]) < CANCEL_SECONDS
+    assert orchestrator.started == [job]
+    assert job in orchestrator.cancelled
