@@ -4,9 +4,11 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import grimp
 import pytest
 
 from stead.control import app, documents, features
+from stead.control.feature import Feature
 
 CONTROL = Path(app.__file__).parent
 ROOT = Path(__file__).parents[2]
@@ -75,6 +77,24 @@ def test_only_the_store_of_a_feature_speaks_sql():
         if node.value.startswith(words)
     }
     assert writing == set()
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    """At the level of modules, not folders: a folder follows the product, whoever imports whom."""
+    graph = grimp.build_graph("stead")
+    for name in features.NAMES:
+        graph.add_import(importer="stead.control.features", imported=f"stead.control.{name}.feature")
+    below: dict[str, set[str]] = {
+        module: set(graph.find_modules_directly_imported_by(module)) for module in graph.modules
+    }
+    while free := {module for module, imported in below.items() if not imported}:
+        below = {module: imported - free for module, imported in below.items() if module not in free}
+    assert sorted(below) == [], "these import each other in a circle, or import one that does"
+
+
+@pytest.mark.parametrize("feature", features.FEATURES, ids=lambda feature: feature.name)
+def test_a_feature_is_named_like_its_folder(feature: Feature):
+    assert (CONTROL / feature.name / "feature.py").exists()
 
 
 def test_the_generated_pages_say_what_the_declarations_do():

@@ -1,62 +1,47 @@
-"""Every feature, one line each. The API, the worker, generated documents and test suites read this list."""
+"""Every feature of the control plane, one line each.
+
+The API, the worker, the generated documents and the test suites read this list. A feature is a folder next to
+this file with a `feature.py` that declares what it consists of (see `feature.py` here).
+"""
 
 from collections.abc import Sequence
+from importlib import import_module
 
-from stead.control.accounts import feature as accounts
-from stead.control.artifacts import feature as artifacts
-from stead.control.audit import feature as audit
-from stead.control.builds import feature as builds
-from stead.control.cache import feature as cache
-from stead.control.certificates import feature as certificates
-from stead.control.configuration import feature as configuration
-from stead.control.deployments import feature as deployments
-from stead.control.environments import feature as environments
-from stead.control.events import feature as events
 from stead.control.feature import Feature
-from stead.control.git import feature as git
-from stead.control.http import feature as http
 from stead.control.http.description import describing
 from stead.control.http.operations import Operation
 from stead.control.http.visibility import Resolvers
-from stead.control.invites import feature as invites
-from stead.control.jobs import feature as jobs
 from stead.control.jobs.definition import WorkflowCatalog
-from stead.control.keys import feature as keys
-from stead.control.members import feature as members
-from stead.control.nodes import feature as nodes
-from stead.control.notifications import feature as notifications
-from stead.control.projects import feature as projects
-from stead.control.redirects import feature as redirects
-from stead.control.sites import feature as sites
-from stead.control.teams import feature as teams
-from stead.control.uploads import feature as uploads
-from stead.control.webhooks import feature as webhooks
 
-FEATURES: tuple[Feature, ...] = (
-    accounts.FEATURE,
-    keys.FEATURE,
-    teams.FEATURE,
-    members.FEATURE,
-    invites.FEATURE,
-    projects.FEATURE,
-    sites.FEATURE,
-    environments.FEATURE,
-    configuration.FEATURE,
-    redirects.FEATURE,
-    cache.FEATURE,
-    git.FEATURE,
-    uploads.FEATURE,
-    builds.FEATURE,
-    artifacts.FEATURE,
-    deployments.FEATURE,
-    jobs.FEATURE,
-    audit.FEATURE,
-    events.FEATURE,
-    notifications.FEATURE,
-    webhooks.FEATURE,
-    certificates.FEATURE,
-    nodes.FEATURE,
-    http.FEATURE,
+NAMES = (
+    "accounts",
+    "keys",
+    "teams",
+    "members",
+    "invites",
+    "projects",
+    "sites",
+    "environments",
+    "configuration",
+    "redirects",
+    "cache",
+    "git",
+    "uploads",
+    "builds",
+    "artifacts",
+    "deployments",
+    "jobs",
+    "audit",
+    "events",
+    "notifications",
+    "webhooks",
+    "certificates",
+    "nodes",
+    "http",
+)
+
+FEATURES: tuple[Feature, ...] = tuple(
+    import_module(f"stead.control.{name}.feature").FEATURE for name in NAMES
 )
 
 
