@@ -24,7 +24,7 @@ from bench.load import cpu_time, server_core
 from bench.results import CouldNotRun, Result, spread
 from bench.servers import Bench
 from stead.control.engines.postgres import Database
-from stead.control.engines.postgres_notifications import Notices
+from stead.control.engines.postgres_listener import PostgresListener
 from stead.control.http.client_address import parse_networks
 from stead.control.sealing import Sealer
 from stead.control.webhooks import service, signing
@@ -164,13 +164,13 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
 
 
 async def _courier(database_url: str, key: str, authority: str) -> None:
-    database, notices = Database(database_url, clock=wall_clock, size=4), Notices(database_url)
-    notices.start()
+    database, listener = Database(database_url, clock=wall_clock, size=4), PostgresListener(database_url)
+    listener.start()
     client = Client(
         Guard(parse_networks(["127.0.0.0/8"])), context=ssl.create_default_context(cafile=authority)
     )
     print("ready", flush=True)
-    await Courier(database, notices, Sealer.from_text(key), client, clock=wall_clock).run()
+    await Courier(database, listener, Sealer.from_text(key), client, clock=wall_clock).run()
 
 
 async def _bare(url: str, authority: str) -> None:

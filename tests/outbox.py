@@ -57,7 +57,7 @@ class Outbox:
     async def hand_on(self) -> int:
         """Let the sequencer do all there is to do."""
         transports = [webhooks.take_over, notifications.take_over]
-        sequencer, total = Sequencer(self.plane.database, self.plane.notices, transports), 0
+        sequencer, total = Sequencer(self.plane.database, self.plane.listener, transports), 0
         while handed := await sequencer.hand_on():
             total += handed
         return total
@@ -66,7 +66,7 @@ class Outbox:
         settings = self.plane.settings
         guard = Guard(parse_networks(settings.webhooks_allowed))
         sender = Sender(guard, context=self.authority.trusting(), seconds=self.seconds)
-        made = Courier(self.plane.database, self.plane.notices, self.sealer, sender, clock=self.clock)
+        made = Courier(self.plane.database, self.plane.listener, self.sealer, sender, clock=self.clock)
         self._couriers.append(made)
         return made
 
@@ -111,7 +111,7 @@ async def outbox_of(
     async with spare_database(name) as url:
         plane = ControlPlane(replace(settings, database_url=url, webhook_networks=LOOPBACK), clock=clock)
         await plane.redis.start()
-        plane.notices.start()
+        plane.listener.start()
         async with plane.database.transaction() as tx:
             await tx.run(f"{UNLIMITED} on conflict do nothing")
         made = Outbox(
@@ -125,6 +125,6 @@ async def outbox_of(
         finally:
             for courier in made._couriers:
                 await courier._client.close()
-            await plane.notices.stop()
+            await plane.listener.stop()
             await plane.redis.close()
             await plane.database.close()

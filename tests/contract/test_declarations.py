@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from stead.control.http.operations import Call, Operations, Visit
+from stead.control.http.operations import Call, Operations, PublicCall
 from stead.control.http.requirements import ANY_CREDENTIAL, PUBLIC
 from stead.control.http.router import Router
 
@@ -21,7 +21,7 @@ async def handler(call: Call) -> None:
     """Do nothing."""
 
 
-async def visited(visit: Visit) -> None:
+async def visited(call: PublicCall) -> None:
     """Do nothing for anybody."""
 
 

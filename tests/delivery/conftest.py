@@ -12,6 +12,6 @@ from tests.faults.jobs.harness import everything
 async def delivery() -> AsyncIterator[Delivery]:
     async with everything() as harness:
         it = Delivery(harness)
-        await it.objects.prepare()
+        await it.objects.ensure_bucket()
         yield it
         await it.visitor.aclose()

@@ -16,11 +16,11 @@ from stead.control.builds import service as builds
 from stead.control.builds import store, vouching, workflows
 from stead.control.builds.jobs import BuildWork
 from stead.control.builds.rules import staged_name
-from stead.control.engines.object_store import Objects
+from stead.control.engines.object_store import ObjectStore
 from stead.control.jobs.definition import Refused, WorkerContext
 from stead.control.jobs.kinds import Job
 from stead.control.sealing import Sealer
-from stead.control.settings import Settings, from_environment, objects_of
+from stead.control.settings import Settings, from_environment, object_store_of
 from stead.dev.engine import surroundings
 from stead.dev.process import run
 from stead.protocol.subjects import Program as Role
@@ -48,7 +48,7 @@ class Delivery:
     def __init__(self, harness: Harness) -> None:
         self.harness = harness
         self.settings: Settings = from_environment(harness.stack.environment(Role.WORKER))
-        self.objects: Objects = objects_of(self.settings)
+        self.objects: ObjectStore = object_store_of(self.settings)
         sealer = Sealer.from_text(self.settings.sealing_key)
         self.desk = WorkerContext(harness.database, self.objects, sealer)
         self.started = _NOW

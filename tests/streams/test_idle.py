@@ -26,7 +26,7 @@ async def test_a_comment_comes_while_nothing_else_does(
     plane: ControlPlane, job: str, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(stream, "KEEP_ALIVE_SECONDS", 0.1)
-    frames = stream.follow(plane.live, job, "").frames
+    frames = stream.follow(plane.context, job, "").frames
     async with asyncio.timeout(10):
         assert await anext(frames) == b"retry: 2000\n\n"
         assert (await anext(frames)).startswith(b"event: job\n")
@@ -42,9 +42,9 @@ async def test_a_comment_comes_while_nothing_else_does(
 
 
 async def test_whoever_stops_listening_is_watched_for_no_longer(plane: ControlPlane, job: str):
-    frames = stream.follow(plane.live, job, "").frames
+    frames = stream.follow(plane.context, job, "").frames
     await anext(frames)
     await anext(frames)
-    assert job in plane.notices._watchers
+    assert job in plane.listener._watchers
     await frames.aclose()
-    assert job not in plane.notices._watchers
+    assert job not in plane.listener._watchers

@@ -11,24 +11,24 @@ from stead.control import metrics
 from stead.control.accounts import service as account_service
 from stead.control.engines.nats import Nats
 from stead.control.engines.postgres import UNREACHABLE, Database
-from stead.control.engines.postgres_notifications import Notices
+from stead.control.engines.postgres_listener import PostgresListener
 from stead.control.engines.redis import Redis, RedisDown
 from stead.control.feature import ApiServices
 from stead.control.features import FEATURES, all_operations, resolvers, workflows
 from stead.control.http.access_log import AccessLog
 from stead.control.http.api import Api
-from stead.control.http.authentication import Admission
+from stead.control.http.authentication import Authenticator
 from stead.control.http.client_address import parse_networks
-from stead.control.http.context import Live
-from stead.control.http.endpoint import Machinery
-from stead.control.http.freshness import Freshness
+from stead.control.http.context import ApiContext
+from stead.control.http.endpoint import EndpointDependencies
+from stead.control.http.principal_cache import PrincipalCacheInvalidator
 from stead.control.http.rate_limits import Limiter
 from stead.control.http.requests import Receive, Scope, Send
 from stead.control.http.website import website
 from stead.control.jobs.output import JobOutput
 from stead.control.keys import service as key_service
 from stead.control.sealing import Sealer
-from stead.control.settings import Settings, objects_of
+from stead.control.settings import Settings, object_store_of
 from stead.control.tasks import PeriodicTask, TaskRunner
 from stead.protocol.subjects import Program
 from stead.shared.clock import Clock, wall_clock
@@ -42,9 +42,9 @@ class ControlPlane:
     ) -> None:
         self.settings = settings
         self.database = Database(settings.database_url, clock=clock, size=settings.database_connections)
-        self.redis = Redis(settings.redis_url, on_connect=lambda: self.admission.forget())
+        self.redis = Redis(settings.redis_url, on_connect=lambda: self.authenticator.clear_cache())
         limiter = Limiter(self.redis)
-        self.admission = Admission(
+        self.authenticator = Authenticator(
             self.database,
             limiter,
             {
@@ -58,33 +58,33 @@ class ControlPlane:
         self.nats = Nats(
             settings.nats_url, user=settings.nats_user, password=settings.nats_password, program=Program.API
         )
-        self.notices = Notices(settings.database_url)
-        self.freshness = Freshness(self.database, self.redis)
+        self.listener = PostgresListener(settings.database_url)
+        self.invalidator = PrincipalCacheInvalidator(self.database, self.redis)
         sealer = Sealer.from_text(settings.sealing_key)
         self._access_log = access_log or AccessLog()
-        self.live = Live(
+        self.context = ApiContext(
             self.database,
-            self.notices,
+            self.listener,
             JobOutput(self.nats),
             workflows=workflows(),
             docs_url=settings.docs,
             preview_domain=settings.preview_domain,
-            objects=objects_of(settings),
+            objects=object_store_of(settings),
             base_url=settings.base_url,
             webhook_networks=parse_networks(settings.webhooks_allowed),
         )
-        machinery = Machinery(
+        dependencies = EndpointDependencies(
             resolvers=resolvers(),
             database=self.database,
             limiter=limiter,
-            admission=self.admission,
-            freshness=self.freshness,
+            authenticator=self.authenticator,
+            invalidator=self.invalidator,
             sealer=sealer,
-            live=self.live,
+            context=self.context,
         )
         operations = all_operations(preview=settings.preview, base_url=settings.base_url)
-        self._api = Api(operations, machinery, self._access_log)
-        services = ApiServices(settings, self.database, limiter, self.admission, sealer)
+        self._api = Api(operations, dependencies, self._access_log)
+        services = ApiServices(settings, self.database, limiter, self.authenticator, sealer)
         self._website = website(
             viewer=Path(settings.viewer) if settings.viewer else None,
             checks={
@@ -97,7 +97,7 @@ class ControlPlane:
         )
         self._tasks = TaskRunner(
             [
-                PeriodicTask("freshness.sweep", 1, self.freshness.sweep),
+                PeriodicTask("invalidator.publish_pending", 1, self.invalidator.publish_pending),
                 PeriodicTask("usage.record", 5, self.record_use),
                 PeriodicTask("metrics.engines", 5, self._redis_answers),
             ]
@@ -115,7 +115,7 @@ class ControlPlane:
     async def running(self) -> AsyncIterator[None]:
         await self.redis.start()
         self.nats.start()
-        self.notices.start()
+        self.listener.start()
         self._tasks.start()
         try:
             yield
@@ -124,14 +124,14 @@ class ControlPlane:
             with contextlib.suppress(*UNREACHABLE):
                 await self.record_use()
             self._access_log.flush()
-            await self.notices.stop()
+            await self.listener.stop()
             await self.nats.stop()
             await self.redis.close()
             await self.database.close()
 
     async def record_use(self) -> None:
         """Write down when credentials were last used: once in a while for all, never per request."""
-        used, self.admission.used = self.admission.used, {}
+        used, self.authenticator.used = self.authenticator.used, {}
         if not used:
             return
         try:
@@ -144,7 +144,7 @@ class ControlPlane:
                     if mine:
                         await record(tx, dict(sorted(mine.items())))
         except UNREACHABLE:
-            self.admission.used = used | self.admission.used
+            self.authenticator.used = used | self.authenticator.used
             raise
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:

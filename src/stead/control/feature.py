@@ -7,7 +7,7 @@ from typing import Any
 from starlette.routing import Route
 
 from stead.control.engines.postgres import Database
-from stead.control.http.authentication import Admission
+from stead.control.http.authentication import Authenticator
 from stead.control.http.operations import Operations
 from stead.control.http.rate_limits import Limiter
 from stead.control.http.visibility import ResolverFunction
@@ -25,7 +25,7 @@ class ApiServices:
     settings: Settings
     database: Database
     limiter: Limiter
-    admission: Admission
+    authenticator: Authenticator
     sealer: Sealer
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from stead.control.feature import Feature
-from stead.control.http.description import describing
+from stead.control.http.description import openapi_operations
 from stead.control.http.operations import Operation
 from stead.control.http.visibility import Resolvers
 from stead.control.jobs.definition import WorkflowCatalog
@@ -47,7 +47,7 @@ FEATURES: tuple[Feature, ...] = tuple(
 
 def all_operations(*, preview: bool = True, base_url: str = "/") -> list[Operation]:
     declared = [each for feature in FEATURES for group in feature.operations for each in group]
-    declared += describing(lambda: declared, id_prefixes(), base_url=base_url)
+    declared += openapi_operations(lambda: declared, id_prefixes(), base_url=base_url)
     return [operation for operation in declared if preview or not operation.preview]
 
 

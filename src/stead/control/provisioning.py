@@ -26,7 +26,7 @@ from stead.control.keys import service as keys
 from stead.control.keys.schema import NewKey
 from stead.control.nodes import service as nodes
 from stead.control.sealing import Sealer
-from stead.control.settings import Settings, from_environment, objects_of
+from stead.control.settings import Settings, from_environment, object_store_of
 from stead.protocol.subjects import Program
 from stead.shared import scopes
 from stead.shared.clock import wall_clock
@@ -136,13 +136,13 @@ async def export_artifact(artifact: str, into: Path) -> str:
         key = await keyring.public_key(tx, found.key_id) if found else None
     if found is None or key is None:
         raise LookupError(f"there is no artifact {artifact}" if found is None else "its key was removed")
-    objects, digest = objects_of(from_environment()), digests.parse(found.digest)
+    objects, digest = object_store_of(from_environment()), digests.parse(found.digest)
     ours = {found.digest: found.manifest, str(digests.of(found.config)): found.config}
 
     @contextmanager
     def blob(wanted: digests.Digest) -> Iterator[BinaryIO]:
         with TemporaryFile() as file:
-            for piece in [ours[wanted]] if wanted in ours else objects.pieces(blob_name(wanted)):
+            for piece in [ours[wanted]] if wanted in ours else objects.read_chunks(blob_name(wanted)):
                 file.write(piece)
             file.seek(0)
             yield cast("BinaryIO", file)
@@ -170,7 +170,7 @@ async def collect_artifacts() -> tuple[int, int]:
     settings = from_environment()
     database = Database(settings.database_url, clock=wall_clock)
     try:
-        return await collecting.collect(database, objects_of(settings))
+        return await collecting.collect(database, object_store_of(settings))
     finally:
         await database.close()
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from stead.control.engines.object_store import Objects
+from stead.control.engines.object_store import ObjectStore
 
 Port = Annotated[int, msgspec.Meta(ge=1, le=65535)]
 
@@ -108,8 +108,8 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
         raise SettingsInvalid(f"STEAD_* settings: {error}") from None
 
 
-def objects_of(settings: Settings) -> Objects:
-    return Objects(
+def object_store_of(settings: Settings) -> ObjectStore:
+    return ObjectStore(
         settings.s3_endpoint,
         settings.s3_access_key,
         settings.s3_secret_key,

@@ -8,7 +8,7 @@ import structlog
 
 from stead.control.edge_feed.announcer import Announcer
 from stead.control.engines.postgres import UNREACHABLE, Database, Tx
-from stead.control.engines.postgres_notifications import Notices
+from stead.control.engines.postgres_listener import PostgresListener
 from stead.control.engines.redis import RedisDown
 from stead.control.jobs.definition import WorkerContext
 from stead.control.outbox.transports import Transport
@@ -42,7 +42,7 @@ class WorkerServices(WorkerContext):
     """What the tasks of a worker may use."""
 
     settings: Settings
-    notices: Notices
+    listener: PostgresListener
     announcer: Announcer
     transports: Sequence[Transport]
 

@@ -13,9 +13,9 @@ from stead.control.edge_feed.announcer import Announcer
 from stead.control.edge_feed.feed import Edges, FeedUnavailable
 from stead.control.engines.nats import Nats, NatsDown
 from stead.control.engines.nats_streams import ensure_consumers, ensure_streams
-from stead.control.engines.object_store import ObjectsUnavailable
+from stead.control.engines.object_store import ObjectStoreUnavailable
 from stead.control.engines.postgres import UNREACHABLE, Database
-from stead.control.engines.postgres_notifications import Notices
+from stead.control.engines.postgres_listener import PostgresListener
 from stead.control.engines.temporal import Orchestrator, run_until
 from stead.control.environments import service as environments
 from stead.control.feature import Feature
@@ -26,7 +26,7 @@ from stead.control.nodes import service as nodes
 from stead.control.nodes.gateway import Gateway
 from stead.control.outbox import audit
 from stead.control.sealing import Sealer
-from stead.control.settings import Settings, objects_of
+from stead.control.settings import Settings, object_store_of
 from stead.control.tasks import LongRunningTask, TaskRunner, WorkerServices, in_transaction
 from stead.protocol.commands import Activity, Heartbeat
 from stead.protocol.subjects import Program
@@ -43,7 +43,7 @@ class WorkerProgram:
         self.settings, self._features = settings, features
         self.database = Database(settings.database_url, clock=wall_clock, size=settings.database_connections)
         self.dispatch_database = Database(settings.database_url, clock=wall_clock, size=CONNECTIONS)
-        self.notices = Notices(settings.database_url)
+        self.listener = PostgresListener(settings.database_url)
         self.nats = Nats(
             settings.nats_url,
             user=settings.nats_user,
@@ -56,10 +56,10 @@ class WorkerProgram:
         self.workflows = workflows(features)
         self.services = WorkerServices(
             database=self.database,
-            objects=objects_of(settings),
+            objects=object_store_of(settings),
             sealer=Sealer.from_text(settings.sealing_key),
             settings=settings,
-            notices=self.notices,
+            listener=self.listener,
             announcer=self.announcer,
             transports=[transport for feature in features for transport in feature.transports],
         )
@@ -70,7 +70,7 @@ class WorkerProgram:
         if orchestrator is None:
             return
         self.nats.start()
-        self.notices.start()
+        self.listener.start()
         activities = Activities(
             self.services, self.workflows, self.gateway, self.announcer, self.settings.docs
         )
@@ -79,10 +79,10 @@ class WorkerProgram:
         tasks = TaskRunner(
             [
                 LongRunningTask("nodes.receive", self._receive_from_nodes),
-                LongRunningTask("objects.prepare", self._prepare_objects),
+                LongRunningTask("objects.prepare", self._prepare_object_store),
                 LongRunningTask(
                     "jobs.dispatch",
-                    Dispatcher(self.dispatch_database, orchestrator, self.notices, self.workflows).run,
+                    Dispatcher(self.dispatch_database, orchestrator, self.listener, self.workflows).run,
                 ),
                 *(
                     task
@@ -97,7 +97,7 @@ class WorkerProgram:
             await run_until(orchestrator.worker(activities.all), end)
         finally:
             await tasks.stop()
-            await self.notices.stop()
+            await self.listener.stop()
             await self.nats.stop()
             await self.dispatch_database.close()
             await self.database.close()
@@ -109,12 +109,12 @@ class WorkerProgram:
         await self.gateway.start()
         log.info("worker.ready")
 
-    async def _prepare_objects(self) -> None:
+    async def _prepare_object_store(self) -> None:
         """The object store may start later than this worker. Without one there is nothing to prepare."""
         while self.settings.s3_endpoint:
             try:
-                await self.services.objects.prepare()
-            except ObjectsUnavailable as error:
+                await self.services.objects.ensure_bucket()
+            except ObjectStoreUnavailable as error:
                 log.warning("objects.unavailable", reason=str(error))
                 await asyncio.sleep(OBJECTS_SECONDS)
             else:

@@ -130,7 +130,7 @@ async def test_attempts_from_one_address_are_slowed_down_whatever_account_they_a
 ):
     address = f"198.18.{secrets.randbelow(256)}.{secrets.randbelow(256)}"
     for _ in range(30):
-        await slow_down_passwords(plane.admission._limiter, f"{new_id('x')}@example.com", address)
+        await slow_down_passwords(plane.authenticator._limiter, f"{new_id('x')}@example.com", address)
     refused = await sign_in(from_address(address), person.account.email, THEIR_PASSWORD)
     assert (refused.status_code, code_of(refused)) == (429, "rate_limit.exceeded")
     assert int(refused.headers["retry-after"]) >= 1

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from stead.control.engines.postgres import Database, Tx
-from stead.control.outbox.audit import Actor, Trail, keep_partitions, record
+from stead.control.outbox.audit import Actor, AuditEntry, keep_partitions, record
 from stead.shared.clock import wall_clock
 from stead.shared.ids import AccountId, bound
 from tests.teams import DAY, spare_database
@@ -69,7 +69,7 @@ async def test_this_month_and_the_next_two_are_made(url: str, database: Database
 async def test_a_row_lands_in_the_partition_of_its_month(url: str, database: Database):
     await _keep(url, wall_clock())
     async with database.transaction() as tx:
-        await record(tx, "team_update", "success", Trail(Actor("member", AccountId("client_x"))))
+        await record(tx, "team_update", "success", AuditEntry(Actor("member", AccountId("client_x"))))
         place = await tx.value("select tableoid::regclass::text from audit_events")
     assert place == f"audit_events_{wall_clock():%Y_%m}"
 
@@ -103,7 +103,7 @@ async def test_they_are_kept_while_rows_are_written(url: str, database: Database
     async def write(count: int) -> None:
         for _ in range(count):
             async with database.transaction() as tx:
-                await record(tx, "team_update", "success", Trail(Actor("member", AccountId("client_x"))))
+                await record(tx, "team_update", "success", AuditEntry(Actor("member", AccountId("client_x"))))
 
     await _keep(url, wall_clock())
     await asyncio.gather(write(30), write(30), *(_keep(url, wall_clock()) for _ in range(4)))

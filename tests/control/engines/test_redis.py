@@ -223,7 +223,7 @@ async def test_a_forgotten_script_is_sent_again(redis: Redis):
         assert spent is not None
         assert (spent.allowed, spent.own.remaining) == (True, expected)
     await redis.execute("SCRIPT", "FLUSH")
-    assert await limiter.spend_unnamed(new_id("test"), 1, new_id("test"), 1) == 0
+    assert await limiter.spend_anonymous(new_id("test"), 1, new_id("test"), 1) == 0
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ async def test_a_server_that_takes_no_writes_counts_as_absent(error: bytes):
     (principal,) = keys_of_one_account(RateLimits(read=5, write=5, create=5, ceiling=5), 1)
     async with Server(refusing).running() as server, client(server.port) as redis:
         assert await Limiter(redis).spend(principal, "read") is None
-        assert await Limiter(redis).spend_unnamed("one", 1, "other", 1) == 0
+        assert await Limiter(redis).spend_anonymous("one", 1, "other", 1) == 0
 
 
 async def test_a_limiter_without_redis_lets_everything_pass_and_says_everything_is_left():
@@ -251,5 +251,5 @@ async def test_a_limiter_without_redis_lets_everything_pass_and_says_everything_
     async with Server(lambda _: None).running() as server, client(server.port) as redis:
         limiter = Limiter(redis)
         assert await limiter.spend(principal, "read") is None
-        assert await limiter.spend_unnamed("one", 1, "other", 1) == 0
-        assert [bucket.remaining for bucket in await limiter.peek(["a", "b"], [5, 9])] == [5, 9]
+        assert await limiter.spend_anonymous("one", 1, "other", 1) == 0
+        assert [bucket.remaining for bucket in await limiter.peek_buckets(["a", "b"], [5, 9])] == [5, 9]

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from stead.control.engines.object_store import Objects
+from stead.control.engines.object_store import ObjectStore
 from stead.dev.nats import Nats
 from stead.dev.nginx import Nginx
 from stead.dev.postgres import Postgres
@@ -34,7 +34,7 @@ class Live:
     delivery: Delivery
 
     @property
-    def objects(self) -> Objects:
+    def objects(self) -> ObjectStore:
         return self.delivery.objects
 
     async def do(self, method: str, path: str, body: object = None) -> dict[str, Any]:
@@ -90,7 +90,7 @@ async def everything() -> AsyncIterator[Live]:
                 await harness.begin()
                 harness.speak_as("live")
                 delivery = Delivery(harness)
-                await delivery.objects.prepare()
+                await delivery.objects.ensure_bucket()
                 await harness.node.program.stop()
                 harness.node.program.start(STEAD_SIMULATOR_SECONDS="0", STEAD_VISITS_SECONDS="0.5")
                 await until(lambda: harness.sql("select from nodes"), "the node has been heard")

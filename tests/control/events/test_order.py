@@ -171,7 +171,7 @@ async def test_a_walk_is_not_disturbed_by_what_happens_meanwhile(outbox: Outbox,
 
 
 async def test_a_sequencer_is_woken_by_what_commits(outbox: Outbox, reader: Person):
-    sequencer = Sequencer(outbox.plane.database, outbox.plane.notices, [])
+    sequencer = Sequencer(outbox.plane.database, outbox.plane.listener, [])
     running = asyncio.create_task(sequencer.run())
     try:
         await outbox.publish("site.restarted", account_id=reader.id, data={"domain": "a.example"})

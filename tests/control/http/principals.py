@@ -24,7 +24,7 @@ def keys_of_one_account(limits: RateLimits, count: int = 3) -> list[Principal]:
             networks=(),
             expires_at=datetime.max.replace(tzinfo=UTC),
             limits=limits,
-            ceiling_of=account,
+            ceiling_owner=account,
         )
         for _ in range(count)
     ]

@@ -16,7 +16,7 @@ from stead.control.http.rate_limits import (
     Bucket,
     Limiter,
     RateClass,
-    Spent,
+    RateLimitResult,
     ceiling_key,
     limit_of,
     own_key,
@@ -54,16 +54,16 @@ async def limiters(settings: Settings) -> AsyncIterator[list[Limiter]]:
         yield made
 
 
-async def spend(limiter: Limiter, principal: Principal, rate: RateClass) -> Spent:
+async def spend(limiter: Limiter, principal: Principal, rate: RateClass) -> RateLimitResult:
     spent = await limiter.spend(principal, rate)
     assert spent is not None
     return spent
 
 
 async def peek(limiter: Limiter, principal: Principal) -> list[Bucket]:
-    names = [own_key(principal.id, rate) for rate in RATE_CLASSES] + [ceiling_key(principal.ceiling_of)]
+    names = [own_key(principal.id, rate) for rate in RATE_CLASSES] + [ceiling_key(principal.ceiling_owner)]
     limits = [limit_of(principal.limits, rate) for rate in RATE_CLASSES] + [principal.limits.ceiling]
-    return await limiter.peek(names, limits)
+    return await limiter.peek_buckets(names, limits)
 
 
 def most(limit: int, elapsed: int) -> float:
@@ -77,7 +77,7 @@ async def test_no_interleaving_gets_more_than_a_bucket_holds(
     limiters: list[Limiter], limits: RateLimits, requests: list, in_waves: int
 ):
     principals = keys_of_one_account(limits)
-    answers: list[tuple[int, Spent]] = []
+    answers: list[tuple[int, RateLimitResult]] = []
 
     async def send(client: int, key: int, rate: RateClass) -> None:
         answers.append((key, await spend(limiters[client], principals[key], rate)))
@@ -190,7 +190,7 @@ async def test_unnamed_buckets_hold_in_a_crowd_too(limiters: list[Limiter], limi
     """Those that slow down password guessing."""
     one, other = new_id("test"), new_id("test")
     waits = await asyncio.gather(
-        *[limiters[n % CLIENTS].spend_unnamed(one, limits[0], other, limits[1]) for n in range(count)]
+        *[limiters[n % CLIENTS].spend_anonymous(one, limits[0], other, limits[1]) for n in range(count)]
     )
     assert sum(wait == 0 for wait in waits) == min(count, *limits)
     assert all(0 <= wait <= 60 for wait in waits)

@@ -13,7 +13,7 @@ import pytest
 from stead.control.app import ControlPlane
 from stead.control.http.access_log import AccessLog
 from stead.control.http.api import Api
-from stead.control.http.endpoint import Machinery
+from stead.control.http.endpoint import EndpointDependencies
 from stead.control.http.operations import Call, Operations
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.version_changes import History, VersionChange
@@ -35,28 +35,28 @@ class NewToy(msgspec.Struct, forbid_unknown_fields=True):
 class ColourWasPaint(VersionChange):
     since, shape, summary = date(2026, 6, 26), "Toy", "`paint` became `colour`."
 
-    def older_answer(self, new: dict[str, Any]) -> dict[str, Any]:
+    def downgrade_response(self, new: dict[str, Any]) -> dict[str, Any]:
         return {"id": new["id"], "paint": new["colour"]}
 
 
 class ColourHasAName(VersionChange):
     since, shape, summary = date(2026, 7, 2), "Toy", "A colour is a word, no longer a number."
 
-    def older_answer(self, new: dict[str, Any]) -> dict[str, Any]:
+    def downgrade_response(self, new: dict[str, Any]) -> dict[str, Any]:
         return {**new, "colour": {"red": 1, "blue": 2}[new["colour"]]}
 
 
 class ColoursAreMany(VersionChange):
     since, shape, summary = date(2026, 7, 4), "Toy", "`colour` became `colours`."
 
-    def older_answer(self, new: dict[str, Any]) -> dict[str, Any]:
+    def downgrade_response(self, new: dict[str, Any]) -> dict[str, Any]:
         return {"id": new["id"], "colour": new["colours"][0]}
 
 
 class NewColourHasAName(VersionChange):
     since, shape, summary = date(2026, 7, 2), "NewToy", "A colour is a word, no longer a number."
 
-    def newer_request(self, old: dict[str, Any]) -> dict[str, Any]:
+    def upgrade_request(self, old: dict[str, Any]) -> dict[str, Any]:
         number = old.get("colour")
         return {**old, "colour": {1: "red", 2: "blue"}[number]} if number in (1, 2) else old
 
@@ -64,14 +64,14 @@ class NewColourHasAName(VersionChange):
 class NewColoursAreMany(VersionChange):
     since, shape, summary = date(2026, 7, 4), "NewToy", "`colour` became `colours`."
 
-    def newer_request(self, old: dict[str, Any]) -> dict[str, Any]:
+    def upgrade_request(self, old: dict[str, Any]) -> dict[str, Any]:
         return {"colours": [old["colour"]]} if "colour" in old else old
 
 
 class NewLabelHasText(VersionChange):
     since, shape, summary = date(2026, 7, 4), "NewLabel", "`words` became `text`."
 
-    def newer_request(self, old: dict[str, Any]) -> dict[str, Any]:
+    def upgrade_request(self, old: dict[str, Any]) -> dict[str, Any]:
         return {"text": old["words"]} if "words" in old else old
 
 
@@ -134,16 +134,16 @@ async def toys(
 ) -> AsyncIterator[httpx.AsyncClient]:
     """An API of toys on the real engines, as the person's session sees it."""
     monkeypatch.setattr(History.__init__, "__defaults__", (TOY_HISTORY,))
-    machinery = Machinery(
+    dependencies = EndpointDependencies(
         resolvers=Resolvers([]),
         database=plane.database,
-        limiter=plane.admission._limiter,
-        admission=plane.admission,
-        freshness=plane.freshness,
+        limiter=plane.authenticator._limiter,
+        authenticator=plane.authenticator,
+        invalidator=plane.invalidator,
         sealer=Sealer(bytes(32)),
-        live=replace(plane.live, docs_url="http://docs.test"),
+        context=replace(plane.context, docs_url="http://docs.test"),
     )
-    api = Api(operation, machinery, AccessLog())
+    api = Api(operation, dependencies, AccessLog())
     headers = {"authorization": person.session.headers["authorization"]}
     async with httpx.AsyncClient(
         transport=httpx.ASGITransport(api), base_url="http://stead.test", headers=headers
@@ -228,6 +228,6 @@ def test_the_chain_is_applied_newest_to_oldest_and_forward_oldest_to_newest():
     assert [change.since.isoformat() for change in answers.since(VERSIONS[0])] == [
         "2026-07-04", "2026-07-02", "2026-06-26",
     ]  # fmt: skip
-    assert answers.older_answer(msgspec.to_builtins(THE_TOY), VERSIONS[0]) == BY_PIN["2026-06-23"]
-    assert asked.newer_request({"colour": 1}, VERSIONS[0]) == {"colours": ["red"]}
+    assert answers.downgrade_response(msgspec.to_builtins(THE_TOY), VERSIONS[0]) == BY_PIN["2026-06-23"]
+    assert asked.upgrade_request({"colour": 1}, VERSIONS[0]) == {"colours": ["red"]}
     assert History("Other", TOY_HISTORY).since(VERSIONS[0]) == []

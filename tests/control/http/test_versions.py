@@ -57,7 +57,7 @@ JOB = {"id": "job_1", "result": {"artifact_id": "art_1", "key_id": "key_1", "url
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_job_results_named_nothing_before_july_4(version: date):
-    seen = History("Job").older_answer([JOB, {"id": "job_2", "result": None}], version)
+    seen = History("Job").downgrade_response([JOB, {"id": "job_2", "result": None}], version)
     whole = version >= date(2026, 7, 4)
     assert seen[0]["result"] == (JOB["result"] if whole else {"url": "u", "commit": "c"})
     assert seen[1] == {"id": "job_2", "result": None}
@@ -75,10 +75,10 @@ def test_the_ids_that_a_result_lost_are_those_of_what_jobs_make():
 )
 def test_php_8_1_becomes_8_2_for_who_pinned_an_older_version(version: str, asked: str, given: str):
     old = {"domain": "a.example", "php_version": asked}
-    newer = History("NewSite").newer_request(old, date.fromisoformat(version))
+    newer = History("NewSite").upgrade_request(old, date.fromisoformat(version))
     assert newer == {"domain": "a.example", "php_version": given}
     assert old["php_version"] == asked
-    assert Php81IsGone().newer_request({"domain": "a.example"}) == {"domain": "a.example"}
+    assert Php81IsGone().upgrade_request({"domain": "a.example"}) == {"domain": "a.example"}
 
 
 def test_every_real_change_belongs_to_a_published_version():

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from stead.control.engines.postgres import Database
-from stead.control.engines.postgres_notifications import Notices
+from stead.control.engines.postgres_listener import PostgresListener
 from stead.control.engines.temporal import Orchestrator
 from stead.control.features import workflows
 from stead.control.jobs import dispatcher
@@ -67,7 +67,7 @@ def url(worker_id: str) -> str:
 
 @asynccontextmanager
 async def dispatching(url: str, orchestrator: Orchestrator) -> AsyncIterator[None]:
-    database, notices = Database(url, clock=wall_clock, size=dispatcher.CONNECTIONS), Notices(url)
+    database, notices = Database(url, clock=wall_clock, size=dispatcher.CONNECTIONS), PostgresListener(url)
     notices.start()
     running = asyncio.create_task(Dispatcher(database, orchestrator, notices, workflows()).run())
     try:

@@ -3,7 +3,7 @@
 import pytest
 
 from stead.control.app import ControlPlane
-from stead.control.engines.postgres import Outdated
+from stead.control.engines.postgres import Invalidation
 from stead.shared.secrets import digest
 from tests.client import code_of
 from tests.people import Person
@@ -158,5 +158,5 @@ async def test_a_changed_list_counts_from_the_next_load(person: Person, plane: C
     async with plane.database.transaction() as tx:
         key = await tx.value("select key_id from api_key_secrets where hash = $1", digest(secret))
         await tx.run("update api_keys set ip_allowlist = '{203.0.113.7}' where id = $1", key)
-    await plane.freshness.spread([Outdated(0, key)])
+    await plane.invalidator.publish([Invalidation(0, key)])
     assert code_of(await anywhere.get("/v1/account")) == "auth.ip_not_allowed"

@@ -59,7 +59,7 @@ async def test_recorded_use_never_goes_back(person: Person, plane: ControlPlane,
     await anonymous.as_(secret).get("/v1/account")
     await plane.record_use()
     latest = (await row(plane, secret))[2]
-    plane.admission.used["api_key", key] = 1_000_000_000.0
+    plane.authenticator.used["api_key", key] = 1_000_000_000.0
     await plane.record_use()
     assert (await row(plane, secret))[2] == latest
 

@@ -122,10 +122,10 @@ class Estate:
     def _activities(self) -> Activities:
         announcer = Announcer(self.plane.database, Edges(self.plane.nats), patience=1)
         gateway = Gateway(self.plane.nats, _unheard)
-        return Activities(worker_context(self.plane), self.plane.live.workflows, gateway, announcer, DOCS)
+        return Activities(worker_context(self.plane), self.plane.context.workflows, gateway, announcer, DOCS)
 
     def _workflow(self, row: JobRow) -> Workflow[Any]:
-        return self.plane.live.workflows.of(row)
+        return self.plane.context.workflows.of(row)
 
     async def _row(self, job: str) -> JobRow:
         async with self.plane.database.reading() as tx:
@@ -142,7 +142,7 @@ class Estate:
 
 def worker_context(plane: ControlPlane) -> WorkerContext:
     """What a worker would have at hand."""
-    return WorkerContext(plane.database, plane.live.objects, Sealer.from_text(plane.settings.sealing_key))
+    return WorkerContext(plane.database, plane.context.objects, Sealer.from_text(plane.settings.sealing_key))
 
 
 async def _unheard(_: object) -> None:

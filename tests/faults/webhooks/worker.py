@@ -11,7 +11,7 @@ from pathlib import Path
 import uvloop
 
 from stead.control.engines.postgres import Database
-from stead.control.engines.postgres_notifications import Notices
+from stead.control.engines.postgres_listener import PostgresListener
 from stead.control.events.sequencer import Sequencer
 from stead.control.http.client_address import parse_networks
 from stead.control.notifications import service as notifications
@@ -46,15 +46,15 @@ class SharedClock:
 
 async def _run(database_url: str, key: str, authority: str, clock_file: str, seconds: str) -> None:
     clock = SharedClock(Path(clock_file))
-    database, notices = Database(database_url, clock=clock, size=6), Notices(database_url)
-    notices.start()
-    sequencer = Sequencer(database, notices, [webhooks.take_over, notifications.take_over])
+    database, listener = Database(database_url, clock=clock, size=6), PostgresListener(database_url)
+    listener.start()
+    sequencer = Sequencer(database, listener, [webhooks.take_over, notifications.take_over])
     client = Client(
         Guard(parse_networks(["127.0.0.0/8"])),
         context=ssl.create_default_context(cafile=authority),
         seconds=float(seconds),
     )
-    courier = Courier(database, notices, Sealer.from_text(key), client, clock=clock)
+    courier = Courier(database, listener, Sealer.from_text(key), client, clock=clock)
 
     async def settle() -> None:
         async with database.transaction() as tx:

@@ -17,7 +17,7 @@ from stead.control.accounts.schema import (
     SignIn,
 )
 from stead.control.accounts.throttle import place, slow_down_passwords, slow_down_sign_up
-from stead.control.http.operations import Call, Operations, Visit
+from stead.control.http.operations import Call, Operations, PublicCall
 from stead.control.http.requirements import ANY_CREDENTIAL, PUBLIC
 from stead.control.outbox.audit import Actor
 from stead.shared.errors import AccountNotFound, RateLimitExceeded
@@ -33,14 +33,14 @@ operation = Operations(tag="Account")
     status=201,
     errors=[EmailTaken, RateLimitExceeded],
 )
-async def sign_up(visit: Visit, body: NewAccount) -> SignedUpView:
+async def sign_up(call: PublicCall, body: NewAccount) -> SignedUpView:
     """Open an account.
 
     Sign in afterwards with `POST /v1/sessions`.
     """
-    await slow_down_sign_up(visit)
-    account = await service.sign_up(visit.tx, body)
-    visit.trail.actor = Actor("member", account.id, account.email)
+    await slow_down_sign_up(call)
+    account = await service.sign_up(call.tx, body)
+    call.audit.actor = Actor("member", account.id, account.email)
     return SignedUpView(account.id, account.email, account.name)
 
 
@@ -51,16 +51,16 @@ async def sign_up(visit: Visit, body: NewAccount) -> SignedUpView:
     status=201,
     errors=[SignInRefused, RateLimitExceeded],
 )
-async def sign_in(visit: Visit, body: SignIn) -> SessionView:
+async def sign_in(call: PublicCall, body: SignIn) -> SessionView:
     """Sign in as a human.
 
     The token is a Bearer credential with every scope. It ends 12 hours after its last use, 30 days after
     sign-in at the latest. Attempts are limited per address and per account.
     """
-    await slow_down_passwords(visit.limiter, body.email, place(visit.address))
-    session = await service.sign_in(visit.tx, body)
-    visit.trail.actor = Actor("member", AccountId(session.account_id), normal_email(body.email))
-    visit.trail.note(session_id=session.id)
+    await slow_down_passwords(call.limiter, body.email, place(call.address))
+    session = await service.sign_in(call.tx, body)
+    call.audit.actor = Actor("member", AccountId(session.account_id), normal_email(body.email))
+    call.audit.note(session_id=session.id)
     return session
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from stead.control.http.principal import Standing
+from stead.control.http.principal import AccountAttributes
 from stead.shared.errors import Conflict, Forbidden, InvalidRequest, Unauthenticated
 from stead.shared.ids import AccountId
 
@@ -28,7 +28,7 @@ class SessionRow:
     created_at: datetime
     last_used_at: datetime
     revoked_at: datetime | None
-    standing: Standing
+    account: AccountAttributes
 
 
 def session_end(created_at: datetime, last_used_at: datetime) -> datetime:

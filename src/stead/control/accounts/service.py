@@ -20,8 +20,8 @@ from stead.control.accounts.rules import (
 )
 from stead.control.accounts.schema import AccountChange, NewAccount, SessionView, SignIn
 from stead.control.engines.postgres import Tx, UniqueViolation
-from stead.control.http.freshness import outdate
 from stead.control.http.principal import Principal, RateLimits
+from stead.control.http.principal_cache import invalidate_cached_principals
 from stead.control.members import service as members
 from stead.shared import scopes, secrets
 from stead.shared.errors import AccountNotFound, CredentialRevoked, FieldInvalid
@@ -63,7 +63,7 @@ async def sign_in(tx: Tx, attempt: SignIn) -> SessionView:
 
 async def sign_out(tx: Tx, caller: Principal) -> None:
     await store.revoke_session(tx, caller.account_id, caller.id)
-    await outdate(tx, caller.id)
+    await invalidate_cached_principals(tx, caller.id)
 
 
 async def principal_of_session(tx: Tx, secret_hash: bytes) -> Principal | None:
@@ -76,15 +76,15 @@ async def principal_of_session(tx: Tx, secret_hash: bytes) -> Principal | None:
         kind="session",
         id=row.id,
         account_id=row.account_id,
-        email=row.standing.email,
+        email=row.account.email,
         scopes=(scopes.EVERYTHING,),
         allowed=scopes.CATALOG,
         mode="live",
         pin=None,
         networks=(),
         expires_at=session_end(row.created_at, row.last_used_at),
-        limits=row.standing.limits,
-        ceiling_of=row.standing.ceiling_of,
+        limits=row.account.limits,
+        ceiling_owner=row.account.ceiling_owner,
     )
 
 
@@ -102,7 +102,7 @@ def owner_principal(account: Account) -> Principal:
         networks=(),
         expires_at=datetime.max.replace(tzinfo=UTC),
         limits=RateLimits(read=1, write=1, create=1, ceiling=1),
-        ceiling_of=account.id,
+        ceiling_owner=account.id,
     )
 
 
@@ -127,7 +127,7 @@ async def change(tx: Tx, caller: Principal, wanted: AccountChange) -> None:
     if (password := _sent(wanted.new_password)) is not None:
         await store.set_password(tx, owner, await hash_password(password))
         ended = await store.revoke_sessions(tx, owner, spare=caller.id)
-        await outdate(tx, *ended)
+        await invalidate_cached_principals(tx, *ended)
 
 
 async def _check_current_password(tx: Tx, caller: Principal, wanted: AccountChange) -> None:
@@ -146,7 +146,7 @@ async def _change_default_team(tx: Tx, owner: AccountId, team: str | None) -> No
     if team is not None and not await members.stays(tx, team, owner):
         raise TeamNotJoined
     await store.set_default_team(tx, owner, team)
-    await outdate(tx, owner)
+    await invalidate_cached_principals(tx, owner)
 
 
 async def _change_email(tx: Tx, owner: AccountId, email: str) -> None:
@@ -157,7 +157,7 @@ async def _change_email(tx: Tx, owner: AccountId, email: str) -> None:
         await store.set_email(tx, owner, email)
     except UniqueViolation:
         raise EmailTaken from None
-    await outdate(tx, owner)
+    await invalidate_cached_principals(tx, owner)
 
 
 def _sent(value: T | UnsetType) -> T | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from stead.control.accounts.rules import IDLE, Account, SessionRow
 from stead.control.engines.postgres import Tx
-from stead.control.http.principal import STANDING, STANDING_FROM, Standing
+from stead.control.http.principal import ACCOUNT_COLUMNS, ACCOUNT_JOINS, AccountAttributes
 from stead.shared.ids import AccountId, SessionId
 
 _ACCOUNT = "id, email, name, password_hash, plan, default_team_id"
@@ -102,15 +102,15 @@ async def forget_sessions(tx: Tx, before: datetime) -> int:
 
 
 def _session(*row: Any) -> SessionRow:
-    values = [*row[:5], Standing.read(*row[5:])]
+    values = [*row[:5], AccountAttributes.read(*row[5:])]
     return SessionRow(*values)
 
 
 async def session_principal(tx: Tx, secret_hash: bytes) -> SessionRow | None:
     return await tx.one(
         _session,
-        f"select s.id, s.account_id, s.created_at, s.last_used_at, s.revoked_at, {STANDING}"  # noqa: S608
-        f" from sessions s join accounts a on a.id = s.account_id {STANDING_FROM} where s.secret_hash = $1",
+        f"select s.id, s.account_id, s.created_at, s.last_used_at, s.revoked_at, {ACCOUNT_COLUMNS}"  # noqa: S608
+        f" from sessions s join accounts a on a.id = s.account_id {ACCOUNT_JOINS} where s.secret_hash = $1",
         secret_hash,
         tx.now,
     )

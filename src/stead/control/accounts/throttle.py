@@ -4,7 +4,7 @@ from hashlib import sha256
 from ipaddress import IPv6Address, IPv6Network
 
 from stead.control.accounts.rules import normal_email
-from stead.control.http.operations import Visit
+from stead.control.http.operations import PublicCall
 from stead.control.http.principal import Address
 from stead.control.http.rate_limits import Limiter
 from stead.shared.errors import RateLimitExceeded
@@ -30,15 +30,15 @@ def place(address: Address) -> str:
     return str(IPv6Network((address, 64), strict=False) if isinstance(address, IPv6Address) else address)
 
 
-async def slow_down_sign_up(visit: Visit) -> None:
+async def slow_down_sign_up(call: PublicCall) -> None:
     await _spend(
-        visit.limiter,
-        (f"sign-up:from:{place(visit.address)}", SIGN_UPS_A_MINUTE_FROM_ONE_ADDRESS),
+        call.limiter,
+        (f"sign-up:from:{place(call.address)}", SIGN_UPS_A_MINUTE_FROM_ONE_ADDRESS),
         ("sign-up:all", SIGN_UPS_A_MINUTE),
     )
 
 
 async def _spend(limiter: Limiter, first: tuple[str, int], second: tuple[str, int]) -> None:
-    wait = await limiter.spend_unnamed(*first, *second)
+    wait = await limiter.spend_anonymous(*first, *second)
     if wait:
         raise RateLimitExceeded(seconds=wait)

@@ -2,13 +2,13 @@
 
 from stead.control.artifacts import store
 from stead.control.artifacts.rules import blob_name
-from stead.control.engines.object_store import Objects
+from stead.control.engines.object_store import ObjectStore
 from stead.control.engines.postgres import Database
 
 AT_ONCE = 100
 
 
-async def collect(database: Database, objects: Objects) -> tuple[int, int]:
+async def collect(database: Database, objects: ObjectStore) -> tuple[int, int]:
     """How many artifacts and how many blobs went."""
     return await _artifacts(database), await _blobs(database, objects)
 
@@ -23,7 +23,7 @@ async def _artifacts(database: Database) -> int:
             return gone
 
 
-async def _blobs(database: Database, objects: Objects) -> int:
+async def _blobs(database: Database, objects: ObjectStore) -> int:
     gone = 0
     while True:
         async with database.reading() as tx:
@@ -34,7 +34,7 @@ async def _blobs(database: Database, objects: Objects) -> int:
             return gone
 
 
-async def _blob(database: Database, objects: Objects, digest: str) -> bool:
+async def _blob(database: Database, objects: ObjectStore, digest: str) -> bool:
     """Whoever stores the same blob meanwhile waits, and stores it anew. Should we die between the two, the
     row says that there is something to remove, and removing what is not there is fine."""
     async with database.transaction() as tx:

@@ -23,7 +23,7 @@ from stead.control.builds.rules import (
 )
 from stead.control.builds.schema import BuildView, NewBuild
 from stead.control.deployments import service as deployments
-from stead.control.engines.object_store import Objects
+from stead.control.engines.object_store import ObjectStore
 from stead.control.engines.postgres import Database, Tx
 from stead.control.environments.rules import EnvironmentNotFound, VisibleEnvironment
 from stead.control.http.operations import Call
@@ -220,7 +220,7 @@ async def become(
     return True
 
 
-async def remove_staged(database: Database, objects: Objects) -> int:
+async def remove_staged(database: Database, objects: ObjectStore) -> int:
     """What builders put down for builds that have ended. How many there were."""
     removed = 0
     while True:

@@ -17,7 +17,7 @@ from stead.control.builds.rules import (
     staged_name,
     without_secrets,
 )
-from stead.control.engines.object_store import ObjectChanged, ObjectMissing, Seen
+from stead.control.engines.object_store import ObjectChanged, ObjectInfo, ObjectMissing
 from stead.control.engines.postgres import Tx
 from stead.control.jobs.definition import Refused, WorkerContext
 from stead.control.jobs.kinds import Job
@@ -93,12 +93,12 @@ def source_of(build: Build, origin: Origin) -> str:
     return without_secrets(build.source) if "://" in build.source else f"urn:stead:upload:{build.source}"
 
 
-async def _believed(desk: WorkerContext, build: Build, facts: BuildResult) -> Seen:
+async def _believed(desk: WorkerContext, build: Build, facts: BuildResult) -> ObjectInfo:
     if build.source == GIT and not facts.commit:
         raise _untrusted("the builder does not say which commit it built.")
     try:
         digests.parse(facts.diff_id)
-        seen = await desk.objects.look(staged_name(build.id))
+        seen = await desk.objects.inspect(staged_name(build.id))
     except ValueError:
         raise _untrusted("the builder does not say what the layer holds.") from None
     except ObjectMissing:

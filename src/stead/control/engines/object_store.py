@@ -32,12 +32,12 @@ class ObjectChanged(Exception):
     """It is not the one that was looked at."""
 
 
-class ObjectsUnavailable(Exception):
+class ObjectStoreUnavailable(Exception):
     """The object store does not answer, or not as it should; it may soon."""
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ObjectInfo:
     """An object as it was read to its end."""
 
     digest: digests.Digest
@@ -45,7 +45,7 @@ class Seen:
     etag: str
 
 
-class Objects:
+class ObjectStore:
     def __init__(
         self, endpoint: str, access_key: str, secret_key: str, bucket: str, *, public_endpoint: str = ""
     ) -> None:
@@ -73,7 +73,7 @@ class Objects:
 
     def _made(self, endpoint: str) -> Any:
         if not endpoint:
-            raise ObjectsUnavailable("no object store is named")
+            raise ObjectStoreUnavailable("no object store is named")
         return botocore.session.get_session().create_client(
             "s3",
             region_name="us-east-1",
@@ -91,7 +91,7 @@ class Objects:
             ),
         )
 
-    async def prepare(self) -> None:
+    async def ensure_bucket(self) -> None:
         """The bucket is there."""
         try:
             await self._call(self._client.head_bucket, Bucket=self._bucket)
@@ -108,12 +108,12 @@ class Objects:
             with closing(self._opened(key)) as body:
                 content = bytes(body.read(most + 1))
             if len(content) > most:
-                raise ObjectsUnavailable(f"{key} is larger than {most} bytes")
+                raise ObjectStoreUnavailable(f"{key} is larger than {most} bytes")
             return content
 
         return await _in_thread(read)
 
-    def pieces(self, key: str) -> Iterator[bytes]:
+    def read_chunks(self, key: str) -> Iterator[bytes]:
         """Blocks; for a thread of the caller's."""
         try:
             with closing(self._opened(key)) as body:
@@ -122,14 +122,14 @@ class Objects:
         except (ClientError, BotoCoreError, OSError) as error:
             raise _translated(error) from None
 
-    async def look(self, key: str) -> Seen:
+    async def inspect(self, key: str) -> ObjectInfo:
         """Reads it to its end: what it really is, whatever anybody said."""
 
-        def read() -> Seen:
+        def read() -> ObjectInfo:
             answer = self._client.get_object(Bucket=self._bucket, Key=key)
             with closing(answer["Body"]) as body:
                 digest, size = digests.of_file(body)
-            return Seen(digest, size, answer["ETag"])
+            return ObjectInfo(digest, size, answer["ETag"])
 
         return await _in_thread(read)
 
@@ -137,7 +137,7 @@ class Objects:
         found = await self._call(self._client.head_object, Bucket=self._bucket, Key=key)
         return int(found["ContentLength"])
 
-    async def copy(self, seen: Seen, key: str, to: str) -> None:
+    async def copy(self, seen: ObjectInfo, key: str, to: str) -> None:
         """The very one that was looked at."""
         await self._call(
             self._client.copy_object,
@@ -155,12 +155,12 @@ class Objects:
                 self._client.delete_objects, Bucket=self._bucket, Delete={"Objects": some, "Quiet": True}
             )
             if answer.get("Errors"):
-                raise ObjectsUnavailable(f"{len(answer['Errors'])} objects were not deleted")
+                raise ObjectStoreUnavailable(f"{len(answer['Errors'])} objects were not deleted")
 
-    def address_to_get(self, key: str, *, seconds: int) -> str:
+    def presigned_get_url(self, key: str, *, seconds: int) -> str:
         return self._signed(self._client, "get_object", key, seconds)
 
-    def address_to_put(self, key: str, *, seconds: int, public: bool = False) -> str:
+    def presigned_put_url(self, key: str, *, seconds: int, public: bool = False) -> str:
         return self._signed(self._public if public else self._client, "put_object", key, seconds)
 
     def _signed(self, client: Any, method: str, key: str, seconds: int) -> str:
@@ -189,4 +189,4 @@ def _translated(error: Exception) -> Exception:
         return ObjectMissing()
     if code in _CHANGED:
         return ObjectChanged()
-    return ObjectsUnavailable(code or type(error).__name__)
+    return ObjectStoreUnavailable(code or type(error).__name__)

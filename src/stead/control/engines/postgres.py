@@ -27,7 +27,7 @@ UNREACHABLE = (
 UniqueViolation = asyncpg.UniqueViolationError
 
 
-class Outdated(NamedTuple):
+class Invalidation(NamedTuple):
     """A credential or account whose cached copies must go, as it was noted."""
 
     id: int
@@ -40,12 +40,12 @@ class Tx:
     `outdated` collects the credentials and accounts whose cached copies must go once this commits.
     """
 
-    __slots__ = ("_clock", "_connection", "_now", "outdated")
+    __slots__ = ("_clock", "_connection", "_now", "invalidations")
 
     def __init__(self, connection: Any, clock: Clock) -> None:
         self._connection, self._clock = connection, clock
         self._now: datetime | None = None
-        self.outdated: list[Outdated] = []
+        self.invalidations: list[Invalidation] = []
 
     @property
     def now(self) -> datetime:

@@ -5,7 +5,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from stead.artifacts import digests, manifest, provenance
 from stead.artifacts.refusals import ArtifactUntrusted
 from stead.control.deployments import service as deployments
-from stead.control.engines.object_store import ObjectMissing, Objects
+from stead.control.engines.object_store import ObjectMissing, ObjectStore
 from stead.control.environments.push_rules import BackupUnverified
 from stead.control.jobs.definition import Refused, WorkerContext
 from stead.protocol.work import EnsureRelease
@@ -19,7 +19,7 @@ async def verify(desk: WorkerContext, environment: str) -> None:
         await _check(shown, desk.objects)
 
 
-async def _check(shown: EnsureRelease, objects: Objects) -> None:
+async def _check(shown: EnsureRelease, objects: ObjectStore) -> None:
     try:
         digest = digests.parse(shown.digest)
         provenance.verify(
@@ -30,7 +30,7 @@ async def _check(shown: EnsureRelease, objects: Objects) -> None:
         raise _unverified(untrusted.reason) from None
     for layer, stored in zip(layers, shown.layers, strict=True):
         try:
-            seen = await objects.look(stored.url)
+            seen = await objects.inspect(stored.url)
         except ObjectMissing:
             raise _unverified("a part of it is not in the object store.") from None
         if (seen.digest, seen.size) != (layer.digest, layer.size):

@@ -59,7 +59,7 @@ async def create_environment(call: Call, site: VisibleSite, body: NewEnvironment
         call.tx,
         site.id,
         body,
-        preview_domain=call.live.preview_domain,
+        preview_domain=call.context.preview_domain,
     )
 
 

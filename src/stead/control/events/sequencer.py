@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import structlog
 
 from stead.control.engines.postgres import UNREACHABLE, Database
-from stead.control.engines.postgres_notifications import Notices
+from stead.control.engines.postgres_listener import PostgresListener
 from stead.control.events import service
 from stead.control.outbox.transports import Transport
 
@@ -16,12 +16,14 @@ SWEEP_SECONDS = 1.0
 
 
 class Sequencer:
-    def __init__(self, database: Database, notices: Notices, transports: Sequence[Transport]) -> None:
-        self._database, self._notices, self._transports = database, notices, transports
+    def __init__(
+        self, database: Database, listener: PostgresListener, transports: Sequence[Transport]
+    ) -> None:
+        self._database, self._listener, self._transports = database, listener, transports
 
     async def run(self) -> None:
         """Woken whenever an event commits, and every second without that."""
-        with self._notices.watching("events") as published:
+        with self._listener.watching("events") as published:
             while True:
                 published.clear()
                 try:

@@ -36,7 +36,7 @@ def _pages(api: ApiServices) -> Sequence[Route]:
     hooks = Hooks(
         api.database,
         api.limiter,
-        api.admission,
+        api.authenticator,
         api.sealer,
         api.settings.preview_domain,
         docs_url=api.settings.docs,

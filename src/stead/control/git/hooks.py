@@ -13,10 +13,10 @@ from stead.control.git import payloads
 from stead.control.git import pushes as service
 from stead.control.git import service as git
 from stead.control.git.push_rules import HookRefused
-from stead.control.http.authentication import Admission
+from stead.control.http.authentication import Authenticator
 from stead.control.http.rate_limits import Limiter
 from stead.control.http.requests import Request
-from stead.control.http.responses import JSON, Answer, refuse, wrap
+from stead.control.http.responses import JSON, ApiResponse, refuse, wrap
 from stead.control.sealing import Sealer
 from stead.shared.errors import ApiError, RateLimitExceeded, Unavailable
 from stead.shared.ids import has_shape
@@ -39,14 +39,14 @@ class Hooks:
         self,
         database: Database,
         limiter: Limiter,
-        admission: Admission,
+        authenticator: Authenticator,
         sealer: Sealer,
         preview_domain: str,
         *,
         docs_url: str,
         quiet: timedelta,
     ) -> None:
-        self._database, self._limiter, self._admission = database, limiter, admission
+        self._database, self._limiter, self._authenticator = database, limiter, authenticator
         self._sealer, self._preview_domain, self._docs_url, self._quiet = (
             sealer,
             preview_domain,
@@ -71,9 +71,9 @@ class Hooks:
         response.raw_headers += [*_FIXED, (b"x-request-id", request.id.encode()), *answer.headers]
         return response
 
-    async def _hear(self, request: Request, named: str) -> Answer:
+    async def _hear(self, request: Request, named: str) -> ApiResponse:
         site = named if has_shape("site", named) else _NOBODY
-        address = self._admission.address_of(request)
+        address = self._authenticator.client_address(request)
         await self._spend(f"hook:{address}:{site}", PER_ADDRESS_AND_SITE, f"hook:{address}", PER_ADDRESS)
         body = await request.body(MOST_BYTES)
         how = payloads.signed(await self._secret(site), request.header, body)
@@ -85,7 +85,7 @@ class Hooks:
         answer = await service.hear(
             self._database, site, digest, delivery, self._preview_domain, quiet=self._quiet
         )
-        return Answer(202 if delivery.push else 200, wrap(answer, request.id))
+        return ApiResponse(202 if delivery.push else 200, wrap(answer, request.id))
 
     async def _secret(self, site: str) -> bytes:
         """The site's, or one that nobody knows: either is looked up, opened and compared with."""
@@ -94,6 +94,6 @@ class Hooks:
         return secret or self._sealer.open(self._decoy, context=_DECOY)
 
     async def _spend(self, first: str, first_limit: int, second: str, second_limit: int) -> None:
-        wait = await self._limiter.spend_unnamed(first, first_limit, second, second_limit)
+        wait = await self._limiter.spend_anonymous(first, first_limit, second, second_limit)
         if wait:
             raise RateLimitExceeded(seconds=wait)

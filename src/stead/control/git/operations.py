@@ -16,7 +16,7 @@ operation = Operations(tag="Git")
 )
 async def get_branch_routes(call: Call, site: VisibleSite) -> BranchRoutesView:
     """Read what becomes of a push to each branch, and what connects the repository."""
-    return await service.view(call.tx, site, call.sealer, base_url=call.live.base_url)
+    return await service.view(call.tx, site, call.sealer, base_url=call.context.base_url)
 
 
 @operation(
@@ -33,4 +33,4 @@ async def replace_branch_routes(call: Call, site: VisibleSite, body: NewBranchRo
     site's own `git_branch`, which is live. In a pattern `*` stands for anything but `/`, `**` for anything.
     With `roll_hook_secret` the answer carries a new secret for the hook; it is not shown again.
     """
-    return await service.set_routes(call.tx, site, body, call.sealer, base_url=call.live.base_url)
+    return await service.set_routes(call.tx, site, body, call.sealer, base_url=call.context.base_url)

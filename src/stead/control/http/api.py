@@ -10,10 +10,10 @@ import structlog
 from stead.control import metrics
 from stead.control.engines.postgres import UNREACHABLE
 from stead.control.http.access_log import AccessLog
-from stead.control.http.endpoint import Endpoint, Machinery
+from stead.control.http.endpoint import Endpoint, EndpointDependencies
 from stead.control.http.operations import Operation
 from stead.control.http.requests import Receive, Request, Scope, Send
-from stead.control.http.responses import Answer, headers_of, refuse
+from stead.control.http.responses import ApiResponse, headers_of, refuse
 from stead.control.http.router import Router
 from stead.control.http.streaming import stream
 from stead.shared.errors import ApiError, Internal, Unavailable, VersionUnknown
@@ -26,11 +26,13 @@ _TRACE_FRAMES = 8
 
 
 class Api:
-    def __init__(self, operations: Iterable[Operation], machinery: Machinery, access_log: AccessLog) -> None:
+    def __init__(
+        self, operations: Iterable[Operation], dependencies: EndpointDependencies, access_log: AccessLog
+    ) -> None:
         declared = list(operations)
         self._router = Router(declared)
-        self._endpoints = {operation.id: Endpoint(operation, machinery) for operation in declared}
-        self._docs_url = machinery.live.docs_url
+        self._endpoints = {operation.id: Endpoint(operation, dependencies) for operation in declared}
+        self._docs_url = dependencies.context.docs_url
         self._access_log = access_log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -50,7 +52,7 @@ class Api:
             answer = refuse(Unavailable(), request.id, self._docs_url)
         except Exception as error:  # noqa: BLE001 - whatever it was, the caller gets the envelope
             answer = self._fault(error, request, operation)
-        headers = headers_of(answer, request.id, version, request.spent)
+        headers = headers_of(answer, request.id, version, request.rate_limit)
         await send({"type": "http.response.start", "status": answer.status, "headers": headers})
         if answer.stream is not None:
             await stream(answer.stream, receive, send)
@@ -58,7 +60,7 @@ class Api:
             await send({"type": "http.response.body", "body": answer.body})
         self._access_log.note(request, operation, answer.status, time.perf_counter() - started)
 
-    def _fault(self, error: Exception, request: Request, operation: str) -> Answer:
+    def _fault(self, error: Exception, request: Request, operation: str) -> ApiResponse:
         """The message of an unforeseen error may quote a secret, so only its kind and place are logged."""
         metrics.faults.labels(operation).inc()
         frames = traceback.extract_tb(error.__traceback__)[-_TRACE_FRAMES:]

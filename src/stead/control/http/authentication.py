@@ -10,7 +10,7 @@ from stead.control import metrics
 from stead.control.engines.postgres import Database, Tx
 from stead.control.http.client_address import client_address
 from stead.control.http.principal import Address, Network, Principal
-from stead.control.http.rate_limits import Limiter, Marks, RateClass, Spent, unenforced
+from stead.control.http.rate_limits import Limiter, Marks, RateClass, RateLimitResult, unenforced
 from stead.control.http.requests import Request
 from stead.shared import secrets
 from stead.shared.clock import Clock
@@ -41,7 +41,7 @@ class _Copy(NamedTuple):
         return self.marks != marks or time.monotonic() - self.taken > COPY_SECONDS
 
 
-class Admission:
+class Authenticator:
     def __init__(
         self,
         database: Database,
@@ -56,11 +56,11 @@ class Admission:
         self._complained = -COMPLAINT_SECONDS
         self.used: dict[tuple[str, str], float] = {}
 
-    def forget(self) -> None:
+    def clear_cache(self) -> None:
         """Trust no copy: the marks it was compared with may be gone."""
         self._copies.clear()
 
-    async def admit(self, request: Request, rate: RateClass | None) -> Principal:
+    async def authenticate(self, request: Request, rate: RateClass | None) -> Principal:
         """The caller; what it spent is left on the request, for its headers, even when it was too much."""
         text = _bearer(request)
         hashed = secrets.digest(text)
@@ -71,17 +71,17 @@ class Admission:
         self._check(principal, request)
         if rate is not None:
             spent = await self._limiter.spend(principal, rate)
-            request.spent = spent or self._unenforced(principal, rate)
+            request.rate_limit = spent or self._unenforced(principal, rate)
             if copy is None or spent is None or copy.is_outdated(spent.marks):
                 principal = await self._load(text, hashed)
                 self._keep(hashed, principal, spent and spent.marks)
                 self._check(principal, request)
         else:
-            request.spent = await self._limiter.look(principal, "read")
+            request.rate_limit = await self._limiter.peek(principal, "read")
         self.used[principal.kind, principal.id] = self._clock().timestamp()
         return principal
 
-    def address_of(self, request: Request) -> Address:
+    def client_address(self, request: Request) -> Address:
         return client_address(request.peer, request.header(b"x-forwarded-for"), self._proxies)
 
     async def _load(self, text: str, hashed: bytes) -> Principal:
@@ -107,11 +107,11 @@ class Admission:
         if principal.expires_at <= self._clock():
             raise CredentialExpired
         if principal.networks:
-            address = self.address_of(request)
+            address = self.client_address(request)
             if not principal.may_come_from(address):
                 raise AddressNotAllowed(address=address)
 
-    def _unenforced(self, principal: Principal, rate: RateClass) -> Spent:
+    def _unenforced(self, principal: Principal, rate: RateClass) -> RateLimitResult:
         metrics.limits_unenforced.inc()
         if time.monotonic() - self._complained >= COMPLAINT_SECONDS:
             self._complained = time.monotonic()

@@ -2,23 +2,23 @@
 
 from dataclasses import dataclass
 
-from stead.control.engines.object_store import Objects
+from stead.control.engines.object_store import ObjectStore
 from stead.control.engines.postgres import Database
-from stead.control.engines.postgres_notifications import Notices
+from stead.control.engines.postgres_listener import PostgresListener
 from stead.control.http.principal import Network
 from stead.control.jobs.definition import WorkflowCatalog
 from stead.control.jobs.output import JobOutput
 
 
 @dataclass(frozen=True, slots=True)
-class Live:
+class ApiContext:
     database: Database
-    notices: Notices
+    listener: PostgresListener
     output: JobOutput
     workflows: WorkflowCatalog
     docs_url: str
     preview_domain: str
-    objects: Objects
+    objects: ObjectStore
     """To sign addresses with; what lies there is the worker's business."""
     base_url: str = ""
     """Where this installation is reached."""

@@ -9,7 +9,7 @@ from stead.control.http.operations import Document, Operation, Operations
 from stead.control.http.requirements import PUBLIC
 
 
-def describing(
+def openapi_operations(
     operations: Callable[[], list[Operation]], id_prefixes: Mapping[str, str], *, base_url: str
 ) -> Operations:
     """Declare `openapi.get` over whatever `operations` lists, itself included."""

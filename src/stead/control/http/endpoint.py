@@ -15,9 +15,8 @@ import msgspec
 
 from stead.control.engines.postgres import Database, Tx
 from stead.control.http import idempotency
-from stead.control.http.authentication import Admission
-from stead.control.http.context import Live
-from stead.control.http.freshness import Freshness
+from stead.control.http.authentication import Authenticator
+from stead.control.http.context import ApiContext
 from stead.control.http.inputs import BodyReader, QueryReader, query_values, shape_name
 from stead.control.http.operations import (
     BodyInput,
@@ -25,17 +24,18 @@ from stead.control.http.operations import (
     Operation,
     PageInput,
     PathInput,
+    PublicCall,
     QueryInput,
     ResourceInput,
-    Visit,
 )
+from stead.control.http.principal_cache import PrincipalCacheInvalidator
 from stead.control.http.rate_limits import Limiter
 from stead.control.http.requests import Request
-from stead.control.http.responses import Answer, Header, deprecation, wrap, wrap_page
+from stead.control.http.responses import ApiResponse, Header, deprecation, wrap, wrap_page
 from stead.control.http.version_changes import History
 from stead.control.http.visibility import Capable, Governed, Resolvers
 from stead.control.outbox import audit
-from stead.control.outbox.audit import Actor, Trail
+from stead.control.outbox.audit import Actor, AuditEntry
 from stead.control.sealing import Sealer
 from stead.shared.errors import (
     AccountNotFound,
@@ -53,7 +53,7 @@ _VISITS_AT_ONCE = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Machinery:
+class EndpointDependencies:
     """What every endpoint runs on.
 
     Public operations check passwords, which is slow on purpose: `visits` keeps a crowd of them from holding
@@ -63,18 +63,18 @@ class Machinery:
     resolvers: Resolvers
     database: Database
     limiter: Limiter
-    admission: Admission
-    freshness: Freshness
+    authenticator: Authenticator
+    invalidator: PrincipalCacheInvalidator
     sealer: Sealer
-    live: Live
+    context: ApiContext
     visits: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_VISITS_AT_ONCE))
 
 
 class Endpoint:
-    def __init__(self, operation: Operation, machinery: Machinery) -> None:
-        self.operation, self._machinery = operation, machinery
+    def __init__(self, operation: Operation, dependencies: EndpointDependencies) -> None:
+        self.operation, self._dependencies = operation, dependencies
         self._resources = [
-            (each.name, machinery.resolvers[each.type]) for each in operation.every(ResourceInput)
+            (each.name, dependencies.resolvers[each.type]) for each in operation.every(ResourceInput)
         ]
         self._path_inputs = [each.name for each in operation.every(PathInput)]
         body = operation.input(BodyInput)
@@ -86,55 +86,71 @@ class Endpoint:
         self._history = History(shape_name(operation.shape))
         self._asked = History(shape_name(body.type)) if body else History(None)
 
-    async def answer(self, request: Request, path: Mapping[str, str], version: date) -> Answer:
-        operation, machinery = self.operation, self._machinery
+    async def answer(self, request: Request, path: Mapping[str, str], version: date) -> ApiResponse:
+        operation, dependencies = self.operation, self._dependencies
         if operation.answer == "document":
-            return Answer(operation.status, await operation.handler())
+            return ApiResponse(operation.status, await operation.handler())
         if operation.requires.public:
-            return await self._answer_visitor(request, path, version)
-        caller = await machinery.admission.admit(request, operation.rate)
-        if request.spent is not None and not request.spent.allowed:
-            raise RateLimitExceeded(seconds=request.spent.retry_after)
+            return await self._handle_public(request, path, version)
+        caller = await dependencies.authenticator.authenticate(request, operation.rate)
+        if request.rate_limit is not None and not request.rate_limit.allowed:
+            raise RateLimitExceeded(seconds=request.rate_limit.retry_after)
         if operation.method == "GET":
-            async with machinery.database.reading() as tx:
-                call = Call(tx, request, machinery.limiter, machinery.sealer, caller, Trail(), machinery.live)
+            async with dependencies.database.reading() as tx:
+                call = Call(
+                    tx,
+                    request,
+                    dependencies.limiter,
+                    dependencies.sealer,
+                    caller,
+                    AuditEntry(),
+                    dependencies.context,
+                )
                 values = await self._prepare(call, path, b"", version)
                 return self._render(await operation.handler(call, **values), request, version)
         raw = await request.body() if self._body or operation.takes_idempotency_key else b""
-        trail = Trail(Actor.of(caller), meta=dict(path))
+        entry = AuditEntry(Actor.of(caller), meta=dict(path))
         try:
-            async with machinery.database.transaction() as tx:
-                call = Call(tx, request, machinery.limiter, machinery.sealer, caller, trail, machinery.live)
+            async with dependencies.database.transaction() as tx:
+                call = Call(
+                    tx,
+                    request,
+                    dependencies.limiter,
+                    dependencies.sealer,
+                    caller,
+                    entry,
+                    dependencies.context,
+                )
                 answer = await self._mutate(call, path, raw, version)
         except Forbidden:
-            await self._record_denial(trail)
+            await self._record_denial(entry)
             raise
-        await self._spread(tx)
+        await self._invalidate_cache(tx)
         return answer
 
-    async def _answer_visitor(self, request: Request, path: Mapping[str, str], version: date) -> Answer:
-        machinery, operation = self._machinery, self.operation
+    async def _handle_public(self, request: Request, path: Mapping[str, str], version: date) -> ApiResponse:
+        dependencies, operation = self._dependencies, self.operation
         raw = await request.body() if self._body else b""
-        async with machinery.visits, machinery.database.transaction() as tx:
-            address = machinery.admission.address_of(request)
-            visit = Visit(tx, request, machinery.limiter, address, Trail())
+        async with dependencies.visits, dependencies.database.transaction() as tx:
+            address = dependencies.authenticator.client_address(request)
+            call = PublicCall(tx, request, dependencies.limiter, address, AuditEntry())
             values = self._read_inputs(request, path, raw, version)
-            answer = self._render(await operation.handler(visit, **values), request, version)
-            await audit.record(tx, operation.audit, "success", visit.trail)
-        await self._spread(tx)
+            answer = self._render(await operation.handler(call, **values), request, version)
+            await audit.record(tx, operation.audit, "success", call.audit)
+        await self._invalidate_cache(tx)
         return answer
 
-    async def _spread(self, tx: Tx) -> None:
-        if tx.outdated:
-            await self._machinery.freshness.spread(tx.outdated)
+    async def _invalidate_cache(self, tx: Tx) -> None:
+        if tx.invalidations:
+            await self._dependencies.invalidator.publish(tx.invalidations)
 
-    async def _record_denial(self, trail: Trail) -> None:
+    async def _record_denial(self, entry: AuditEntry) -> None:
         """The refused transaction is gone; that somebody tried is told in one of its own."""
-        async with self._machinery.database.transaction() as tx:
-            await audit.record(tx, self.operation.audit, "denied", trail)
+        async with self._dependencies.database.transaction() as tx:
+            await audit.record(tx, self.operation.audit, "denied", entry)
 
-    async def _mutate(self, call: Call, path: Mapping[str, str], raw: bytes, version: date) -> Answer:
-        request, operation, sealer = call.request, self.operation, self._machinery.sealer
+    async def _mutate(self, call: Call, path: Mapping[str, str], raw: bytes, version: date) -> ApiResponse:
+        request, operation, sealer = call.request, self.operation, self._dependencies.sealer
         values = await self._prepare(call, path, raw, version)
         place = None
         if operation.takes_idempotency_key and request.sent(b"idempotency-key"):
@@ -142,9 +158,9 @@ class Endpoint:
             place = idempotency.slot(call.caller, request.method, request.path, key, request.query, raw)
             recorded = await idempotency.claim(call.tx, sealer, place)
             if recorded is not None:
-                return Answer(recorded.status, recorded.body, [*recorded.headers, _REPLAYED])
+                return ApiResponse(recorded.status, recorded.body, [*recorded.headers, _REPLAYED])
         answer = self._render(await operation.handler(call, **values), request, version)
-        await audit.record(call.tx, operation.audit, "success", call.trail)
+        await audit.record(call.tx, operation.audit, "success", call.audit)
         if place is not None:
             recorded = idempotency.Recorded(answer.status, answer.body, answer.headers)
             await idempotency.record(call.tx, sealer, place, recorded)
@@ -169,11 +185,11 @@ class Endpoint:
 
     def _authorize(self, call: Call, path: Mapping[str, str], resources: Mapping[str, Any]) -> None:
         """Role mask ∩ key scopes: the key must hold the scope, and the role must let its holder use it."""
-        operation, trail = self.operation, call.trail
+        operation, entry = self.operation, call.audit
         roles = []
         for resource in resources.values():
             if isinstance(resource, Governed):
-                role, trail.team_id, trail.site_id = resource.governance()
+                role, entry.team_id, entry.site_id = resource.governance()
                 roles.append(role)
         missing = operation.requires.missing(call.caller.allowed)
         if missing is not None:
@@ -200,29 +216,31 @@ class Endpoint:
                 values[self._page.name] = self._query.page(sent, request.path, filters)
         return values
 
-    def _render(self, result: Any, request: Request, version: date) -> Answer:
+    def _render(self, result: Any, request: Request, version: date) -> ApiResponse:
         operation = self.operation
         if operation.answer == "none":
-            return Answer(operation.status)
+            return ApiResponse(operation.status)
         if operation.answer == "stream":
-            return Answer(operation.status, stream=result.frames)
+            return ApiResponse(operation.status, stream=result.frames)
         headers: list[Header] = []
         if operation.answer == "job":
             headers.append((b"location", result.links.self.encode()))
         if operation.tagged:
             headers.append((b"etag", f'"{result.etag}"'.encode()))
             if _has_seen(request.header(b"if-none-match"), result.etag):
-                return Answer(304, headers=headers)
+                return ApiResponse(304, headers=headers)
             result = result.data
         data = result.items if operation.answer == "list" else result
         if version is not LATEST:
             unseen = self._history.since(version)
             if unseen:
-                data = self._history.older_answer(msgspec.to_builtins(data), version)
-            headers += deprecation([*unseen, *self._asked.since(version)], self._machinery.live.docs_url)
+                data = self._history.downgrade_response(msgspec.to_builtins(data), version)
+            headers += deprecation(
+                [*unseen, *self._asked.since(version)], self._dependencies.context.docs_url
+            )
         if operation.answer == "list":
-            return Answer(operation.status, wrap_page(data, result, request.id), headers)
-        return Answer(operation.status, wrap(data, request.id), headers)
+            return ApiResponse(operation.status, wrap_page(data, result, request.id), headers)
+        return ApiResponse(operation.status, wrap(data, request.id), headers)
 
 
 def _has_seen(if_none_match: str, etag: str) -> bool:

@@ -79,7 +79,7 @@ class BodyReader:
         try:
             if version is LATEST or not self._history.since(version):
                 return self._decoder.decode(raw)
-            newer = self._history.newer_request(msgspec.json.decode(raw), version)
+            newer = self._history.upgrade_request(msgspec.json.decode(raw), version)
             return msgspec.convert(newer, self._type)
         except msgspec.ValidationError as error:
             raise field_error(error) from None

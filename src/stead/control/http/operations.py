@@ -19,18 +19,18 @@ from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin, 
 import msgspec
 
 from stead.control.engines.postgres import Tx
-from stead.control.http.context import Live
+from stead.control.http.context import ApiContext
 from stead.control.http.pagination import DEFAULT_LIMIT, Page, PageRequest
 from stead.control.http.principal import Address, Principal
 from stead.control.http.rate_limits import Limiter, RateClass
 from stead.control.http.requests import Request
 from stead.control.http.requirements import Requirement, requirement
-from stead.control.outbox.audit import Trail
+from stead.control.outbox.audit import AuditEntry
 from stead.control.sealing import Sealer
 from stead.shared.errors import ApiError
 from stead.shared.roles import Role
 
-AnswerKind = Literal["object", "list", "none", "document", "job", "stream"]
+ResponseKind = Literal["object", "list", "none", "document", "job", "stream"]
 Handler = Callable[..., Awaitable[Any]]
 K = TypeVar("K")
 
@@ -45,14 +45,14 @@ _PARAMETER = re.compile(r"{(\w+)}")
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class PublicCall:
     """A request without a credential, as a public operation sees it."""
 
     tx: Tx
     request: Request
     limiter: Limiter
     address: Address
-    trail: Trail
+    audit: AuditEntry
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -63,8 +63,8 @@ class Call(msgspec.Struct, frozen=True):
     limiter: Limiter
     sealer: Sealer
     caller: Principal
-    trail: Trail
-    live: Live
+    audit: AuditEntry
+    context: ApiContext
 
 
 class Document(bytes):
@@ -144,7 +144,7 @@ class Operation:
     description: str
     handler: Handler
     inputs: tuple[Input, ...]
-    answer: AnswerKind
+    answer: ResponseKind
     page_size: int
     """How many items a page has unless its caller says."""
     tagged: bool
@@ -253,7 +253,7 @@ def _audit_name(id_: str) -> str:
     return f"{resource.removesuffix('s')}_{action}"
 
 
-def _answer(returned: Any) -> tuple[AnswerKind, Any]:
+def _answer(returned: Any) -> tuple[ResponseKind, Any]:
     if returned is type(None):
         return "none", None
     if returned is Document:
@@ -269,8 +269,10 @@ def _answer(returned: Any) -> tuple[AnswerKind, Any]:
 
 def _inputs(id_: str, path: str, hints: dict[str, Any], requires: Requirement) -> tuple[Input, ...]:
     first, *rest = hints.items()
-    if first != ("call", Call) and not (requires.public and first == ("visit", Visit)):
-        raise TypeError(f"{id_}: the first parameter is `call: Call`, or `visit: Visit` when it is public")
+    if first != ("call", Call) and not (requires.public and first == ("call", PublicCall)):
+        raise TypeError(
+            f"{id_}: the first parameter is `call: Call`, or `call: PublicCall` when it is public"
+        )
     return tuple(_input(id_, path, name, hint) for name, hint in rest)
 
 

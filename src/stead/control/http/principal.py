@@ -32,13 +32,13 @@ class RateLimits(msgspec.Struct, frozen=True):
     ceiling: int
 
 
-STANDING = (
+ACCOUNT_COLUMNS = (
     "a.email, coalesce(t.id, a.id), p.rate_read, p.rate_write, p.rate_create,"
     " coalesce(tp.rate_ceiling, p.rate_ceiling)"
 )
-"""What a query for a principal selects of its account `a`: the last fields of `Standing`, in order."""
+"""Columns of the account `a` that a query for a principal selects last: see `AccountAttributes.read`."""
 
-STANDING_FROM = """
+ACCOUNT_JOINS = """
   join plans p on p.name = a.plan
   left join team_members m on m.team_id = a.default_team_id and m.account_id = a.id
     and (m.expires_at is null or m.expires_at > $2)
@@ -48,16 +48,16 @@ STANDING_FROM = """
 """What it joins. `$2` is now: a team that one no longer belongs to is nobody's default."""
 
 
-class Standing(msgspec.Struct, frozen=True):
+class AccountAttributes(msgspec.Struct, frozen=True):
     """What the account behind a credential lends to it."""
 
     email: str
-    ceiling_of: str
+    ceiling_owner: str
     limits: RateLimits
 
     @classmethod
-    def read(cls, email: str, ceiling_of: str, *rates: int) -> "Standing":
-        return cls(email, ceiling_of, RateLimits(*rates))
+    def read(cls, email: str, ceiling_owner: str, *rates: int) -> "AccountAttributes":
+        return cls(email, ceiling_owner, RateLimits(*rates))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Principal:
     networks: tuple[Network, ...]
     expires_at: datetime
     limits: RateLimits
-    ceiling_of: str
+    ceiling_owner: str
     """The team, or the account without one, whose ceiling this credential shares."""
 
     @property

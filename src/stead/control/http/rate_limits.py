@@ -1,7 +1,7 @@
 """Token buckets in Redis: a request spends from its credential's bucket and from its team's, or from neither.
 
 A bucket is one number, the time at which it will be full again. The same round trip that spends returns the
-freshness marks of the credential and its account, so an outdated copy in this process is noticed for free.
+security stamps of the credential and its account, so an outdated copy in this process is noticed for free.
 """
 
 import hashlib
@@ -71,7 +71,7 @@ class Bucket(NamedTuple):
         return max(0, -(-short // 1_000_000))
 
 
-class Spent(NamedTuple):
+class RateLimitResult(NamedTuple):
     allowed: bool
     rate: RateClass
     own: Bucket
@@ -129,10 +129,10 @@ def ceiling_key(subject: str) -> str:
 
 @lru_cache(maxsize=20_000)
 def _spend_command(
-    credential: str, account: str, ceiling_of: str, rate: RateClass, limit: int, ceiling: int
+    credential: str, account: str, ceiling_owner: str, rate: RateClass, limit: int, ceiling: int
 ) -> bytes:
     """The command of a credential never changes, so it is spelled once for each class."""
-    keys = (own_key(credential, rate), ceiling_key(ceiling_of), mark_key(credential), mark_key(account))
+    keys = (own_key(credential, rate), ceiling_key(ceiling_owner), mark_key(credential), mark_key(account))
     return pack("EVALSHA", _SPEND_SHA, 4, *keys, limit, ceiling)
 
 
@@ -140,17 +140,17 @@ class Limiter:
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
 
-    async def spend(self, principal: Principal, rate: RateClass) -> Spent | None:
+    async def spend(self, principal: Principal, rate: RateClass) -> RateLimitResult | None:
         """What was spent, or None while there is no Redis to count in."""
         limit, ceiling = limit_of(principal.limits, rate), principal.limits.ceiling
         command = _spend_command(
-            principal.id, principal.account_id, principal.ceiling_of, rate, limit, ceiling
+            principal.id, principal.account_id, principal.ceiling_owner, rate, limit, ceiling
         )
         answer = await self._run(command)
         if answer is None:
             return None
         allowed, now, own_full, ceiling_full, credential_mark, account_mark = answer
-        return Spent(
+        return RateLimitResult(
             allowed == 1,
             rate,
             Bucket(limit, now, own_full),
@@ -158,15 +158,15 @@ class Limiter:
             (credential_mark, account_mark),
         )
 
-    async def look(self, principal: Principal, rate: RateClass) -> Spent:
+    async def peek(self, principal: Principal, rate: RateClass) -> RateLimitResult:
         """The buckets as a request of this class would find them, spending nothing."""
         limits = [limit_of(principal.limits, rate), principal.limits.ceiling]
-        own, ceiling = await self.peek(
-            [own_key(principal.id, rate), ceiling_key(principal.ceiling_of)], limits
+        own, ceiling = await self.peek_buckets(
+            [own_key(principal.id, rate), ceiling_key(principal.ceiling_owner)], limits
         )
-        return Spent(True, rate, own, ceiling, None)
+        return RateLimitResult(True, rate, own, ceiling, None)
 
-    async def spend_unnamed(self, first: str, first_limit: int, second: str, second_limit: int) -> int:
+    async def spend_anonymous(self, first: str, first_limit: int, second: str, second_limit: int) -> int:
         """Spend from two buckets that belong to no credential; the seconds to wait, 0 when it was allowed."""
         keys = f"rate:{first}", f"rate:{second}"
         answer = await self._run(pack("EVALSHA", _SPEND_SHA, 2, *keys, first_limit, second_limit))
@@ -176,7 +176,7 @@ class Limiter:
         waits = Bucket(first_limit, now, first_full).wait, Bucket(second_limit, now, second_full).wait
         return max(1, *waits)
 
-    async def peek(self, keys: Sequence[str], limits: Sequence[int]) -> list[Bucket]:
+    async def peek_buckets(self, keys: Sequence[str], limits: Sequence[int]) -> list[Bucket]:
         """Buckets as they stand, spending nothing; full ones while there is no Redis."""
         try:
             clock, values = self._redis.execute("TIME"), self._redis.execute("MGET", *keys)
@@ -204,8 +204,8 @@ class Limiter:
             return None
 
 
-def unenforced(principal: Principal, rate: RateClass) -> Spent:
+def unenforced(principal: Principal, rate: RateClass) -> RateLimitResult:
     """What the headers say while limits are not enforced: everything is left."""
     now = int(time.time() * 1_000_000)
     limit, ceiling = limit_of(principal.limits, rate), principal.limits.ceiling
-    return Spent(True, rate, Bucket(limit, now, now), Bucket(ceiling, now, now), None)
+    return RateLimitResult(True, rate, Bucket(limit, now, now), Bucket(ceiling, now, now), None)

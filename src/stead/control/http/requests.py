@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import unquote
 
-from stead.control.http.rate_limits import Spent
+from stead.control.http.rate_limits import RateLimitResult
 from stead.shared.errors import RequestMalformed, RequestTooLarge
 from stead.shared.ids import RequestId, new_id
 
@@ -19,7 +19,7 @@ BODY_SECONDS = 30
 
 
 class Request:
-    __slots__ = ("_headers", "_receive", "_scope", "id", "method", "path", "query", "spent")
+    __slots__ = ("_headers", "_receive", "_scope", "id", "method", "path", "query", "rate_limit")
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self._scope, self._receive = scope, receive
@@ -28,7 +28,7 @@ class Request:
         self.path: str = scope["path"]
         self.query: bytes = scope["query_string"]
         self.id = RequestId(new_id("req"))
-        self.spent: Spent | None = None
+        self.rate_limit: RateLimitResult | None = None
 
     @property
     def segments(self) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from stead.control.http.pagination import Page
-from stead.control.http.rate_limits import Spent
+from stead.control.http.rate_limits import RateLimitResult
 from stead.control.http.version_changes import VersionChange
 from stead.shared.errors import ApiError
 from stead.shared.versions import VERSIONS, deprecated_at, sunset_at
@@ -49,7 +49,7 @@ class ErrorEnvelope(msgspec.Struct):
     request_id: str
 
 
-class Answer(msgspec.Struct):
+class ApiResponse(msgspec.Struct):
     """`stream`, where there is one, is what is sent instead of a body, frame by frame."""
 
     status: int
@@ -88,19 +88,21 @@ def error_body(error: ApiError, docs_url: str) -> ErrorBody:
     )
 
 
-def refuse(error: ApiError, request_id: str, docs_url: str) -> Answer:
+def refuse(error: ApiError, request_id: str, docs_url: str) -> ApiResponse:
     body = error_body(error, docs_url)
     headers = [(name.lower().encode(), value.encode()) for name, value in error.headers.items()]
     if error.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
-    return Answer(error.status, encode(ErrorEnvelope(body, request_id)), headers)
+    return ApiResponse(error.status, encode(ErrorEnvelope(body, request_id)), headers)
 
 
 def doc_url(error: type[ApiError], docs_url: str) -> str:
     return f"{docs_url}/errors/{error.type}/{error.code}"
 
 
-def headers_of(answer: Answer, request_id: str, version: date, spent: Spent | None) -> list[Header]:
+def headers_of(
+    answer: ApiResponse, request_id: str, version: date, spent: RateLimitResult | None
+) -> list[Header]:
     fixed = _FIXED[version]
     if answer.stream is not None:
         fixed = [EVENT_STREAM, *fixed[1:]]

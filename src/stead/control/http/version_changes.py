@@ -18,10 +18,10 @@ class VersionChange:
     shape: ClassVar[str]
     summary: ClassVar[str]
 
-    def older_answer(self, new: Shape) -> Shape:
+    def downgrade_response(self, new: Shape) -> Shape:
         return new
 
-    def newer_request(self, old: Shape) -> Shape:
+    def upgrade_request(self, old: Shape) -> Shape:
         return old
 
 
@@ -34,7 +34,7 @@ class JobResultsNameWhatTheyMade(VersionChange):
         {"artifact_id", "build_id", "snapshot_id", "deployment_id", "scan_id", "release_id", "key_id"}
     )
 
-    def older_answer(self, new: Shape) -> Shape:
+    def downgrade_response(self, new: Shape) -> Shape:
         result = new.get("result")
         if not isinstance(result, Mapping):
             return new
@@ -46,7 +46,7 @@ class Php81IsGone(VersionChange):
     shape = "NewSite"
     summary = "PHP is 8.2 to 8.5, 8.3 unless chosen; 8.1 was dropped."
 
-    def newer_request(self, old: Shape) -> Shape:
+    def upgrade_request(self, old: Shape) -> Shape:
         """Who still asks for 8.1 gets the oldest version there is instead of an error."""
         return {**old, "php_version": "8.2"} if old.get("php_version") == "8.1" else old
 
@@ -65,17 +65,17 @@ class History:
         """The changes that a caller pinned to this version has not seen, newest first."""
         return [change for change in self._changes if change.since > pin]
 
-    def older_answer(self, data: Any, pin: date) -> Any:
+    def downgrade_response(self, data: Any, pin: date) -> Any:
         """`data` is one shape or a list of them."""
         if isinstance(data, list):
-            return [self.older_answer(item, pin) for item in data]
+            return [self.downgrade_response(item, pin) for item in data]
         for change in self.since(pin):
-            data = change.older_answer(data)
+            data = change.downgrade_response(data)
         return data
 
-    def newer_request(self, data: Any, pin: date) -> Any:
+    def upgrade_request(self, data: Any, pin: date) -> Any:
         if not isinstance(data, dict):
             return data
         for change in reversed(self.since(pin)):
-            data = change.newer_request(data)
+            data = change.upgrade_request(data)
         return data

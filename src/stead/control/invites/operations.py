@@ -47,7 +47,7 @@ async def create_invite(call: Call, team: VisibleTeam, body: NewInvite) -> Creat
     account with that address can accept.
     """
     invite, token = await service.invite(call.tx, call.sealer, team, call.caller, body)
-    call.trail.note(invite_id=invite.id, role=invite.role)
+    call.audit.note(invite_id=invite.id, role=invite.role)
     return CreatedInviteView(**asdict(_view(invite)), token=token)
 
 
@@ -73,8 +73,8 @@ async def revoke_invite(call: Call, team: VisibleTeam, invite_id: str) -> None:
 async def accept_invite(call: Call, body: Acceptance) -> AcceptedView:
     """Accept an invite and join its team."""
     invite = await service.accept(call.tx, call.caller, body.token)
-    call.trail.team_id = invite.team_id
-    call.trail.note(invite_id=invite.id, role=invite.role)
+    call.audit.team_id = invite.team_id
+    call.audit.note(invite_id=invite.id, role=invite.role)
     return AcceptedView(invite.team_id, invite.role)
 
 

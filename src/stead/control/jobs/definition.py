@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from typing import Any, Generic
 
-from stead.control.engines.object_store import Objects
+from stead.control.engines.object_store import ObjectStore
 from stead.control.engines.postgres import Database, Tx
 from stead.control.jobs.kinds import Job, JobKind, JobRow, P
 from stead.control.sealing import Sealer
@@ -50,7 +50,7 @@ class WorkerContext:
     """What a long step may use."""
 
     database: Database
-    objects: Objects
+    objects: ObjectStore
     sealer: Sealer
 
 

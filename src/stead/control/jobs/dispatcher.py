@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import structlog
 
 from stead.control.engines.postgres import UNREACHABLE, Database
-from stead.control.engines.postgres_notifications import Notices
+from stead.control.engines.postgres_listener import PostgresListener
 from stead.control.engines.temporal import Orchestrator, Unreachable
 from stead.control.jobs import queue
 from stead.control.jobs.definition import Workflow, WorkflowCatalog
@@ -38,10 +38,10 @@ class Dispatcher:
         self,
         database: Database,
         orchestrator: Orchestrator,
-        notices: Notices,
+        listener: PostgresListener,
         workflows: WorkflowCatalog,
     ) -> None:
-        self._database, self._orchestrator, self._notices = database, orchestrator, notices
+        self._database, self._orchestrator, self._listener = database, orchestrator, listener
         self._workflows = workflows
         self._cancelling: set[str] = set()
         self._cancel_slots = asyncio.Semaphore(REQUESTS_AT_ONCE)
@@ -59,8 +59,8 @@ class Dispatcher:
 
     async def _forward_notices(self, *wakes: asyncio.Event) -> None:
         while True:
-            await self._notices.any.wait()
-            self._notices.any.clear()
+            await self._listener.any.wait()
+            self._listener.any.clear()
             for wake in wakes:
                 wake.set()
 

@@ -34,7 +34,7 @@ async def stream_job(call: Call, job: VisibleJob) -> Stream:
     and sees nothing twice.
     """
     version = BY_NAME.get(call.request.header(b"api-version"), LATEST)
-    return follow(call.live, job.id, call.request.header(b"last-event-id"), version)
+    return follow(call.context, job.id, call.request.header(b"last-event-id"), version)
 
 
 @operation(
@@ -49,7 +49,7 @@ async def cancel_job(call: Call, job: VisibleJob) -> JobView:
 
     This also needs the scope of the operation that started the job.
     """
-    return await service.cancel(call.tx, call.caller, job, call.live)
+    return await service.cancel(call.tx, call.caller, job, call.context)
 
 
 def _view(job: VisibleJob) -> JobView:

@@ -7,7 +7,7 @@ import base64
 
 from msgspec.structs import replace
 
-from stead.control.engines.object_store import Objects
+from stead.control.engines.object_store import ObjectStore
 from stead.control.sealing import Sealer
 from stead.protocol.work import ArchiveSource, Build, EnsureEnvironment, EnsureRelease, GitSource, Work
 
@@ -15,7 +15,7 @@ SECONDS = 45 * 60
 """Longer than a build may take."""
 
 
-def addressed(work: Work, objects: Objects) -> Work:
+def addressed(work: Work, objects: ObjectStore) -> Work:
     match work:
         case EnsureRelease():
             return _release(work, objects)
@@ -39,14 +39,14 @@ def with_key(work: Work, sealer: Sealer, site: str) -> Work:
     return replace(work, source=replace(work.source, key=key.decode()))
 
 
-def _release(work: EnsureRelease, objects: Objects) -> EnsureRelease:
-    layers = [replace(each, url=objects.address_to_get(each.url, seconds=SECONDS)) for each in work.layers]
+def _release(work: EnsureRelease, objects: ObjectStore) -> EnsureRelease:
+    layers = [replace(each, url=objects.presigned_get_url(each.url, seconds=SECONDS)) for each in work.layers]
     return replace(work, layers=tuple(layers))
 
 
-def _build(work: Build, objects: Objects) -> Build:
+def _build(work: Build, objects: ObjectStore) -> Build:
     source = work.source
     if isinstance(source, ArchiveSource) and source.ours:
-        source = replace(source, url=objects.address_to_get(source.url, seconds=SECONDS))
-    layer_url = objects.address_to_put(work.layer_url, seconds=SECONDS)
+        source = replace(source, url=objects.presigned_get_url(source.url, seconds=SECONDS))
+    layer_url = objects.presigned_put_url(work.layer_url, seconds=SECONDS)
     return replace(work, source=source, layer_url=layer_url)

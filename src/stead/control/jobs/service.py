@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from stead.control.engines.postgres import Tx
-from stead.control.http.context import Live
+from stead.control.http.context import ApiContext
 from stead.control.http.operations import Call
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import Principal
@@ -83,7 +83,7 @@ async def browse(tx: Tx, caller: Principal, query: JobFilter, page: PageRequest)
     return await store.page(tx, caller, query, page)
 
 
-async def cancel(tx: Tx, caller: Principal, job: VisibleJob, live: Live) -> JobView:
+async def cancel(tx: Tx, caller: Principal, job: VisibleJob, context: ApiContext) -> JobView:
     """Whoever may start such a job may cancel it."""
     if job.scope not in caller.allowed:
         raise ScopeInsufficient(scope=job.scope)
@@ -93,7 +93,7 @@ async def cancel(tx: Tx, caller: Principal, job: VisibleJob, live: Live) -> JobV
     if row is None or row.status in FINAL:
         raise JobAlreadyFinal(status=row.status if row else job.status)
     if row.dispatched_at is None:
-        await end(tx, live.workflows.of(row), row, error_body(JobCancelled(), live.docs_url))
+        await end(tx, context.workflows.of(row), row, error_body(JobCancelled(), context.docs_url))
     else:
         await queue.ask_to_cancel(tx, row.id)
     cancelled = await store.view(tx, job)

@@ -11,7 +11,7 @@ from datetime import date
 
 import msgspec
 
-from stead.control.http.context import Live
+from stead.control.http.context import ApiContext
 from stead.control.http.operations import Stream
 from stead.control.http.version_changes import History
 from stead.control.jobs import service
@@ -40,19 +40,19 @@ class Position(msgspec.Struct):
         return cls(int(found[1]), int(found[2])) if found else cls()
 
 
-def follow(live: Live, job: str, last_event_id: str, version: date = LATEST) -> Stream:
-    return Stream(_frames(live, job, Position.read(last_event_id), version))
+def follow(context: ApiContext, job: str, last_event_id: str, version: date = LATEST) -> Stream:
+    return Stream(_frames(context, job, Position.read(last_event_id), version))
 
 
-async def _frames(live: Live, job: str, at: Position, version: date) -> AsyncGenerator[bytes, None]:
+async def _frames(context: ApiContext, job: str, at: Position, version: date) -> AsyncGenerator[bytes, None]:
     yield b"retry: 2000\n\n"
-    with live.notices.watching(job) as changed:
-        async with live.output.reader(job, at.line) as reader:
+    with context.listener.watching(job) as changed:
+        async with context.output.reader(job, at.line) as reader:
             reading = asyncio.create_task(reader.next())
             try:
                 while True:
                     changed.clear()
-                    state = await _state(live, job)
+                    state = await _state(context, job)
                     if state is None or state.status in FINAL:
                         break
                     if _TOLD[state.status] > at.told:
@@ -67,17 +67,17 @@ async def _frames(live: Live, job: str, at: Position, version: date) -> AsyncGen
             finally:
                 await _give_up(reading)
     if state is not None:
-        async for frame in _ending(live, at, state, version):
+        async for frame in _ending(context, at, state, version):
             yield frame
 
 
-async def _ending(live: Live, at: Position, state: JobView, version: date) -> AsyncIterator[bytes]:
+async def _ending(context: ApiContext, at: Position, state: JobView, version: date) -> AsyncIterator[bytes]:
     """Every line was written before the job ended, so all of them come before the end is told.
 
     When they cannot be read now the stream breaks off, and whoever comes again hears them.
     """
     try:
-        async with live.output.reader(state.id, at.line) as reader:
+        async with context.output.reader(state.id, at.line) as reader:
             async for lines in reader.rest():
                 yield _output(at, lines)
     except UNREADABLE:
@@ -87,8 +87,8 @@ async def _ending(live: Live, at: Position, state: JobView, version: date) -> As
     yield _frame(at, _encode({"status": state.status}), event=b"done")
 
 
-async def _state(live: Live, job: str) -> JobView | None:
-    async with live.database.reading() as tx:
+async def _state(context: ApiContext, job: str) -> JobView | None:
+    async with context.database.reading() as tx:
         found = await service.changes_since(tx, job, 0)
     return found[0] if found is not None else None
 
@@ -120,7 +120,7 @@ def _output(at: Position, lines: Lines) -> bytes:
 
 
 def _job(at: Position, state: JobView, version: date) -> bytes:
-    shape = _HISTORY.older_answer(msgspec.to_builtins(state), version)
+    shape = _HISTORY.downgrade_response(msgspec.to_builtins(state), version)
     return _frame(at, _encode(shape), event=b"job")
 
 

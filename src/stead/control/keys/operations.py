@@ -52,7 +52,7 @@ async def mint_key(call: Call, body: NewKey) -> MintedKeyView:
     The key gets no scope that the minting credential lacks, carries its pin and stays inside its allowlist.
     """
     key, secret = await service.mint(call.tx, call.caller, body)
-    call.trail.note(key_id=key.id)
+    call.audit.note(key_id=key.id)
     return MintedKeyView(**asdict(_view(key)), secret=secret.text)
 
 
@@ -106,9 +106,9 @@ async def roll_key(call: Call, key: VisibleKey) -> RolledKeyView:
 async def get_rate_limits(call: Call) -> RateLimitsView:
     """See every bucket of this credential without spending from any."""
     caller = call.caller
-    keys = [own_key(caller.id, rate) for rate in RATE_CLASSES] + [ceiling_key(caller.ceiling_of)]
+    keys = [own_key(caller.id, rate) for rate in RATE_CLASSES] + [ceiling_key(caller.ceiling_owner)]
     limits = [limit_of(caller.limits, rate) for rate in RATE_CLASSES] + [caller.limits.ceiling]
-    *own, ceiling = await call.limiter.peek(keys, limits)
+    *own, ceiling = await call.limiter.peek_buckets(keys, limits)
     return RateLimitsView(
         buckets=[
             ClassBucketView(bucket.limit, bucket.remaining, bucket.reset, class_=rate)

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from stead.control.http.principal import Mode, Pin, PinType, Standing
+from stead.control.http.principal import AccountAttributes, Mode, Pin, PinType
 from stead.shared.errors import Conflict, Forbidden, NotFound
 from stead.shared.ids import AccountId, KeyId
 from stead.shared.secrets import Family
@@ -47,7 +47,7 @@ class KeyPrincipalRow:
     expires_at: datetime
     revoked_at: datetime | None
     secret_until: datetime | None
-    standing: Standing
+    account: AccountAttributes
 
 
 def family(mode: Mode) -> Family:

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from stead.control.engines.postgres import Tx
 from stead.control.environments import service as environments
 from stead.control.http.client_address import parse_networks
-from stead.control.http.freshness import outdate
 from stead.control.http.operations import Call
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import Mode, Network, Pin, PinType, Principal
+from stead.control.http.principal_cache import invalidate_cached_principals
 from stead.control.keys import store
 from stead.control.keys.rules import (
     GRACE,
@@ -85,7 +85,7 @@ async def change(tx: Tx, caller: Principal, key: VisibleKey, wanted: KeyChange) 
     if broader is not None:
         raise ScopeInsufficient(scope=broader)
     await store.change(tx, key, name=changed.name, scopes=changed.scopes)
-    await outdate(tx, key.id)
+    await invalidate_cached_principals(tx, key.id)
     await _tell(tx, "key.changed", changed)
     return changed
 
@@ -98,14 +98,14 @@ async def roll(tx: Tx, caller: Principal, key: VisibleKey) -> tuple[VisibleKey, 
     _require_reach(caller, key)
     secret = secrets.mint(family(key.mode))
     await store.replace_secret(tx, key, secret.hash, secret.last4, tx.now + GRACE)
-    await outdate(tx, key.id)
+    await invalidate_cached_principals(tx, key.id)
     await _tell(tx, "key.rolled", key)
     return replace(key, last4=secret.last4), secret
 
 
 async def revoke(tx: Tx, key: VisibleKey) -> None:
     await store.revoke(tx, key)
-    await outdate(tx, key.id)
+    await invalidate_cached_principals(tx, key.id)
     await _tell(tx, "key.revoked", key)
 
 
@@ -124,15 +124,15 @@ async def principal_of_key(tx: Tx, secret_hash: bytes) -> Principal | None:
         kind="api_key",
         id=row.id,
         account_id=row.account_id,
-        email=row.standing.email,
+        email=row.account.email,
         scopes=tuple(row.scopes),
         allowed=scopes.expand(row.scopes),
         mode=row.mode,
         pin=Pin(row.pin_type, row.pin_id) if row.pin_type and row.pin_id else None,
         networks=parse_networks(row.ip_allowlist),
         expires_at=ends,
-        limits=row.standing.limits,
-        ceiling_of=row.standing.ceiling_of,
+        limits=row.account.limits,
+        ceiling_owner=row.account.ceiling_owner,
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from stead.control.engines.postgres import Tx
 from stead.control.http.pagination import Page, PageRequest
-from stead.control.http.principal import STANDING, STANDING_FROM, Principal, Standing
+from stead.control.http.principal import ACCOUNT_COLUMNS, ACCOUNT_JOINS, AccountAttributes, Principal
 from stead.control.keys.rules import KeyPrincipalRow, VisibleKey
 from stead.control.keys.schema import KeyView
 from stead.shared.ids import KeyId
@@ -91,7 +91,7 @@ async def _insert_secret(tx: Tx, key: KeyId, secret_hash: bytes) -> None:
 
 
 def _principal(*row: Any) -> KeyPrincipalRow:
-    values = [*row[:10], Standing.read(*row[10:])]
+    values = [*row[:10], AccountAttributes.read(*row[10:])]
     return KeyPrincipalRow(*values)
 
 
@@ -99,8 +99,9 @@ async def principal(tx: Tx, secret_hash: bytes) -> KeyPrincipalRow | None:
     return await tx.one(
         _principal,
         "select k.id, k.account_id, k.scopes, k.mode, k.pin_type, k.pin_id, k.ip_allowlist, k.expires_at,"  # noqa: S608
-        f" k.revoked_at, s.valid_until, {STANDING} from api_key_secrets s join api_keys k on k.id = s.key_id"
-        f" join accounts a on a.id = k.account_id {STANDING_FROM} where s.hash = $1",
+        f" k.revoked_at, s.valid_until, {ACCOUNT_COLUMNS}"
+        " from api_key_secrets s join api_keys k on k.id = s.key_id"
+        f" join accounts a on a.id = k.account_id {ACCOUNT_JOINS} where s.hash = $1",
         secret_hash,
         tx.now,
     )

@@ -34,9 +34,9 @@ async def list_members(call: Call, team: VisibleTeam, page: PageRequest) -> Page
 )
 async def add_member(call: Call, team: VisibleTeam, body: NewMember) -> None:
     """Add an account to the team, in a role not above your own."""
-    call.trail.note(role=body.role)
+    call.audit.note(role=body.role)
     if has_shape("client", body.client_id):
-        call.trail.note(client_id=body.client_id)
+        call.audit.note(client_id=body.client_id)
     await service.appoint(call.tx, team.id, call.caller, body)
 
 
@@ -49,7 +49,7 @@ async def add_member(call: Call, team: VisibleTeam, body: NewMember) -> None:
 )
 async def update_member(call: Call, team: VisibleTeam, client_id: str, body: MemberChange) -> None:
     """Change a member's role or the end of the membership."""
-    call.trail.note(role=body.role)
+    call.audit.note(role=body.role)
     await service.change(call.tx, team.id, call.caller, client_id, body)
 
 

@@ -9,9 +9,9 @@ from datetime import datetime
 from msgspec import UNSET
 
 from stead.control.engines.postgres import Tx
-from stead.control.http.freshness import outdate
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import Principal
+from stead.control.http.principal_cache import invalidate_cached_principals
 from stead.control.members import store
 from stead.control.members.rules import (
     LastOwner,
@@ -78,7 +78,7 @@ async def dismiss(tx: Tx, team: TeamId, caller: Principal, account: str) -> None
     await _changeable(tx, team, caller, account)
     await store.delete(tx, team, account)
     await _require_owner(tx, team)
-    await outdate(tx, account)
+    await invalidate_cached_principals(tx, account)
     await publish(tx, "team.member_removed", About(team_id=team), client_id=account)
 
 

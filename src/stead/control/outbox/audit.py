@@ -35,7 +35,7 @@ class Actor:
 
 
 @dataclass(slots=True)
-class Trail:
+class AuditEntry:
     """What one request leaves behind: where it acted, and the facts worth keeping."""
 
     actor: Actor | None = None
@@ -47,9 +47,9 @@ class Trail:
         self.meta.update(facts)
 
 
-async def record(tx: Tx, event: str, outcome: Outcome, trail: Trail) -> None:
+async def record(tx: Tx, event: str, outcome: Outcome, entry: AuditEntry) -> None:
     """Nobody known did it: then there is nobody to tell it of."""
-    actor = trail.actor
+    actor = entry.actor
     if actor is None:
         return
     await tx.run(
@@ -62,9 +62,9 @@ async def record(tx: Tx, event: str, outcome: Outcome, trail: Trail) -> None:
         actor.user_id,
         actor.email,
         actor.key_id,
-        trail.team_id,
-        trail.site_id,
-        trail.meta,
+        entry.team_id,
+        entry.site_id,
+        entry.meta,
         tx.now,
     )
 

@@ -22,7 +22,7 @@ async def list_projects(call: Call, page: PageRequest) -> Page[ProjectView]:
 async def create_project(call: Call, body: NewProject) -> ProjectView:
     """Create a project of your own."""
     project = await service.create(call.tx, call.caller, body)
-    call.trail.note(project_id=project.id)
+    call.audit.note(project_id=project.id)
     return project
 
 
@@ -59,7 +59,7 @@ async def list_project_sites(call: Call, project: VisibleProject, page: PageRequ
 async def assign_site(call: Call, project: VisibleProject, body: Assignment) -> None:
     """Put a site of yours into the project, taking it out of another."""
     await service.assign(call.tx, call.caller, project, body.site_id)
-    call.trail.site_id = body.site_id
+    call.audit.site_id = body.site_id
 
 
 @operation(

@@ -35,7 +35,7 @@ async def list_projects(call: Call, team: VisibleTeam, page: PageRequest) -> Pag
 async def create_project(call: Call, team: VisibleTeam, body: NewProject) -> ProjectView:
     """Create a project of the team."""
     project = await service.create(call.tx, call.caller, body, team=team.id)
-    call.trail.note(project_id=project.id)
+    call.audit.note(project_id=project.id)
     return project
 
 
@@ -94,7 +94,7 @@ async def list_project_sites(call: Call, project: VisibleTeamProject, page: Page
 async def assign_site(call: Call, project: VisibleTeamProject, body: Assignment) -> None:
     """Put a site of the team into the project, taking it out of another."""
     await service.assign(call.tx, call.caller, project, body.site_id)
-    call.trail.site_id = body.site_id
+    call.audit.site_id = body.site_id
 
 
 @operation(

@@ -54,8 +54,8 @@ async def create_site(call: Call, body: NewSite) -> JobView:
 
     The profile cannot be changed later. With a test key the site is simulated.
     """
-    site, job = await service.create(call.tx, call.caller, body, preview_domain=call.live.preview_domain)
-    call.trail.team_id, call.trail.site_id = site.team_id, site.id
+    site, job = await service.create(call.tx, call.caller, body, preview_domain=call.context.preview_domain)
+    call.audit.team_id, call.audit.site_id = site.team_id, site.id
     return job
 
 
@@ -112,9 +112,9 @@ async def restart_site(call: Call, site: VisibleSite) -> JobView:
 )
 async def transfer_site(call: Call, site: VisibleSite, body: Transfer) -> TransferredView:
     """Move a site into a team that you own or administer, or to your own account."""
-    target = await service.transfer(call.tx, call.caller, site, body, call.trail)
+    target = await service.transfer(call.tx, call.caller, site, body, call.audit)
     if target.team_id != site.team_id:
-        told = audit.Trail(call.trail.actor, target.team_id, site.id, call.trail.meta)
+        told = audit.AuditEntry(call.audit.actor, target.team_id, site.id, call.audit.meta)
         await audit.record(call.tx, "site_transfer", "success", told)
     return TransferredView(site.id, functions_transferred=0)
 

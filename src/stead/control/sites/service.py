@@ -18,7 +18,7 @@ from stead.control.jobs.definition import NodeCommand, Refused
 from stead.control.jobs.kinds import Job
 from stead.control.jobs.rules import NoNode
 from stead.control.jobs.schema import JobView
-from stead.control.outbox.audit import Trail
+from stead.control.outbox.audit import AuditEntry
 from stead.control.outbox.events import About, Fact, publish
 from stead.control.plans import service as plans
 from stead.control.plans.rules import Owner
@@ -166,8 +166,10 @@ async def purge_expired(tx: Tx) -> int:
     return len(expired)
 
 
-async def transfer(tx: Tx, caller: Principal, site: VisibleSite, wanted: Transfer, trail: Trail) -> Owner:
-    """Both teams read of it: `trail` is told of the one it came from, the caller writes the other's."""
+async def transfer(
+    tx: Tx, caller: Principal, site: VisibleSite, wanted: Transfer, entry: AuditEntry
+) -> Owner:
+    """Both teams read of it: `entry` is told of the one it came from, the caller writes the other's."""
     target = await _target(tx, caller, wanted)
     if await jobs.is_busy(tx, site.id):
         raise SiteBusy(status=site.status)
@@ -180,7 +182,7 @@ async def transfer(tx: Tx, caller: Principal, site: VisibleSite, wanted: Transfe
     for account, team in dict.fromkeys(owners):
         about = About(account_id=account, team_id=team, site_id=site.id)
         await publish(tx, "site.transferred", about, from_team=site.team_id, to_team=target.team_id)
-    trail.note(from_team=site.team_id, to_team=target.team_id)
+    entry.note(from_team=site.team_id, to_team=target.team_id)
     return target
 
 

@@ -21,7 +21,7 @@ async def list_teams(call: Call, page: PageRequest) -> Page[TeamView]:
 async def create_team(call: Call, body: NewTeam) -> CreatedTeamView:
     """Found a team and become its owner."""
     team = await service.found(call.tx, call.caller, body)
-    call.trail.team_id = team
+    call.audit.team_id = team
     return CreatedTeamView(team)
 
 

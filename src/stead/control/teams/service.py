@@ -3,10 +3,10 @@
 from msgspec import UNSET
 
 from stead.control.engines.postgres import Tx
-from stead.control.http.freshness import outdate
 from stead.control.http.operations import Call
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import Principal
+from stead.control.http.principal_cache import invalidate_cached_principals
 from stead.control.outbox.events import About, publish
 from stead.control.plans import service as plans
 from stead.control.plans.schema import PlanView
@@ -52,7 +52,7 @@ async def delete(tx: Tx, caller: Principal, team: VisibleTeam) -> None:
     if await store.has_sites(tx, team):
         raise TeamHasSites
     left = await store.delete(tx, caller, team)
-    await outdate(tx, *left)
+    await invalidate_cached_principals(tx, *left)
     # The team has no members any more who could read of it.
     await publish(tx, "team.deleted", About(account_id=caller.account_id), name=team.name)
 

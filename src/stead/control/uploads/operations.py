@@ -22,4 +22,4 @@ async def create_upload(call: Call, site: VisibleSite) -> UploadView:
     Send a tar, tar.gz or zip with one `PUT`, then build with the upload's id as `source`. It is kept until a
     build of it has succeeded, for a day at most.
     """
-    return await service.create(call.tx, site, call.live.objects)
+    return await service.create(call.tx, site, call.context.objects)

@@ -1,7 +1,7 @@
 """What callers and builds do with uploads."""
 
 from stead.control.artifacts import service as artifacts
-from stead.control.engines.object_store import Objects
+from stead.control.engines.object_store import ObjectStore
 from stead.control.engines.postgres import Database, Tx
 from stead.control.plans.rules import Owner
 from stead.control.sites.rules import SiteBusy, VisibleSite
@@ -13,7 +13,7 @@ from stead.shared.ids import UploadId, has_shape, new_id
 AT_ONCE = 100
 
 
-async def create(tx: Tx, site: VisibleSite, objects: Objects) -> UploadView:
+async def create(tx: Tx, site: VisibleSite, objects: ObjectStore) -> UploadView:
     if site.status in ("deleting", "deleted"):
         raise SiteBusy(status=site.status)
     await artifacts.make_room(tx, Owner(site.account_id, site.team_id))
@@ -22,7 +22,7 @@ async def create(tx: Tx, site: VisibleSite, objects: Objects) -> UploadView:
     seconds = int(ADDRESS_LASTS.total_seconds())
     return UploadView(
         id=upload,
-        url=objects.address_to_put(object_name(upload), seconds=seconds, public=True),
+        url=objects.presigned_put_url(object_name(upload), seconds=seconds, public=True),
         method="PUT",
         headers={},
         expires_at=tx.now + ADDRESS_LASTS,
@@ -40,7 +40,7 @@ async def used(tx: Tx, upload: str) -> None:
     await store.expire(tx, upload)
 
 
-async def remove_expired(database: Database, objects: Objects) -> int:
+async def remove_expired(database: Database, objects: ObjectStore) -> int:
     """From the object store first: a row that is left says what is left there. How many there were."""
     removed = 0
     while True:

@@ -16,7 +16,7 @@ import msgspec
 import structlog
 
 from stead.control.engines.postgres import UNREACHABLE, Database, Tx
-from stead.control.engines.postgres_notifications import Notices
+from stead.control.engines.postgres_listener import PostgresListener
 from stead.control.outbox.events import About, publish
 from stead.control.sealing import SealBroken, Sealer
 from stead.control.webhooks import queue, service, signing, urls
@@ -47,9 +47,9 @@ _encode = msgspec.json.Encoder().encode
 
 class Courier:
     def __init__(
-        self, database: Database, notices: Notices, sealer: Sealer, client: Client, *, clock: Clock
+        self, database: Database, listener: PostgresListener, sealer: Sealer, client: Client, *, clock: Clock
     ) -> None:
-        self._database, self._notices, self._sealer = database, notices, sealer
+        self._database, self._listener, self._sealer = database, listener, sealer
         self._client, self._clock = client, clock
         self._lanes: Counter[bool] = Counter()
         self._done = 0
@@ -63,7 +63,7 @@ class Courier:
         """Woken by new deliveries and by every end of one, and twice a second without either."""
         recording = asyncio.create_task(self._keep_recording())
         try:
-            with self._notices.watching("deliveries") as due:
+            with self._listener.watching("deliveries") as due:
                 await self._keep_sending(due)
         finally:
             recording.cancel()

@@ -20,7 +20,7 @@ from stead.shared.clock import wall_clock
 
 def _tasks(worker: WorkerServices) -> list[Task]:
     client = Client(Guard(parse_networks(worker.settings.webhooks_allowed)))
-    courier = Courier(worker.database, worker.notices, worker.sealer, client, clock=wall_clock)
+    courier = Courier(worker.database, worker.listener, worker.sealer, client, clock=wall_clock)
     return [
         LongRunningTask("webhooks.deliver", courier.run),
         PeriodicTask("webhooks.settle", 5, partial(in_batches, worker.database, service.settle)),

@@ -45,9 +45,9 @@ async def create_endpoint(call: Call, body: NewEndpoint) -> RevealedEndpointView
     It is sent what the credential that made it can read: within its pin and its mode.
     """
     endpoint, secret = await service.create(
-        call.tx, call.sealer, call.caller, body, call.live.webhook_networks
+        call.tx, call.sealer, call.caller, body, call.context.webhook_networks
     )
-    call.trail.note(endpoint_id=endpoint.id)
+    call.audit.note(endpoint_id=endpoint.id)
     return RevealedEndpointView(**asdict(endpoint), secret=secret)
 
 
@@ -79,7 +79,7 @@ async def update_endpoint(call: Call, endpoint: VisibleEndpoint, body: EndpointC
 
     What still waits for an endpoint that is disabled fails; it can be replayed once it is enabled again.
     """
-    return _view(await service.change(call.tx, call.caller, endpoint, body, call.live.webhook_networks))
+    return _view(await service.change(call.tx, call.caller, endpoint, body, call.context.webhook_networks))
 
 
 @operation(
@@ -125,7 +125,7 @@ async def list_deliveries(call: Call, endpoint: VisibleEndpoint, page: PageReque
 )
 async def replay_delivery(call: Call, endpoint: VisibleEndpoint, delivery: VisibleDelivery) -> DeliveryView:
     """Send a delivery again, as if for the first time: same id, same body, signed anew."""
-    call.trail.note(endpoint_id=endpoint.id, delivery_id=delivery.id)
+    call.audit.note(endpoint_id=endpoint.id, delivery_id=delivery.id)
     return await service.replay(call.tx, delivery)
 
 

@@ -16,7 +16,7 @@ JOBS, EVENTS = "jobs", "events"
 """Channels. A notice names a job on the one, `events` or `deliveries` on the other."""
 
 
-class Notices:
+class PostgresListener:
     def __init__(self, database_url: str) -> None:
         self._url = database_url
         self._watchers: dict[str, set[asyncio.Event]] = {}

@@ -9,26 +9,26 @@ import secrets
 
 import hiredis
 
-from stead.control.engines.postgres import Database, Outdated, Tx
+from stead.control.engines.postgres import Database, Invalidation, Tx
 from stead.control.engines.redis import Redis, RedisDown
 from stead.control.http.rate_limits import MARK_SECONDS, mark_key
 
 
-async def outdate(tx: Tx, *subjects: str) -> None:
+async def invalidate_cached_principals(tx: Tx, *subjects: str) -> None:
     """Make every cached copy of these credentials or accounts stale once the transaction commits."""
     noted = await tx.all(
-        Outdated,
+        Invalidation,
         "insert into outdated_subjects (subject) select unnest($1::text[]) returning id, subject",
         list(subjects),
     )
-    tx.outdated.extend(noted)
+    tx.invalidations.extend(noted)
 
 
-class Freshness:
+class PrincipalCacheInvalidator:
     def __init__(self, database: Database, redis: Redis) -> None:
         self._database, self._redis = database, redis
 
-    async def spread(self, noted: list[Outdated]) -> None:
+    async def publish(self, noted: list[Invalidation]) -> None:
         """Move the marks of what a transaction has just outdated. A failure is left to `sweep`."""
         try:
             await self._move([each.subject for each in noted])
@@ -37,7 +37,7 @@ class Freshness:
         async with self._database.reading() as tx:
             await tx.run("delete from outdated_subjects where id = any($1)", [each.id for each in noted])
 
-    async def sweep(self) -> int:
+    async def publish_pending(self) -> int:
         """Move the marks that a crash or an absent Redis left behind."""
         async with self._database.transaction() as tx:
             left = await tx.all(
