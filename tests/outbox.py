@@ -52,12 +52,15 @@ class Outbox:
     ) -> None:
         async with self.plane.database.transaction() as tx:
             for _ in range(times):
-                await publish(tx, event, About(**about), **(data or {}))
+                await publish(tx, self.plane.context.event_catalog[event], About(**about), **(data or {}))
 
     async def hand_on(self) -> int:
         """Let the sequencer do all there is to do."""
         transports = [webhooks.take_over, notifications.take_over]
-        sequencer, total = Sequencer(self.plane.database, self.plane.listener, transports), 0
+        sequencer, total = (
+            Sequencer(self.plane.database, self.plane.listener, transports, self.plane.context.event_catalog),
+            0,
+        )
         while handed := await sequencer.hand_on():
             total += handed
         return total

@@ -14,7 +14,7 @@ from stead.control.engines.postgres import UNREACHABLE, Database
 from stead.control.engines.postgres_listener import PostgresListener
 from stead.control.engines.redis import Redis, RedisDown
 from stead.control.feature import ApiServices
-from stead.control.features import FEATURES, all_operations, resolvers, workflows
+from stead.control.features import FEATURES, all_operations, event_catalog, resolvers, workflows
 from stead.control.http.access_log import AccessLog
 from stead.control.http.api import Api
 from stead.control.http.authentication import Authenticator
@@ -67,6 +67,7 @@ class ControlPlane:
             self.listener,
             JobOutput(self.nats),
             workflows=workflows(),
+            event_catalog=event_catalog(),
             docs_url=settings.docs,
             preview_domain=settings.preview_domain,
             objects=object_store_of(settings),

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from stead.control import permissions
-from stead.control.features import all_operations, id_prefixes
+from stead.control.features import all_operations, event_catalog, id_prefixes
 from stead.control.http import error_pages, openapi
 from stead.control.outbox import event_pages
 
@@ -22,7 +22,7 @@ def generated(root: Path) -> dict[Path, str]:
         root / "openapi" / "v1.json": description(),
         root / "docs" / "security.md": _security_page(root / "docs" / "security.md"),
         **{errors / path: text for path, text in error_pages.pages().items()},
-        **{events / path: text for path, text in event_pages.pages().items()},
+        **{events / path: text for path, text in event_pages.pages(event_catalog()).items()},
     }
 
 

@@ -12,6 +12,7 @@ from stead.control.http.operations import Operations
 from stead.control.http.rate_limits import Limiter
 from stead.control.http.visibility import ResolverFunction
 from stead.control.jobs.definition import Workflow
+from stead.control.outbox.event_types import EventType
 from stead.control.outbox.transports import Transport
 from stead.control.sealing import Sealer
 from stead.control.settings import Settings
@@ -38,6 +39,8 @@ class Feature:
     id_prefixes: Mapping[str, str] = field(default_factory=dict)
     """The prefix of the identifier in a path parameter, by the name of the parameter."""
     workflows: Sequence[Workflow[Any]] = ()
+    events: Sequence[EventType] = ()
+    """The event types that the feature declares in its `events.py`."""
     tasks: Callable[[WorkerServices], Sequence[Task]] | None = None
     """Periodic and long-running tasks of the worker."""
     transports: Sequence[Transport] = ()

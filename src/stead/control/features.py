@@ -12,6 +12,7 @@ from stead.control.http.description import openapi_operations
 from stead.control.http.operations import Operation
 from stead.control.http.visibility import Resolvers
 from stead.control.jobs.definition import WorkflowCatalog
+from stead.control.outbox.event_types import EventCatalog
 
 NAMES = (
     "accounts",
@@ -62,3 +63,7 @@ def resolvers() -> Resolvers:
 
 def workflows(features: Sequence[Feature] = FEATURES) -> WorkflowCatalog:
     return WorkflowCatalog(workflow for feature in features for workflow in feature.workflows)
+
+
+def event_catalog(features: Sequence[Feature] = FEATURES) -> EventCatalog:
+    return EventCatalog(event for feature in features for event in feature.events)

@@ -11,6 +11,7 @@ from stead.control.engines.postgres import UNREACHABLE, Database, Tx
 from stead.control.engines.postgres_listener import PostgresListener
 from stead.control.engines.redis import RedisDown
 from stead.control.jobs.definition import WorkerContext
+from stead.control.outbox.event_types import EventCatalog
 from stead.control.outbox.transports import Transport
 from stead.control.settings import Settings
 
@@ -45,6 +46,7 @@ class WorkerServices(WorkerContext):
     listener: PostgresListener
     announcer: Announcer
     transports: Sequence[Transport]
+    event_catalog: EventCatalog
 
 
 class TaskRunner:

@@ -19,7 +19,7 @@ from stead.control.engines.postgres_listener import PostgresListener
 from stead.control.engines.temporal import Orchestrator, run_until
 from stead.control.environments import service as environments
 from stead.control.feature import Feature
-from stead.control.features import FEATURES, workflows
+from stead.control.features import FEATURES, event_catalog, workflows
 from stead.control.jobs.activities import Activities
 from stead.control.jobs.dispatcher import CONNECTIONS, Dispatcher
 from stead.control.nodes import service as nodes
@@ -62,6 +62,7 @@ class WorkerProgram:
             listener=self.listener,
             announcer=self.announcer,
             transports=[transport for feature in features for transport in feature.transports],
+            event_catalog=event_catalog(features),
         )
         self._introduced: dict[str, tuple[str, str, float]] = {}
 

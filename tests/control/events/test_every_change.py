@@ -1,6 +1,7 @@
 """Whatever changes for customers is published: jobs, status machines and mutations are walked, not listed."""
 
 import importlib
+import importlib.util
 import pkgutil
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -24,7 +25,7 @@ from stead.control.environments import service as environments
 from stead.control.environments.jobs import EnvironmentWork
 from stead.control.environments.rules import NEXT as ENVIRONMENT_NEXT
 from stead.control.environments.rules import EnvironmentStatus
-from stead.control.features import all_operations, workflows
+from stead.control.features import FEATURES, all_operations, event_catalog, workflows
 from stead.control.http.operations import Operation
 from stead.control.http.responses import ErrorBody
 from stead.control.jobs import queue
@@ -32,16 +33,18 @@ from stead.control.jobs import service as jobs
 from stead.control.jobs.definition import Workflow
 from stead.control.jobs.rules import JobStatus
 from stead.control.nodes import service as nodes
-from stead.control.outbox.event_catalog import CATALOG, CATEGORIES, EventType
 from stead.control.outbox.event_pages import envelope_example, envelope_schema
+from stead.control.outbox.event_types import CATEGORIES, EventCatalog, EventType
 from stead.control.outbox.events import About, publish
 from stead.control.redirects.jobs import RedirectsWork
 from stead.control.sites import store as sites
+from stead.control.sites.events import SITE_RESTARTED
 from stead.control.sites.rules import NEXT, SiteStatus
 from tests import teams
 from tests.contract.walk import ask, request_of
 from tests.people import Person
 
+CATALOG = event_catalog()
 MUTATIONS = [each for each in all_operations() if each.method != "GET" and not each.requires.public]
 UNHEARD = {
     "account.update": "a person's own name, address and password: nobody waits for them",
@@ -243,6 +246,21 @@ def test_there_is_no_status_machine_that_is_not_walked():
     assert found == WATCHED.keys()
 
 
+def test_every_declared_event_type_is_listed_by_its_feature():
+    for feature in FEATURES:
+        module = f"stead.control.{feature.name}.events"
+        found = importlib.import_module(module) if importlib.util.find_spec(module) else None
+        declared = (
+            {each.type for each in vars(found).values() if isinstance(each, EventType)} if found else set()
+        )
+        assert {each.type for each in feature.events} == declared, feature.name
+
+
+def test_two_event_types_with_the_same_name_are_refused():
+    with pytest.raises(TypeError, match=r"site\.restarted"):
+        EventCatalog([SITE_RESTARTED, SITE_RESTARTED])
+
+
 @pytest.mark.parametrize("event", CATALOG.values(), ids=CATALOG)
 def test_every_type_says_what_it_is(event: EventType):
     assert event.category in CATEGORIES
@@ -268,7 +286,7 @@ def test_every_example_is_valid_and_stays_so_with_a_field_more(event: EventType)
 async def test_what_the_catalog_does_not_promise_is_not_published(data: dict[str, Any], plane: ControlPlane):
     async with plane.database.transaction() as tx:
         with pytest.raises(msgspec.ValidationError):
-            await publish(tx, "site.restarted", About(account_id="client_x"), **data)
+            await publish(tx, SITE_RESTARTED, About(account_id="client_x"), **data)
 
 
 async def test_a_lost_node_and_its_return_are_told_to_the_owners_of_its_sites(

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from stead.control.engines.postgres import Tx
 from stead.control.events.sequencer import Sequencer
+from stead.control.features import event_catalog
 from stead.control.outbox.events import About, publish
+from stead.control.sites.events import SITE_RESTARTED
 from tests.client import Client
 from tests.outbox import Outbox
 from tests.people import Person
@@ -46,7 +48,7 @@ class Writer:
         if self._tx is None:
             self._stack = AsyncExitStack()
             self._tx = await self._stack.enter_async_context(self._outbox.plane.database.transaction())
-        await publish(self._tx, "site.restarted", About(account_id=self._owner), domain="example.com")
+        await publish(self._tx, SITE_RESTARTED, About(account_id=self._owner), domain="example.com")
 
     async def commit(self) -> None:
         if self._stack is not None:
@@ -171,7 +173,7 @@ async def test_a_walk_is_not_disturbed_by_what_happens_meanwhile(outbox: Outbox,
 
 
 async def test_a_sequencer_is_woken_by_what_commits(outbox: Outbox, reader: Person):
-    sequencer = Sequencer(outbox.plane.database, outbox.plane.listener, [])
+    sequencer = Sequencer(outbox.plane.database, outbox.plane.listener, [], event_catalog())
     running = asyncio.create_task(sequencer.run())
     try:
         await outbox.publish("site.restarted", account_id=reader.id, data={"domain": "a.example"})

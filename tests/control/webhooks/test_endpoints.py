@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from stead.control.features import event_catalog
 from stead.control.http.principal import Pin
-from stead.control.outbox.event_catalog import CATALOG
 from stead.control.webhooks.rules import MOST_ENDPOINTS
 from tests import teams
 from tests.client import code_of
@@ -108,7 +108,7 @@ async def _listed(client: Any) -> set[str]:
 async def test_the_catalog_is_told_with_a_schema_and_an_example_of_each(outbox: Outbox):
     person = await outbox.person()
     told = (await person.session.get("/v1/webhook-endpoints/event-types")).json()["data"]["event_types"]
-    assert [each["type"] for each in told] == list(CATALOG)
+    assert [each["type"] for each in told] == list(event_catalog())
     for each in told:
         assert each["schema"]["type"] == "object"
         assert set(each["schema"].get("required", [])) <= set(each["example"])

@@ -13,6 +13,7 @@ import uvloop
 from stead.control.engines.postgres import Database
 from stead.control.engines.postgres_listener import PostgresListener
 from stead.control.events.sequencer import Sequencer
+from stead.control.features import event_catalog
 from stead.control.http.client_address import parse_networks
 from stead.control.notifications import service as notifications
 from stead.control.sealing import Sealer
@@ -48,7 +49,7 @@ async def _run(database_url: str, key: str, authority: str, clock_file: str, sec
     clock = SharedClock(Path(clock_file))
     database, listener = Database(database_url, clock=clock, size=6), PostgresListener(database_url)
     listener.start()
-    sequencer = Sequencer(database, listener, [webhooks.take_over, notifications.take_over])
+    sequencer = Sequencer(database, listener, [webhooks.take_over, notifications.take_over], event_catalog())
     client = Client(
         Guard(parse_networks(["127.0.0.0/8"])),
         context=ssl.create_default_context(cafile=authority),

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from stead.control.builds import operations, service, workflows
+from stead.control.builds import events, operations, service, workflows
 from stead.control.feature import Feature
 from stead.control.tasks import PeriodicTask, Task, WorkerServices
 
@@ -19,4 +19,5 @@ FEATURE = Feature(
     id_prefixes={"build_id": "build"},
     workflows=[workflows.RUN],
     tasks=_tasks,
+    events=[events.BUILD_STARTED, events.BUILD_SUCCEEDED, events.BUILD_FAILED],
 )

@@ -9,6 +9,7 @@ import msgspec
 from stead.artifacts.refusals import printable
 from stead.control.artifacts import service as artifacts
 from stead.control.builds import store
+from stead.control.builds.events import BUILD_FAILED, BUILD_STARTED, BUILD_SUCCEEDED
 from stead.control.builds.jobs import RUN, BuildWork
 from stead.control.builds.rules import (
     BUILDERS,
@@ -31,6 +32,7 @@ from stead.control.http.pagination import Page, PageRequest
 from stead.control.jobs import service as jobs
 from stead.control.jobs.definition import Refused
 from stead.control.jobs.schema import JobView
+from stead.control.outbox.event_types import EventType
 from stead.control.outbox.events import About, publish
 from stead.control.uploads import service as uploads
 from stead.protocol.work import BuildResult
@@ -41,10 +43,10 @@ SCOPE = "deployments:write"
 STAGED_FOR = timedelta(hours=1)
 """A layer may still arrive for as long as the address lasts that the builder was given."""
 AT_ONCE = 100
-_EVENTS: dict[BuildStatus, str] = {
-    "running": "build.started",
-    "succeeded": "build.succeeded",
-    "failed": "build.failed",
+_EVENTS: dict[BuildStatus, EventType] = {
+    "running": BUILD_STARTED,
+    "succeeded": BUILD_SUCCEEDED,
+    "failed": BUILD_FAILED,
 }
 
 

@@ -1,6 +1,7 @@
 """The steps that purge the page cache."""
 
 from stead.control.cache import jobs
+from stead.control.cache.events import ENVIRONMENT_CACHE_PURGED
 from stead.control.cache.jobs import PurgeWork
 from stead.control.edge_feed import announcements
 from stead.control.engines.postgres import Tx
@@ -24,7 +25,7 @@ async def _purge(tx: Tx, job: Job[PurgeWork]) -> Announcement | None:
 
 
 async def _purged(tx: Tx, job: Job[PurgeWork]) -> Results | None:
-    await sites.tell(tx, job, "environment.cache_purged")
+    await sites.tell(tx, job, ENVIRONMENT_CACHE_PURGED)
     return None
 
 

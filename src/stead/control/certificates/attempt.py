@@ -3,6 +3,7 @@
 import structlog
 
 from stead.control.certificates import store
+from stead.control.certificates.events import CERTIFICATE_FAILED, CERTIFICATE_ISSUED, CERTIFICATE_RENEWED
 from stead.control.certificates.rules import (
     ORDER_GOES_ON,
     Issued,
@@ -13,6 +14,7 @@ from stead.control.certificates.rules import (
     renewal_of,
 )
 from stead.control.engines.postgres import Database, Tx
+from stead.control.outbox.event_types import EventType
 from stead.control.outbox.events import About, Fact, publish
 from stead.control.sealing import Sealer
 
@@ -41,12 +43,12 @@ class Attempt:
     async def issued(self, issued: Issued) -> None:
         wish = self.wish
         sealed = self._sealer.seal(issued.key, context=context_of(wish))
-        event = "certificate.issued" if wish.chain is None else "certificate.renewed"
+        event = CERTIFICATE_ISSUED if wish.chain is None else CERTIFICATE_RENEWED
         async with self._database.transaction() as tx:
             _require(await store.note_issued(tx, wish, self._holder, issued, sealed))
             until = issued.expires_at.isoformat()
             await tell_of(tx, event, wish.site_id, domain=wish.host, ca=issued.ca, expires_at=until)
-        log.info(event, host=wish.host)
+        log.info(event.type, host=wish.host)
 
     async def telling(self) -> None:
         async with self._database.transaction() as tx:
@@ -81,11 +83,11 @@ class Attempt:
                 await store.release(tx, wish.host, self._holder)
             elif not wish.forgotten and problem.reason != wish.error_code:
                 facts = {"domain": wish.host, "code": problem.reason, "reason": problem.sentence}
-                await tell_of(tx, "certificate.failed", wish.site_id, **facts)
+                await tell_of(tx, CERTIFICATE_FAILED, wish.site_id, **facts)
         log.warning("certificate.failed", host=wish.host, reason=problem.reason, attempt=wish.attempts + 1)
 
 
-async def tell_of(tx: Tx, event: str, site: str, **facts: Fact) -> None:
+async def tell_of(tx: Tx, event: EventType, site: str, **facts: Fact) -> None:
     account, team = await store.owner_of(tx, site)
     await publish(tx, event, About(account_id=account, team_id=team, site_id=site), **facts)
 

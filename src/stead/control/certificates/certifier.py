@@ -12,6 +12,7 @@ from stead.control.certificates import store
 from stead.control.certificates.attempt import Attempt, context_of, tell_of
 from stead.control.certificates.authority import AccountUnknown, Authority, new_key
 from stead.control.certificates.edges import EdgeDoor, EdgesSilent, region_of
+from stead.control.certificates.events import CERTIFICATE_EXPIRED
 from stead.control.certificates.issuing import Issuing
 from stead.control.certificates.preflight import Preflight
 from stead.control.certificates.rules import (
@@ -74,7 +75,7 @@ class Certifier:
             await self._refreshed(site)
             async with self._database.transaction() as tx:
                 if await store.expire(tx, host):
-                    await tell_of(tx, "certificate.expired", site, domain=host)
+                    await tell_of(tx, CERTIFICATE_EXPIRED, site, domain=host)
             log.warning("certificate.expired", host=host)
 
     async def work(self) -> int:

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from stead.control.certificates import events
 from stead.control.certificates.certifier import AuthorityAt, Certifier
 from stead.control.certificates.challenges import Door, told
 from stead.control.certificates.preflight import Preflight
@@ -36,4 +37,13 @@ async def _announce_site(database: Database, announcer: Announcer, site: str) ->
         await told(announcer, announcement.region, announcement.records)
 
 
-FEATURE = Feature(name="certificates", tasks=_tasks)
+FEATURE = Feature(
+    name="certificates",
+    tasks=_tasks,
+    events=[
+        events.CERTIFICATE_ISSUED,
+        events.CERTIFICATE_RENEWED,
+        events.CERTIFICATE_FAILED,
+        events.CERTIFICATE_EXPIRED,
+    ],
+)

@@ -2,6 +2,7 @@
 
 from stead.control.configuration import jobs
 from stead.control.configuration import service as configuration
+from stead.control.configuration.events import ENVIRONMENT_CONFIG_CHANGED, SITE_CONFIG_CHANGED
 from stead.control.configuration.jobs import ConfigurationWork
 from stead.control.edge_feed import announcements
 from stead.control.engines.postgres import Tx
@@ -50,7 +51,7 @@ async def _probe(tx: Tx, job: Job[ConfigurationWork]) -> NodeCommand | None:
 
 
 async def _configured(tx: Tx, job: Job[ConfigurationWork]) -> Results | None:
-    event = "site.config_changed" if job.env_id is None else "environment.config_changed"
+    event = SITE_CONFIG_CHANGED if job.env_id is None else ENVIRONMENT_CONFIG_CHANGED
     await sites.tell(tx, job, event)
     return None
 

@@ -3,6 +3,13 @@
 from stead.control.artifacts import service as artifacts
 from stead.control.artifacts.rules import Artifact, ArtifactNotFound
 from stead.control.deployments import store
+from stead.control.deployments.events import (
+    DEPLOY_COMPLETED,
+    DEPLOY_FAILED,
+    DEPLOY_PROMOTED,
+    DEPLOY_ROLLED_BACK,
+    DEPLOY_STARTED,
+)
 from stead.control.deployments.jobs import DEPLOY, PROMOTE, ROLLBACK, DeploymentWork
 from stead.control.deployments.rules import (
     ArtifactNotKept,
@@ -28,12 +35,13 @@ from stead.control.jobs.definition import NodeCommand, Refused
 from stead.control.jobs.kinds import JobKind
 from stead.control.jobs.rules import NoNode
 from stead.control.jobs.schema import JobView
+from stead.control.outbox.event_types import EventType
 from stead.control.outbox.events import About, publish
 from stead.protocol.work import EnsureRelease, Work, release_of
 from stead.shared.errors import FieldInvalid
 from stead.shared.ids import DeploymentId, has_shape
 
-_TOLD: dict[DeploymentKind, str] = {"promote": "deploy.promoted", "rollback": "deploy.rolled_back"}
+_TOLD: dict[DeploymentKind, EventType] = {"promote": DEPLOY_PROMOTED, "rollback": DEPLOY_ROLLED_BACK}
 _OF_ENVIRONMENTS: tuple[DeploymentKind, ...] = ("clone", "refresh", "push")
 SCOPE = "deployments:write"
 _JOBS: dict[DeploymentKind, JobKind[DeploymentWork]] = {
@@ -206,9 +214,9 @@ async def become(tx: Tx, deployment: str, status: DeploymentStatus, *, reason: s
         return False
     moved = await get(tx, deployment)
     event = {
-        "deploying": "deploy.started",
-        "live": _TOLD.get(moved.kind, "deploy.completed"),
-        "failed": "deploy.failed",
+        "deploying": DEPLOY_STARTED,
+        "live": _TOLD.get(moved.kind, DEPLOY_COMPLETED),
+        "failed": DEPLOY_FAILED,
     }.get(status)
     # One that is superseded is told by what took its place, and what became of a whole environment by that.
     if event is not None and moved.kind not in _OF_ENVIRONMENTS:
@@ -245,7 +253,7 @@ async def _supersede(tx: Tx, env: str) -> None:
         await become(tx, shown.id, "superseded")
 
 
-async def _tell(tx: Tx, moved: Deployment, event: str, reason: str | None) -> None:
+async def _tell(tx: Tx, moved: Deployment, event: EventType, reason: str | None) -> None:
     found = await place(tx, moved.env_id)
     about = About(
         account_id=found.account_id,
@@ -255,5 +263,5 @@ async def _tell(tx: Tx, moved: Deployment, event: str, reason: str | None) -> No
         job_id=await store.job_of(tx, moved.id),
     )
     said = {"deployment_id": moved.id, "artifact_id": moved.artifact_id, "digest": moved.digest}
-    why = {"reason": reason} if event == "deploy.failed" else {}
+    why = {"reason": reason} if event == DEPLOY_FAILED else {}
     await publish(tx, event, about, domain=found.domain, **said, ref=moved.ref, commit=moved.commit, **why)

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from stead.control.environments import operations, service, workflows
+from stead.control.environments import events, operations, service, workflows
 from stead.control.feature import Feature
 from stead.control.tasks import PeriodicTask, Task, WorkerServices, in_batches
 
@@ -34,4 +34,18 @@ FEATURE = Feature(
         workflows.PURGE,
     ],
     tasks=_tasks,
+    events=[
+        events.ENV_CREATED,
+        events.ENV_STATUS_CHANGED,
+        events.ENV_SUSPENDED,
+        events.ENV_RESUMED,
+        events.ENV_DESTROYED,
+        events.ENV_DESTROY_SCHEDULED,
+        events.ENV_DESTROY_CALLED_OFF,
+        events.ENV_REFRESHED,
+        events.ENV_RESET,
+        events.ENV_PUSHED,
+        events.ENV_RENEWED,
+        events.ENV_FAILED,
+    ],
 )

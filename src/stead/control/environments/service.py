@@ -6,6 +6,7 @@ from secrets import token_urlsafe
 from stead.control.engines.postgres import Tx, UniqueViolation
 from stead.control.environments import jobs as kinds
 from stead.control.environments import store
+from stead.control.environments.events import ENV_DESTROY_CALLED_OFF, ENV_DESTROY_SCHEDULED, ENV_RENEWED
 from stead.control.environments.jobs import EnvironmentWork
 from stead.control.environments.rules import (
     GRACE,
@@ -35,6 +36,7 @@ from stead.control.jobs import service as jobs
 from stead.control.jobs.kinds import JobKind
 from stead.control.jobs.schema import JobView
 from stead.control.nodes.rules import LOST_AFTER
+from stead.control.outbox.event_types import EventType
 from stead.control.outbox.events import About, Fact, publish
 from stead.control.plans import service as plans
 from stead.control.plans.rules import Owner
@@ -164,7 +166,7 @@ async def renew(tx: Tx, env: VisibleEnvironment) -> LeaseView:
     await store.set_lease(tx, env.id, digest(lease.metrics_token), lease.lease_expires_at)
     await publish(
         tx,
-        "env.renewed",
+        ENV_RENEWED,
         About(account_id=env.account_id, team_id=env.team_id, site_id=env.site_id, env_id=env.id),
         domain=env.domain,
         subdomain=env.subdomain,
@@ -198,13 +200,13 @@ async def destroy_abandoned(tx: Tx) -> int:
 async def branch_gone(tx: Tx, site: str, branch: str) -> None:
     """The branch was deleted: its environment follows after the grace, unless the branch comes back."""
     for env in await store.set_branch_gone(tx, site, branch):
-        await tell(tx, env, "env.destroy_scheduled", destroy_at=(tx.now + GRACE).isoformat())
+        await tell(tx, env, ENV_DESTROY_SCHEDULED, destroy_at=(tx.now + GRACE).isoformat())
 
 
 async def branch_seen(tx: Tx, site: str, branch: str) -> None:
     """The branch is there."""
     for env in await store.set_branch_seen(tx, site, branch):
-        await tell(tx, env, "env.destroy_called_off")
+        await tell(tx, env, ENV_DESTROY_CALLED_OFF)
 
 
 async def visited(tx: Tx, activity: Activity) -> None:
@@ -309,7 +311,7 @@ async def come_back(tx: Tx, site: str) -> list[str]:
     return [host for _, _, host in back]
 
 
-async def tell(tx: Tx, env: Environment, event: str, job: str | None = None, **data: Fact) -> None:
+async def tell(tx: Tx, env: Environment, event: EventType, job: str | None = None, **data: Fact) -> None:
     """Publish what happened to an environment, to whoever owns its site now."""
     owner = await store.owner(tx, env.site_id)
     about = About(

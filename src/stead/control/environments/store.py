@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from stead.control.engines.postgres import Tx
+from stead.control.environments.events import ENV_STATUS_CHANGED
 from stead.control.environments.rules import (
     Environment,
     EnvironmentStatus,
@@ -174,7 +175,7 @@ async def set_status(
         about = About(account_id=account, team_id=team, site_id=site, env_id=env)
         told = {"domain": domain, "subdomain": subdomain, "type": type_, "branch": branch}
         moved_on = {"status": status, "previous": previous, "reason": reason}
-        await publish(tx, "env.status_changed", about, **told, **moved_on)
+        await publish(tx, ENV_STATUS_CHANGED, about, **told, **moved_on)
     return True
 
 

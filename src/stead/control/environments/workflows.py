@@ -9,6 +9,16 @@ from stead.control.edge_feed import announcements
 from stead.control.engines.postgres import Tx
 from stead.control.environments import contents, jobs
 from stead.control.environments import service as environments
+from stead.control.environments.events import (
+    ENV_CREATED,
+    ENV_DESTROYED,
+    ENV_FAILED,
+    ENV_PUSHED,
+    ENV_REFRESHED,
+    ENV_RESET,
+    ENV_RESUMED,
+    ENV_SUSPENDED,
+)
 from stead.control.environments.jobs import EnvironmentWork
 from stead.control.environments.rules import Environment, EnvironmentBusy, EnvironmentStatus, before
 from stead.control.jobs.definition import (
@@ -153,39 +163,39 @@ def _results(environment: Environment, deployment: Deployment | None = None) -> 
 
 async def _open_first(tx: Tx, job: EnvironmentJob) -> Results:
     environment, deployment = await _open(tx, job), await contents.shown(tx, job)
-    await environments.tell(tx, environment, "env.created", job.id)
+    await environments.tell(tx, environment, ENV_CREATED, job.id)
     return _results(environment, deployment)
 
 
 async def _open_again(tx: Tx, job: EnvironmentJob) -> Results:
     environment = await _open(tx, job)
-    await environments.tell(tx, environment, "env.resumed", job.id)
+    await environments.tell(tx, environment, ENV_RESUMED, job.id)
     return _results(environment)
 
 
 async def _refreshed(tx: Tx, job: EnvironmentJob) -> Results:
     environment, deployment = await _environment(tx, job), await contents.shown(tx, job)
-    await environments.tell(tx, environment, "env.refreshed", job.id)
+    await environments.tell(tx, environment, ENV_REFRESHED, job.id)
     return _results(environment, deployment)
 
 
 async def _was_reset(tx: Tx, job: EnvironmentJob) -> Results:
     environment = await _environment(tx, job)
     await contents.shown(tx, job)
-    await environments.tell(tx, environment, "env.reset", job.id)
+    await environments.tell(tx, environment, ENV_RESET, job.id)
     return _results(environment)
 
 
 async def _pushed(tx: Tx, job: EnvironmentJob) -> Results:
     environment, facts = await _environment(tx, job), await sites.facts(tx, job.site_id)
     deployment = await contents.shown(tx, job)
-    await environments.tell(tx, environment, "env.pushed", job.id)
+    await environments.tell(tx, environment, ENV_PUSHED, job.id)
     return {**_results(environment, deployment), "url": f"http://{facts.domain}/"}
 
 
 async def _pause(tx: Tx, job: EnvironmentJob) -> Results:
     environment = await _move(tx, job, "suspended", after=("suspending",))
-    await environments.tell(tx, environment, "env.suspended", job.id, reason=job.params.why)
+    await environments.tell(tx, environment, ENV_SUSPENDED, job.id, reason=job.params.why)
     return {"env_id": environment.id}
 
 
@@ -194,14 +204,12 @@ async def _close(tx: Tx, job: EnvironmentJob) -> Results:
     await _displace(tx, job)
     await deployments.go_bare(tx, environment.id)
     await certificates.forget(tx, environment.subdomain)
-    await environments.tell(tx, environment, "env.destroyed", job.id, reason=job.params.why)
+    await environments.tell(tx, environment, ENV_DESTROYED, job.id, reason=job.params.why)
     return {"env_id": environment.id}
 
 
 async def _tell_failure(tx: Tx, job: EnvironmentJob, action: str, reason: str) -> None:
-    await environments.tell(
-        tx, await _environment(tx, job), "env.failed", job.id, action=action, reason=reason
-    )
+    await environments.tell(tx, await _environment(tx, job), ENV_FAILED, job.id, action=action, reason=reason)
 
 
 async def _creation_failed(tx: Tx, job: EnvironmentJob, reason: str) -> None:

@@ -15,7 +15,7 @@ from stead.control.tasks import (
 
 
 def _tasks(worker: WorkerServices) -> list[Task]:
-    sequencer = Sequencer(worker.database, worker.listener, worker.transports)
+    sequencer = Sequencer(worker.database, worker.listener, worker.transports, worker.event_catalog)
     return [
         LongRunningTask("events.sequence", sequencer.run),
         PeriodicTask("events.forget", 60, partial(in_batches, worker.database, service.forget_old)),

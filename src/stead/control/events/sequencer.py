@@ -8,6 +8,7 @@ import structlog
 from stead.control.engines.postgres import UNREACHABLE, Database
 from stead.control.engines.postgres_listener import PostgresListener
 from stead.control.events import service
+from stead.control.outbox.event_types import EventCatalog
 from stead.control.outbox.transports import Transport
 
 log = structlog.get_logger()
@@ -17,9 +18,14 @@ SWEEP_SECONDS = 1.0
 
 class Sequencer:
     def __init__(
-        self, database: Database, listener: PostgresListener, transports: Sequence[Transport]
+        self,
+        database: Database,
+        listener: PostgresListener,
+        transports: Sequence[Transport],
+        catalog: EventCatalog,
     ) -> None:
-        self._database, self._listener, self._transports = database, listener, transports
+        self._database, self._listener = database, listener
+        self._transports, self._catalog = transports, catalog
 
     async def run(self) -> None:
         """Woken whenever an event commits, and every second without that."""
@@ -43,4 +49,4 @@ class Sequencer:
 
     async def hand_on(self) -> int:
         async with self._database.transaction() as tx:
-            return await service.hand_on(tx, self._transports)
+            return await service.hand_on(tx, self._transports, self._catalog)

@@ -7,7 +7,7 @@ from functools import partial
 from starlette.routing import Route
 
 from stead.control.feature import ApiServices, Feature
-from stead.control.git import operations, pushes
+from stead.control.git import events, operations, pushes
 from stead.control.git.hooks import Hooks
 from stead.control.git.poller import Poller
 from stead.control.http.client_address import parse_networks
@@ -45,4 +45,16 @@ def _pages(api: ApiServices) -> Sequence[Route]:
     return hooks.routes()
 
 
-FEATURE = Feature(name="git", operations=[operations.operation], tasks=_tasks, pages=_pages)
+FEATURE = Feature(
+    name="git",
+    operations=[operations.operation],
+    tasks=_tasks,
+    pages=_pages,
+    events=[
+        events.GIT_PUSH_RECEIVED,
+        events.GIT_PUSH_SKIPPED,
+        events.GIT_UNREACHABLE,
+        events.SITE_BRANCH_ROUTES_CHANGED,
+        events.SITE_HOOK_SECRET_ROLLED,
+    ],
+)

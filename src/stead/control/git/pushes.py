@@ -17,6 +17,7 @@ from stead.control.environments import service as environments
 from stead.control.environments.rules import PRODUCTION
 from stead.control.git import push_store as store
 from stead.control.git import service as git
+from stead.control.git.events import GIT_PUSH_RECEIVED, GIT_PUSH_SKIPPED, GIT_UNREACHABLE
 from stead.control.git.payloads import Delivery
 from stead.control.git.push_rules import Decision, Decisions, NoStaging, Push, Wanted
 from stead.control.git.rules import Connection, Due, Target
@@ -48,7 +49,7 @@ async def receive(tx: Tx, site: Connection, push: Push, preview_domain: str) -> 
     job = await follow(tx, env)
     about = site.about(env=env, job=job)
     told = {"branch": push.branch, "commit": push.commit or None, "target": target}
-    await publish(tx, "git.push_received", about, domain=site.domain, **told)
+    await publish(tx, GIT_PUSH_RECEIVED, about, domain=site.domain, **told)
     if job is None:
         reason = "It is built as soon as the environment is ready and has no build under way."
         return Decision(push.branch, target, env_id=env, reason=reason)
@@ -64,7 +65,7 @@ async def skip(tx: Tx, site: Connection, push: Push, refusal: ApiError) -> Decis
 
 async def _tell_skipped(tx: Tx, site: Connection, branch: str, commit: str | None, reason: str) -> None:
     said = {"branch": branch, "commit": commit or None, "target": site.target(branch), "reason": reason}
-    await publish(tx, "git.push_skipped", site.about(), domain=site.domain, **said)
+    await publish(tx, GIT_PUSH_SKIPPED, site.about(), domain=site.domain, **said)
 
 
 async def decide(database: Database, due: Due, push: Push, preview_domain: str) -> None:
@@ -200,7 +201,7 @@ async def not_reached(database: Database, due: Due, reason: str) -> None:
         if held is None or held.hook_heard_at != due.hook_heard_at:
             return
         if await git.checked(tx, due.site_id, reason) == UNREACHABLE_AFTER:
-            await publish(tx, "git.unreachable", held.about(), domain=held.domain, reason=reason)
+            await publish(tx, GIT_UNREACHABLE, held.about(), domain=held.domain, reason=reason)
 
 
 async def _environment(tx: Tx, site: Connection, push: Push, target: Target, preview_domain: str) -> str:

@@ -7,6 +7,7 @@ from datetime import timedelta
 from stead.control.engines.postgres import Tx
 from stead.control.git import store
 from stead.control.git.deploy_keys import new_deploy_key
+from stead.control.git.events import SITE_BRANCH_ROUTES_CHANGED, SITE_HOOK_SECRET_ROLLED
 from stead.control.git.rules import Connection, Due, check
 from stead.control.git.schema import BranchRoutesView, NewBranchRoutes
 from stead.control.jobs.presigning import deploy_key_context
@@ -39,11 +40,11 @@ async def set_routes(
     check(wanted.rules)
     await store.replace_rules(tx, site.id, wanted.rules)
     about = About(account_id=site.account_id, team_id=site.team_id, site_id=site.id)
-    await publish(tx, "site.branch_routes_changed", about, domain=site.domain, rules=len(wanted.rules))
+    await publish(tx, SITE_BRANCH_ROUTES_CHANGED, about, domain=site.domain, rules=len(wanted.rules))
     secret = secrets.token_urlsafe(32) if wanted.roll_hook_secret else None
     if secret is not None:
         await store.set_secret(tx, site.id, sealer.seal(secret.encode(), context=_hook(site.id)))
-        await publish(tx, "site.hook_secret_rolled", about, domain=site.domain)
+        await publish(tx, SITE_HOOK_SECRET_ROLLED, about, domain=site.domain)
     answer = await view(tx, site, sealer, base_url=base_url)
     if secret is not None:
         answer.hook_secret = secret

@@ -8,6 +8,7 @@ from stead.control.engines.postgres_listener import PostgresListener
 from stead.control.http.principal import Network
 from stead.control.jobs.definition import WorkflowCatalog
 from stead.control.jobs.output import JobOutput
+from stead.control.outbox.event_types import EventCatalog
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,7 @@ class ApiContext:
     listener: PostgresListener
     output: JobOutput
     workflows: WorkflowCatalog
+    event_catalog: EventCatalog
     docs_url: str
     preview_domain: str
     objects: ObjectStore

@@ -7,6 +7,7 @@ from stead.control.engines.postgres import Tx
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import Principal
 from stead.control.invites import store
+from stead.control.invites.events import TEAM_INVITE_CREATED, TEAM_INVITE_REVOKED
 from stead.control.invites.rules import LIFETIME, Invite, InviteNotFound
 from stead.control.invites.schema import InviteView, NewInvite
 from stead.control.members import service as members
@@ -42,7 +43,7 @@ async def invite(
         created_at=tx.now,
     )
     await store.insert(tx, made, _hash(token))
-    await publish(tx, "team.invite_created", About(team_id=team.id), invite_id=made.id, role=made.role)
+    await publish(tx, TEAM_INVITE_CREATED, About(team_id=team.id), invite_id=made.id, role=made.role)
     if made.email is not None:
         await mail.post(tx, sealer, _letter(made.email, team, caller, token))
     return made, token
@@ -51,7 +52,7 @@ async def invite(
 async def revoke(tx: Tx, team: TeamId, invite_id: str) -> None:
     if not has_shape("inv", invite_id) or not await store.revoke(tx, team, invite_id):
         raise InviteNotFound
-    await publish(tx, "team.invite_revoked", About(team_id=team), invite_id=invite_id)
+    await publish(tx, TEAM_INVITE_REVOKED, About(team_id=team), invite_id=invite_id)
 
 
 async def accept(tx: Tx, caller: Principal, token: str) -> Invite:

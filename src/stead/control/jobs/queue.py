@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from stead.control.engines.postgres import Tx
+from stead.control.jobs.events import JOB_FAILED, JOB_QUEUED, JOB_STARTED, JOB_SUCCEEDED
 from stead.control.jobs.kinds import JobRow
 from stead.control.outbox.events import About, publish
 
@@ -109,7 +110,7 @@ async def begin(tx: Tx, job: str) -> None:
     )
     if begun is not None:
         type_, site, env = begun
-        await publish(tx, "job.started", await _about(tx, job, site, env), type=type_)
+        await publish(tx, JOB_STARTED, await _about(tx, job, site, env), type=type_)
 
 
 async def first_time(tx: Tx, job: str, step: str) -> bool:
@@ -149,13 +150,13 @@ async def finish(tx: Tx, row: JobRow, error: dict[str, Any] | None) -> bool:
     if ended != 1:
         return False
     about = await _about(tx, row.id, row.site_id, row.env_id)
-    event = "job.succeeded" if error is None else "job.failed"
+    event = JOB_SUCCEEDED if error is None else JOB_FAILED
     await publish(tx, event, about, type=row.type, code=error["code"] if error else None)
     return True
 
 
 async def tell_queued(tx: Tx, job: str, type_: str, site: str, env: str | None) -> None:
-    await publish(tx, "job.queued", await _about(tx, job, site, env), type=type_)
+    await publish(tx, JOB_QUEUED, await _about(tx, job, site, env), type=type_)
 
 
 async def _about(tx: Tx, job: str, site: str, env: str | None) -> About:

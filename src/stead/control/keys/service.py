@@ -15,6 +15,7 @@ from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import Mode, Network, Pin, PinType, Principal
 from stead.control.http.principal_cache import invalidate_cached_principals
 from stead.control.keys import store
+from stead.control.keys.events import KEY_CHANGED, KEY_CREATED, KEY_REVOKED, KEY_ROLLED
 from stead.control.keys.rules import (
     GRACE,
     KeyAlreadyRevoked,
@@ -25,6 +26,7 @@ from stead.control.keys.rules import (
     family,
 )
 from stead.control.keys.schema import KeyChange, KeyView, NewKey
+from stead.control.outbox.event_types import EventType
 from stead.control.outbox.events import About, publish
 from stead.control.projects import service as projects
 from stead.control.sites import service as sites
@@ -68,7 +70,7 @@ async def mint(tx: Tx, caller: Principal, new: NewKey) -> tuple[VisibleKey, Secr
         account_id=caller.account_id,
     )
     await store.insert(tx, key, secret.hash)
-    await _tell(tx, "key.created", key)
+    await _tell(tx, KEY_CREATED, key)
     return key, secret
 
 
@@ -86,7 +88,7 @@ async def change(tx: Tx, caller: Principal, key: VisibleKey, wanted: KeyChange) 
         raise ScopeInsufficient(scope=broader)
     await store.change(tx, key, name=changed.name, scopes=changed.scopes)
     await invalidate_cached_principals(tx, key.id)
-    await _tell(tx, "key.changed", changed)
+    await _tell(tx, KEY_CHANGED, changed)
     return changed
 
 
@@ -99,17 +101,17 @@ async def roll(tx: Tx, caller: Principal, key: VisibleKey) -> tuple[VisibleKey, 
     secret = secrets.mint(family(key.mode))
     await store.replace_secret(tx, key, secret.hash, secret.last4, tx.now + GRACE)
     await invalidate_cached_principals(tx, key.id)
-    await _tell(tx, "key.rolled", key)
+    await _tell(tx, KEY_ROLLED, key)
     return replace(key, last4=secret.last4), secret
 
 
 async def revoke(tx: Tx, key: VisibleKey) -> None:
     await store.revoke(tx, key)
     await invalidate_cached_principals(tx, key.id)
-    await _tell(tx, "key.revoked", key)
+    await _tell(tx, KEY_REVOKED, key)
 
 
-async def _tell(tx: Tx, event: str, key: VisibleKey) -> None:
+async def _tell(tx: Tx, event: EventType, key: VisibleKey) -> None:
     await publish(tx, event, About(account_id=key.account_id), key_id=key.id)
 
 

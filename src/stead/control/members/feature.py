@@ -1,6 +1,10 @@
 """The members of a team."""
 
 from stead.control.feature import Feature
-from stead.control.members import operations
+from stead.control.members import events, operations
 
-FEATURE = Feature(name="members", operations=[operations.operation])
+FEATURE = Feature(
+    name="members",
+    operations=[operations.operation],
+    events=[events.TEAM_MEMBER_ADDED, events.TEAM_MEMBER_CHANGED, events.TEAM_MEMBER_REMOVED],
+)

@@ -13,6 +13,7 @@ from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import Principal
 from stead.control.http.principal_cache import invalidate_cached_principals
 from stead.control.members import store
+from stead.control.members.events import TEAM_MEMBER_ADDED, TEAM_MEMBER_CHANGED, TEAM_MEMBER_REMOVED
 from stead.control.members.rules import (
     LastOwner,
     MemberExists,
@@ -61,7 +62,7 @@ async def join(tx: Tx, team: TeamId, account: str, role: Role, expires_at: datet
     if former is not None:
         await store.delete(tx, team, account)
     await store.insert(tx, team, account, role, expires_at)
-    await publish(tx, "team.member_added", About(team_id=team), client_id=account, role=role)
+    await publish(tx, TEAM_MEMBER_ADDED, About(team_id=team), client_id=account, role=role)
 
 
 async def change(tx: Tx, team: TeamId, caller: Principal, account: str, wanted: MemberChange) -> None:
@@ -71,7 +72,7 @@ async def change(tx: Tx, team: TeamId, caller: Principal, account: str, wanted: 
         _require_future(tx, expires_at)
     await store.change(tx, team, account, wanted.role, expires_at)
     await _require_owner(tx, team)
-    await publish(tx, "team.member_changed", About(team_id=team), client_id=account, role=wanted.role)
+    await publish(tx, TEAM_MEMBER_CHANGED, About(team_id=team), client_id=account, role=wanted.role)
 
 
 async def dismiss(tx: Tx, team: TeamId, caller: Principal, account: str) -> None:
@@ -79,7 +80,7 @@ async def dismiss(tx: Tx, team: TeamId, caller: Principal, account: str) -> None
     await store.delete(tx, team, account)
     await _require_owner(tx, team)
     await invalidate_cached_principals(tx, account)
-    await publish(tx, "team.member_removed", About(team_id=team), client_id=account)
+    await publish(tx, TEAM_MEMBER_REMOVED, About(team_id=team), client_id=account)
 
 
 async def _changeable(tx: Tx, team: TeamId, caller: Principal, account: str, *wanted: Role) -> Membership:

@@ -7,7 +7,9 @@ from stead.control.jobs.definition import NotYet, Refused
 from stead.control.jobs.rules import NoNode
 from stead.control.nodes import store
 from stead.control.nodes.rules import PATIENCE, SILENCE, AffectedSite, NodeStatus
+from stead.control.outbox.event_types import EventType
 from stead.control.outbox.events import About, publish
+from stead.control.sites.events import SITE_REACHABLE, SITE_STATUS_CHANGED, SITE_UNREACHABLE
 from stead.protocol.commands import Heartbeat
 
 
@@ -43,18 +45,18 @@ async def report(tx: Tx) -> tuple[list[str], list[str]]:
     """Sites that have just lost their node, and sites whose node is back."""
     lost, back = await store.report_lost(tx), await store.report_back(tx)
     for site in lost:
-        await _tell(tx, site, "site.unreachable", "running", "failed", reason=site.reason)
+        await _tell(tx, site, SITE_UNREACHABLE, "running", "failed", reason=site.reason)
     for site in back:
-        await _tell(tx, site, "site.reachable", "failed", "running")
+        await _tell(tx, site, SITE_REACHABLE, "failed", "running")
     return [site.id for site in lost], [site.id for site in back]
 
 
 async def _tell(
-    tx: Tx, site: AffectedSite, event: str, previous: str, status: str, **why: str | None
+    tx: Tx, site: AffectedSite, event: EventType, previous: str, status: str, **why: str | None
 ) -> None:
     about = About(account_id=site.account_id, team_id=site.team_id, site_id=site.id)
     moved = {"domain": site.domain, "status": status, "previous": previous, **why}
-    await publish(tx, "site.status_changed", about, **moved)
+    await publish(tx, SITE_STATUS_CHANGED, about, **moved)
     await publish(tx, event, about, domain=site.domain, **why)
 
 

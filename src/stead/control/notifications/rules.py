@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from stead.control.outbox.event_catalog import Audience
+from stead.control.outbox.event_types import Audience
 from stead.shared.roles import MASK, Role
 
 RETENTION = timedelta(days=90)

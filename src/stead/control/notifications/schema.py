@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from stead.control.notifications.rules import MOST_MARKED
-from stead.control.outbox.event_catalog import CATEGORIES, Category, Severity
+from stead.control.outbox.event_types import CATEGORIES, Category, Severity
 
 
 class NotificationFilter(Struct):

@@ -19,7 +19,7 @@ from stead.control.notifications.schema import (
     Preferences,
 )
 from stead.control.notifications.store import Told
-from stead.control.outbox.event_catalog import CATALOG, CATEGORIES, EventType
+from stead.control.outbox.event_types import CATEGORIES, EventCatalog, EventType
 from stead.control.outbox.transports import PublishedEvent
 from stead.shared.errors import FieldInvalid
 from stead.shared.ids import new_id
@@ -63,11 +63,11 @@ async def stop_mail(tx: Tx, account: str, categories: Sequence[str]) -> None:
     await store.stop_mail(tx, account, [each for each in categories if each in CATEGORIES])
 
 
-async def take_over(tx: Tx, events: Sequence[PublishedEvent]) -> None:
+async def take_over(tx: Tx, events: Sequence[PublishedEvent], catalog: EventCatalog) -> None:
     """A notification for everybody whom an event concerns, where its type says that people are told."""
     rows = []
     for event in events:
-        known = CATALOG.get(event.type)
+        known = catalog.get(event.type)
         if known is None or not (known.in_app or known.email):
             continue
         told = _told(event, known)

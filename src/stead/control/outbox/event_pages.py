@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from stead.control.http.examples import MOMENT, example
-from stead.control.outbox.event_catalog import CATALOG, CATEGORIES, EventType
+from stead.control.outbox.event_types import CATEGORIES, EventCatalog, EventType
 
 _ID, _SITE = "evt_01k9zy3v7d00r3m8w5x2t6b4qa", "site_01k9zy3v7d00r3m8w5x2t6b4qa"
 _INTRODUCTION = """# Events
@@ -64,21 +64,21 @@ def envelope_schema(event: EventType) -> dict[str, Any]:
     }
 
 
-def pages() -> dict[Path, str]:
+def pages(catalog: EventCatalog) -> dict[Path, str]:
     """Every page by its path under `docs/events/`."""
     return {
-        Path("README.md"): _index(),
+        Path("README.md"): _index(catalog),
         **{
             Path("schemas") / f"{event.type}.json": json.dumps(envelope_schema(event), indent=1) + "\n"
-            for event in CATALOG.values()
+            for event in catalog.values()
         },
     }
 
 
-def _index() -> str:
+def _index(catalog: EventCatalog) -> str:
     lines = [_INTRODUCTION]
     for category in CATEGORIES:
-        types = [event for event in CATALOG.values() if event.category == category]
+        types = [event for event in catalog.values() if event.category == category]
         if types:
             lines += [
                 f"## {category}\n",

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from stead.control.engines.postgres import Tx
-from stead.control.outbox.event_catalog import CATALOG
+from stead.control.outbox.event_types import EventType
 from stead.shared.ids import new_id
 
 Fact = str | int | bool | None
@@ -24,20 +24,19 @@ class About(Struct, frozen=True, kw_only=True):
     job_id: str | None = None
 
 
-async def publish(tx: Tx, event: str, about: About, **data: Fact) -> None:
-    """What is said must be what the catalog promises; an owner sees only what is its own."""
-    known = CATALOG[event]
-    said = msgspec.to_builtins(msgspec.convert(data, known.data)) if known.data else data
+async def publish(tx: Tx, event: EventType, about: About, **data: Fact) -> None:
+    """Write an event to the outbox. `data` must match the payload of its type."""
+    payload = msgspec.to_builtins(msgspec.convert(data, event.data)) if event.data else data
     await tx.run(
         "insert into events (id, type, account_id, team_id, site_id, env_id, job_id, data, created_at, mode)"
         " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, (select mode from sites where id = $5))",
         new_id("evt"),
-        known.type,
+        event.type,
         about.account_id,
         about.team_id,
         about.site_id,
         about.env_id,
         about.job_id,
-        said,
+        payload,
         tx.now,
     )

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from stead.control.engines.postgres import Tx
+from stead.control.outbox.event_types import EventCatalog
 
 
 class PublishedEvent(Struct, frozen=True):
@@ -21,5 +22,5 @@ class PublishedEvent(Struct, frozen=True):
     created_at: datetime
 
 
-Transport = Callable[[Tx, Sequence[PublishedEvent]], Awaitable[None]]
+Transport = Callable[[Tx, Sequence[PublishedEvent], EventCatalog], Awaitable[None]]
 """Takes events over. What it writes commits together with their positions: nothing is lost, nothing twice."""

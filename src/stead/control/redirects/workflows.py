@@ -16,6 +16,7 @@ from stead.control.jobs.definition import (
 from stead.control.jobs.kinds import Job
 from stead.control.redirects import jobs
 from stead.control.redirects import service as redirects
+from stead.control.redirects.events import SITE_REDIRECTS_CHANGED
 from stead.control.redirects.jobs import RedirectsWork
 from stead.control.sites import service as sites
 from stead.protocol.work import Probe
@@ -42,7 +43,7 @@ async def _probe_redirect(tx: Tx, job: Job[RedirectsWork]) -> NodeCommand | None
 
 
 async def _redirected(tx: Tx, job: Job[RedirectsWork]) -> Results | None:
-    await sites.tell(tx, job, "site.redirects_changed", rules=len(job.params.rules))
+    await sites.tell(tx, job, SITE_REDIRECTS_CHANGED, rules=len(job.params.rules))
     return None
 
 

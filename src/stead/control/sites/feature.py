@@ -3,7 +3,7 @@
 from functools import partial
 
 from stead.control.feature import Feature
-from stead.control.sites import operations, service, workflows
+from stead.control.sites import events, operations, service, workflows
 from stead.control.tasks import PeriodicTask, Task, WorkerServices, in_transaction
 
 
@@ -25,4 +25,17 @@ FEATURE = Feature(
         workflows.PURGE,
     ],
     tasks=_tasks,
+    events=[
+        events.SITE_CREATED,
+        events.SITE_STATUS_CHANGED,
+        events.SITE_DELETED,
+        events.SITE_DELETION_FAILED,
+        events.SITE_RECOVERED,
+        events.SITE_RECOVERY_FAILED,
+        events.SITE_RESTARTED,
+        events.SITE_RESTART_FAILED,
+        events.SITE_TRANSFERRED,
+        events.SITE_UNREACHABLE,
+        events.SITE_REACHABLE,
+    ],
 )

@@ -19,12 +19,14 @@ from stead.control.jobs.kinds import Job
 from stead.control.jobs.rules import NoNode
 from stead.control.jobs.schema import JobView
 from stead.control.outbox.audit import AuditEntry
+from stead.control.outbox.event_types import EventType
 from stead.control.outbox.events import About, Fact, publish
 from stead.control.plans import service as plans
 from stead.control.plans.rules import Owner
 from stead.control.sites import jobs as kinds
 from stead.control.sites import repositories, store
 from stead.control.sites.domains import new_slug, normal_domain
+from stead.control.sites.events import SITE_CREATED, SITE_TRANSFERRED
 from stead.control.sites.jobs import SiteFacts, SiteWork
 from stead.control.sites.rules import (
     DEFAULT_PHP,
@@ -109,7 +111,7 @@ async def create(tx: Tx, caller: Principal, new: NewSite, *, preview_domain: str
         raise DomainTaken(domain=domain)
     env = await environments.create_production(tx, SiteId(site.id), f"{site.slug}.{preview_domain}")
     about = About(account_id=owner.account_id, team_id=owner.team_id, site_id=site.id)
-    await publish(tx, "site.created", about, domain=domain, profile=site.profile)
+    await publish(tx, SITE_CREATED, about, domain=domain, profile=site.profile)
     subject = jobs.Subject(site.id, owner.team_id or caller.account_id, env_id=env, id=site.id)
     return site, await jobs.enqueue(tx, kinds.DEPLOY, SiteWork(), subject, scope="sites:write")
 
@@ -181,7 +183,7 @@ async def transfer(
     owners = [(site.account_id, site.team_id), (target.account_id, target.team_id)]
     for account, team in dict.fromkeys(owners):
         about = About(account_id=account, team_id=team, site_id=site.id)
-        await publish(tx, "site.transferred", about, from_team=site.team_id, to_team=target.team_id)
+        await publish(tx, SITE_TRANSFERRED, about, from_team=site.team_id, to_team=target.team_id)
     entry.note(from_team=site.team_id, to_team=target.team_id)
     return target
 
@@ -211,7 +213,7 @@ async def facts(tx: Tx, site: str) -> SiteFacts:
     return found
 
 
-async def tell(tx: Tx, job: Job[Any], event: str, **data: Fact) -> None:
+async def tell(tx: Tx, job: Job[Any], event: EventType, **data: Fact) -> None:
     """Publish what a job did to a site, to whoever owns it now."""
     known = await facts(tx, job.site_id)
     await publish(tx, event, known.about(job), domain=known.domain, **data)

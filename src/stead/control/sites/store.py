@@ -7,6 +7,7 @@ from stead.control.engines.postgres import Tx
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import Mode, Principal
 from stead.control.outbox.events import About, publish
+from stead.control.sites.events import SITE_STATUS_CHANGED
 from stead.control.sites.jobs import SiteFacts
 from stead.control.sites.rules import SiteStatus, VisibleSite
 from stead.control.sites.schema import SiteView
@@ -124,7 +125,7 @@ async def set_status(
         about = About(account_id=account, team_id=team, site_id=site)
         await publish(
             tx,
-            "site.status_changed",
+            SITE_STATUS_CHANGED,
             about,
             domain=domain,
             status=status,

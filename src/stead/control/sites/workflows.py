@@ -2,6 +2,7 @@
 
 from stead.control.certificates import service as certificates
 from stead.control.deployments import service as deployments
+from stead.control.deployments.events import DEPLOY_COMPLETED, DEPLOY_FAILED
 from stead.control.edge_feed import announcements
 from stead.control.engines.postgres import Tx
 from stead.control.environments import service as environments
@@ -21,6 +22,14 @@ from stead.control.jobs.kinds import Job
 from stead.control.nodes import service as nodes
 from stead.control.sites import jobs, store
 from stead.control.sites import service as sites
+from stead.control.sites.events import (
+    SITE_DELETED,
+    SITE_DELETION_FAILED,
+    SITE_RECOVERED,
+    SITE_RECOVERY_FAILED,
+    SITE_RESTART_FAILED,
+    SITE_RESTARTED,
+)
 from stead.control.sites.jobs import SiteWork
 from stead.control.sites.rules import RECOVERABLE, SiteStatus
 from stead.protocol.work import (
@@ -147,7 +156,7 @@ async def _open(tx: Tx, job: SiteJob) -> Results:
 
 
 async def _open_first(tx: Tx, job: SiteJob) -> Results:
-    await sites.tell(tx, job, "deploy.completed")
+    await sites.tell(tx, job, DEPLOY_COMPLETED)
     results = await _open(tx, job)
     await pushes.first_push(tx, job.site_id)
     return results
@@ -158,12 +167,12 @@ async def _open_recovered(tx: Tx, job: SiteJob) -> Results:
     for environment in await environments.placed(tx, job.site_id):
         if not facts.is_test and environment.type != "production":
             await certificates.want(tx, job.site_id, environment.subdomain, facts.region)
-    await sites.tell(tx, job, "site.recovered")
+    await sites.tell(tx, job, SITE_RECOVERED)
     return await _open(tx, job)
 
 
 async def _restarted(tx: Tx, job: SiteJob) -> Results:
-    await sites.tell(tx, job, "site.restarted")
+    await sites.tell(tx, job, SITE_RESTARTED)
     return await _open(tx, job)
 
 
@@ -176,7 +185,7 @@ async def _close(tx: Tx, job: SiteJob) -> None:
     await environments.become(tx, environment.id, "deleted")
     for host in (facts.domain, *await environments.go_along(tx, job.site_id)):
         await certificates.forget(tx, host)
-    await sites.tell(tx, job, "site.deleted")
+    await sites.tell(tx, job, SITE_DELETED)
 
 
 async def _move(tx: Tx, job: SiteJob, status: SiteStatus, *, after: tuple[SiteStatus, ...]) -> None:
@@ -188,11 +197,11 @@ async def _deploy_failed(tx: Tx, job: SiteJob, reason: str) -> None:
     environment = await environments.production(tx, job.site_id)
     if await store.set_status(tx, job.site_id, "failed", after=("provisioning",), reason=reason):
         await environments.become(tx, environment.id, "failed")
-    await sites.tell(tx, job, "deploy.failed", reason=reason)
+    await sites.tell(tx, job, DEPLOY_FAILED, reason=reason)
 
 
 async def _restart_failed(tx: Tx, job: SiteJob, reason: str) -> None:
-    await sites.tell(tx, job, "site.restart_failed", reason=reason)
+    await sites.tell(tx, job, SITE_RESTART_FAILED, reason=reason)
     if not job.was_dispatched:
         return
     await store.set_status(tx, job.site_id, "failed", after=("running", "stopped", "failed"), reason=reason)
@@ -204,7 +213,7 @@ async def _deletion_failed(tx: Tx, job: SiteJob, reason: str) -> None:
     await store.set_status(
         tx, job.site_id, before.status_before, after=("deleting",), reason=before.reason_before
     )
-    await sites.tell(tx, job, "site.deletion_failed", reason=reason)
+    await sites.tell(tx, job, SITE_DELETION_FAILED, reason=reason)
 
 
 async def _recovery_failed(tx: Tx, job: SiteJob, reason: str) -> None:
@@ -218,7 +227,7 @@ async def _recovery_failed(tx: Tx, job: SiteJob, reason: str) -> None:
     ):
         await environments.become(tx, environment.id, "deleted")
         await environments.go_along(tx, job.site_id)
-    await sites.tell(tx, job, "site.recovery_failed", reason=reason)
+    await sites.tell(tx, job, SITE_RECOVERY_FAILED, reason=reason)
 
 
 async def _purge_failed(_tx: Tx, _job: SiteJob, _reason: str) -> None:

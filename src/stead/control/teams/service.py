@@ -11,6 +11,7 @@ from stead.control.outbox.events import About, publish
 from stead.control.plans import service as plans
 from stead.control.plans.schema import PlanView
 from stead.control.teams import store
+from stead.control.teams.events import TEAM_CREATED, TEAM_DELETED, TEAM_RENAMED
 from stead.control.teams.rules import TeamHasSites, TeamNotFound, VisibleTeam
 from stead.control.teams.schema import NewTeam, TeamChange, TeamView
 from stead.shared.ids import TeamId, has_shape, new_id
@@ -35,7 +36,7 @@ async def found(tx: Tx, caller: Principal, new: NewTeam) -> TeamId:
     team = TeamId(new_id("team"))
     await store.insert(tx, team, new.name, caller)
     await store.insert_founder(tx, team, caller)
-    await publish(tx, "team.created", About(team_id=team), name=new.name)
+    await publish(tx, TEAM_CREATED, About(team_id=team), name=new.name)
     return team
 
 
@@ -43,7 +44,7 @@ async def change(tx: Tx, team: VisibleTeam, wanted: TeamChange) -> str:
     if wanted.name is UNSET:
         return team.name
     await store.rename(tx, team, wanted.name)
-    await publish(tx, "team.renamed", About(team_id=team.id), name=wanted.name)
+    await publish(tx, TEAM_RENAMED, About(team_id=team.id), name=wanted.name)
     return wanted.name
 
 
@@ -54,7 +55,7 @@ async def delete(tx: Tx, caller: Principal, team: VisibleTeam) -> None:
     left = await store.delete(tx, caller, team)
     await invalidate_cached_principals(tx, *left)
     # The team has no members any more who could read of it.
-    await publish(tx, "team.deleted", About(account_id=caller.account_id), name=team.name)
+    await publish(tx, TEAM_DELETED, About(account_id=caller.account_id), name=team.name)
 
 
 async def lock(tx: Tx, team: TeamId) -> bool:

@@ -21,6 +21,7 @@ from stead.control.outbox.events import About, publish
 from stead.control.sealing import SealBroken, Sealer
 from stead.control.webhooks import queue, service, signing, urls
 from stead.control.webhooks.client import Client, NotDelivered, Reply
+from stead.control.webhooks.events import WEBHOOK_ENDPOINT_DISABLED
 from stead.control.webhooks.excerpts import excerpt, retry_after
 from stead.control.webhooks.queue import STRANGERS_SHARE, Outcome, Pace, Parcel
 from stead.control.webhooks.rules import GIVE_UP_ON_ENDPOINT, pause_after
@@ -248,7 +249,7 @@ async def _disable(tx: Tx, endpoint: str, reason: str) -> None:
     account = await queue.disable(tx, endpoint, reason)
     if account is not None:
         about = About(account_id=account)
-        await publish(tx, "webhook.endpoint_disabled", about, endpoint_id=endpoint, reason=reason)
+        await publish(tx, WEBHOOK_ENDPOINT_DISABLED, about, endpoint_id=endpoint, reason=reason)
         log.warning("webhooks.endpoint_disabled", endpoint_id=endpoint)
 
 

@@ -11,7 +11,7 @@ from stead.control.tasks import (
     WorkerServices,
     in_batches,
 )
-from stead.control.webhooks import operations, service
+from stead.control.webhooks import events, operations, service
 from stead.control.webhooks.client import Client
 from stead.control.webhooks.courier import Courier
 from stead.shared.addresses import Guard
@@ -34,4 +34,11 @@ FEATURE = Feature(
     id_prefixes={"endpoint_id": "whe", "delivery_id": "whd"},
     tasks=_tasks,
     transports=[service.take_over],
+    events=[
+        events.WEBHOOK_ENDPOINT_CREATED,
+        events.WEBHOOK_ENDPOINT_CHANGED,
+        events.WEBHOOK_ENDPOINT_ROLLED,
+        events.WEBHOOK_ENDPOINT_DELETED,
+        events.WEBHOOK_ENDPOINT_DISABLED,
+    ],
 )

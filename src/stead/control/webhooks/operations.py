@@ -45,16 +45,16 @@ async def create_endpoint(call: Call, body: NewEndpoint) -> RevealedEndpointView
     It is sent what the credential that made it can read: within its pin and its mode.
     """
     endpoint, secret = await service.create(
-        call.tx, call.sealer, call.caller, body, call.context.webhook_networks
+        call.tx, call.sealer, call.caller, body, call.context.webhook_networks, call.context.event_catalog
     )
     call.audit.note(endpoint_id=endpoint.id)
     return RevealedEndpointView(**asdict(endpoint), secret=secret)
 
 
 @operation("GET /v1/webhook-endpoints/event-types", id="webhook_endpoints.event_types", scope="webhooks:read")
-async def list_event_types(call: Call) -> EventTypesView:  # noqa: ARG001 - every handler is given its call
+async def list_event_types(call: Call) -> EventTypesView:
     """List every type of event, with the schema and an example of its `data`."""
-    return service.event_types()
+    return service.event_types(call.context.event_catalog)
 
 
 @operation(
@@ -79,7 +79,10 @@ async def update_endpoint(call: Call, endpoint: VisibleEndpoint, body: EndpointC
 
     What still waits for an endpoint that is disabled fails; it can be replayed once it is enabled again.
     """
-    return _view(await service.change(call.tx, call.caller, endpoint, body, call.context.webhook_networks))
+    changed = await service.change(
+        call.tx, call.caller, endpoint, body, call.context.webhook_networks, call.context.event_catalog
+    )
+    return _view(changed)
 
 
 @operation(

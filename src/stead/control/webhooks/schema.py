@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from stead.control.outbox.event_catalog import Category, Severity
+from stead.control.outbox.event_types import Category, Severity
 from stead.control.webhooks.rules import DeliveryStatus
 
 EndpointIdText = Annotated[str, Meta(examples=["whe_01k9zy3v7d00r3m8w5x2t6b4qa"])]

@@ -11,12 +11,18 @@ from stead.control.http.examples import example
 from stead.control.http.operations import Call
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import Network, Principal
-from stead.control.outbox.event_catalog import CATALOG, CATEGORIES, EventType
 from stead.control.outbox.event_pages import payload_schema
+from stead.control.outbox.event_types import CATEGORIES, EventCatalog, EventType
 from stead.control.outbox.events import About, publish
 from stead.control.outbox.transports import PublishedEvent
 from stead.control.sealing import Sealer
 from stead.control.webhooks import queue, signing, store, urls
+from stead.control.webhooks.events import (
+    WEBHOOK_ENDPOINT_CHANGED,
+    WEBHOOK_ENDPOINT_CREATED,
+    WEBHOOK_ENDPOINT_DELETED,
+    WEBHOOK_ENDPOINT_ROLLED,
+)
 from stead.control.webhooks.rules import (
     EVERYTHING,
     MOST_ENDPOINTS,
@@ -64,9 +70,14 @@ async def browse(tx: Tx, caller: Principal, page: PageRequest) -> Page[EndpointV
 
 
 async def create(
-    tx: Tx, sealer: Sealer, caller: Principal, new: NewEndpoint, networks: tuple[Network, ...]
+    tx: Tx,
+    sealer: Sealer,
+    caller: Principal,
+    new: NewEndpoint,
+    networks: tuple[Network, ...],
+    catalog: EventCatalog,
 ) -> tuple[EndpointView, str]:
-    url, event_types = _url(new.url, networks), _event_types(new.event_types or [EVERYTHING])
+    url, event_types = _url(new.url, networks), _event_types(new.event_types or [EVERYTHING], catalog)
     if await store.count(tx, caller) >= MOST_ENDPOINTS:
         raise EndpointsExhausted(most=MOST_ENDPOINTS)
     endpoint = EndpointView(
@@ -80,7 +91,7 @@ async def create(
     )
     secret = signing.new_secret()
     await store.insert(tx, caller, endpoint, seal(sealer, endpoint.id, secret))
-    await _tell(tx, "created", caller, endpoint.id)
+    await _tell(tx, WEBHOOK_ENDPOINT_CREATED, caller, endpoint.id)
     return endpoint, secret
 
 
@@ -90,13 +101,14 @@ async def change(
     endpoint: VisibleEndpoint,
     wanted: EndpointChange,
     networks: tuple[Network, ...],
+    catalog: EventCatalog,
 ) -> VisibleEndpoint:
     endpoint = await _locked(tx, caller, endpoint)
     changed = replace(
         endpoint,
         url=endpoint.url if wanted.url is UNSET else _url(wanted.url, networks),
         event_types=(
-            endpoint.event_types if wanted.event_types is UNSET else _event_types(wanted.event_types)
+            endpoint.event_types if wanted.event_types is UNSET else _event_types(wanted.event_types, catalog)
         ),
         description=endpoint.description if wanted.description is UNSET else wanted.description,
         enabled=endpoint.enabled if wanted.enabled is UNSET else wanted.enabled,
@@ -104,7 +116,7 @@ async def change(
     if changed.enabled:
         changed = replace(changed, disabled_reason=None)
     await store.change(tx, changed)
-    await _tell(tx, "changed", caller, endpoint.id)
+    await _tell(tx, WEBHOOK_ENDPOINT_CHANGED, caller, endpoint.id)
     return changed
 
 
@@ -113,13 +125,13 @@ async def roll(tx: Tx, sealer: Sealer, caller: Principal, endpoint: VisibleEndpo
     endpoint = await _locked(tx, caller, endpoint)
     secret = signing.new_secret()
     await store.replace_secret(tx, endpoint, seal(sealer, endpoint.id, secret), tx.now + ROLL_GRACE)
-    await _tell(tx, "rolled", caller, endpoint.id)
+    await _tell(tx, WEBHOOK_ENDPOINT_ROLLED, caller, endpoint.id)
     return secret
 
 
 async def delete(tx: Tx, caller: Principal, endpoint: VisibleEndpoint) -> None:
     await store.delete(tx, await _locked(tx, caller, endpoint))
-    await _tell(tx, "deleted", caller, endpoint.id)
+    await _tell(tx, WEBHOOK_ENDPOINT_DELETED, caller, endpoint.id)
 
 
 async def browse_deliveries(tx: Tx, endpoint: VisibleEndpoint, page: PageRequest) -> Page[DeliveryView]:
@@ -135,9 +147,9 @@ async def replay(tx: Tx, delivery: VisibleDelivery) -> DeliveryView:
     return replayed
 
 
-async def take_over(tx: Tx, events: Sequence[PublishedEvent]) -> None:
+async def take_over(tx: Tx, events: Sequence[PublishedEvent], catalog: EventCatalog) -> None:
     """A delivery for each endpoint that wants one of these events and whose account may read it."""
-    await queue.insert(tx, events, [_known(event.type).category for event in events])
+    await queue.insert(tx, events, [_category(event.type, catalog) for event in events])
 
 
 async def settle(tx: Tx) -> int:
@@ -145,9 +157,8 @@ async def settle(tx: Tx) -> int:
     return await queue.fail_unsendable(tx, _BATCH) + await queue.clear_deleted(tx, _BATCH)
 
 
-@cache
-def event_types() -> EventTypesView:
-    return EventTypesView([_type_view(event) for event in CATALOG.values()])
+def event_types(catalog: EventCatalog) -> EventTypesView:
+    return EventTypesView([_type_view(event) for event in catalog.values()])
 
 
 def seal(sealer: Sealer, endpoint: str, secret: str) -> bytes:
@@ -162,12 +173,14 @@ def _context(endpoint: str) -> bytes:
     return b"webhook " + endpoint.encode()
 
 
-def _known(type_: str) -> EventType:
-    """A newer worker may have published what this one does not know: its name tells the category."""
-    known: EventType | None = CATALOG.get(type_)
-    return known or EventType(type_, type_.partition(".")[0], type_)  # type: ignore[arg-type]
+def _category(type_: str, catalog: EventCatalog) -> str:
+    """A newer process may have published a type that this one does not know. Its name starts with the
+    category."""
+    known = catalog.get(type_)
+    return known.category if known else type_.partition(".")[0]
 
 
+@cache
 def _type_view(event: EventType) -> EventTypeView:
     return EventTypeView(
         type=event.type,
@@ -188,9 +201,9 @@ async def _locked(tx: Tx, caller: Principal, endpoint: VisibleEndpoint) -> Visib
     return found
 
 
-async def _tell(tx: Tx, what: str, caller: Principal, endpoint: str) -> None:
+async def _tell(tx: Tx, event: EventType, caller: Principal, endpoint: str) -> None:
     about = About(account_id=caller.account_id)
-    await publish(tx, f"webhook.endpoint_{what}", about, endpoint_id=EndpointId(endpoint))
+    await publish(tx, event, about, endpoint_id=EndpointId(endpoint))
 
 
 def _url(text: str, networks: tuple[Network, ...]) -> str:
@@ -203,8 +216,8 @@ def _url(text: str, networks: tuple[Network, ...]) -> str:
     return target.url
 
 
-def _event_types(wanted: list[str]) -> list[str]:
-    known = {EVERYTHING, *CATALOG, *(f"category:{category}" for category in CATEGORIES)}
+def _event_types(wanted: list[str], catalog: EventCatalog) -> list[str]:
+    known = {EVERYTHING, *catalog, *(f"category:{category}" for category in CATEGORIES)}
     for place, each in enumerate(wanted):
         if each not in known:
             raise FieldInvalid(param=f"event_types.{place}", reason="There is no such event type.")
