@@ -29,9 +29,10 @@ from stead.dev.process import run
 from stead.dev.running import RunningStack, running
 from stead.dev.stack import ENGINES, NODE, PROGRAMS
 from stead.node.builds import assembly
-from stead.node.builds.bundle import Bind, Stage
-from stead.node.builds.egress import Egress
-from stead.node.builds.egress_rules import Rule
+from stead.node.builds.sandbox import SOURCE
+from stead.node.containers.bundle import BindMount, ContainerProcess
+from stead.node.containers.egress_proxy import EgressProxy
+from stead.node.containers.egress_rules import HostRule
 from stead.node.processes import Processes
 from stead.node.settings import from_environment
 from stead.protocol.work import Build, GitSource
@@ -198,21 +199,19 @@ class _ByHand:
         script = _BY_HAND.format(url=url, number=number)
         wanted = Build("static", GitSource(url, "main"), "")
         async with (
-            builder.rooms.taken() as room,
-            builder.caches.lent("by-hand", room.cache, room.uid) as cache,
+            builder.workspaces.acquire() as workspace,
+            builder.caches.borrow("by-hand", workspace.cache, workspace.owner) as cache,
         ):
-            stage = Stage(
-                ("sh", "-c", script),
-                builder._environment(wanted, cached=True),  # noqa: SLF001
-                binds=(Bind(cache, "/cache", writable=True),) if cache else (),
-            )
+            mounts = (BindMount(cache, "/cache", writable=True),) if cache else ()
+            environment = builder.environment(wanted, cached=True)
+            process = ContainerProcess(("sh", "-c", script), environment, SOURCE, mounts)
             host, _, port = url.removeprefix("https://").partition("/")[0].partition(":")
-            rules = builder.rules.plus(Rule(host, int(port)))
+            rules = builder.rules.plus(HostRule(host, int(port)))
             began = time.time()
-            async with Egress(rules, told).open(room.egress):
-                ending = await builder.sandbox.run(room, stage, hear)
+            async with EgressProxy(rules, told).listen(workspace.egress):
+                ended = await builder.sandbox.run(workspace, process, hear)
             taken = time.time() - began
-        if ending.code != 0:
+        if ended.code != 0:
             raise CouldNotRun(f"by hand it does not build: {b''.join(said)[-500:].decode()}")
         return taken
 

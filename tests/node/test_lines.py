@@ -10,7 +10,7 @@ MASK = "•••"
 
 def lines_of(chunks: list[bytes], secrets: list[str] = (), limit: int = 8192) -> list[str]:
     lines = Lines(secrets, limit)
-    return [*(line for chunk in chunks for line in lines.feed(chunk)), *lines.rest()]
+    return [*(line for chunk in chunks for line in lines.feed(chunk)), *lines.flush()]
 
 
 def cut(text: bytes, places: list[int]) -> list[bytes]:
@@ -70,8 +70,8 @@ def test_memory_stays_bounded_by_the_longest_line() -> None:
     lines = Lines(["aaaa"], limit=100)
     for _ in range(1000):
         lines.feed(b"a" * 1000)
-    assert len(lines._begun) <= 100
-    assert len(lines._masked._held) <= 4
+    assert len(lines._unfinished) <= 100
+    assert len(lines._masking._held) <= 4
 
 
 @given(

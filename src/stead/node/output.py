@@ -66,12 +66,12 @@ class JobOutput:
 
     async def say(self, text: str) -> None:
         own = Lines(self._secrets)
-        for line in (*own.feed(text.encode()), *own.rest()):
+        for line in (*own.feed(text.encode()), *own.flush()):
             await self._put(Line(line))
 
     async def chunk(self, stream: Stream, data: bytes) -> None:
         lines = self._streams[stream]
-        for line in lines.feed(data) if data else lines.rest():
+        for line in lines.feed(data) if data else lines.flush():
             await self._put(Line(line, stream))
 
     async def _put(self, line: Line) -> None:

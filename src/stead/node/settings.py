@@ -1,4 +1,4 @@
-"""Everything the operator of a node can set, read once from the environment (`STEAD_…`)."""
+"""The settings of a node, read once from the environment (`STEAD_…`)."""
 
 import os
 from collections.abc import Mapping
@@ -7,46 +7,46 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from stead.node.builds.egress_rules import read_networks, read_rules
+from stead.node.containers.egress_rules import read_host_rules, read_networks
 from stead.shared.edge_keys import KeyUnusable, key_from_text
 
-Address = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9.-]+:[0-9]{1,5}$")]
+HostAndPort = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9.-]+:[0-9]{1,5}$")]
 
 
 class SettingsInvalid(Exception):
-    """The environment does not describe a usable node; the message says which variable."""
+    """A setting is missing or wrong; the message names the variable."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     node_id: Annotated[str, msgspec.Meta(pattern="^[a-z0-9-]{1,63}$")]
     node_data: str
-    """Directory of the node: journal, environments, hosts. The edge must be able to read the last two."""
+    """The node's directory: journal, environments, releases. The edge must be able to read the last two."""
     nats_url: str
     nats_user: str
     nats_password: str
-    edge_address: Address
-    """`host:port` of this node's nginx, asked by probes."""
-    edge_public_address: Address | Literal[""] = ""
-    """`host:port` where the other edges of the region reach it; `edge_address` unless set."""
+    edge_address: HostAndPort
+    """`host:port` of this node's nginx, for probes."""
+    edge_public_address: HostAndPort | Literal[""] = ""
+    """`host:port` where the other edges of the region reach it; `edge_address` if empty."""
     edge_ledger: str = ""
-    """The file in which nginx writes down who was visited; `<data>/run/ledger.json` unless set."""
+    """The file in which nginx records visits; `<data>/run/ledger.json` if empty."""
     edge_key: str = ""
-    """What `steadctl nodes key REGION` prints; without it the edge has no certificates."""
+    """The output of `steadctl nodes key REGION`; without it the edge has no certificates."""
     node_region: Annotated[str, msgspec.Meta(pattern="^[a-z0-9-]{1,63}$")] = "us-east"
     node_capacity: Annotated[int, msgspec.Meta(ge=0)] = 100
-    """How many environments it is willing to carry; 0 drains it."""
+    """How many environments the node accepts; 0 drains it."""
     visits_seconds: Annotated[float, msgspec.Meta(gt=0)] = 60.0
-    """How often the control plane is told what was visited."""
+    """How often visits are reported to the control plane."""
     node_commands: Annotated[int, msgspec.Meta(ge=1)] = 16
-    """How many commands it carries out at once; more wait."""
+    """How many commands run at the same time; more wait."""
     images: str = ""
-    """Where the images of builds are kept; the place of `steadctl images` unless set."""
+    """The directory of the images that builds run in; that of `steadctl images` if empty."""
     npm_registry: Annotated[str, msgspec.Meta(pattern=r"^https?://[^/@\s]+/\S*$")] = (
         "https://registry.npmjs.org/"
     )
-    """Builds reach it whatever its address."""
+    """Builds may reach it whatever its address is."""
     build_egress: str = ""
-    """What else builds may reach: `host`, `host:port`, `*.host`, comma-separated."""
+    """Further hosts that builds may reach: `host`, `host:port`, `*.host`, comma-separated."""
     build_networks: str = ""
     """Networks that builds may reach although they are not public: `10.0.0.0/8`, `192.0.2.7/32:8080`."""
     build_trust: str = "/etc/ssl/certs/ca-certificates.crt"
@@ -60,9 +60,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Everything else on the node has 1024."""
     build_at_once: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 2
     build_cache_mb: Annotated[int, msgspec.Meta(ge=32)] = 1024
-    """What is kept between the builds of one site."""
+    """The size of the cache of one site."""
     build_caches_mb: Annotated[int, msgspec.Meta(ge=32)] = 20480
-    """What is kept for all sites together."""
+    """The size of the caches of all sites together."""
     simulator_seconds: Annotated[float, msgspec.Meta(ge=0)] = 0.0
     """How long each piece of simulated work takes."""
     simulator_fail_at: str = ""
@@ -77,11 +77,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return Path(self.edge_ledger) if self.edge_ledger else self.data / "run" / "ledger.json"
 
     @property
-    def edge(self) -> tuple[str, int]:
-        host, _, port = self.edge_address.rpartition(":")
-        return host, int(port)
-
-    @property
     def peer_address(self) -> str:
         return self.edge_public_address or self.edge_address
 
@@ -91,7 +86,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def simulated_failures(self) -> frozenset[str]:
-        return frozenset(each.strip() for each in self.simulator_fail_at.split(",") if each.strip())
+        return frozenset(kind.strip() for kind in self.simulator_fail_at.split(",") if kind.strip())
 
 
 def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
@@ -103,7 +98,7 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
     try:
         settings = msgspec.convert(given, Settings, strict=False)
         _ = settings.certificate_key
-        _ = read_rules(settings.build_egress), read_networks(settings.build_networks)
+        _ = read_host_rules(settings.build_egress), read_networks(settings.build_networks)
     except KeyUnusable as error:
         raise SettingsInvalid(f"STEAD_EDGE_KEY: {error}") from None
     except msgspec.ValidationError as error:

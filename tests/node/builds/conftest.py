@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from stead.node.builds.rooms import clear_leftovers
-from stead.node.images.shelf import Image, Shelf
+from stead.node.builds.workspaces import remove_leftovers
+from stead.node.images.image_store import Image, ImageStore
 from tests.node.builds.servers import git_server, store
 from tests.node.builds.stage import Bench
 
 
 @pytest.fixture(scope="session")
 def image() -> Image:
-    return Shelf().ensure("static")
+    return ImageStore().ensure("static")
 
 
 @pytest.fixture(scope="module")
@@ -29,5 +29,5 @@ def bench(image: Image) -> Iterator[Bench]:
             yield Bench(path / "data", layers, repositories)
     finally:
         # Nothing after a test that passed; one that failed may have left a build behind.
-        clear_leftovers(path / "data" / "builds")
+        remove_leftovers(path / "data" / "builds")
         shutil.rmtree(path)

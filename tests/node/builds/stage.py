@@ -15,11 +15,11 @@ import psutil
 import pytest
 import zstandard
 
-from stead.node.builds import cgroups
 from stead.node.builds.assembly import static_builder
 from stead.node.builds.builder import StaticBuilder
-from stead.node.builds.disks import mounted_below
-from stead.node.builds.rooms import prefix_of
+from stead.node.builds.workspaces import container_prefix
+from stead.node.containers import cgroups
+from stead.node.containers.disks import mounted_below
 from stead.node.drivers.driver import Assignment, Refusal
 from stead.node.processes import Processes, Stream
 from stead.node.settings import Settings
@@ -132,9 +132,9 @@ class Bench:
         return refusal.value.reason
 
     def assert_nothing_is_left(self) -> None:
-        assert cgroups.named(prefix_of(self.home)) == set()
+        assert cgroups.find(container_prefix(self.home)) == set()
         assert list(mounted_below(self.home)) == []
-        assert list((self.home / "rooms").glob("*")) == []
+        assert list((self.home / "workspaces").glob("*")) == []
         assert list((self.home / "runc").glob("*")) == []
         loops = subprocess.run(["/usr/sbin/losetup", "-a"], capture_output=True, text=True, check=True)
         assert str(self.home) not in loops.stdout

@@ -1,8 +1,8 @@
 """Builds as the control plane asks for them: by an order to a real agent, which may be killed meanwhile."""
 
-from stead.node.builds import cgroups
-from stead.node.builds.disks import mounted_below
-from stead.node.builds.rooms import prefix_of
+from stead.node.builds.workspaces import container_prefix
+from stead.node.containers import cgroups
+from stead.node.containers.disks import mounted_below
 from stead.protocol import subjects
 from stead.protocol.commands import Cancel, Command, read_heartbeat
 from stead.protocol.work import Build, BuildResult
@@ -33,9 +33,9 @@ async def seen(argument: str) -> None:
 
 def assert_nothing_is_left(here: Stage) -> None:
     home = here.data / "builds"
-    assert cgroups.named(prefix_of(home)) == set()
+    assert cgroups.find(container_prefix(home)) == set()
     assert list(mounted_below(home)) == []
-    assert list((home / "rooms").glob("*")) == list((home / "runc").glob("*")) == []
+    assert list((home / "workspaces").glob("*")) == list((home / "runc").glob("*")) == []
 
 
 async def test_a_node_says_what_it_builds(here: Stage, bench: Bench) -> None:

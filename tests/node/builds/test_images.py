@@ -8,19 +8,19 @@ from pathlib import Path
 import pytest
 
 from stead.node.images import recipe as recipes
-from stead.node.images.making import debian_sources
-from stead.node.images.recipe import NoImage, recipe
-from stead.node.images.shelf import Image, Shelf, contents
+from stead.node.images.image_store import Image, ImageStore, digest_tree
+from stead.node.images.recipe import ImageUnavailable, recipe
+from stead.node.images.root_filesystem import debian_sources
 
 BUILD = [sys.executable, "-m", "stead.steadctl", "images"]
 
 
 def test_an_image_is_what_its_digest_says_and_is_found_again(image: Image) -> None:
-    digest, size = contents(image.root)
-    assert (image.label.digest, image.label.bytes) == (f"sha256:{digest}", size)
-    assert image.label.recipe == recipe("static").digest
-    assert Shelf().find("static") == image == Shelf().ensure("static")
-    print(f"\nthe image: {size / 1e6:.0f} MB, made in {image.label.seconds:.0f} s")  # noqa: T201
+    digest, size = digest_tree(image.root)
+    assert (image.metadata.digest, image.metadata.bytes) == (f"sha256:{digest}", size)
+    assert image.metadata.recipe == recipe("static").digest
+    assert ImageStore().find("static") == image == ImageStore().ensure("static")
+    print(f"\nthe image: {size / 1e6:.0f} MB, made in {image.metadata.seconds:.0f} s")  # noqa: T201
 
 
 def test_an_image_says_nothing_of_where_it_was_made(image: Image) -> None:
@@ -36,14 +36,14 @@ def test_an_image_says_nothing_of_where_it_was_made(image: Image) -> None:
 def test_the_command_prints_the_image_that_builds_use(image: Image) -> None:
     for word in ("build", "list"):
         done = subprocess.run([*BUILD, word], capture_output=True, text=True, check=True)
-        assert f"* static  {image.label.digest}" in done.stdout
+        assert f"* static  {image.metadata.digest}" in done.stdout
 
 
 def test_another_recipe_is_another_image(image: Image, monkeypatch: pytest.MonkeyPatch) -> None:
     changed = recipes.Package("npm", "0.0.1", recipe("static").npm.integrity)
     monkeypatch.setattr(recipes, "_NPM", changed)
-    with pytest.raises(NoImage, match="run steadctl images build"):
-        Shelf().find("static")
+    with pytest.raises(ImageUnavailable, match="run steadctl images build"):
+        ImageStore().find("static")
 
 
 def test_what_cannot_be_made_is_explained(tmp_path: Path) -> None:
@@ -56,5 +56,5 @@ def test_what_cannot_be_made_is_explained(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (1, "")
     assert "an image cannot be made without mmdebstrap, apt-get, npm" in done.stderr
     assert [path.name for path in (tmp_path / "static").iterdir()] == ["lock"]
-    with pytest.raises(NoImage, match="there is no image called other"):
-        Shelf(tmp_path).ensure("other")
+    with pytest.raises(ImageUnavailable, match="there is no image called other"):
+        ImageStore(tmp_path).ensure("other")

@@ -5,7 +5,7 @@ import http.client
 import statistics
 import time
 
-from stead.node.builds.caps import Caps
+from stead.node.builds.limits import BuildLimits
 from tests.edge.stage import Edge
 from tests.edge.stage import edge as running_edge
 from tests.node.builds.projects import package
@@ -54,7 +54,7 @@ async def test_a_neighbour_is_answered_while_a_hostile_build_runs(bench: Bench) 
         await asyncio.to_thread(asked, edge, 100)
         alone = await asyncio.to_thread(asked, edge, SAMPLES)
         said = Said()
-        builder = bench.builder(build_pids=256, build_cpu_shares=Caps().cpu_shares)
+        builder = bench.builder(build_pids=256, build_cpu_shares=BuildLimits().cpu_shares)
         build = asyncio.create_task(bench.build(bench.wanted(bench.upload(files)), said, builder))
         await said.until("under way")
         beside = await asyncio.to_thread(asked, edge, SAMPLES)

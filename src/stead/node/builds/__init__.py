@@ -1,1 +1,1 @@
-"""Builds: from a source to a packed layer. Whatever is a customer's runs in a sandbox."""
+"""Builds: from a source to a packed layer. Customers' code runs only in a sandbox."""

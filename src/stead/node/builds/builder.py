@@ -1,4 +1,4 @@
-"""The builder of static sites: fetch, install, build, pack, put."""
+"""The builder of static sites: fetch, install, build, pack, upload."""
 
 import asyncio
 import re
@@ -13,23 +13,24 @@ from stead.artifacts.packing import Packed, pack
 from stead.artifacts.refusals import TreeRefused, printable
 from stead.node import transfer
 from stead.node.builds import projects, trees
-from stead.node.builds.bundle import Bind, Stage
 from stead.node.builds.caches import Caches
-from stead.node.builds.caps import BuildFailed, Caps
-from stead.node.builds.egress import Egress, Resolve, resolve
-from stead.node.builds.egress_rules import Rules
-from stead.node.builds.explaining import explained, overrun
-from stead.node.builds.fetching import Commit, Fetcher
-from stead.node.builds.log import Log, secrets_of
-from stead.node.builds.rooms import Rooms
-from stead.node.builds.sandbox import SURROUNDINGS, Room, Sandbox
+from stead.node.builds.explanations import explain_exit, explain_timeout
+from stead.node.builds.failures import BuildFailed
+from stead.node.builds.fetcher import Commit, Fetcher
+from stead.node.builds.limits import BuildLimits
+from stead.node.builds.log import BuildLog, secrets_of
+from stead.node.builds.sandbox import ENVIRONMENT, SOURCE, Sandbox
+from stead.node.builds.workspaces import Workspace, Workspaces
+from stead.node.containers.bundle import BindMount, ContainerProcess
+from stead.node.containers.egress_proxy import EgressProxy, Resolve, resolve
+from stead.node.containers.egress_rules import EgressRules
 from stead.node.drivers.driver import Assignment, Driver, Handler, Refusal
 from stead.node.uninterrupted import in_thread
 from stead.protocol.work import Build, BuildResult
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-_NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
-PUT_TRIES, PUT_PAUSE = 3, 1.0
+_VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+UPLOAD_ATTEMPTS, UPLOAD_PAUSE = 3, 1.0
 
 
 def _utc_now() -> datetime:
@@ -38,12 +39,15 @@ def _utc_now() -> datetime:
 
 @dataclass(frozen=True)
 class StaticBuilder(Driver):
-    rooms: Rooms
+    """A build is refused with `build.failed` and the reason when it fails. When it has ended, in whatever
+    way, none of its processes runs."""
+
+    workspaces: Workspaces
     caches: Caches
     sandbox: Sandbox
-    caps: Caps
-    rules: Rules
-    """Of every build: the registry, and what the operator listed."""
+    limits: BuildLimits
+    rules: EgressRules
+    """For every build: the package registry and the hosts that the operator listed."""
     registry: str
     resolve: Resolve = resolve
     now: Callable[[], datetime] = _utc_now
@@ -53,75 +57,89 @@ class StaticBuilder(Driver):
         return [Handler(Build, self.build, ("static",))]
 
     async def build(self, task: Assignment, wanted: Build) -> BuildResult:
-        log = Log(task.output, secrets_of(wanted), self.now)
+        log = BuildLog(task.output, secrets_of(wanted), self.now)
         try:
-            if self.rooms.all_taken:
-                await log.say(f"waiting: {self.caps.at_once} builds are under way on this node")
-            async with self.rooms.taken() as room:
-                return await self._in(room, task, wanted, log)
+            if self.workspaces.all_in_use:
+                await log.say(f"waiting: {self.limits.concurrent} builds are under way on this node")
+            async with self.workspaces.acquire() as workspace:
+                return await self._build_in(workspace, task, wanted, log)
         except BuildFailed as failed:
-            raise Refusal(failed.code, log.masked(str(failed))) from None
+            raise Refusal(failed.code, log.mask(str(failed))) from None
 
-    async def _in(self, room: Room, task: Assignment, wanted: Build, log: Log) -> BuildResult:
+    async def _build_in(
+        self, workspace: Workspace, task: Assignment, wanted: Build, log: BuildLog
+    ) -> BuildResult:
         try:
-            async with asyncio.timeout(self.caps.seconds) as limit:
-                commit = await self._fetcher.fetch(room, wanted.source, log)
-                site = await self._built(room, task, wanted, log)
+            async with asyncio.timeout(self.limits.seconds) as limit:
+                commit = await self._fetcher.fetch(workspace, wanted.source, log)
+                site = await self._run_commands(workspace, task, wanted, log)
         except TimeoutError:
             if limit.expired():
-                raise overrun(room, self.caps) from None
+                raise explain_timeout(workspace, self.limits) from None
             raise
-        log.begin("pack")
-        layer = room.place / "layer"
-        packed = await in_thread(_packed, site, layer)
+        log.begin_step("pack")
+        layer = workspace.directory / "layer"
+        packed = await in_thread(_pack, site, layer)
         await log.say(f"{packed.files} files, {packed.content_bytes} bytes, packed into {packed.size}")
-        await _put(layer, wanted.layer_url)
+        await _upload(layer, wanted.layer_url)
         return _result(packed, commit)
 
     @property
     def _fetcher(self) -> Fetcher:
-        return Fetcher(self.sandbox, self.caps, self.rules, self.resolve)
+        return Fetcher(self.sandbox, self.limits, self.rules, self.resolve)
 
-    async def _built(self, room: Room, task: Assignment, wanted: Build, log: Log) -> Path:
-        plan = await in_thread(projects.plan, room.source)
+    async def _run_commands(
+        self, workspace: Workspace, task: Assignment, wanted: Build, log: BuildLog
+    ) -> Path:
+        """Install and build as the project says, and return the directory of the site."""
+        plan = await in_thread(projects.plan_build, workspace.source)
         if plan.install or plan.script:
-            async with self.caches.lent(task.site, room.cache, room.uid) as cache:
-                binds = (Bind(cache, "/cache", writable=True),) if cache else ()
+            async with self.caches.borrow(task.site, workspace.cache, workspace.owner) as cache:
+                mounts = (BindMount(cache, "/cache", writable=True),) if cache else ()
                 if plan.install:
-                    await self._step(room, wanted, log, "install", ("npm", "ci"), binds)
+                    await self._run_step(workspace, wanted, log, "install", ("npm", "ci"), mounts)
                 if plan.script:
-                    await self._step(room, wanted, log, "build", ("npm", "run", plan.script), binds)
+                    argv = ("npm", "run", plan.script)
+                    await self._run_step(workspace, wanted, log, "build", argv, mounts)
         else:
-            log.begin("build")
+            log.begin_step("build")
             await log.say("nothing to build: the files are published as they are")
-        site = await in_thread(projects.output, room.source, plan)
-        await log.say(f"the site is in {site.relative_to(room.source)}")
+        site = await in_thread(projects.find_output, workspace.source, plan)
+        await log.say(f"the site is in {site.relative_to(workspace.source)}")
         return site
 
-    async def _step(
-        self, room: Room, wanted: Build, log: Log, name: str, argv: tuple[str, ...], binds: tuple[Bind, ...]
+    async def _run_step(
+        self,
+        workspace: Workspace,
+        wanted: Build,
+        log: BuildLog,
+        name: str,
+        argv: tuple[str, ...],
+        mounts: tuple[BindMount, ...],
     ) -> None:
-        log.begin(name)
+        log.begin_step(name)
         await log.say(" ".join(argv))
-        place = self._fetcher.place(wanted.source)
-        rules = self.rules.plus(place.rule) if place else self.rules
-        stage = Stage(argv, self._environment(wanted, cached=bool(binds)), binds=binds)
-        async with Egress(rules, log.say, self.resolve).open(room.egress):
-            ending = await self.sandbox.run(room, stage, log.sink)
-        if failed := explained(ending.code, ending.strain, room, self.caps, " ".join(argv)):
+        address = self._fetcher.address_of(wanted.source)
+        rules = self.rules.plus(address.rule) if address else self.rules
+        environment = self.environment(wanted, cached=bool(mounts))
+        process = ContainerProcess(argv, environment, SOURCE, mounts)
+        async with EgressProxy(rules, log.say, self.resolve).listen(workspace.egress):
+            ended = await self.sandbox.run(workspace, process, log.sink)
+        if failed := explain_exit(ended.code, ended.limit_events, workspace, self.limits, " ".join(argv)):
             raise failed
 
-    def _environment(self, wanted: Build, *, cached: bool) -> dict[str, str]:
-        # What a build serves to itself does not leave the sandbox; a registry on the node's loopback does.
-        inside = "" if urlsplit(self.registry).hostname in LOOPBACK else ",".join(LOOPBACK)
+    def environment(self, wanted: Build, *, cached: bool) -> dict[str, str]:
+        # Servers that the build itself starts are inside the sandbox, without the proxy; a registry on the
+        # loopback of the node is outside.
+        no_proxy = "" if urlsplit(self.registry).hostname in LOOPBACK else ",".join(LOOPBACK)
         return {
-            # A program that sees the host's memory would take more than its share before it tidies up.
-            "NODE_OPTIONS": f"--max-old-space-size={self.caps.memory_mb * 3 // 4}",
+            # Node.js sees the host's memory, and would use more than the limit before it collects garbage.
+            "NODE_OPTIONS": f"--max-old-space-size={self.limits.memory_mb * 3 // 4}",
             "NODE_USE_ENV_PROXY": "1",
-            **_checked(wanted.variables),
-            **SURROUNDINGS,
-            "no_proxy": inside,
-            "NO_PROXY": inside,
+            **_check_variables(wanted.variables),
+            **ENVIRONMENT,
+            "no_proxy": no_proxy,
+            "NO_PROXY": no_proxy,
             "CI": "true",
             "npm_config_audit": "false",
             "npm_config_cache": "/cache/npm" if cached else "/work/home/.npm",
@@ -137,15 +155,15 @@ class StaticBuilder(Driver):
         }
 
 
-def _checked(variables: tuple[tuple[str, str], ...]) -> dict[str, str]:
+def _check_variables(variables: tuple[tuple[str, str], ...]) -> dict[str, str]:
     for name, value in variables:
-        if _NAME.fullmatch(name) is None or "\0" in value:
+        if _VARIABLE.fullmatch(name) is None or "\0" in value:
             raise BuildFailed(f"{printable(name)} cannot be the name of a variable, or not with this value")
     return dict(variables)
 
 
-def _packed(site: Path, layer: Path) -> Packed:
-    trees.without_history(site)
+def _pack(site: Path, layer: Path) -> Packed:
+    trees.remove_git_history(site)
     with layer.open("xb") as file:
         try:
             return pack(site, file)
@@ -153,15 +171,15 @@ def _packed(site: Path, layer: Path) -> Packed:
             raise BuildFailed(f"the site cannot be published: {refused}") from None
 
 
-async def _put(layer: Path, address: str) -> None:
-    # A store that hiccups must not cost a whole build.
-    for remaining in reversed(range(PUT_TRIES)):
+async def _upload(layer: Path, address: str) -> None:
+    # A short failure of the object store must not cost a whole build.
+    for remaining in reversed(range(UPLOAD_ATTEMPTS)):
         try:
             await transfer.put(layer, address)
         except transfer.TransferFailed:
             if not remaining:
                 raise
-            await asyncio.sleep(PUT_PAUSE)
+            await asyncio.sleep(UPLOAD_PAUSE)
         else:
             return
 

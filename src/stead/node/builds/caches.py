@@ -1,103 +1,96 @@
-"""What a build keeps for the next one of the same site: npm's cache, on a disk of its own. No other site ever
-sees it, and npm checks what it takes from there against the lock file."""
+"""The cache of each site: npm's cache, on a disk of its own, kept from one build to the next. No other site
+can see it, and npm verifies what it reads from it against the lock file."""
 
-import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from stead.node.builds.caps import MB, Caps, SandboxBroken
-from stead.node.builds.disks import Disks, is_full, mounted_below, used_mb
+from stead.node.builds.limits import BuildLimits
+from stead.node.builds.trees import chown_tree
+from stead.node.containers.disks import Disks, is_full, mounted_below, used_mb
+from stead.node.containers.limits import MB, ContainerFailed
 from stead.node.drivers.layout import identifier
-from stead.node.images.making import UID
 from stead.node.uninterrupted import in_thread, uninterrupted
 
-WORTH_KEEPING = 0.6
-"""A cache that is fuller than this begins anew, before a build runs into its end."""
+KEEP_BELOW = 0.6
+"""A fuller cache is discarded, before a build fills it up."""
 
 
 class Caches:
-    """`<site>.ext4`, and `<site>.lent` while a build has it: one that a crash left so is thrown away."""
+    """Files `<site>.ext4`, renamed to `<site>.in-use` while a build uses them. A file that a crash left in
+    use is removed at the next start."""
 
-    def __init__(self, home: Path, disks: Disks, caps: Caps) -> None:
-        self._home, self._disks, self._caps = home / "caches", disks, caps
+    def __init__(self, home: Path, disks: Disks, limits: BuildLimits) -> None:
+        self._home, self._disks, self._limits = home / "caches", disks, limits
         self._home.mkdir(parents=True, exist_ok=True, mode=0o711)
 
     @asynccontextmanager
-    async def lent(self, site: str, place: Path, uid: int) -> AsyncIterator[Path | None]:
-        """Mounted at `place`; None when another build of the site has it."""
+    async def borrow(self, site: str, directory: Path, owner: int) -> AsyncIterator[Path | None]:
+        """Mount the cache at the directory; None when another build of the site uses it."""
         kept = self._home / f"{identifier(site)}.ext4"
-        lent = kept.with_suffix(".lent")
-        if lent.exists():
+        in_use = kept.with_suffix(".in-use")
+        if in_use.exists():
             yield None
             return
-        _begin(lent, place)
+        _reserve(in_use, directory)
         try:
-            await self._mounted(kept, lent, place, uid)
-            yield place
+            await self._mount(kept, in_use, directory, owner)
+            yield directory
         finally:
-            # Also of a build that failed: npm puts things there whole or not at all.
-            await uninterrupted(self._returned(kept, lent, place))
+            # Also after a failed build: npm writes whole entries or nothing.
+            await uninterrupted(self._return(kept, in_use, directory))
         await in_thread(self._prune)
 
-    async def _mounted(self, kept: Path, lent: Path, place: Path, uid: int) -> None:
-        if not await in_thread(_taken, kept, lent) or not await self._tried(lent, place):
-            await in_thread(lent.unlink)
-            await self._disks.make(lent, self._caps.cache_mb)
-            await self._disks.mount(lent, place)
-        await in_thread(_give, place, uid + UID)
+    async def _mount(self, kept: Path, in_use: Path, directory: Path, owner: int) -> None:
+        if not await in_thread(_take, kept, in_use) or not await self._try_mount(in_use, directory):
+            await in_thread(in_use.unlink)
+            await self._disks.make(in_use, self._limits.cache_mb)
+            await self._disks.mount(in_use, directory)
+        await in_thread(_ensure_owner, directory, owner)
 
-    async def _tried(self, lent: Path, place: Path) -> bool:
+    async def _try_mount(self, in_use: Path, directory: Path) -> bool:
         try:
-            await self._disks.mount(lent, place)
-        except SandboxBroken:
+            await self._disks.mount(in_use, directory)
+        except ContainerFailed:
             return False
         return True
 
-    async def _returned(self, kept: Path, lent: Path, place: Path) -> None:
-        keep = place in mounted_below(place) and self._worth_keeping(place)
-        await self._disks.unmount(place)
-        await in_thread(_kept, lent, kept if keep else None)
+    async def _return(self, kept: Path, in_use: Path, directory: Path) -> None:
+        keep = directory in mounted_below(directory) and self._is_worth_keeping(directory)
+        await self._disks.unmount(directory)
+        if keep:
+            await in_thread(in_use.replace, kept)
+        else:
+            await in_thread(in_use.unlink, missing_ok=True)
 
-    def _worth_keeping(self, place: Path) -> bool:
-        return not is_full(place) and used_mb(place) < self._caps.cache_mb * WORTH_KEEPING
+    def _is_worth_keeping(self, directory: Path) -> bool:
+        return not is_full(directory) and used_mb(directory) < self._limits.cache_mb * KEEP_BELOW
 
     def _prune(self) -> None:
-        """The caches of all sites stay within their bound; those longest unused go first."""
+        """Keep all caches together within their limit; the longest unused are removed first."""
         files = sorted(self._home.glob("*.ext4"), key=lambda path: path.stat().st_mtime, reverse=True)
         total = 0
         for file in files:
             total += file.stat().st_blocks * 512
-            if total > self._caps.caches_mb * MB:
+            if total > self._limits.all_caches_mb * MB:
                 file.unlink(missing_ok=True)
 
 
-def _begin(lent: Path, place: Path) -> None:
-    lent.touch()
-    place.mkdir()
+def _reserve(in_use: Path, directory: Path) -> None:
+    in_use.touch()
+    directory.mkdir()
 
 
-def _taken(kept: Path, lent: Path) -> bool:
-    """Whether there was something."""
+def _take(kept: Path, in_use: Path) -> bool:
+    """Return whether there was a cache."""
     try:
-        kept.replace(lent)
+        kept.replace(in_use)
     except FileNotFoundError:
         return False
     return True
 
 
-def _kept(lent: Path, kept: Path | None) -> None:
-    if kept is not None:
-        lent.replace(kept)
-    else:
-        lent.unlink(missing_ok=True)
-
-
-def _give(place: Path, uid: int) -> None:
-    """Another build may have another range of users; all of a build's files are of one."""
-    if place.stat().st_uid == uid:
-        return
-    for _, folders, files, descriptor in os.fwalk(place):
-        for name in (*folders, *files):
-            os.chown(name, uid, uid, dir_fd=descriptor, follow_symlinks=False)
-    os.chown(place, uid, uid)
+def _ensure_owner(directory: Path, owner: int) -> None:
+    """The build before may have had another range of users."""
+    if directory.stat().st_uid != owner:
+        chown_tree(directory, owner)

@@ -1,4 +1,5 @@
-"""What the customer reads while it builds: every line with its time and its step, and no secret in any."""
+"""The log of a build, which the customer reads while it runs: every line with its time and step, and without
+secrets."""
 
 import base64
 from collections.abc import Callable
@@ -10,42 +11,42 @@ from stead.node.lines import Lines
 from stead.node.processes import Stream
 from stead.protocol.work import Build, GitSource
 
-SHORTEST = 4
-"""Masking shorter ones would leave nothing to read."""
-REMEMBERED = 50
+SHORTEST_SECRET = 4
+"""Shorter values are not masked: they occur in ordinary text everywhere."""
+LAST_LINES = 50
 
 
-class Log:
+class BuildLog:
     def __init__(self, output: Output, secrets: tuple[str, ...], now: Callable[[], datetime]) -> None:
         self._output, self._secrets, self._now = output, secrets, now
         self._step = "build"
         self._streams: dict[Stream, Lines] = {}
-        self.last: list[str] = []
-        """Of what was said in this step."""
+        self.last_lines: list[str] = []
+        """Of the current step."""
 
-    def begin(self, step: str) -> None:
-        self._step, self.last = step, []
+    def begin_step(self, step: str) -> None:
+        self._step, self.last_lines = step, []
 
     async def say(self, text: str) -> None:
-        clean = self.masked(text)
+        clean = self.mask(text)
         self._remember(clean)
         await self._output.say(f"{self._stamp}: {clean}")
 
     async def sink(self, stream: Stream, data: bytes) -> None:
         lines = self._streams.setdefault(stream, Lines(self._secrets))
-        for line in lines.feed(data) if data else lines.rest():
+        for line in lines.feed(data) if data else lines.flush():
             self._remember(line)
             await self._output.chunk(stream, f"{self._stamp} | {line}\n".encode())
         if not data:
             del self._streams[stream]
             await self._output.chunk(stream, b"")
 
-    def masked(self, text: str) -> str:
-        own = Lines(self._secrets)
-        return "\n".join((*own.feed(text.encode()), *own.rest()))
+    def mask(self, text: str) -> str:
+        lines = Lines(self._secrets)
+        return "\n".join((*lines.feed(text.encode()), *lines.flush()))
 
     def _remember(self, line: str) -> None:
-        self.last = [*self.last[1 - REMEMBERED :], line]
+        self.last_lines = [*self.last_lines[1 - LAST_LINES :], line]
 
     @property
     def _stamp(self) -> str:
@@ -53,23 +54,23 @@ class Log:
 
 
 def secrets_of(wanted: Build) -> tuple[str, ...]:
-    """What must never be read in an output: the values, also as they are written in other common ways."""
-    given = [value for _, value in wanted.variables]
+    """What must not appear in any output: the secret values, plain and in common encodings."""
+    values = [value for _, value in wanted.variables]
     if isinstance(wanted.source, GitSource):
-        given += [wanted.source.key, urlsplit(wanted.source.url).password or ""]
-        given += [urlsplit(wanted.source.url).username or ""] if "://" in wanted.source.url else []
+        values += [wanted.source.key, urlsplit(wanted.source.url).password or ""]
+        values += [urlsplit(wanted.source.url).username or ""] if "://" in wanted.source.url else []
     else:
-        given += [urlsplit(wanted.source.url).query]
-    given += [urlsplit(wanted.layer_url).query]
+        values += [urlsplit(wanted.source.url).query]
+    values += [urlsplit(wanted.layer_url).query]
     found: dict[str, None] = {}
-    for value in given:
+    for value in values:
         for text in (value, *value.splitlines()):
-            if len(text.strip()) >= SHORTEST:
-                found |= dict.fromkeys(_ways_to_write(text))
+            if len(text.strip()) >= SHORTEST_SECRET:
+                found |= dict.fromkeys(_encodings(text))
     return tuple(found)
 
 
-def _ways_to_write(text: str) -> list[str]:
+def _encodings(text: str) -> list[str]:
     encoded = base64.b64encode(text.encode()).decode().rstrip("=")
-    # The last character before the padding depends on what follows; without it the rest still gives it away.
+    # The last character before the padding depends on the text that follows, so it is not part of the mask.
     return [text, encoded[: len(encoded) - 1], quote(text, safe="")]

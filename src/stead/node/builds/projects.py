@@ -1,4 +1,4 @@
-"""What is to be done with a tree: which commands, and which directory is the site."""
+"""What to do with the files of a project: which commands to run, and which directory is the site."""
 
 import os
 from dataclasses import dataclass
@@ -9,26 +9,26 @@ import msgspec
 
 from stead.artifacts.refusals import printable
 from stead.node.builds import trees
-from stead.node.builds.caps import BuildFailed
+from stead.node.builds.failures import BuildFailed
 
 T = TypeVar("T")
 
-CONVENTIONS = ("dist", "build", "out", "_site", "public")
-LOCKS = ("package-lock.json", "npm-shrinkwrap.json")
-OTHER_LOCKS = ("yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb")
+OUTPUT_CONVENTIONS = ("dist", "build", "out", "_site", "public")
+LOCK_FILES = ("package-lock.json", "npm-shrinkwrap.json")
+OTHER_LOCK_FILES = ("yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb")
 
 
-class Wishes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ProjectSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`stead.json`."""
 
     output: str = ""
     """The directory that becomes the site."""
     build: str = "build"
-    """Which script of package.json builds it."""
+    """The script of package.json that builds the site."""
 
 
 class Package(msgspec.Struct, frozen=True):
-    """What matters of `package.json`."""
+    """The fields of `package.json` that matter here."""
 
     scripts: dict[str, str] = {}
     dependencies: dict[str, str] = {}
@@ -44,46 +44,41 @@ class Package(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Plan:
+class BuildPlan:
     install: bool
     script: str | None
     output: str
-    """Empty: by convention."""
+    """Empty: look for a directory with a conventional name."""
     plain: bool
-    """Nothing is built; without a directory by convention, the whole folder is the site."""
+    """Nothing is built; without a directory with a conventional name, the whole folder is the site."""
 
 
-def plan(root: Path) -> Plan:
-    wishes = _read(root, "stead.json", Wishes) or Wishes()
-    package = _read(root, "package.json", Package)
+def plan_build(root: Path) -> BuildPlan:
+    settings = _read_json(root, "stead.json", ProjectSettings) or ProjectSettings()
+    package = _read_json(root, "package.json", Package)
     if package is None:
-        return Plan(install=False, script=None, output=wishes.output, plain=True)
-    locked = any(trees.read(root, name, most=64 << 20) is not None for name in LOCKS)
+        return BuildPlan(install=False, script=None, output=settings.output, plain=True)
+    locked = any(trees.read_file(root, name, max_bytes=64 << 20) is not None for name in LOCK_FILES)
     if package.needs_packages and not locked:
-        raise BuildFailed(_unlocked(root))
-    script = wishes.build if wishes.build in package.scripts else None
-    if script is None and wishes.build != Wishes().build:
-        raise BuildFailed(f"package.json has no script {printable(wishes.build)}, which stead.json names")
+        raise BuildFailed(_explain_missing_lock(root))
+    script = settings.build if settings.build in package.scripts else None
+    if script is None and settings.build != ProjectSettings().build:
+        raise BuildFailed(f"package.json has no script {printable(settings.build)}, which stead.json names")
     install = locked and package.needs_packages
-    return Plan(install, script, wishes.output, plain=not install and script is None)
+    return BuildPlan(install, script, settings.output, plain=not install and script is None)
 
 
-def output(root: Path, wanted: Plan) -> Path:
-    """After the build. Nothing of it runs any more, so what is looked at stays as it is."""
-    if wanted.output:
-        place = trees.folder(root, wanted.output)
-        if place is None:
-            raise BuildFailed(f"the output directory {printable(wanted.output)} is not there after the build")
-        if not trees.has_files(place):
-            raise BuildFailed(f"the output directory {printable(wanted.output)} is empty")
-        return place
-    for name in CONVENTIONS:
-        place = trees.folder(root, name) if (root / name).is_dir() else None
-        if place is not None and trees.has_files(place):
-            return place
-    if not wanted.plain:
+def find_output(root: Path, plan: BuildPlan) -> Path:
+    """Call it after the build: no process of the build runs then, so the files cannot change any more."""
+    if plan.output:
+        return _configured_output(root, plan.output)
+    for name in OUTPUT_CONVENTIONS:
+        folder = trees.find_folder(root, name) if (root / name).is_dir() else None
+        if folder is not None and trees.has_files(folder):
+            return folder
+    if not plan.plain:
         raise BuildFailed(
-            f"no output directory: none of {', '.join(CONVENTIONS)} is there after the build;"
+            f"no output directory: none of {', '.join(OUTPUT_CONVENTIONS)} is there after the build;"
             ' name yours in stead.json, {"output": "…"}'
         )
     if not trees.has_files(root):
@@ -91,15 +86,24 @@ def output(root: Path, wanted: Plan) -> Path:
     return root
 
 
-def _unlocked(root: Path) -> str:
-    other = next((name for name in OTHER_LOCKS if os.path.lexists(root / name)), None)
+def _configured_output(root: Path, output: str) -> Path:
+    folder = trees.find_folder(root, output)
+    if folder is None:
+        raise BuildFailed(f"the output directory {printable(output)} is not there after the build")
+    if not trees.has_files(folder):
+        raise BuildFailed(f"the output directory {printable(output)} is empty")
+    return folder
+
+
+def _explain_missing_lock(root: Path) -> str:
+    other = next((name for name in OTHER_LOCK_FILES if os.path.lexists(root / name)), None)
     if other is not None:
         return f"{other} is not understood yet: run npm install and commit package-lock.json"
     return "package.json has dependencies and no lock file: run npm install and commit package-lock.json"
 
 
-def _read(root: Path, name: str, kind: type[T]) -> T | None:
-    content = trees.read(root, name)
+def _read_json(root: Path, name: str, kind: type[T]) -> T | None:
+    content = trees.read_file(root, name)
     if content is None:
         return None
     try:

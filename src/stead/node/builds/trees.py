@@ -1,5 +1,5 @@
-"""Looking at a customer's tree from outside its sandbox: every name may be a link to somewhere of ours, so
-none is ever followed."""
+"""Reads and changes a customer's files from outside the sandbox. Any name may be a link to a file of the
+host, so links are never followed."""
 
 import os
 import shutil
@@ -7,13 +7,13 @@ import stat
 from pathlib import Path
 
 from stead.artifacts.refusals import printable
-from stead.node.builds.caps import BuildFailed
+from stead.node.builds.failures import BuildFailed
 
-LARGEST = 1 << 20
+MAX_FILE_BYTES = 1 << 20
 
 
-def read(root: Path, name: str, *, most: int = LARGEST) -> bytes | None:
-    """A small file at the top of the tree; None when there is none."""
+def read_file(root: Path, name: str, *, max_bytes: int = MAX_FILE_BYTES) -> bytes | None:
+    """The content of a file in the top directory; None when it does not exist."""
     try:
         descriptor = os.open(root / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -23,43 +23,43 @@ def read(root: Path, name: str, *, most: int = LARGEST) -> bytes | None:
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise BuildFailed(f"{name} must be a file")
-        content = file.read(most + 1)
-    if len(content) > most:
-        raise BuildFailed(f"{name} is larger than {most >> 10} KB")
+        content = file.read(max_bytes + 1)
+    if len(content) > max_bytes:
+        raise BuildFailed(f"{name} is larger than {max_bytes >> 10} KB")
     return content
 
 
-def folder(root: Path, name: str) -> Path | None:
-    """A folder below the root, reached through no link; None when it is not there."""
-    at = root
+def find_folder(root: Path, name: str) -> Path | None:
+    """A folder below the root, reached without a link; None when it does not exist."""
+    path = root
     for part in Path(name).parts:
         if part in ("..", "/"):
             raise BuildFailed(f"the output directory {printable(name)} leaves the source")
-        at = at / part
+        path = path / part
         try:
-            mode = at.lstat().st_mode
+            mode = path.lstat().st_mode
         except (FileNotFoundError, NotADirectoryError):
             return None
         if not stat.S_ISDIR(mode):
             raise BuildFailed(f"{printable(name)} is not a directory, or lies behind a link")
-    return at
+    return path
 
 
-def has_files(place: Path) -> bool:
-    return any(files for _, _, files in os.walk(place))
+def has_files(root: Path) -> bool:
+    return any(files for _, _, files in os.walk(root))
 
 
-def give(root: Path, uid: int) -> None:
-    """To the build, all of it, without following anything."""
+def chown_tree(root: Path, user: int) -> None:
+    """Change the owner of the directory and everything in it, without following links."""
     for _, folders, files, descriptor in os.fwalk(root):
         for name in (*folders, *files):
-            os.chown(name, uid, uid, dir_fd=descriptor, follow_symlinks=False)
-    os.chown(root, uid, uid)
+            os.chown(name, user, user, dir_fd=descriptor, follow_symlinks=False)
+    os.chown(root, user, user)
 
 
-def without_history(place: Path) -> None:
-    """`.git` is never published, a submodule's neither."""
-    for folder, folders, files in os.walk(place):
+def remove_git_history(root: Path) -> None:
+    """`.git` is never published, also not that of a submodule."""
+    for folder, folders, files in os.walk(root):
         for name in [name for name in (*folders, *files) if name == ".git"]:
             path = Path(folder) / name
             if path.is_dir() and not path.is_symlink():

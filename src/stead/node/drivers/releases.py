@@ -69,7 +69,7 @@ async def fetched(layer: Layer, address: str, into: Path) -> AsyncIterator[Path]
     """A file with exactly these bytes, for as long as it is needed."""
     file = into / f"{digests.hexadecimal(layer.digest)}.{token_hex(8)}"
     try:
-        await transfer.get(address, file, most=layer.size)
+        await transfer.get(address, file, max_bytes=layer.size)
         if await in_thread(_looked_at, file) != (layer.digest, layer.size):
             raise Refusal(UNTRUSTED, "the layer is not what its digest says")
         yield file

@@ -1,1 +1,2 @@
-"""The root file systems that customers' code runs in: made on this machine, named by what is in them."""
+"""Images: the root file systems that customers' code runs in, made on this machine and named by their
+content."""

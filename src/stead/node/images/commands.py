@@ -1,24 +1,24 @@
-"""`steadctl images`: making and showing the images that builds run in."""
+"""`steadctl images`: makes and lists the images that builds run in."""
 
 from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
-from stead.node.images.recipe import NAMES, NoImage, recipe
-from stead.node.images.shelf import Image, Shelf
+from stead.node.images.image_store import Image, ImageStore
+from stead.node.images.recipe import NAMES, ImageUnavailable, recipe
 
-BEGUN = "making it; this takes about a minute"
+STARTED = "making it; this takes about a minute"
 
 app = typer.Typer(no_args_is_help=True, help="The images that builds run in.")
 
 
 @app.command()
 def build(name: Annotated[str, typer.Argument(help="Which one.")] = NAMES[0]) -> None:
-    """Make an image unless it is there; prints where it is. Takes about a minute the first time."""
+    """Make an image unless it exists, and print where it is. Takes about a minute the first time."""
     try:
-        image = Shelf().ensure(name, lambda: typer.echo(BEGUN, err=True))
-    except NoImage as error:
+        image = ImageStore().ensure(name, lambda: typer.echo(STARTED, err=True))
+    except ImageUnavailable as error:
         typer.echo(f"steadctl images: {error}", err=True)
         raise typer.Exit(1) from None
     typer.echo(_line(image))
@@ -26,16 +26,16 @@ def build(name: Annotated[str, typer.Argument(help="Which one.")] = NAMES[0]) ->
 
 @app.command("list")
 def show() -> None:
-    """Show the images of this machine; the one that builds use is marked."""
-    for image in Shelf().listed():
+    """List the images of this machine. A star marks the one that builds use."""
+    for image in ImageStore().list_images():
         typer.echo(_line(image))
 
 
 def _line(image: Image) -> str:
-    label = image.label
-    made = datetime.fromtimestamp(label.made_at, UTC)
-    used = "*" if label.recipe == recipe(label.name).digest else " "
+    metadata = image.metadata
+    made = datetime.fromtimestamp(metadata.made_at, UTC)
+    used = "*" if metadata.recipe == recipe(metadata.name).digest else " "
     return (
-        f"{used} {label.name}  {label.digest}  {label.bytes / 1e6:.0f} MB"
-        f"  made {made:%Y-%m-%d %H:%M} in {label.seconds:.0f} s  {image.root}"
+        f"{used} {metadata.name}  {metadata.digest}  {metadata.bytes / 1e6:.0f} MB"
+        f"  made {made:%Y-%m-%d %H:%M} in {metadata.seconds:.0f} s  {image.root}"
     )

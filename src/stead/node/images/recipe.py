@@ -1,4 +1,4 @@
-"""What is in an image. An image made from another recipe is another image."""
+"""The contents of an image. Another recipe makes another image."""
 
 import hashlib
 import platform
@@ -9,12 +9,12 @@ import msgspec
 
 @dataclass(frozen=True)
 class Package:
-    """A package of the npm registry, of exactly this content."""
+    """A package of the npm registry, with exactly this content."""
 
     name: str
     version: str
     integrity: str
-    """`sha512-…`, as lock files say it."""
+    """`sha512-…`, as in lock files."""
 
     @property
     def spec(self) -> str:
@@ -28,15 +28,15 @@ class Recipe:
     node: Package
     npm: Package
     edition: int
-    """Counts what changes in the making itself."""
+    """Incremented when the way that images are made changes."""
 
     @property
     def digest(self) -> str:
         return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()
 
 
-class NoImage(Exception):
-    """There is no such image here, or it cannot be made; the message says why."""
+class ImageUnavailable(Exception):
+    """The image does not exist on this machine or cannot be made; the message says why."""
 
 
 _NODE = {
@@ -61,13 +61,13 @@ NAMES = ("static",)
 
 def recipe(name: str) -> Recipe:
     if name not in NAMES:
-        raise NoImage(f"there is no image called {name}; there are: {', '.join(NAMES)}")
+        raise ImageUnavailable(f"there is no image called {name}; there are: {', '.join(NAMES)}")
     machine = platform.machine()
     if machine not in _NODE:
-        raise NoImage(f"no image can be made for {machine}")
+        raise ImageUnavailable(f"no image can be made for {machine}")
     return Recipe(
         name=name,
-        # Debian's own Node.js is older than what sites are built with; its npm brings hundreds of packages.
+        # Node.js is not from Debian: its version is too old, and its npm depends on hundreds of packages.
         debian=(
             "ca-certificates",
             "curl",

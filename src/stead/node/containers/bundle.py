@@ -1,13 +1,12 @@
-"""What runc is told of one stage: a function of its inputs and of nothing else."""
+"""The configuration of one container for runc: a pure function of its arguments."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from stead.node.builds.caps import MB, RANGE, Caps
-from stead.node.builds.seccomp import profile
-from stead.node.images.making import UID
+from stead.node.containers.limits import MB, UIDS_PER_CONTAINER, ContainerLimits
+from stead.node.containers.seccomp import profile
 
 OPEN_FILES = 16384
 
@@ -20,34 +19,44 @@ _NAMESPACES = ("user", "pid", "mount", "network", "ipc", "uts", "cgroup")
 
 
 @dataclass(frozen=True)
-class Bind:
+class BindMount:
     source: Path
     destination: str
     writable: bool = False
 
 
 @dataclass(frozen=True)
-class Stage:
-    """One program in the sandbox."""
+class ContainerProcess:
+    """The program of a container."""
 
     argv: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
-    directory: str = "/work/src"
-    binds: tuple[Bind, ...] = ()
+    directory: str = "/"
+    mounts: tuple[BindMount, ...] = ()
 
 
 def configuration(
-    stage: Stage, *, root: Path, cgroup: str, uid: int, caps: Caps, open_files: int, machine: str
+    process: ContainerProcess,
+    *,
+    root: Path,
+    hostname: str,
+    cgroup: str,
+    first_uid: int,
+    user: int,
+    limits: ContainerLimits,
+    open_files: int,
+    machine: str,
 ) -> dict[str, Any]:
-    mapping = [{"containerID": 0, "hostID": uid, "size": RANGE}]
+    """The process runs as the container's user `user`, which is `first_uid + user` on the host."""
+    mapping = [{"containerID": 0, "hostID": first_uid, "size": UIDS_PER_CONTAINER}]
     return {
         "ociVersion": "1.0.2",
         "process": {
             "terminal": False,
-            "user": {"uid": UID, "gid": UID, "umask": 0o022},
-            "args": list(stage.argv),
-            "env": [f"{name}={value}" for name, value in stage.environment.items()],
-            "cwd": stage.directory,
+            "user": {"uid": user, "gid": user, "umask": 0o022},
+            "args": list(process.argv),
+            "env": [f"{name}={value}" for name, value in process.environment.items()],
+            "cwd": process.directory,
             "capabilities": {
                 kind: [] for kind in ("bounding", "effective", "permitted", "inheritable", "ambient")
             },
@@ -58,26 +67,21 @@ def configuration(
             "noNewPrivileges": True,
         },
         "root": {"path": str(root), "readonly": True},
-        "hostname": "build",
+        "hostname": hostname,
         "mounts": [
             {"destination": "/proc", "type": "proc", "source": "proc"},
             _tmpfs("/dev", "nosuid", "strictatime", "mode=755", "size=64k"),
             _tmpfs("/dev/shm", "nosuid", "nodev", "noexec", "mode=1777", "size=64m"),  # noqa: S108
             _tmpfs("/run", "nosuid", "nodev", "noexec", "mode=755", "size=1m"),
-            _tmpfs("/tmp", "nosuid", "nodev", "mode=1777", f"size={caps.memory_mb // 2}m"),  # noqa: S108
-            *(_bind(each) for each in stage.binds),
+            _tmpfs("/tmp", "nosuid", "nodev", "mode=1777", f"size={limits.memory_mb // 2}m"),  # noqa: S108
+            *(_bind(mount) for mount in process.mounts),
         ],
         "linux": {
             "cgroupsPath": cgroup,
             "namespaces": [{"type": kind} for kind in _NAMESPACES],
             "uidMappings": mapping,
             "gidMappings": mapping,
-            "resources": {
-                "devices": [{"allow": False, "access": "rwm"}],
-                "memory": {"limit": caps.memory_mb * MB, "swap": caps.memory_mb * MB},
-                "cpu": {"shares": caps.cpu_shares, "quota": int(caps.cpus * 100_000), "period": 100_000},
-                "pids": {"limit": caps.processes},
-            },
+            "resources": _resources(limits),
             "seccomp": profile(machine),
             "maskedPaths": list(_MASKED),
             "readonlyPaths": list(_READ_ONLY),
@@ -85,15 +89,23 @@ def configuration(
     }
 
 
+def _resources(limits: ContainerLimits) -> dict[str, Any]:
+    return {
+        "devices": [{"allow": False, "access": "rwm"}],
+        "memory": {"limit": limits.memory_mb * MB, "swap": limits.memory_mb * MB},
+        "cpu": {"shares": limits.cpu_shares, "quota": int(limits.cpus * 100_000), "period": 100_000},
+        "pids": {"limit": limits.processes},
+    }
+
+
 def _tmpfs(destination: str, *options: str) -> dict[str, Any]:
     return {"destination": destination, "type": "tmpfs", "source": "tmpfs", "options": list(options)}
 
 
-def _bind(each: Bind) -> dict[str, Any]:
-    options = ["bind", "nosuid", "nodev", "rw" if each.writable else "ro"]
+def _bind(mount: BindMount) -> dict[str, Any]:
     return {
-        "destination": each.destination,
+        "destination": mount.destination,
         "type": "bind",
-        "source": str(each.source),
-        "options": options,
+        "source": str(mount.source),
+        "options": ["bind", "nosuid", "nodev", "rw" if mount.writable else "ro"],
     }

@@ -1,6 +1,6 @@
-"""Which system calls a build may not make. What a build needs is wide (compilers, bundlers, test runners), so
-this names what it never needs and what kernels were broken with; namespaces and dropped capabilities refuse
-most of it a second time."""
+"""The system calls that a container may not make. Customers' programs need many (compilers, bundlers, test
+runners), so this is a list of those that they never need and that kernels were attacked with. Namespaces and
+dropped capabilities block most of them a second time."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,7 +24,8 @@ _ARCHITECTURES = {"x86_64": "SCMP_ARCH_X86_64", "aarch64": "SCMP_ARCH_AARCH64"}
 
 
 def profile(machine: str) -> dict[str, Any]:
-    # Only the native architecture: calls of another, which other tables count, end the process.
+    # Only the native architecture: other architectures number their calls differently, and a call of one of
+    # them ends the process.
     return {
         "defaultAction": "SCMP_ACT_ALLOW",
         "architectures": [_ARCHITECTURES[machine]],
@@ -35,9 +36,9 @@ def profile(machine: str) -> dict[str, Any]:
                 for bit in (1 << place for place in range(32))
                 if bit & _NEW_NAMESPACES
             ),
-            # Its flags are behind a pointer, where no filter sees them; every libc falls back to clone.
+            # Its flags are behind a pointer, which a filter cannot read; every libc falls back to clone.
             _refused(["clone3"], _ENOSYS),
-            # Raw packets, the crypto of the kernel and, above all, a virtual machine's line to its host.
+            # Raw packets, the kernel's crypto and, above all, a virtual machine's connection to its host.
             _refused(["socket"], _EAFNOSUPPORT, 0, "SCMP_CMP_GT", _NETLINK),
             *(
                 _refused(["socket"], _EAFNOSUPPORT, 0, "SCMP_CMP_EQ", family)

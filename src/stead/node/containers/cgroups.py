@@ -1,5 +1,5 @@
-"""The control groups of a stage: what its limits had to do, and that nothing is left in them. Both of the
-kernel's arrangements are understood: a tree for each controller, and one for all."""
+"""The control groups of containers: which limits took effect, and whether any process is left. Works with
+version 1 (one tree per controller) and version 2 (one tree for all)."""
 
 import os
 import signal
@@ -8,21 +8,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path("/sys/fs/cgroup")
-_PATIENCE = 10.0
-_POLL = 0.01
+_REMOVE_SECONDS = 10.0
+_POLL_SECONDS = 0.01
 
 
 @dataclass(frozen=True)
-class Strain:
-    """How often a limit had to act."""
+class LimitEvents:
+    """How often a limit took effect."""
 
     killed_for_memory: int = 0
     forks_refused: int = 0
 
 
-def strain(cgroup: str) -> Strain:
-    """Must be asked before the group is removed."""
-    return Strain(
+def limit_events(cgroup: str) -> LimitEvents:
+    """Must be read before the group is removed."""
+    return LimitEvents(
         max(_count(path, "oom_kill") for path in _files(cgroup, "memory.oom_control", "memory.events")),
         max(_count(path, "max") for path in _files(cgroup, "pids.events")),
     )
@@ -38,40 +38,40 @@ def processes(cgroup: str) -> set[int]:
     return found
 
 
-def named(prefix: str) -> set[str]:
-    """Groups at the root whose name begins so, in whichever tree."""
+def find(prefix: str) -> set[str]:
+    """The groups at the root of any tree whose names begin with the prefix."""
     return {f"/{path.name}" for pattern in ("", "*/") for path in ROOT.glob(f"{pattern}{prefix}*")}
 
 
-def end(cgroup: str) -> None:
-    """Nothing runs in it and it is gone. Blocks; raises when the kernel does not let go in time."""
-    until = time.monotonic() + _PATIENCE
+def remove(cgroup: str) -> None:
+    """Kill every process of the group and remove it. Blocks; raises when it takes too long."""
+    until = time.monotonic() + _REMOVE_SECONDS
     while left := processes(cgroup):
         if time.monotonic() > until:
             raise TimeoutError(f"{len(left)} processes of {cgroup} do not end")
         for pid in left:
             _kill(pid)
-        time.sleep(_POLL)
-    for path in _places(cgroup):
-        _remove(path, until)
+        time.sleep(_POLL_SECONDS)
+    for path in _directories(cgroup):
+        _remove_directory(path, until)
 
 
-def _remove(path: Path, until: float) -> None:
+def _remove_directory(path: Path, until: float) -> None:
     while path.exists():
         try:
             path.rmdir()
         except OSError:
             if time.monotonic() > until:
                 raise
-            time.sleep(_POLL)
+            time.sleep(_POLL_SECONDS)
 
 
-def _places(cgroup: str) -> list[Path]:
+def _directories(cgroup: str) -> list[Path]:
     return [ROOT / cgroup[1:], *(tree / cgroup[1:] for tree in ROOT.iterdir() if tree.is_dir())]
 
 
 def _files(cgroup: str, *names: str) -> list[Path]:
-    return [place / name for place in _places(cgroup) for name in names]
+    return [directory / name for directory in _directories(cgroup) for name in names]
 
 
 def _count(path: Path, name: str) -> int:

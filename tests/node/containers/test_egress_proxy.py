@@ -8,8 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from stead.node.builds.egress import Egress, resolve
-from stead.node.builds.egress_rules import Refused, Rule, Rules, read_networks, read_rules
+from stead.node.containers.egress_proxy import EgressProxy, resolve
+from stead.node.containers.egress_rules import (
+    EgressRefused,
+    EgressRules,
+    HostRule,
+    read_host_rules,
+    read_networks,
+)
 from stead.shared.addresses import Address
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"
@@ -51,11 +57,11 @@ async def server() -> AsyncIterator[Server]:
 
 
 @asynccontextmanager
-async def proxy(tmp_path: Path, rules: Rules, names: Names, said: list[str]) -> AsyncIterator[Path]:
+async def proxy(tmp_path: Path, rules: EgressRules, names: Names, said: list[str]) -> AsyncIterator[Path]:
     async def tell(text: str) -> None:
         said.append(text)
 
-    async with Egress(rules, tell, names).open(tmp_path / "egress.sock"):
+    async with EgressProxy(rules, tell, names).listen(tmp_path / "egress.sock"):
         yield tmp_path / "egress.sock"
 
 
@@ -72,7 +78,9 @@ async def ask(door: Path, request: str) -> bytes:
 async def test_a_listed_host_is_reached_by_tunnel_and_by_plain_request(
     tmp_path: Path, server: Server
 ) -> None:
-    rules = Rules((Rule("good.example.com", server.port),), read_networks(f"127.0.0.0/8:{server.port}"))
+    rules = EgressRules(
+        (HostRule("good.example.com", server.port),), read_networks(f"127.0.0.0/8:{server.port}")
+    )
     said: list[str] = []
     async with proxy(tmp_path, rules, Names(good=["127.0.0.1"]), said) as door:
         tunnel = await ask(
@@ -111,7 +119,7 @@ async def test_a_listed_name_does_not_lead_to_an_address_that_is_not_public(
     tmp_path: Path, server: Server, address: str
 ) -> None:
     said: list[str] = []
-    rules = Rules((Rule("*", server.port),))
+    rules = EgressRules((HostRule("*", server.port),))
     async with proxy(tmp_path, rules, Names(good=[address]), said) as door:
         answer = await ask(door, f"CONNECT good.example.com:{server.port} HTTP/1.1\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 403 ")
@@ -132,7 +140,9 @@ async def test_loopback_has_many_names_and_none_of_them_works(
     async def tell(text: str) -> None:
         said.append(text)
 
-    async with Egress(Rules((Rule("*", server.port),)), tell, resolve).open(tmp_path / "egress.sock"):
+    async with EgressProxy(EgressRules((HostRule("*", server.port),)), tell, resolve).listen(
+        tmp_path / "egress.sock"
+    ):
         answer = await ask(
             tmp_path / "egress.sock", f"GET http://{target}:{server.port}/ HTTP/1.1\r\nHost: x\r\n\r\n"
         )
@@ -145,7 +155,7 @@ async def test_a_name_that_changes_its_address_is_dialled_where_it_was_checked(
 ) -> None:
     """The classic of DNS rebinding: public when it is looked at, loopback a moment later."""
     names, said = Names(evil=["198.51.100.7 203.0.113.9 8.8.8.8", "127.0.0.1"]), list[str]()
-    rules = Rules((Rule("evil.example.com", server.port),))
+    rules = EgressRules((HostRule("evil.example.com", server.port),))
     async with proxy(tmp_path, rules, names, said) as door:
         dialling = asyncio.create_task(
             ask(door, f"CONNECT evil.example.com:{server.port} HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n")
@@ -160,7 +170,7 @@ async def test_a_name_that_changes_its_address_is_dialled_where_it_was_checked(
 
 
 async def test_a_name_with_good_and_bad_addresses_is_dialled_at_the_good_ones_only(server: Server) -> None:
-    rules = Rules((Rule("*"),))
+    rules = EgressRules((HostRule("*"),))
     found = [ip_address(text) for text in ("127.0.0.1", "8.8.8.8", "::1", "2606:4700::1", "10.0.0.1")]
     permitted = rules.permitted(rules.rule_for("some.example.com", 443), "some.example.com", 443, found)
     assert [str(address) for address in permitted] == ["8.8.8.8", "2606:4700::1"]
@@ -169,7 +179,7 @@ async def test_a_name_with_good_and_bad_addresses_is_dialled_at_the_good_ones_on
 async def test_another_port_of_an_opened_network_stays_closed(tmp_path: Path, server: Server) -> None:
     """As NATS or another tenant's database beside a git server on the operator's own machine."""
     said: list[str] = []
-    rules = Rules((Rule("127.0.0.1", server.port),), read_networks("127.0.0.0/8:9418"))
+    rules = EgressRules((HostRule("127.0.0.1", server.port),), read_networks("127.0.0.0/8:9418"))
     async with proxy(tmp_path, rules, Names(), said) as door:
         answer = await ask(door, f"CONNECT 127.0.0.1:{server.port} HTTP/1.1\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 403 ")
@@ -177,7 +187,9 @@ async def test_another_port_of_an_opened_network_stays_closed(tmp_path: Path, se
 
 
 async def test_the_operators_registry_is_reached_whatever_its_address(tmp_path: Path, server: Server) -> None:
-    rules = Rules((Rule("registry.internal", server.port, anywhere=True), Rule("*", server.port)))
+    rules = EgressRules(
+        (HostRule("registry.internal", server.port, any_address=True), HostRule("*", server.port))
+    )
     async with proxy(tmp_path, rules, Names(registry=["127.0.0.1"], other=["127.0.0.1"]), []) as door:
         good = await ask(door, f"GET http://registry.internal:{server.port}/ HTTP/1.1\r\n\r\n")
         bad = await ask(door, f"GET http://other.internal:{server.port}/ HTTP/1.1\r\n\r\n")
@@ -196,13 +208,13 @@ async def test_the_operators_registry_is_reached_whatever_its_address(tmp_path: 
     ],
 )
 async def test_what_is_no_request_to_a_proxy_is_answered_400(tmp_path: Path, request_: str) -> None:
-    async with proxy(tmp_path, Rules((Rule("*"),)), Names(good=["127.0.0.1"]), []) as door:
+    async with proxy(tmp_path, EgressRules((HostRule("*"),)), Names(good=["127.0.0.1"]), []) as door:
         assert (await ask(door, request_)).startswith(b"HTTP/1.1 400 ")
 
 
 async def test_a_flood_of_refusals_is_told_only_a_few_times(tmp_path: Path) -> None:
     said: list[str] = []
-    async with proxy(tmp_path, Rules(), Names(), said) as door:
+    async with proxy(tmp_path, EgressRules(), Names(), said) as door:
         for number in range(60):
             await ask(door, f"CONNECT h{number % 30}.example.com:443 HTTP/1.1\r\n\r\n")
     assert len(said) == 20 == len(set(said))
@@ -224,18 +236,18 @@ async def test_a_flood_of_refusals_is_told_only_a_few_times(tmp_path: Path) -> N
     ],
 )
 def test_the_egress_list(listed: str, host: str, port: int, *, covered: bool) -> None:
-    rules = Rules(read_rules(listed))
+    rules = EgressRules(read_host_rules(listed))
     if covered:
         rules.rule_for(host, port)
     else:
-        with pytest.raises(Refused, match="it is not on the egress list"):
+        with pytest.raises(EgressRefused, match="it is not on the egress list"):
             rules.rule_for(host, port)
 
 
 @pytest.mark.parametrize("text", ["a*.example.com", ":443", "host:", "host:0", "host:70000", "host:https"])
 def test_a_list_that_cannot_be_meant_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is no"):
-        read_rules(text)
+        read_host_rules(text)
 
 
 @pytest.mark.parametrize("text", ["10.0.0.1", "10.0.0.1/8", "10.0.0.0/8:x", "nonsense/8", "10.0.0.0/8:0"])

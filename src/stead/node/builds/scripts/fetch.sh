@@ -1,6 +1,7 @@
 #!/bin/sh
-# fetch.sh URL REF COMMIT — the commit, or where the ref stands (the default branch if it is empty), into the
-# working directory. Ends with 10: no such ref; 11: no such commit; 12: not reached; 13: a submodule failed.
+# fetch.sh URL REF COMMIT: checks out the commit, or else the head of the ref (of the default branch if the ref
+# is empty), into the working directory.
+# Exit codes: 10 no such ref; 11 no such commit; 12 the repository cannot be reached; 13 a submodule failed.
 set -eu
 url=$1 ref=$2 commit=$3
 git init --quiet --template= .
@@ -20,7 +21,7 @@ if [ -z "$full" ] && [ -z "$commit" ]; then exit 10; fi
 
 fetch() { git fetch --quiet --no-tags "$@"; }
 if [ -n "$commit" ]; then
-  # Not every server hands out a commit by its name; then it must be near the tip of its ref.
+  # Not every server serves a commit by its hash; then it must be near the head of its ref.
   fetch --depth 1 origin "$commit" || { [ -n "$full" ] && fetch --depth 1000 origin "$full"; } || exit 11
   git cat-file -e "$commit^{commit}" 2>/dev/null || exit 11
   git checkout --quiet --detach "$commit"

@@ -1,22 +1,23 @@
-"""What runc is told: nothing but what a build needs."""
+"""The configuration for runc gives a container nothing that it does not need."""
 
 from pathlib import Path
 
-from stead.node.builds.bundle import Bind, Stage, configuration
-from stead.node.builds.caps import Caps
+from stead.node.containers.bundle import BindMount, ContainerProcess, configuration
+from stead.node.containers.limits import ContainerLimits
 
 
-def test_the_configuration_gives_a_build_nothing_it_does_not_need() -> None:
-    stage = Stage(
-        ("npm", "ci"), {"A": "b"}, binds=(Bind(Path("/x"), "/y"), Bind(Path("/v"), "/w", writable=True))
-    )
+def test_a_container_gets_nothing_it_does_not_need() -> None:
+    mounts = (BindMount(Path("/x"), "/y"), BindMount(Path("/v"), "/w", writable=True))
+    process = ContainerProcess(("npm", "ci"), {"A": "b"}, "/work/src", mounts)
     made = [
         configuration(
-            stage,
+            process,
             root=Path("/image"),
+            hostname="build",
             cgroup="/stead-build-1",
-            uid=1 << 28,
-            caps=Caps(memory_mb=64, processes=32, cpus=0.5),
+            first_uid=1 << 28,
+            user=1000,
+            limits=ContainerLimits(memory_mb=64, processes=32, cpus=0.5),
             open_files=1024,
             machine="x86_64",
         )
@@ -24,11 +25,11 @@ def test_the_configuration_gives_a_build_nothing_it_does_not_need() -> None:
     ]
     it = made[0]
     assert it == made[1]
-    process, linux = it["process"], it["linux"]
-    assert process["noNewPrivileges"] is True
-    assert set(map(len, process["capabilities"].values())) == {0}
-    assert process["user"]["uid"] != 0
-    assert process["env"] == ["A=b"]
+    program, linux = it["process"], it["linux"]
+    assert program["noNewPrivileges"] is True
+    assert set(map(len, program["capabilities"].values())) == {0}
+    assert program["user"]["uid"] != 0
+    assert program["env"] == ["A=b"]
     assert it["root"]["readonly"] is True
     assert {each["type"] for each in linux["namespaces"]} == {
         *("user", "pid", "mount", "network", "ipc", "uts", "cgroup")

@@ -1,12 +1,12 @@
-"""Where a source may be had from: addresses that git and curl are given, read once and strictly."""
+"""Addresses of sources, parsed strictly before git or curl see them."""
 
 import re
 from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
 
-from stead.node.builds.caps import BuildFailed
-from stead.node.builds.egress_rules import Rule
+from stead.node.builds.failures import BuildFailed
+from stead.node.containers.egress_rules import HostRule
 
 _REF = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/@+#-]{0,254}")
 _COMMIT = re.compile(r"[0-9a-f]{7,40}|[0-9a-f]{64}")
@@ -17,19 +17,19 @@ Scheme = Literal["http", "https", "ssh"]
 
 
 @dataclass(frozen=True)
-class Place:
+class SourceAddress:
     scheme: str
     host: str
     port: int
     url: str
 
     @property
-    def rule(self) -> Rule:
-        return Rule(self.host, self.port)
+    def rule(self) -> HostRule:
+        return HostRule(self.host, self.port)
 
 
-def place(url: str, *schemes: Scheme) -> Place:
-    """Raises BuildFailed for what is no address of these kinds."""
+def parse_address(url: str, *schemes: Scheme) -> SourceAddress:
+    """Raise BuildFailed for everything but an address of these schemes."""
     if short := _SHORT_SSH.fullmatch(url):
         url = f"ssh://{short['user']}@{short['host']}/{short['path']}"
     try:
@@ -37,21 +37,21 @@ def place(url: str, *schemes: Scheme) -> Place:
         host, port = parts.hostname, parts.port
     except ValueError:
         host = port = None
-    kinds = " or ".join(schemes)
+    allowed = " or ".join(schemes)
     if not host or host.startswith("-") or parts.scheme not in schemes or not url.isascii():
-        raise BuildFailed(f"the source's address must be one of {kinds}")
+        raise BuildFailed(f"the source's address must be one of {allowed}")
     if not url.isprintable() or " " in url:
         raise BuildFailed("the source's address has characters that no address has")
-    return Place(parts.scheme, host.lower(), port or _PORTS[parts.scheme], url)
+    return SourceAddress(parts.scheme, host.lower(), port or _PORTS[parts.scheme], url)
 
 
-def ref(text: str) -> str:
+def check_ref(text: str) -> str:
     if text and (_REF.fullmatch(text) is None or ".." in text or text.endswith((".lock", "/"))):
         raise BuildFailed("the ref is no name of a branch or tag")
     return text
 
 
-def commit(text: str) -> str:
+def check_commit(text: str) -> str:
     if text and _COMMIT.fullmatch(text) is None:
         raise BuildFailed("the commit is not named by its hash")
     return text
