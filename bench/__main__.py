@@ -18,7 +18,7 @@ from bench import (
 )
 from bench.results import CouldNotRun, Result
 from bench.servers import Bench, bench
-from stead.dev.engine import DevError
+from stead.dev.errors import DevError
 
 BENCHMARKS: dict[str, Callable[[Bench], Awaitable[Result]]] = {
     "api_read_cpu_ratio": api_reads.one,

@@ -23,11 +23,14 @@ import asyncpg
 from bench.results import CouldNotRun, Result, spread
 from bench.servers import Bench
 from bench.visitor import Disconnected, Visitor
-from stead.dev.authority import Authority
-from stead.dev.nginx import Nginx
-from stead.dev.process import run
-from stead.dev.running import RunningStack, running
-from stead.dev.stack import ENGINES, NODE, PROGRAMS
+from stead.dev.certificate_authority import CertificateAuthority
+from stead.dev.engines import CORE_ENGINES
+from stead.dev.engines.nginx import Nginx
+from stead.dev.engines.postgres import Postgres
+from stead.dev.local_node import LOCAL_NODE
+from stead.dev.programs import PROGRAMS
+from stead.dev.running_stack import RunningStack, run_stack
+from stead.dev.subprocesses import run
 from stead.node.builds import assembly
 from stead.node.builds.sandbox import SOURCE
 from stead.node.containers.bundle import BindMount, ContainerProcess
@@ -162,7 +165,7 @@ async def _stages(it: Delivery, job: str, began: float) -> dict[str, float]:
 
 
 async def _row(it: Delivery, query: str, *args: object) -> Any:
-    connection = await asyncpg.connect(it.stack.postgres.url)
+    connection = await asyncpg.connect(it.stack[Postgres].url)
     try:
         return await connection.fetchrow(query, *args)
     finally:
@@ -181,7 +184,7 @@ class _ByHand:
     """One sandbox like those of builds, in which somebody types."""
 
     def __init__(self, it: Delivery) -> None:
-        settings = from_environment(it.stack.node_environment(NODE, it.stack.directory.path / "hand"))
+        settings = from_environment(it.stack.node_environment(LOCAL_NODE, it.stack.directory.path / "hand"))
         settings.data.mkdir(exist_ok=True, mode=0o711)
         self._it = it
         self._builder = assembly.static_builder(settings, Processes("bench").run, settings.data / "builds")
@@ -283,8 +286,8 @@ async def _delivery() -> AsyncIterator[Delivery]:
     try:
         lockfile = await _lockfile(scratch / "lock")
         async with (
-            server.open(authority.serving(server.host)),
-            running(scratch / "data", [*ENGINES, Nginx, *PROGRAMS], settings=settings) as stack,
+            server.open(authority.server_context(server.host)),
+            run_stack(scratch / "data", [*CORE_ENGINES, Nginx, *PROGRAMS], settings=settings) as stack,
         ):
             customer = Customer(stack)
             async with customer.api:
@@ -293,14 +296,14 @@ async def _delivery() -> AsyncIterator[Delivery]:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _scratch() -> tuple[Path, Authority]:
+def _scratch() -> tuple[Path, CertificateAuthority]:
     made = Path(tempfile.mkdtemp(prefix="stead-bench-delivery-"))
     made.chmod(0o711)
     for each in ("repositories", "lock"):
         (made / each).mkdir()
     (made / "lock" / "package.json").write_text(json.dumps(_PACKAGE))
-    authority = Authority(made)
-    (made / "trust.pem").write_bytes(SYSTEM_TRUST.read_bytes() + authority.file.read_bytes())
+    authority = CertificateAuthority(made)
+    (made / "trust.pem").write_bytes(SYSTEM_TRUST.read_bytes() + authority.root_file.read_bytes())
     return made, authority
 
 
@@ -312,7 +315,7 @@ async def _opened(stack: RunningStack, customer: Customer, project: Project) -> 
     routes = {"rules": [{"pattern": "main", "target": "live"}], "roll_hook_secret": True}
     connection = await customer.put(f"{site}/branch-routes", routes)
     forge = Forge(connection["hook_url"], connection["hook_secret"], project.url)
-    visitor = Visitor(stack.nginx.address)
+    visitor = Visitor(stack[Nginx].address)
     it = Delivery(stack, customer, project, visitor, forge, f"{site}/environments/production")
     await it.shows(words, within=300)
     await _settled(it)

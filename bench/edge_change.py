@@ -19,11 +19,11 @@ from bench.visitor import Visitor
 from stead.control.edge_feed.feed import Edges
 from stead.control.engines.nats import Nats
 from stead.control.engines.nats_streams import ensure_consumers, ensure_streams
-from stead.dev.nats import Nats as NatsServer
-from stead.dev.nginx import Nginx
+from stead.dev.engines.nats import Nats as NatsServer
+from stead.dev.engines.nginx import Nginx
+from stead.dev.local_node import LOCAL_NODE, LOCAL_REGION
 from stead.dev.programs import NodeAgent
-from stead.dev.running import RunningStack, running
-from stead.dev.stack import NODE, REGION
+from stead.dev.running_stack import RunningStack, run_stack
 from stead.protocol.edge import Environment, Host, Record, environment_key, host_key
 from stead.protocol.subjects import Program
 
@@ -46,7 +46,7 @@ class ManySites:
 
     @property
     def address(self) -> str:
-        return self.stack.nginx.address
+        return self.stack[Nginx].address
 
     @property
     def pages(self) -> dict[str, bytes]:
@@ -60,9 +60,9 @@ class ManySites:
         records: dict[str, Record | None] = {}
         for number, release in enumerate(self._releases):
             records[_environment_key(number)] = _shown(number, release)
-            records[host_key(REGION, host(number))] = Host(f"env_{number}")
+            records[host_key(LOCAL_REGION, host(number))] = Host(f"env_{number}")
         revision = await self._edges.put(records)
-        await self._edges.applied(REGION, [NODE], revision, within=FILLED_BOUND)
+        await self._edges.applied(LOCAL_REGION, [LOCAL_NODE], revision, within=FILLED_BOUND)
 
     async def change(self, number: int, release: int) -> float:
         """Shows another release of this site; milliseconds until a visitor who keeps asking meets it."""
@@ -121,9 +121,9 @@ async def p99(_: Bench) -> Result:
 async def many_sites(sites: int) -> AsyncIterator[ManySites]:
     scratch = _scratch()
     try:
-        async with running(scratch, [NatsServer, Nginx, NodeAgent]) as stack, _connected(stack) as nats:
+        async with run_stack(scratch, [NatsServer, Nginx, NodeAgent]) as stack, _connected(stack) as nats:
             await ensure_streams(nats)
-            await ensure_consumers(nats, NODE, REGION)
+            await ensure_consumers(nats, LOCAL_NODE, LOCAL_REGION)
             many = ManySites(stack, Edges(nats), sites)
             await many.fill()
             yield many
@@ -140,7 +140,7 @@ def _scratch() -> Path:
 
 @asynccontextmanager
 async def _connected(stack: RunningStack) -> AsyncIterator[Nats]:
-    login = stack.nats_login(Program.WORKER)
+    login = stack[NatsServer].login(Program.WORKER)
     nats = Nats(login.url, user=login.user, password=login.password, program=Program.WORKER)
     nats.start()
     try:
@@ -165,11 +165,11 @@ def _until_seen(visitor: Visitor, host: str, before: bytes, after: bytes) -> flo
 
 
 def _environment_key(number: int) -> str:
-    return environment_key(REGION, f"env_{number}")
+    return environment_key(LOCAL_REGION, f"env_{number}")
 
 
 def _shown(number: int, release: int) -> Environment:
-    return Environment(f"site_{number}", NODE, release=f"bench-{release % RELEASES}")
+    return Environment(f"site_{number}", LOCAL_NODE, release=f"bench-{release % RELEASES}")
 
 
 def _write(release: Path, content: bytes) -> None:

@@ -10,7 +10,7 @@ from bench.edges import HOST, NODE, PAGE, Edges, edges
 from bench.load import Subject, cpu_ratios, paired
 from bench.results import CouldNotRun, Result, spread
 from bench.servers import Bench
-from stead.dev.engine import LOOPBACK
+from stead.dev.supervised_program import LOOPBACK
 from stead.protocol.edge import Environment, Host
 
 

@@ -10,7 +10,7 @@ from bench.edges import NODE, Edges, edges
 from bench.load import cpu_time
 from bench.results import Result, spread
 from bench.servers import Bench
-from stead.dev.engine import LOOPBACK
+from stead.dev.supervised_program import LOOPBACK
 from stead.edge.certificate import self_signed
 from stead.protocol.edge import Environment, Host
 

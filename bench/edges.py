@@ -16,8 +16,8 @@ import msgspec
 
 from bench.load import server_core
 from bench.results import CouldNotRun
-from stead.dev.engine import LOOPBACK, surroundings
-from stead.dev.ports import own_ports
+from stead.dev.ports import reserve_ports
+from stead.dev.supervised_program import LOOPBACK, clean_environment
 from stead.edge.admin import Admin, AdminFailed
 from stead.edge.certificate import self_signed
 from stead.edge.main import INSTALLED
@@ -142,7 +142,7 @@ class Edges:
             self._processes.append(
                 subprocess.Popen(
                     [*server_core(), *argv],
-                    env=surroundings(environment),
+                    env=clean_environment(environment),
                     cwd=_ROOT,
                     stdout=log,
                     stderr=log,
@@ -160,7 +160,7 @@ def _scratch() -> Path:
 @asynccontextmanager
 async def edges(**memory: str) -> AsyncIterator[Edges]:
     home = _scratch()
-    made = Edges(home, own_ports(4))
+    made = Edges(home, reserve_ports(4))
     try:
         await made.start(memory)
         yield made

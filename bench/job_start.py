@@ -28,13 +28,13 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from bench.results import CouldNotRun, Result, spread
 from bench.servers import Account, Bench
-from stead.dev.engine import surroundings
-from stead.dev.nats import Nats
-from stead.dev.postgres import Postgres
-from stead.dev.process import run
-from stead.dev.redis import Redis
-from stead.dev.running import RunningStack, running
-from stead.dev.temporal import Temporal
+from stead.dev.engines.nats import Nats
+from stead.dev.engines.postgres import Postgres
+from stead.dev.engines.redis import Redis
+from stead.dev.engines.temporal import Temporal
+from stead.dev.running_stack import RunningStack, run_stack
+from stead.dev.subprocesses import run
+from stead.dev.supervised_program import clean_environment
 from stead.protocol.subjects import Program
 
 GOAL = 1.5
@@ -175,7 +175,7 @@ async def _whole() -> AsyncIterator[Whole]:
     scratch = _scratch()
     try:
         async with (
-            running(scratch, [Postgres, Redis, Nats, Temporal]) as stack,
+            run_stack(scratch, [Postgres, Redis, Nats, Temporal]) as stack,
             AsyncExitStack() as ending,
         ):
             yield await _start(stack, ending)
@@ -195,7 +195,7 @@ async def _start(stack: RunningStack, ending: AsyncExitStack) -> Whole:
     await _steadctl(api, "migrate")
     words = ["--email", "starter@example.com", "--name", "starter", "--plan", "business", "--with-key"]
     account = msgspec.json.decode(await _steadctl(api, "accounts", "create", *words), type=Account)
-    database = await asyncpg.connect(stack.postgres.url)
+    database = await asyncpg.connect(stack[Postgres].url)
     ending.push_async_callback(database.close)
     await database.execute(_PLAN)
     await database.execute("update accounts set plan = 'unlimited'")
@@ -204,7 +204,7 @@ async def _start(stack: RunningStack, ending: AsyncExitStack) -> Whole:
     log = stack.directory.logs / "bench.log"
     for settings, words in ((api, ["api"]), (worker, ["worker"]), (node, ["node"])):
         _program([*_STEADCTL, *words], settings, log, ending)
-    _program([sys.executable, "-m", "bench.job_start", stack.temporal.address], {}, log, ending)
+    _program([sys.executable, "-m", "bench.job_start", stack[Temporal].address], {}, log, ending)
     client = httpx.AsyncClient(base_url=api["STEAD_BASE_URL"], timeout=BOUND)
     ending.push_async_callback(client.aclose)
     await _until(lambda: _answers(client), "the API answers")
@@ -212,13 +212,18 @@ async def _start(stack: RunningStack, ending: AsyncExitStack) -> Whole:
     client.headers["authorization"] = f"Bearer {account.api_key}"
     minted = await client.post("/v1/api-keys", json={"scopes": ["*"], "mode": "test"})
     client.headers["authorization"] = f"Bearer {minted.json()['data']['secret']}"
-    return Whole(stack, client, database, await Client.connect(stack.temporal.address))
+    return Whole(stack, client, database, await Client.connect(stack[Temporal].address))
 
 
 def _program(argv: list[str], settings: Mapping[str, str], log: Path, ending: AsyncExitStack) -> None:
     with log.open("ab") as output:
         process = subprocess.Popen(
-            argv, env=surroundings(settings), cwd=_ROOT, stdout=output, stderr=output, start_new_session=True
+            argv,
+            env=clean_environment(settings),
+            cwd=_ROOT,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
         )
     ending.push_async_callback(_stop, process)
 
@@ -233,7 +238,7 @@ async def _stop(process: "subprocess.Popen[bytes]") -> None:
 
 
 async def _steadctl(settings: Mapping[str, str], *words: str) -> str:
-    done = await run([*_STEADCTL, *words], env=surroundings(settings), cwd=_ROOT)
+    done = await run([*_STEADCTL, *words], env=clean_environment(settings), cwd=_ROOT)
     if done.code != 0:
         raise CouldNotRun(f"steadctl {words[0]} failed: {done.errors.strip()}")
     return done.output

@@ -17,13 +17,13 @@ import msgspec
 
 from bench.load import server_core
 from bench.results import CouldNotRun
-from stead.dev.engine import LOOPBACK, surroundings
-from stead.dev.nats import Nats
-from stead.dev.ports import own_ports
-from stead.dev.postgres import Postgres
-from stead.dev.process import run
-from stead.dev.redis import Redis
-from stead.dev.running import RunningStack, running
+from stead.dev.engines.nats import Nats
+from stead.dev.engines.postgres import Postgres
+from stead.dev.engines.redis import Redis
+from stead.dev.ports import reserve_ports
+from stead.dev.running_stack import RunningStack, run_stack
+from stead.dev.subprocesses import run
+from stead.dev.supervised_program import LOOPBACK, clean_environment
 
 READY_BOUND = 30.0
 STOP_BOUND = 20.0
@@ -97,11 +97,11 @@ class Bench:
 
     @property
     def database_url(self) -> str:
-        return self._stack.postgres.url
+        return self._stack[Postgres].url
 
     @property
     def _environment(self) -> dict[str, str]:
-        return surroundings(self._stack.environment())
+        return clean_environment(self._stack.environment())
 
     async def prepare(self) -> None:
         await self._steadctl("migrate")
@@ -116,14 +116,14 @@ class Bench:
         return account
 
     async def api(self) -> Server:
-        port, metrics = own_ports(2)
+        port, metrics = reserve_ports(2)
         url = f"http://{LOOPBACK}:{port}"
         where = {"STEAD_API_PORT": str(port), "STEAD_METRICS_PORT": str(metrics), "STEAD_BASE_URL": url}
         return await self._serve([*_STEADCTL, "api"], url, "/readyz", self._environment | where)
 
     async def bare(self, account: Account) -> Server:
-        (port,) = own_ports(1)
-        argv = [sys.executable, "-m", "bench.bare", self._stack.postgres.url, str(port), account.account_id]
+        (port,) = reserve_ports(1)
+        argv = [sys.executable, "-m", "bench.bare", self._stack[Postgres].url, str(port), account.account_id]
         return await self._serve(argv, f"http://{LOOPBACK}:{port}", "/keys", dict(os.environ))
 
     async def forget_keys(self) -> None:
@@ -142,7 +142,7 @@ class Bench:
         return server
 
     async def _execute(self, statement: str, *args: object) -> None:
-        connection = await asyncpg.connect(self._stack.postgres.url)
+        connection = await asyncpg.connect(self._stack[Postgres].url)
         try:
             await connection.execute(statement, *args)
         finally:
@@ -166,7 +166,7 @@ def _scratch() -> Path:
 async def bench() -> AsyncIterator[Bench]:
     scratch = _scratch()
     try:
-        async with running(scratch, [Postgres, Redis, Nats]) as stack, AsyncExitStack() as ending:
+        async with run_stack(scratch, [Postgres, Redis, Nats]) as stack, AsyncExitStack() as ending:
             made = Bench(stack, scratch, ending)
             await made.prepare()
             yield made

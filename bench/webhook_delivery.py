@@ -30,7 +30,7 @@ from stead.control.sealing import Sealer
 from stead.control.webhooks import service, signing
 from stead.control.webhooks.client import Client
 from stead.control.webhooks.courier import Courier
-from stead.dev.authority import Authority
+from stead.dev.certificate_authority import CertificateAuthority
 from stead.shared.addresses import Guard
 from stead.shared.clock import wall_clock
 from stead.shared.ids import new_id
@@ -100,12 +100,12 @@ async def ratio(bench: Bench) -> Result:
     host = "127." + ".".join(str(1 + secrets.randbelow(250)) for _ in range(3))
     url = f"https://{host}:{PORT}/hook"
     async with AsyncExitStack() as ending:
-        authority = Authority(bench.scratch)
+        authority = CertificateAuthority(bench.scratch)
         certificate, secret = authority.issue(host)
         await _program(ending, ["bench.webhook_sink", host, str(PORT), str(certificate), str(secret)])
-        words = [bench.database_url, key, str(authority.file)]
+        words = [bench.database_url, key, str(authority.root_file)]
         courier = await _program(ending, ["bench.webhook_delivery", "courier", *words])
-        bare = await _program(ending, ["bench.webhook_delivery", "bare", url, str(authority.file)])
+        bare = await _program(ending, ["bench.webhook_delivery", "bare", url, str(authority.root_file)])
         connection: Any = await asyncpg.connect(bench.database_url)
         ending.push_async_callback(connection.close)
         yard = Yard(connection, Sealer.from_text(key), url)

@@ -10,10 +10,10 @@ from pathlib import Path
 import msgspec
 
 from stead.control.engines.migrations import migrate
-from stead.dev.nats import Nats
-from stead.dev.postgres import Postgres
-from stead.dev.redis import Redis
-from stead.dev.running import running
+from stead.dev.engines.nats import Nats
+from stead.dev.engines.postgres import Postgres
+from stead.dev.engines.redis import Redis
+from stead.dev.running_stack import run_stack
 from stead.protocol.subjects import Program
 
 TEMPLATE = "stead_template"
@@ -75,14 +75,14 @@ class TestEngines:
 
     async def _serve(self) -> None:
         self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
-        async with running(self._data, [Postgres, Redis, Nats]) as stack:
-            await stack.postgres.create_database(TEMPLATE)
-            url = stack.postgres.database_url(TEMPLATE)
+        async with run_stack(self._data, [Postgres, Redis, Nats]) as stack:
+            await stack[Postgres].create_database(TEMPLATE)
+            url = stack[Postgres].database_url(TEMPLATE)
             await asyncio.to_thread(migrate, url)
-            login = stack.nats_login(Program.API)
+            login = stack[Nats].login(Program.API)
             found = Addresses(
                 postgres=url.replace(TEMPLATE, "{name}"),
-                redis=stack.redis.url.rpartition("/")[0],
+                redis=stack[Redis].url.rpartition("/")[0],
                 nats=login.url,
                 nats_user=login.user,
                 nats_password=login.password,

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from stead.dev.ports import own_ports
+from stead.dev.ports import reserve_ports
 
 _SETTINGS = {
     "GIT_AUTHOR_NAME": "Ada",
@@ -78,7 +78,7 @@ class GitServer:
 
     root: Path
     host: str = "127.0.0.1"
-    port: int = field(default_factory=lambda: own_ports(1)[0])
+    port: int = field(default_factory=lambda: reserve_ports(1)[0])
     asked: list[str] = field(default_factory=list)
     says: bytes | None = None
     """An answer for everything, instead of what git says."""

@@ -20,7 +20,7 @@ from stead.control.settings import Settings
 from stead.control.webhooks import service as webhooks
 from stead.control.webhooks.client import Client as Sender
 from stead.control.webhooks.courier import Courier
-from stead.dev.authority import Authority
+from stead.dev.certificate_authority import CertificateAuthority
 from stead.shared.addresses import Guard
 from stead.shared.clock import MovableClock
 from tests.client import Client
@@ -35,7 +35,7 @@ LOOPBACK = "127.0.0.0/8"
 class Outbox:
     plane: ControlPlane
     anonymous: Client
-    authority: Authority
+    authority: CertificateAuthority
     clock: MovableClock
     seconds: float = 15.0
     _couriers: list[Courier] = field(default_factory=list)
@@ -68,7 +68,7 @@ class Outbox:
     def courier(self) -> Courier:
         settings = self.plane.settings
         guard = Guard(parse_networks(settings.webhooks_allowed))
-        sender = Sender(guard, context=self.authority.trusting(), seconds=self.seconds)
+        sender = Sender(guard, context=self.authority.client_context(), seconds=self.seconds)
         made = Courier(self.plane.database, self.plane.listener, self.sealer, sender, clock=self.clock)
         self._couriers.append(made)
         return made
@@ -109,7 +109,7 @@ class Outbox:
 
 @asynccontextmanager
 async def outbox_of(
-    settings: Settings, name: str, authority: Authority, clock: MovableClock
+    settings: Settings, name: str, authority: CertificateAuthority, clock: MovableClock
 ) -> AsyncIterator[Outbox]:
     async with spare_database(name) as url:
         plane = ControlPlane(replace(settings, database_url=url, webhook_networks=LOOPBACK), clock=clock)

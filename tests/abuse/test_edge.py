@@ -15,7 +15,7 @@ import time
 
 import pytest
 
-from stead.dev.engine import LOOPBACK
+from stead.dev.supervised_program import LOOPBACK
 from stead.protocol.edge import Peer
 from tests.edge.fastcgi import Application, Reply, Request
 from tests.edge.stage import Edge, status, unchecked

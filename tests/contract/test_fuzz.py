@@ -21,7 +21,7 @@ from stead.control.accounts import store
 from stead.control.app import ControlPlane
 from stead.control.http.operations import Operation
 from stead.control.settings import Settings
-from stead.dev.ports import own_ports
+from stead.dev.ports import reserve_ports
 from stead.shared import secrets
 from stead.shared.ids import SessionId, has_shape, new_id
 from tests.client import description, operation_at
@@ -45,7 +45,7 @@ refusals.expected_statuses = [*refusals.expected_statuses, "413"]
 @pytest.fixture(scope="session")
 def api(settings: Settings, plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """It believes what the tests say about their address: limits per address do not end the walk early."""
-    port, metrics_port = own_ports(2)
+    port, metrics_port = reserve_ports(2)
     own = msgspec.structs.replace(
         settings, api_port=port, metrics_port=metrics_port, trusted_proxies="127.0.0.1"
     )

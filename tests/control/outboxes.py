@@ -5,21 +5,21 @@ from collections.abc import AsyncIterator
 import pytest
 
 from stead.control.settings import Settings
-from stead.dev.authority import Authority
+from stead.dev.certificate_authority import CertificateAuthority
 from stead.shared.clock import MovableClock
 from tests.outbox import Outbox, outbox_of
 
 
 @pytest.fixture(scope="package")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority(tmp_path_factory.mktemp("authority"))
+def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
+    return CertificateAuthority(tmp_path_factory.mktemp("authority"))
 
 
 @pytest.fixture(scope="package")
 async def outbox(
     settings: Settings,
     worker_id: str,
-    authority: Authority,
+    authority: CertificateAuthority,
     clock: MovableClock,
     request: pytest.FixtureRequest,
 ) -> AsyncIterator[Outbox]:

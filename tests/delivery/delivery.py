@@ -21,8 +21,9 @@ from stead.control.jobs.definition import Refused, WorkerContext
 from stead.control.jobs.kinds import Job
 from stead.control.sealing import Sealer
 from stead.control.settings import Settings, from_environment, object_store_of
-from stead.dev.engine import surroundings
-from stead.dev.process import run
+from stead.dev.engines.nginx import Nginx
+from stead.dev.subprocesses import run
+from stead.dev.supervised_program import clean_environment
 from stead.protocol.subjects import Program as Role
 from stead.protocol.work import BuildResult
 from stead.shared.ids import new_id
@@ -61,7 +62,7 @@ class Delivery:
 
     @property
     def edge(self) -> str:
-        return self.harness.stack.nginx.address
+        return self.harness.stack[Nginx].address
 
     async def site(self, mode: str = "live", **more: Any) -> Site:
         self.harness.speak_as(mode)  # type: ignore[arg-type]
@@ -154,7 +155,7 @@ class Delivery:
         return replace(site, env=env, domain=subdomain)
 
     async def steadctl(self, *words: str, code: int = 0) -> str:
-        environment = surroundings(self.harness.stack.environment(Role.WORKER))
+        environment = clean_environment(self.harness.stack.environment(Role.WORKER))
         done = await run([*STEADCTL, *words], env=environment)
         assert done.code == code, done.errors
         return (done.output or done.errors).strip()

@@ -14,7 +14,7 @@ from stead.control.builds.rules import staged_name
 from stead.control.engines.object_store import ObjectMissing
 from stead.control.uploads import service as uploads
 from stead.control.uploads.rules import object_name
-from stead.dev.process import run
+from stead.dev.subprocesses import run
 from tests.delivery.delivery import Delivery, Site
 from tests.faults.jobs.harness import PLAN
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stead.dev.running import RunningStack, running
+from stead.dev.running_stack import RunningStack, run_stack
 
 
 def _scratch() -> Iterator[Path]:
@@ -26,5 +26,5 @@ shared_scratch = pytest.fixture(_scratch, scope="module")
 @pytest.fixture(scope="module")
 async def stack(shared_scratch: Path) -> AsyncIterator[RunningStack]:
     """All five engines; a test that stops one of them starts its own instead."""
-    async with running(shared_scratch) as stack:
+    async with run_stack(shared_scratch) as stack:
         yield stack

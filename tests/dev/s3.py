@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from stead.dev.engines.seaweedfs import SeaweedFS
 from stead.dev.stack import Stack
 
 REGION = "us-east-1"
@@ -15,8 +16,10 @@ REGION = "us-east-1"
 async def request(
     stack: Stack, method: str, path: str, body: bytes = b"", secret: str | None = None
 ) -> httpx.Response:
-    url = f"{stack.seaweedfs.endpoint}{path}"
-    headers = _signed(method, url, body, stack.secrets.s3_access_key, secret or stack.secrets.s3_secret_key)
+    url = f"{stack[SeaweedFS].endpoint}{path}"
+    headers = _signed(
+        method, url, body, stack.secrets["s3_access_key"], secret or stack.secrets["s3_secret_key"]
+    )
     async with httpx.AsyncClient() as client:
         return await client.request(method, url, content=body, headers=headers)
 

@@ -12,16 +12,14 @@ from pathlib import Path
 import httpx
 import pytest
 
-from stead.dev.directory import DataDirectory, Record
-from stead.dev.engine import LOOPBACK
-from stead.dev.identity import ProcessId
-from stead.dev.ports import free
+from stead.dev.data_directory import DataDirectory, StackRecord
+from stead.dev.ports import is_free
+from stead.dev.process_identity import ProcessId
+from stead.dev.stack import EVERYTHING
+from stead.dev.supervised_program import LOOPBACK
 
 BOUND = 90.0
-NAMES = [
-    *("postgres", "redis", "nats", "temporal", "seaweedfs", "nginx", "dns", "pebble"),
-    *("api", "worker", "node"),
-]
+NAMES = [kind.name for kind in EVERYTHING]
 
 
 def argv(data: Path, *words: str) -> list[str]:
@@ -49,8 +47,8 @@ class Up:
                 return line
         raise AssertionError(f"never said {texts}: {''.join(self.lines)}")
 
-    def record(self) -> Record:
-        return DataDirectory(self.data).record()
+    def record(self) -> StackRecord:
+        return DataDirectory(self.data).load_record()
 
     def processes(self) -> list[ProcessId]:
         return [it.process for it in self.record().children if it.process is not None]
@@ -115,7 +113,7 @@ def test_a_second_up_is_harmless_and_shows_the_first(everything: Up) -> None:
     assert second.returncode == 0
     assert curl_line(second.stdout.splitlines()) == curl_line(everything.lines)
     assert everything.processes() == before
-    assert all(process.alive() for process in before)
+    assert all(process.is_alive() for process in before)
 
 
 def test_status_tells_what_runs(everything: Up) -> None:
@@ -138,7 +136,7 @@ def test_logs_prints_the_end_of_one_or_of_all(everything: Up) -> None:
 def test_a_killed_engine_is_reported_and_comes_back(everything: Up) -> None:
     (killed,) = (it for it in everything.record().children if it.name == "nats")
     assert killed.process is not None
-    assert killed.process.send(signal.SIGKILL)
+    assert killed.process.send_signal(signal.SIGKILL)
     assert "SIGKILL" in everything.until("nats restarting")
     everything.until("nats", f"is ready on port {killed.port}")
     assert "restarted 1×" in dev(everything.data, "status").stdout
@@ -153,7 +151,7 @@ def test_logs_follow_shows_what_is_added(scratch: Path) -> None:
             assert follower.stdout is not None
             assert "redis" in follower.stdout.readline()
             (process,) = running.processes()
-            process.send(signal.SIGTERM)
+            process.send_signal(signal.SIGTERM)
             assert any("User requested shutdown" in line for line in follower.stdout)
             follower.send_signal(signal.SIGINT)
             follower.stdout.read()
@@ -166,8 +164,8 @@ def test_ctrl_c_leaves_nothing_running_and_the_next_up_finds_everything_again(sc
         record, processes = first.record(), first.processes()
         assert len(processes) == len(NAMES)
         assert first.interrupt() == 0
-    assert not [process for process in processes if process.alive()]
-    assert all(free(port) for port in record.ports.values())
+    assert not [process for process in processes if process.is_alive()]
+    assert all(is_free(port) for port in record.ports.values())
     status = dev(scratch, "status")
     assert (status.returncode, "nothing runs" in status.stdout) == (3, True)
 
@@ -178,7 +176,7 @@ def test_ctrl_c_leaves_nothing_running_and_the_next_up_finds_everything_again(sc
         processes = second.processes()
         down = dev(scratch, "down")
         assert (down.returncode, down.stdout) == (0, "stopped\n")
-        assert not [process for process in processes if process.alive()]
+        assert not [process for process in processes if process.is_alive()]
         assert second.end() == 0
 
 
@@ -187,7 +185,7 @@ def test_ctrl_c_while_it_is_starting_leaves_nothing_running(scratch: Path) -> No
         running.until("seaweedfs starting")
         assert running.interrupt() == 0
         assert running.processes() == []
-    assert all(free(port) for port in DataDirectory(scratch).record().ports.values())
+    assert all(is_free(port) for port in DataDirectory(scratch).load_record().ports.values())
 
 
 def test_down_without_up_is_harmless(scratch: Path) -> None:

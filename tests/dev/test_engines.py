@@ -8,11 +8,17 @@ import httpx
 import nats
 import pytest
 
-from stead.dev import probe
-from stead.dev.engine import LOOPBACK
-from stead.dev.pebble import Challtestsrv, Pebble
-from stead.dev.running import RunningStack, running
-from stead.dev.stack import ENGINES, Nats, Postgres, Redis, SeaweedFS, Temporal
+from stead.dev import probes
+from stead.dev.engines import CORE_ENGINES
+from stead.dev.engines.dns import LoopbackDns
+from stead.dev.engines.nats import Nats
+from stead.dev.engines.pebble import Pebble
+from stead.dev.engines.postgres import Postgres
+from stead.dev.engines.redis import Redis
+from stead.dev.engines.seaweedfs import SeaweedFS
+from stead.dev.engines.temporal import Temporal
+from stead.dev.running_stack import RunningStack, run_stack
+from stead.dev.supervised_program import LOOPBACK
 from stead.protocol.subjects import Program
 from tests.dev.s3 import request
 
@@ -20,19 +26,19 @@ WORKFLOW = {"workflowType": {"name": "nothing"}, "taskQueue": {"name": "nobody"}
 
 
 async def nats_client(stack: RunningStack, role: Program) -> nats.NATS:
-    login = stack.nats_login(role)
+    login = stack[Nats].login(role)
     return await nats.connect(
         login.url, user=login.user, password=login.password, inbox_prefix=login.inbox_prefix.encode()
     )
 
 
 async def redis_says(stack: RunningStack, command: str) -> bytes:
-    return await probe.line(stack.redis.port, f"{command}\r\n".encode())
+    return await probes.read_line(stack[Redis].port, f"{command}\r\n".encode())
 
 
 async def start_workflow(stack: RunningStack, name: str) -> int:
     async with httpx.AsyncClient() as client:
-        url = f"{stack.temporal.http_url}/api/v1/namespaces/default/workflows/{name}"
+        url = f"{stack[Temporal].http_url}/api/v1/namespaces/default/workflows/{name}"
         return (await client.post(url, json=WORKFLOW)).status_code
 
 
@@ -53,25 +59,25 @@ async def test_postgres_runs_a_statement_as_a_role_that_is_no_superuser(stack: R
 
 async def test_postgres_refuses_a_wrong_password(stack: RunningStack) -> None:
     with pytest.raises(asyncpg.InvalidPasswordError):
-        await asyncpg.connect(stack.postgres.url.replace(stack.secrets.postgres, "wrong"))
+        await asyncpg.connect(stack[Postgres].url.replace(stack.secrets["postgres"], "wrong"))
 
 
 async def test_a_cloned_database_has_what_its_template_has_and_goes_its_own_way(stack: RunningStack) -> None:
-    template = await asyncpg.connect(await stack.postgres.create_database("a template"))
+    template = await asyncpg.connect(await stack[Postgres].create_database("a template"))
     await template.execute("create table facts (fact text)")
     await template.close()
 
-    clone = await asyncpg.connect(await stack.postgres.clone_database("a template", 'clone "1"'))
+    clone = await asyncpg.connect(await stack[Postgres].clone_database("a template", 'clone "1"'))
     await clone.execute("insert into facts values ('only here')")
 
-    other = await asyncpg.connect(await stack.postgres.clone_database("a template", "clone 2"))
+    other = await asyncpg.connect(await stack[Postgres].clone_database("a template", "clone 2"))
     assert await other.fetchval("select count(*) from facts") == 0
     await other.close()
     await clone.close()
     for name in ("a template", 'clone "1"', "clone 2"):
-        await stack.postgres.drop_database(name)
+        await stack[Postgres].drop_database(name)
     with pytest.raises(asyncpg.InvalidCatalogNameError):
-        await asyncpg.connect(stack.postgres.database_url("a template"))
+        await asyncpg.connect(stack[Postgres].database_url("a template"))
 
 
 async def test_redis_runs_a_script(stack: RunningStack) -> None:
@@ -99,18 +105,18 @@ async def test_seaweedfs_keeps_an_object_and_refuses_a_bad_signature(stack: Runn
     assert (await request(stack, "GET", "/artifacts/one")).content == b"content"
     assert (await request(stack, "GET", "/artifacts/one", secret="wrong")).status_code == 403
     async with httpx.AsyncClient() as client:
-        assert (await client.get(f"{stack.seaweedfs.endpoint}/artifacts/one")).status_code == 403
+        assert (await client.get(f"{stack[SeaweedFS].endpoint}/artifacts/one")).status_code == 403
 
 
 async def test_every_engine_tells_its_version(stack: RunningStack) -> None:
-    for kind in ENGINES:
-        assert (await stack[kind].version())[0].isdecimal()
+    for kind in CORE_ENGINES:
+        assert (await stack[kind].read_version())[0].isdecimal()
 
 
 async def test_every_engine_listens_on_loopback_only(stack: RunningStack) -> None:
     psutil = pytest.importorskip("psutil")
-    for kind in ENGINES:
-        process = stack.child(kind).condition.process
+    for kind in CORE_ENGINES:
+        process = stack.child(kind).status.process
         assert process is not None
         listening = [
             it for it in psutil.Process(process.pid).net_connections("inet") if it.status == "LISTEN"
@@ -119,9 +125,9 @@ async def test_every_engine_listens_on_loopback_only(stack: RunningStack) -> Non
 
 
 async def test_what_is_durable_survives_a_stop_on_the_same_ports_and_redis_forgets(scratch) -> None:
-    async with running(scratch, durable=True) as stack:
+    async with run_stack(scratch, durable=True) as stack:
         ports = dict(stack.ports)
-        connection = await asyncpg.connect(stack.postgres.url)
+        connection = await asyncpg.connect(stack[Postgres].url)
         await connection.execute("create table kept (fact text); insert into kept values ('yes')")
         await connection.close()
         assert (await request(stack, "PUT", "/artifacts")).status_code == 200
@@ -133,9 +139,9 @@ async def test_what_is_durable_survives_a_stop_on_the_same_ports_and_redis_forge
         await operator.jetstream().publish("kept.one", b"message")
         await operator.close()
 
-    async with running(scratch, durable=True) as stack:
+    async with run_stack(scratch, durable=True) as stack:
         assert dict(stack.ports) == ports
-        connection = await asyncpg.connect(stack.postgres.url)
+        connection = await asyncpg.connect(stack[Postgres].url)
         assert await connection.fetchval("select fact from kept") == "yes"
         await connection.close()
         assert (await request(stack, "GET", "/artifacts/one")).content == b"content"
@@ -147,33 +153,33 @@ async def test_what_is_durable_survives_a_stop_on_the_same_ports_and_redis_forge
 
 
 async def test_an_engine_that_was_stopped_or_killed_starts_again_on_its_port(scratch) -> None:
-    async with running(scratch, [Postgres, Redis]) as stack:
+    async with run_stack(scratch, [Postgres, Redis]) as stack:
         for end in (stack.stop, stack.kill):
             for kind in (Postgres, Redis):
-                assert await stack[kind].ready()
+                assert await stack[kind].is_ready()
                 await end(kind)
-                assert not await stack[kind].ready()
+                assert not await stack[kind].is_ready()
                 await stack.start(kind)
-                assert await stack[kind].ready()
+                assert await stack[kind].is_ready()
 
 
 async def test_the_authority_and_the_dns_of_this_machine_answer_and_listen_on_loopback_only(scratch) -> None:
     psutil = pytest.importorskip("psutil")
-    async with running(scratch, [Pebble, Challtestsrv]) as stack:
-        trusted = ssl.create_default_context(cafile=str(stack.pebble.trust))
+    async with run_stack(scratch, [Pebble, LoopbackDns]) as stack:
+        trusted = ssl.create_default_context(cafile=str(stack[Pebble].server_certificate))
         async with httpx.AsyncClient(verify=trusted) as client:
-            assert "newOrder" in (await client.get(stack.pebble.directory)).json()
+            assert "newOrder" in (await client.get(stack[Pebble].directory)).json()
         resolver = dns.asyncresolver.Resolver(configure=False)
-        resolver.nameservers, resolver.port = [LOOPBACK], stack.dns.port
+        resolver.nameservers, resolver.port = [LOOPBACK], stack[LoopbackDns].port
         found = await resolver.resolve("any.name.example.", "A")
         assert [record.address for record in found] == [LOOPBACK]
-        for kind in (Pebble, Challtestsrv):
-            assert (await stack[kind].version())[0].isdecimal()
-            process = stack.child(kind).condition.process
+        for kind in (Pebble, LoopbackDns):
+            assert (await stack[kind].read_version())[0].isdecimal()
+            process = stack.child(kind).status.process
             assert process is not None
             listening = psutil.Process(process.pid).net_connections("inet")
             assert {it.laddr.ip for it in listening if it.status in ("LISTEN", "NONE")} == {LOOPBACK}
 
 
 def test_the_engines_are_the_five_of_the_design() -> None:
-    assert set(ENGINES) == {Postgres, Redis, Nats, Temporal, SeaweedFS}
+    assert set(CORE_ENGINES) == {Postgres, Redis, Nats, Temporal, SeaweedFS}

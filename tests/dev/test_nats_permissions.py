@@ -12,9 +12,8 @@ import nats.js.errors
 import pytest
 
 from stead.control.engines.nats_streams import consumer_config, stream_config
-from stead.dev.nats import role_of
-from stead.dev.running import RunningStack, running
-from stead.dev.stack import Nats
+from stead.dev.engines.nats import Nats, role_of
+from stead.dev.running_stack import RunningStack, run_stack
 from stead.protocol import subjects
 from stead.protocol.edge import bucket_subject
 from stead.protocol.streams import commands_consumer, edge_consumer, streams
@@ -63,7 +62,7 @@ async def client(stack: RunningStack, role: subjects.Role) -> AsyncIterator[Clie
             refusals.append(str(error).lower())
             told.notify_all()
 
-    login = stack.nats_login(role)
+    login = stack[Nats].login(role)
     connection = await nats.connect(
         login.url,
         user=login.user,
@@ -81,7 +80,7 @@ async def client(stack: RunningStack, role: subjects.Role) -> AsyncIterator[Clie
 @pytest.fixture(scope="module")
 async def stack(shared_scratch: Path) -> AsyncIterator[RunningStack]:
     """NATS with its streams, buckets and the nodes' consumers, all made by the worker in its own right."""
-    async with running(shared_scratch, [Nats]) as stack:
+    async with run_stack(shared_scratch, [Nats]) as stack:
         for node in (HERE, THERE):
             await stack.add_node(node.id)
         async with client(stack, Program.WORKER) as worker:
@@ -263,7 +262,7 @@ async def test_the_api_reads_output_and_nothing_else(stack: RunningStack) -> Non
 async def test_a_wrong_password_and_no_password_are_refused(stack: RunningStack) -> None:
     for login in ({"user": "api", "password": "wrong"}, {}):
         with pytest.raises((nats.errors.Error, nats.errors.NoServersError)):
-            await nats.connect(stack.nats.url, allow_reconnect=False, max_reconnect_attempts=0, **login)
+            await nats.connect(stack[Nats].url, allow_reconnect=False, max_reconnect_attempts=0, **login)
 
 
 async def test_a_node_added_while_others_work_does_not_disturb_them(stack: RunningStack) -> None:

@@ -12,61 +12,67 @@ from pathlib import Path
 import psutil
 import pytest
 
-from stead.dev.child import Condition, State
-from stead.dev.directory import DataDirectory
-from stead.dev.engine import LOOPBACK, DevError, ProgramMissing
-from stead.dev.identity import ProcessId
-from stead.dev.leftovers import gone
-from stead.dev.ports import TWIN, Claims, free
-from stead.dev.running import AlreadyRunning, RunningStack, running
-from stead.dev.seaweedfs import SOCKETS
-from stead.dev.stack import ENGINES, PORTS, Nats, Postgres, Redis, SeaweedFS, Temporal
+from stead.dev.child_process import ChildState, ChildStatus
+from stead.dev.data_directory import DataDirectory
+from stead.dev.engines import CORE_ENGINES
+from stead.dev.engines.nats import Nats
+from stead.dev.engines.postgres import Postgres
+from stead.dev.engines.redis import Redis
+from stead.dev.engines.seaweedfs import SOCKETS, SeaweedFS
+from stead.dev.engines.temporal import Temporal
+from stead.dev.errors import DevError, ProgramMissing
+from stead.dev.orphaned_processes import all_exited
+from stead.dev.ports import PAIR_OFFSET, PortReservations, is_free
+from stead.dev.process_identity import ProcessId
+from stead.dev.running_stack import AlreadyRunning, RunningStack, run_stack
+from stead.dev.stack import EVERYTHING
+from stead.dev.supervised_program import LOOPBACK
 
 BOUND = 30.0
 
 
 def family(stack: RunningStack) -> list[ProcessId]:
     """Every process of the stack, those its engines started included."""
-    pids = [it.process.pid for it in stack.supervisor.conditions if it.process is not None]
+    pids = [it.process.pid for it in stack.supervisor.statuses if it.process is not None]
     everyone = [*pids, *(child.pid for pid in pids for child in psutil.Process(pid).children(recursive=True))]
     return [process for process in map(ProcessId.of, everyone) if process is not None]
 
 
 def sockets_of(ports: Iterable[int]) -> list[Path]:
-    numbers = [number for port in ports for number in (port, port + TWIN)]
+    numbers = [number for port in ports for number in (port, port + PAIR_OFFSET)]
     return [path for number in numbers for path in SOCKETS.glob(f"seaweedfs-*-{number}.sock")]
 
 
 async def test_after_a_stop_nothing_runs_and_the_ports_are_free(scratch: Path) -> None:
-    async with running(scratch) as stack:
+    async with run_stack(scratch) as stack:
         processes, ports = family(stack), stack.ports
-        assert len(processes) > len(ENGINES)
-    assert not [process for process in processes if process.alive()]
-    assert all(free(port) for port in ports.values())
+        assert len(processes) > len(CORE_ENGINES)
+    assert not [process for process in processes if process.is_alive()]
+    assert all(is_free(port) for port in ports.values())
     assert sockets_of(ports.values()) == []
-    assert not DataDirectory(scratch).record().alive()
+    assert not DataDirectory(scratch).load_record().is_running()
 
 
 @pytest.mark.parametrize("kind", [Postgres, Redis, Nats, Temporal, SeaweedFS])
 async def test_a_killed_engine_is_started_again_on_its_port_and_reported(scratch: Path, kind) -> None:
-    told: list[tuple[State, str]] = []
+    told: list[tuple[ChildState, str]] = []
     again = asyncio.Event()
 
-    def changed(it: Condition) -> None:
+    def changed(it: ChildStatus) -> None:
         told.append((it.state, it.note))
-        if it.state is State.READY and it.restarts:
+        if it.state is ChildState.READY and it.restarts:
             again.set()
 
-    async with running(scratch, [kind], changed=changed) as stack:
-        first, port = stack.child(kind).condition.process, stack[kind].port
+    async with run_stack(scratch, [kind], on_change=changed) as stack:
+        first, port = stack.child(kind).status.process, stack[kind].port
         assert first is not None
-        assert first.send(signal.SIGKILL)
+        assert first.send_signal(signal.SIGKILL)
         async with asyncio.timeout(BOUND):
             await again.wait()
         assert stack[kind].port == port
         assert await stack[kind].ready()
-        assert stack.child(kind).condition.process != first
-    assert any(state is State.RESTARTING and "SIGKILL" in note for state, note in told)
+        assert stack.child(kind).status.process != first
+    assert any(state is ChildState.RESTARTING and "SIGKILL" in note for state, note in told)
 
 
 async def test_an_engine_that_keeps_dying_is_tried_again_after_longer_and_longer_pauses(
@@ -75,15 +81,15 @@ async def test_an_engine_that_keeps_dying_is_tried_again_after_longer_and_longer
     told: list[str] = []
     thrice = asyncio.Event()
 
-    def changed(it: Condition) -> None:
-        if it.state is State.RESTARTING:
+    def changed(it: ChildStatus) -> None:
+        if it.state is ChildState.RESTARTING:
             told.append(it.note)
         if it.restarts >= 3:
             thrice.set()
-        elif it.state is State.READY and it.process is not None:
-            it.process.send(signal.SIGKILL)
+        elif it.state is ChildState.READY and it.process is not None:
+            it.process.send_signal(signal.SIGKILL)
 
-    async with running(scratch, [Redis], changed=changed):
+    async with run_stack(scratch, [Redis], on_change=changed):
         async with asyncio.timeout(BOUND):
             await thrice.wait()
     pauses = [float(note.split()[-2]) for note in told]
@@ -91,21 +97,21 @@ async def test_an_engine_that_keeps_dying_is_tried_again_after_longer_and_longer
 
 
 async def test_a_supervisor_killed_without_a_word_leaves_no_child_and_the_next_starts(scratch: Path) -> None:
-    names = [kind.name for kind in ENGINES]
-    argv = [sys.executable, "-m", "stead.dev.held", str(scratch), *names]
+    names = [kind.name for kind in CORE_ENGINES]
+    argv = [sys.executable, "-m", "stead.dev.background_stack", str(scratch), *names]
     holder = await asyncio.create_subprocess_exec(*argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert holder.stdout is not None
     assert await holder.stdout.readline() == b"ready\n"
     children = [ProcessId.of(child.pid) for child in psutil.Process(holder.pid).children(recursive=True)]
     alive = [child for child in children if child is not None]
-    assert len(alive) > len(ENGINES)
+    assert len(alive) > len(CORE_ENGINES)
 
     holder.kill()
     await holder.wait()
 
-    assert await gone(alive, BOUND)
-    ports = DataDirectory(scratch).record().ports
-    async with running(scratch) as stack:
+    assert await all_exited(alive, BOUND)
+    ports = DataDirectory(scratch).load_record().ports
+    async with run_stack(scratch) as stack:
         assert stack.ports == ports
     assert sockets_of(ports.values()) == []
 
@@ -113,11 +119,11 @@ async def test_a_supervisor_killed_without_a_word_leaves_no_child_and_the_next_s
 async def test_the_next_start_ends_what_a_crash_has_left(scratch: Path) -> None:
     stray = await asyncio.create_subprocess_exec("/bin/sleep", "600")
     directory = DataDirectory(scratch)
-    directory.prepare()
-    record = directory.record()
-    record.children = [Condition("redis", 1, process=ProcessId.of(stray.pid))]
-    directory.keep(record)
-    async with running(scratch, [Redis]):
+    directory.create()
+    record = directory.load_record()
+    record.children = [ChildStatus("redis", 1, process=ProcessId.of(stray.pid))]
+    directory.save_record(record)
+    async with run_stack(scratch, [Redis]):
         assert await stray.wait() == -signal.SIGINT
 
 
@@ -126,41 +132,42 @@ async def test_a_process_that_got_a_noted_number_is_never_signalled(scratch: Pat
     real = ProcessId.of(stranger.pid)
     assert real is not None
     noted = ProcessId(real.pid, real.boot, real.started - 1)
-    assert not noted.alive()
-    assert not noted.send(signal.SIGKILL)
-    assert real.alive()
-    assert real.send(signal.SIGKILL)
+    assert not noted.is_alive()
+    assert not noted.send_signal(signal.SIGKILL)
+    assert real.is_alive()
+    assert real.send_signal(signal.SIGKILL)
     assert await stranger.wait() == -signal.SIGKILL
-    assert not real.alive()
+    assert not real.is_alive()
 
 
 async def test_two_stacks_side_by_side_never_meet(scratch: Path) -> None:
     here, there = scratch / "here", scratch / "there"
-    async with running(here) as one, running(there) as other:
+    async with run_stack(here) as one, run_stack(there) as other:
         assert not set(one.ports.values()) & set(other.ports.values())
-        assert one.secrets.postgres != other.secrets.postgres
-        foreign = one.postgres.url.replace(str(one.postgres.port), str(other.postgres.port))
-        assert foreign != one.postgres.url
-        for kind in ENGINES:
-            assert await one[kind].ready()
-            assert await other[kind].ready()
+        assert one.secrets["postgres"] != other.secrets["postgres"]
+        foreign = one[Postgres].url.replace(str(one[Postgres].port), str(other[Postgres].port))
+        assert foreign != one[Postgres].url
+        for kind in CORE_ENGINES:
+            assert await one[kind].is_ready()
+            assert await other[kind].is_ready()
             await one.stop(kind)
-            assert await other[kind].ready()
+            assert await other[kind].is_ready()
 
 
 async def test_two_stacks_never_share_one_directory(scratch: Path) -> None:
-    async with running(scratch, [Redis]):
+    async with run_stack(scratch, [Redis]):
         with pytest.raises(AlreadyRunning):
-            async with running(scratch, [Redis]):
+            async with run_stack(scratch, [Redis]):
                 pass
 
 
 def test_a_port_that_another_stack_has_chosen_is_not_chosen_again() -> None:
-    first, second = Claims(), Claims()
+    first, second = PortReservations(), PortReservations()
+    ports = [kind.ports for kind in EVERYTHING]
     try:
-        chosen = first.settle(PORTS, {})
-        assert first.settle([], {}) == {}
-        moved = second.settle(PORTS, chosen)
+        chosen = first.assign(ports, {})
+        assert first.assign([], {}) == {}
+        moved = second.assign(ports, chosen)
         assert not set(chosen.values()) & set(moved.values())
     finally:
         first.release()
@@ -172,7 +179,7 @@ async def test_an_engine_that_is_not_installed_fails_with_the_package_to_install
 ) -> None:
     monkeypatch.setenv("PATH", str(scratch))
     with pytest.raises(ProgramMissing, match="apt-get install redis-server"):
-        async with running(scratch, [Nats, Redis]):
+        async with run_stack(scratch, [Nats, Redis]):
             pass
 
 
@@ -190,27 +197,27 @@ async def test_the_way_out_is_named_for_every_engine(
 ) -> None:
     monkeypatch.setenv("PATH", str(scratch))
     monkeypatch.setattr(sys, "executable", str(scratch / "python"))
-    monkeypatch.setattr("stead.dev.postgres.INSTALLED", scratch)
+    monkeypatch.setattr("stead.dev.engines.postgres.INSTALLED", scratch)
     with pytest.raises(ProgramMissing, match=remedy):
-        async with running(scratch, [kind]):
+        async with run_stack(scratch, [kind]):
             pass
 
 
 async def test_an_engine_that_cannot_start_fails_with_the_end_of_its_log(
     scratch: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Nats, "argv", lambda self: [str(self.program()), "--config", "/nowhere"])
+    monkeypatch.setattr(Nats, "command", lambda self: [str(self.find_executable()), "--config", "/nowhere"])
     processes: list[ProcessId] = []
 
-    def changed(it: Condition) -> None:
+    def changed(it: ChildStatus) -> None:
         if it.process is not None:
             processes.append(it.process)
 
     with pytest.raises(DevError, match=r"(?s)nats exited with 1.*nats\.log.*/nowhere"):
-        async with running(scratch, [Nats, Redis], changed=changed):
+        async with run_stack(scratch, [Nats, Redis], on_change=changed):
             pass
     assert processes
-    assert not [process for process in processes if process.alive()]
+    assert not [process for process in processes if process.is_alive()]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root hands PostgreSQL to another user")
@@ -218,7 +225,7 @@ async def test_a_directory_postgres_cannot_enter_is_refused_with_the_way_out(scr
     closed = scratch / "closed"
     closed.mkdir(mode=0o700)
     with pytest.raises(DevError, match=r"cannot enter .* --data"):
-        async with running(closed / "data", [Postgres]):
+        async with run_stack(closed / "data", [Postgres]):
             pass
 
 
@@ -228,38 +235,38 @@ async def test_an_engine_that_is_never_ready_fails_within_its_bound(
     async def never(_: Redis) -> bool:
         return False
 
-    monkeypatch.setattr(Redis, "ready", never)
-    monkeypatch.setattr("stead.dev.child.READY_BOUND", 0.5)
+    monkeypatch.setattr(Redis, "is_ready", never)
+    monkeypatch.setattr(Redis, "ready_timeout", 0.5)
     with pytest.raises(DevError, match="redis was not ready within"):
-        async with running(scratch, [Redis]):
+        async with run_stack(scratch, [Redis]):
             pass
-    assert all(free(port) for port in DataDirectory(scratch).record().ports.values())
+    assert all(is_free(port) for port in DataDirectory(scratch).load_record().ports.values())
 
 
 async def test_an_engine_that_does_not_heed_its_stop_signal_is_killed(
     scratch: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Redis, "stop_signal", signal.SIGWINCH)
-    monkeypatch.setattr(Redis, "patience", 0.5)
-    async with running(scratch, [Redis]) as stack:
+    monkeypatch.setattr(Redis, "stop_timeout", 0.5)
+    async with run_stack(scratch, [Redis]) as stack:
         processes = family(stack)
-    assert not [process for process in processes if process.alive()]
+    assert not [process for process in processes if process.is_alive()]
 
 
 async def test_a_remembered_port_that_somebody_else_has_taken_is_replaced(scratch: Path) -> None:
-    async with running(scratch, [Redis]) as stack:
+    async with run_stack(scratch, [Redis]) as stack:
         before = dict(stack.ports)
     with socket.create_server((LOOPBACK, before["redis"])):
-        async with running(scratch, [Redis]) as stack:
-            assert stack.redis.port != before["redis"]
-            assert await stack.redis.ready()
+        async with run_stack(scratch, [Redis]) as stack:
+            assert stack[Redis].port != before["redis"]
+            assert await stack[Redis].is_ready()
             assert {**stack.ports, "redis": 0} == {**before, "redis": 0}
 
 
 async def test_secrets_are_made_once_and_only_their_owner_can_read_them(scratch: Path) -> None:
-    async with running(scratch, [Redis]) as stack:
+    async with run_stack(scratch, [Redis]) as stack:
         first = stack.environment()
-    async with running(scratch, [Redis]) as stack:
+    async with run_stack(scratch, [Redis]) as stack:
         assert stack.environment() == first
     files = [scratch / "secrets.json", scratch / "state.json", scratch / "lock"]
     assert [oct(path.stat().st_mode & 0o777) for path in files] == ["0o600"] * len(files)

@@ -20,8 +20,8 @@ from typing import Any
 import httpx
 import msgspec
 
-from stead.dev.engine import LOOPBACK, surroundings
-from stead.dev.ports import own_ports
+from stead.dev.ports import reserve_ports
+from stead.dev.supervised_program import LOOPBACK, clean_environment
 from stead.edge.admin import Admin, AdminFailed, Answer
 from stead.edge.certificate import self_signed
 from stead.edge.ledger import processes
@@ -99,7 +99,7 @@ class Edge:
         with (self.data / "edge.log").open("ab") as log:
             return subprocess.Popen(
                 [sys.executable, "-m", "stead.steadctl", "edge"],
-                env=surroundings(environment | self.settings),
+                env=clean_environment(environment | self.settings),
                 cwd=_ROOT,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -275,7 +275,7 @@ async def echo(request: Request) -> Reply:
 @asynccontextmanager
 async def edge(node: str = NODE, **settings: str) -> AsyncIterator[Edge]:
     with scratch() as data:
-        made = Edge(data, *own_ports(2), node, settings)
+        made = Edge(data, *reserve_ports(2), node, settings)
         try:
             await made.start()
             yield made

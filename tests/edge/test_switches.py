@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from stead.dev.engine import LOOPBACK
+from stead.dev.supervised_program import LOOPBACK
 from tests.conftest import FIGURE
 from tests.edge.stage import Edge
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from cryptography import x509
 
-from stead.dev.engine import LOOPBACK
+from stead.dev.supervised_program import LOOPBACK
 from stead.edge.certificate import self_signed
 from stead.protocol.edge import Line
 from tests.edge.neighbours import Asked, HttpServer

@@ -4,7 +4,7 @@ import json
 import sys
 from typing import Any
 
-from stead.dev.running import RunningStack
+from stead.dev.running_stack import RunningStack
 from stead.edge.settings import EdgeSettings, check
 from tests.edges.network import Namespace
 from tests.edges.wire import Wire

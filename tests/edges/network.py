@@ -5,8 +5,9 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
-from stead.dev.engine import find_program
-from stead.dev.process import run
+from stead.dev.packages import Packages
+from stead.dev.subprocesses import run
+from stead.dev.supervised_program import locate_executable
 
 TRIES = 50
 
@@ -96,4 +97,4 @@ async def _ip(*words: str) -> None:
 
 
 def _program() -> str:
-    return str(find_program("ip", "apt-get install iproute2"))
+    return str(locate_executable("ip", Packages(debian=("iproute2",))))

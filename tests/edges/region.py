@@ -17,13 +17,14 @@ import httpx
 from stead.control.edge_feed.feed import Edges, FeedUnavailable
 from stead.control.engines.nats import Nats
 from stead.dev.engine import Engine
-from stead.dev.nats import Nats as NatsServer
-from stead.dev.postgres import Postgres
+from stead.dev.engines.nats import Nats as NatsServer
+from stead.dev.engines.postgres import Postgres
+from stead.dev.engines.redis import Redis
+from stead.dev.engines.temporal import Temporal
+from stead.dev.local_node import LOCAL_REGION
 from stead.dev.programs import Api, Worker
-from stead.dev.redis import Redis
-from stead.dev.running import RunningStack, running
-from stead.dev.stack import REGION
-from stead.dev.temporal import Temporal
+from stead.dev.running_stack import RunningStack, run_stack
+from stead.dev.supervised_program import SupervisedProgram
 from stead.protocol.edge import Environment, Host, Record, environment_key, host_key, node_key
 from stead.protocol.subjects import Program as Role
 from stead.shared.ids import new_id
@@ -35,7 +36,7 @@ from tests.faults.jobs.programs import until
 
 NODES = ("edge-a", "edge-b")
 ENGINES: tuple[type[Engine], ...] = (Postgres, Redis, NatsServer, Temporal)
-CONTROL_PLANE: tuple[type[Engine], ...] = (*ENGINES, Api, Worker)
+CONTROL_PLANE: tuple[type[SupervisedProgram], ...] = (*ENGINES, Api, Worker)
 APPLIED_BOUND = 20.0
 
 _numbers = count(1)
@@ -118,20 +119,20 @@ class Region:
         [other] = [machine for machine in self.machines if machine is not carrier]
         await self.tell(
             {
-                environment_key(REGION, environment): Environment(
+                environment_key(LOCAL_REGION, environment): Environment(
                     "site_told", carrier.id, release=release, **how
                 ),
-                host_key(REGION, host): Host(environment, https=https),
+                host_key(LOCAL_REGION, host): Host(environment, https=https),
             }
         )
         return Site(host, environment, carrier, other, release=release, page=page)
 
     async def tell(self, records: dict[str, Record | None]) -> None:
         """Returns when both edges go by it."""
-        await self.edges.applied(REGION, NODES, await self.edges.put(records), APPLIED_BOUND)
+        await self.edges.applied(LOCAL_REGION, NODES, await self.edges.put(records), APPLIED_BOUND)
 
     async def sql(self, statement: str, *args: object) -> list[Any]:
-        connection: Any = await asyncpg.connect(self.stack.postgres.url)
+        connection: Any = await asyncpg.connect(self.stack[Postgres].url)
         try:
             return list(await connection.fetch(statement, *args))
         finally:
@@ -153,7 +154,7 @@ class Region:
         async def at_the_end() -> bool:
             try:
                 last = await self.edges.last_revision()
-                await self.edges.applied(REGION, NODES, last, within=APPLIED_BOUND)
+                await self.edges.applied(LOCAL_REGION, NODES, last, within=APPLIED_BOUND)
             except FeedUnavailable:
                 return False
             return True
@@ -179,7 +180,7 @@ class Region:
         await self.level()
 
     async def _introduced(self) -> bool:
-        return all([await self.edges.read(node_key(REGION, node)) for node in NODES])
+        return all([await self.edges.read(node_key(LOCAL_REGION, node)) for node in NODES])
 
     async def end(self) -> None:
         await self.api.aclose()
@@ -195,7 +196,7 @@ async def region() -> AsyncIterator[Region]:
         async with (
             network() as net,
             # Durable: what is stopped must come back with what it had acknowledged.
-            running(data, CONTROL_PLANE, durable=True) as stack,
+            run_stack(data, CONTROL_PLANE, durable=True) as stack,
             AsyncExitStack() as ending,
         ):
             machines = [await _machine(stack, node, net, ending) for node in NODES]
@@ -212,13 +213,13 @@ async def region() -> AsyncIterator[Region]:
 
 async def _machine(stack: RunningStack, node: str, net: Network, ending: AsyncExitStack) -> Machine:
     await stack.add_node(node)
-    wire = Wire(stack.nats.port)
+    wire = Wire(stack[NatsServer].port)
     nats_address = await ending.enter_async_context(wire.laid(net.address))
     return Machine(stack, node, await net.add(), wire, nats_address)
 
 
 async def _edges(stack: RunningStack, ending: AsyncExitStack) -> Edges:
-    login = stack.nats_login(Role.WORKER)
+    login = stack[NatsServer].login(Role.WORKER)
     nats = Nats(login.url, user=login.user, password=login.password, program=Role.WORKER)
     nats.start()
     ending.push_async_callback(nats.stop)

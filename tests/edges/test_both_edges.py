@@ -1,6 +1,6 @@
 """When a job says `succeeded`, whichever edge a visitor comes to, he meets what it changed."""
 
-from stead.dev.stack import REGION
+from stead.dev.local_node import LOCAL_REGION
 from stead.protocol.edge import Environment, environment_key
 from tests.edges.region import Region
 
@@ -73,5 +73,5 @@ async def test_each_of_many_changes_is_met_at_both_edges_as_soon_as_it_is_applie
             release=site.release,
             allowed_ips=("203.0.113.7",) if shut else (),
         )
-        await region.tell({environment_key(REGION, site.environment): record})
+        await region.tell({environment_key(LOCAL_REGION, site.environment): record})
         assert await region.seen(site.host) == [(403, "not_allowed") if shut else (200, "")] * 2

@@ -11,9 +11,9 @@ import pytest
 
 from bench.edge_change import ManySites, many_sites, measure, percentiles
 from bench.visitor import Disconnected, Visitor
-from stead.dev.child import State
-from stead.dev.nginx import Nginx
-from stead.dev.running import RunningStack
+from stead.dev.child_process import ChildState
+from stead.dev.engines.nginx import Nginx
+from stead.dev.running_stack import RunningStack
 from tests.faults.jobs.programs import until
 
 SITES, CHANGES, WARM_UP = 10_000, 300, 10
@@ -47,13 +47,13 @@ async def restarted(stack: RunningStack) -> None:
 
 async def crashed(stack: RunningStack) -> None:
     """Whoever watches over it starts it again."""
-    condition = stack.child(Nginx).condition
+    condition = stack.child(Nginx).status
     before = condition.process
     assert before is not None
-    assert before.send(signal.SIGKILL)
+    assert before.send_signal(signal.SIGKILL)
 
     async def serves() -> bool:
-        return condition.state is State.READY and condition.process != before
+        return condition.state is ChildState.READY and condition.process != before
 
     await until(serves, "nginx serves again")
 

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 import httpx
 
+from stead.dev.engines.nats import Nats
 from stead.protocol.subjects import Node
 from tests.edges.machine import Machine
 from tests.edges.region import Region, Site
@@ -65,7 +66,9 @@ async def place_before_nodes_are_heard(region: Region) -> str:
     heard none since it started. It is not refused for that."""
     await region.start_control_plane(workers=False)
     for machine in region.machines:
-        await until(region.stack.nats.beats, f"{machine.id} has found NATS again", Node(machine.id))
+        await until(
+            region.stack[Nats].receives_heartbeat, f"{machine.id} has found NATS again", Node(machine.id)
+        )
         machine.wire.cut("silent")
     try:
         job = await region.ask("POST", "/v1/sites", {"domain": EARLY, "profile": "static"})

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Literal
 
-from stead.dev.engine import LOOPBACK
+from stead.dev.supervised_program import LOOPBACK
 
 CHUNK = 64 * 1024
 Cut = Literal["silent", "refused"]

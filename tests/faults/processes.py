@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import msgspec
 
-from stead.dev.engine import LOOPBACK, surroundings
+from stead.dev.supervised_program import LOOPBACK, clean_environment
 from tests.client import Client
 
 START_BOUND = 30.0
@@ -44,7 +44,7 @@ class ApiProcess:
         with log.open("wb") as output:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "stead.steadctl", "api"],
-                env=surroundings({**settings, **where}),
+                env=clean_environment({**settings, **where}),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from stead.dev.engine import Engine
-from stead.dev.postgres import Postgres
-from stead.dev.redis import Redis
+from stead.dev.engines.postgres import Postgres
+from stead.dev.engines.redis import Redis
 from tests.faults.processes import ApiProcess, eventually
 from tests.faults.world import World
 from tests.people import Person

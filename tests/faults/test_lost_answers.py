@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from stead.dev.engine import LOOPBACK
+from stead.dev.supervised_program import LOOPBACK
 from tests.client import Client, code_of
 from tests.faults.processes import ApiProcess
 from tests.faults.world import World

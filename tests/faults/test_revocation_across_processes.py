@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stead.dev.redis import Redis
+from stead.dev.engines.redis import Redis
 from tests.client import Client, code_of
 from tests.faults.processes import ApiProcess, eventually
 from tests.faults.world import World

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import httpx
 import pytest
 
-from stead.dev.postgres import Postgres
+from stead.dev.engines.postgres import Postgres
 from tests.client import Client, code_of
 from tests.faults.processes import ApiProcess, eventually
 from tests.faults.world import World

@@ -17,12 +17,13 @@ from stead.control.accounts.schema import SignIn
 from stead.control.app import ControlPlane
 from stead.control.engines.migrations import migrate
 from stead.control.settings import from_environment
-from stead.dev.engine import LOOPBACK, Engine
-from stead.dev.nats import Nats
-from stead.dev.ports import own_ports
-from stead.dev.postgres import Postgres
-from stead.dev.redis import Redis
-from stead.dev.running import RunningStack, running
+from stead.dev.engine import Engine
+from stead.dev.engines.nats import Nats
+from stead.dev.engines.postgres import Postgres
+from stead.dev.engines.redis import Redis
+from stead.dev.ports import reserve_ports
+from stead.dev.running_stack import RunningStack, run_stack
+from stead.dev.supervised_program import LOOPBACK
 from tests.conftest import UNLIMITED
 from tests.faults.processes import ApiProcess
 from tests.people import PASSWORD, Person, make_person
@@ -35,7 +36,7 @@ class World:
         """Never started: what it knows is the way to make people straight in the database."""
 
     async def prepare(self) -> None:
-        await asyncio.to_thread(migrate, self._stack.postgres.url)
+        await asyncio.to_thread(migrate, self._stack[Postgres].url)
         await self.execute(UNLIMITED)
         self._ending.push_async_callback(self._plane.database.close)
 
@@ -48,7 +49,7 @@ class World:
         environment = self._stack.environment() | settings
         processes = []
         for _ in range(number):
-            port, metrics = own_ports(2)
+            port, metrics = reserve_ports(2)
             log = self._stack.directory.logs / f"api-{port}.log"
             processes.append(ApiProcess(environment, port, metrics, log))
             self._ending.push_async_callback(processes[-1].stop)
@@ -70,7 +71,7 @@ class World:
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Any]:
-        connection = await asyncpg.connect(self._stack.postgres.url)
+        connection = await asyncpg.connect(self._stack[Postgres].url)
         try:
             yield connection
         finally:
@@ -86,7 +87,7 @@ class World:
 
     async def redis(self, *commands: str) -> list[str]:
         """The lines that Redis answers to these commands, on one connection."""
-        reader, writer = await asyncio.open_connection(LOOPBACK, self._stack.redis.port)
+        reader, writer = await asyncio.open_connection(LOOPBACK, self._stack[Redis].port)
         writer.write("".join(f"{command}\r\n" for command in (*commands, "QUIT")).encode())
         answer = await reader.read()
         writer.close()
@@ -107,7 +108,7 @@ class World:
     @asynccontextmanager
     async def frozen(self, kind: type[Engine]) -> AsyncIterator[None]:
         """It keeps its connections and accepts new ones, but does nothing."""
-        running_as = self._stack.child(kind).condition.process
+        running_as = self._stack.child(kind).status.process
         assert running_as is not None
         root = psutil.Process(running_as.pid)
         family = [root, *root.children(recursive=True)]
@@ -125,7 +126,7 @@ async def broken_at_will() -> AsyncIterator[World]:
     scratch = _scratch()
     try:
         # Durable, or a PostgreSQL that is killed would lose what it had said was committed.
-        engines = running(scratch, [Postgres, Redis, Nats], durable=True)
+        engines = run_stack(scratch, [Postgres, Redis, Nats], durable=True)
         async with engines as stack, AsyncExitStack() as ending:
             world = World(stack, ending)
             await world.prepare()

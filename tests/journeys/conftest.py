@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from stead.dev.authority import Authority
-from stead.dev.running import RunningStack, running
-from stead.dev.stack import EVERY, PROGRAMS
+from stead.dev.certificate_authority import CertificateAuthority
+from stead.dev.engines import ENGINES
+from stead.dev.programs import PROGRAMS
+from stead.dev.running_stack import RunningStack, run_stack
 from tests.git_server import GitServer
 from tests.journeys.customer import Customer
 from tests.journeys.visitor import Visitor
@@ -34,9 +35,9 @@ async def git_server(scratch: Path) -> AsyncIterator[GitServer]:
     """Its certificate is of an authority of the tests' own."""
     (scratch / "repositories").mkdir()
     server = GitServer(scratch / "repositories")
-    authority = Authority(scratch)
-    _concatenate(scratch / "trust.pem", SYSTEM_TRUST, authority.file)
-    async with server.open(authority.serving(server.host)):
+    authority = CertificateAuthority(scratch)
+    _concatenate(scratch / "trust.pem", SYSTEM_TRUST, authority.root_file)
+    async with server.open(authority.server_context(server.host)):
         yield server
 
 
@@ -48,7 +49,7 @@ async def stack(scratch: Path, git_server: GitServer) -> AsyncIterator[RunningSt
         "STEAD_GIT_NETWORKS": OWN_NETWORK,
     }
     try:
-        async with running(scratch / "data", [*EVERY, *PROGRAMS], settings=settings) as stack:
+        async with run_stack(scratch / "data", [*ENGINES, *PROGRAMS], settings=settings) as stack:
             yield stack
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

@@ -4,7 +4,7 @@ from typing import Any
 
 import httpx
 
-from stead.dev.running import RunningStack
+from stead.dev.running_stack import RunningStack
 from tests.client import Client
 from tests.streams.sse import MESSAGE, Heard, listening
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import httpx
 
-from stead.dev.engine import LOOPBACK
-from stead.dev.running import RunningStack
+from stead.dev.engines.pebble import Pebble
+from stead.dev.running_stack import RunningStack
+from stead.dev.supervised_program import LOOPBACK
 
 
 @dataclass(frozen=True)
@@ -24,9 +25,9 @@ class Visitor:
     @classmethod
     async def of(cls, stack: RunningStack) -> "Visitor":
         """One who has the root that issued the sites' certificates."""
-        management = ssl.create_default_context(cafile=str(stack.pebble.trust))
+        management = ssl.create_default_context(cafile=str(stack[Pebble].server_certificate))
         async with httpx.AsyncClient(verify=management) as client:
-            root = (await client.get(stack.pebble.roots_url)).text
+            root = (await client.get(stack[Pebble].roots_url)).text
         return cls(stack, ssl.create_default_context(cadata=root))
 
     async def get(self, host: str, path: str = "/", *, secure: bool = True) -> Answer:

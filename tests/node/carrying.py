@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from stead.dev.running import RunningStack
-from stead.dev.stack import NODE
+from stead.dev.local_node import LOCAL_NODE
+from stead.dev.running_stack import RunningStack
 from stead.edge.admin import Admin
 from stead.node.drivers.driver import Assignment, Refusal
 from stead.node.drivers.layout import probe_door
@@ -97,7 +97,7 @@ def static(stack: RunningStack) -> Node:
         async with Admin(data / "run" / "private" / "admin.sock") as admin:
             await admin.apply(
                 [
-                    line("environment", it.environment, {"site": it.site, "node": NODE}),
+                    line("environment", it.environment, {"site": it.site, "node": LOCAL_NODE}),
                     *(line("host", host, {"environment": it.environment}) for host in hosts),
                     *(line("host", host, None) for host in gone),
                 ]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from stead.dev.nats import Nats
-from stead.dev.running import RunningStack, running
+from stead.dev.engines.nats import Nats
+from stead.dev.running_stack import RunningStack, run_stack
 from stead.protocol.subjects import Program
 from tests.node.stage import Stage, connected, make_streams, stage
 
@@ -28,7 +28,7 @@ shared_scratch = pytest.fixture(_scratch, scope="module")
 
 @pytest.fixture(scope="module")
 async def nats_stack(shared_scratch: Path) -> AsyncIterator[RunningStack]:
-    async with running(shared_scratch, [Nats]) as stack:
+    async with run_stack(shared_scratch, [Nats]) as stack:
         async with connected(stack, Program.OPERATOR) as operator:
             await make_streams(operator)
         yield stack
@@ -44,7 +44,7 @@ async def here(nats_stack: RunningStack) -> AsyncIterator[Stage]:
 @pytest.fixture
 async def alone(scratch: Path) -> AsyncIterator[tuple[RunningStack, Stage]]:
     """A node on a NATS of its own, which a test may stop."""
-    async with running(scratch, [Nats]) as stack, connected(stack, Program.OPERATOR) as operator:
+    async with run_stack(scratch, [Nats]) as stack, connected(stack, Program.OPERATOR) as operator:
         await make_streams(operator)
         async with stage(stack, operator) as it:
             yield stack, it

@@ -17,8 +17,10 @@ import psutil
 from nats.aio.client import Client
 
 from stead.control.engines.nats_streams import consumer_config, stream_config
-from stead.dev.engine import surroundings
-from stead.dev.stack import REGION, Stack
+from stead.dev.engines.nats import Nats
+from stead.dev.local_node import LOCAL_REGION
+from stead.dev.stack import Stack
+from stead.dev.supervised_program import clean_environment
 from stead.node.settings import Settings, from_environment
 from stead.protocol import subjects
 from stead.protocol.commands import (
@@ -52,7 +54,7 @@ async def until(look: Callable[[], Awaitable[T | None]], bound: float = BOUND, p
 
 @asynccontextmanager
 async def connected(stack: Stack, role: subjects.Role) -> AsyncIterator[Client]:
-    login = stack.nats_login(role)
+    login = stack[Nats].login(role)
     client = await nats.connect(
         login.url,
         user=login.user,
@@ -72,7 +74,7 @@ async def make_streams(client: Client) -> None:
         await client.jetstream().add_stream(stream_config(it))
 
 
-async def make_consumer(client: Client, node: Node, region: str = REGION) -> None:
+async def make_consumer(client: Client, node: Node, region: str = LOCAL_REGION) -> None:
     for it in (commands_consumer(node), edge_consumer(node, region)):
         await client.jetstream().add_consumer(it.stream, consumer_config(it))
 
@@ -96,7 +98,7 @@ class Stage:
         self.data.mkdir(exist_ok=True)
         with (self.data.parent / f"{self.node.id}.log").open("ab") as log:
             self.process = subprocess.Popen(
-                AGENT, env=surroundings(self.settings | changed), stdout=log, stderr=log
+                AGENT, env=clean_environment(self.settings | changed), stdout=log, stderr=log
             )
         self.started.append(self.process)
 
@@ -195,7 +197,7 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(stack: Stack, operator: Client, region: str = REGION) -> AsyncIterator[Stage]:
+async def stage(stack: Stack, operator: Client, region: str = LOCAL_REGION) -> AsyncIterator[Stage]:
     """A new node with a consumer of its own; its agents are ended with the block."""
     node = Node(new_id("n").replace("_", "-"))
     await stack.add_node(node.id)

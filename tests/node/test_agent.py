@@ -9,7 +9,7 @@ import msgspec
 import psutil
 import pytest
 
-from stead.dev.running import RunningStack
+from stead.dev.running_stack import RunningStack
 from stead.node.agent import HEARTBEAT_SECONDS
 from stead.protocol import subjects
 from stead.protocol.commands import Cancel, Result, encode, read_heartbeat

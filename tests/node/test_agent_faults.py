@@ -5,8 +5,8 @@ import signal
 
 import psutil
 
-from stead.dev.running import RunningStack
-from stead.dev.stack import Nats
+from stead.dev.engines.nats import Nats
+from stead.dev.running_stack import RunningStack
 from stead.protocol.commands import Cancel
 from stead.protocol.work import EnsureEnvironment
 from tests.node.stage import Stage, until
@@ -146,11 +146,11 @@ async def test_an_agent_that_was_turned_away_comes_back_when_it_is_admitted(
     here.start()
     await here.ask(here.command(ENSURE))
     name = here.settings["STEAD_NATS_USER"]
-    right = stack.secrets.nats[name]
+    right = stack.secrets.passwords("nats")[name]
     for password in ("another", right):
         await stack.stop(Nats)
-        stack.secrets.nats[name] = password
-        stack.nats.write_config()
+        stack.secrets.passwords("nats")[name] = password
+        stack[Nats].write_config()
         await stack.start(Nats)
         await asyncio.sleep(1.5)
     assert (await here.ask(here.command(ENSURE))).outcome == "done"

@@ -9,8 +9,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec.structs import replace
 
-from stead.dev.nginx import Nginx
-from stead.dev.running import RunningStack, running
+from stead.dev.engines.nginx import Nginx
+from stead.dev.running_stack import RunningStack, run_stack
 from stead.node.drivers.driver import Assignment, Refusal
 from stead.node.transfer import TransferFailed
 from stead.protocol.work import EnsureRelease, Probe, RemoveRoute, release_of
@@ -25,7 +25,7 @@ EDGES: dict[str, Callable[[RunningStack], Node]] = {"nginx": static, "simulator"
 
 @pytest.fixture(scope="module")
 async def stack(shared_scratch: Path) -> AsyncIterator[RunningStack]:
-    async with running(shared_scratch, [Nginx]) as stack:
+    async with run_stack(shared_scratch, [Nginx]) as stack:
         yield stack
 
 

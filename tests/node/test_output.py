@@ -6,8 +6,8 @@ import time
 import psutil
 import pytest
 
-from stead.dev.running import RunningStack
-from stead.dev.stack import Nats
+from stead.dev.engines.nats import Nats
+from stead.dev.running_stack import RunningStack
 from stead.node.link import Link
 from stead.node.output import JobOutput, Rate
 from stead.protocol import subjects

@@ -9,12 +9,12 @@ import pytest
 
 from stead.control.edge_feed.feed import Edges
 from stead.control.engines.nats import Nats
-from stead.dev.child import State
-from stead.dev.nats import Nats as NatsServer
-from stead.dev.nginx import Nginx
+from stead.dev.child_process import ChildState
+from stead.dev.engines.nats import Nats as NatsServer
+from stead.dev.engines.nginx import Nginx
+from stead.dev.local_node import LOCAL_NODE, LOCAL_REGION
 from stead.dev.programs import NodeAgent
-from stead.dev.running import RunningStack, running
-from stead.dev.stack import NODE, REGION
+from stead.dev.running_stack import RunningStack, run_stack
 from stead.protocol.edge import Environment, Host, Record, environment_key, host_key
 from stead.protocol.subjects import Node, Program
 from stead.protocol.work import EnsureEnvironment, Probe, RemoveEnvironment, RestartEnvironment, Work
@@ -24,38 +24,38 @@ from tests.node.stage import Stage, connected, make_consumer, make_streams, unti
 
 @pytest.fixture(scope="module")
 async def dev(shared_scratch: Path) -> AsyncIterator[RunningStack]:
-    async with running(shared_scratch, [NatsServer, Nginx, NodeAgent]) as stack:
+    async with run_stack(shared_scratch, [NatsServer, Nginx, NodeAgent]) as stack:
         async with connected(stack, Program.OPERATOR) as operator:
             await make_streams(operator)
-            await make_consumer(operator, Node(NODE))
+            await make_consumer(operator, Node(LOCAL_NODE))
         yield stack
 
 
 @pytest.fixture
 async def node(dev: RunningStack) -> AsyncIterator[Stage]:
     async with connected(dev, Program.OPERATOR) as operator:
-        yield Stage(dev, operator, Node(NODE), dev.node_data, {})
+        yield Stage(dev, operator, Node(LOCAL_NODE), dev.node_data, {})
 
 
 async def told(dev: RunningStack, environment: str, hosts: dict[str, bool]) -> None:
     """As the worker tells the edges: these lead to the environment, or no longer do."""
-    login = dev.nats_login(Program.WORKER)
+    login = dev[NatsServer].login(Program.WORKER)
     nats = Nats(login.url, user=login.user, password=login.password, program=Program.WORKER)
     nats.start()
     await nats.ready()
     try:
         edges, records = Edges(nats), dict[str, Record | None]()
-        records[environment_key(REGION, environment)] = Environment("site_1", NODE)
+        records[environment_key(LOCAL_REGION, environment)] = Environment("site_1", LOCAL_NODE)
         for host, leads in hosts.items():
-            records[host_key(REGION, host)] = Host(environment) if leads else None
-        await edges.applied(REGION, [NODE], await edges.put(records), within=20)
+            records[host_key(LOCAL_REGION, host)] = Host(environment) if leads else None
+        await edges.applied(LOCAL_REGION, [LOCAL_NODE], await edges.put(records), within=20)
     finally:
         await nats.stop()
 
 
 async def status(dev: RunningStack, host: str) -> int:
     async with httpx.AsyncClient() as client:
-        return (await client.get(f"http://{dev.nginx.address}/", headers={"host": host})).status_code
+        return (await client.get(f"http://{dev[Nginx].address}/", headers={"host": host})).status_code
 
 
 async def test_done_means_that_a_visitor_is_answered(dev: RunningStack, node: Stage) -> None:
@@ -90,12 +90,12 @@ async def test_sites_answer_while_the_agent_is_dead(dev: RunningStack, node: Sta
 
 
 async def test_the_supervised_node_is_started_again_and_goes_on(dev: RunningStack, node: Stage) -> None:
-    process = dev.child(NodeAgent).condition.process
+    process = dev.child(NodeAgent).status.process
     assert process is not None
-    assert process.send(signal.SIGKILL)
+    assert process.send_signal(signal.SIGKILL)
 
     async def again() -> bool | None:
-        now = dev.child(NodeAgent).condition.process
+        now = dev.child(NodeAgent).status.process
         return (now is not None and now != process) or None
 
     await until(again)
@@ -108,13 +108,13 @@ async def test_the_supervised_edge_is_started_again_and_serves_what_it_did(
     environment, host = new_id("env"), "again.example.com"
     await node.ask(node.command(EnsureEnvironment("static"), environment=environment, driver="live"))
     await told(dev, environment, {host: True})
-    process = dev.child(Nginx).condition.process
+    process = dev.child(Nginx).status.process
     assert process is not None
-    assert process.send(signal.SIGKILL)
+    assert process.send_signal(signal.SIGKILL)
 
     async def again() -> bool | None:
-        now = dev.child(Nginx).condition
-        return (now.process != process and now.state == State.READY) or None
+        now = dev.child(Nginx).status
+        return (now.process != process and now.state == ChildState.READY) or None
 
     await until(again)
     assert await status(dev, host) == 200

@@ -7,8 +7,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from stead.dev.nginx import Nginx
-from stead.dev.running import RunningStack, running
+from stead.dev.engines.nginx import Nginx
+from stead.dev.running_stack import RunningStack, run_stack
 from stead.node.drivers.driver import Refusal
 from stead.protocol.edge import PLACEHOLDER
 from stead.protocol.work import Probe
@@ -17,7 +17,7 @@ from tests.node.carrying import host, static, task
 
 @pytest.fixture(scope="module")
 async def stack(shared_scratch: Path) -> AsyncIterator[RunningStack]:
-    async with running(shared_scratch, [Nginx]) as stack:
+    async with run_stack(shared_scratch, [Nginx]) as stack:
         yield stack
 
 
@@ -26,13 +26,13 @@ async def test_the_placeholder_is_a_page_that_needs_nothing_else(stack: RunningS
     await node.runtime.ensure_environment(it)
     await node.announce(it, [name])
     async with httpx.AsyncClient() as client:
-        page = await client.get(f"http://{stack.nginx.address}/", headers={"host": name})
+        page = await client.get(f"http://{stack[Nginx].address}/", headers={"host": name})
         assert page.status_code == 200
         assert page.headers["content-type"] == "text/html; charset=utf-8"
         assert "is ready for its first deployment" in page.text
         assert "http://" not in page.text.replace("https", "http")
         assert (
-            await client.get(f"http://{stack.nginx.address}/no", headers={"host": name})
+            await client.get(f"http://{stack[Nginx].address}/no", headers={"host": name})
         ).status_code == 404
 
 
@@ -41,7 +41,7 @@ async def test_nginx_serves_no_path_that_a_host_header_smuggles_in(stack: Runnin
     node, it = static(stack), task()
     await node.runtime.ensure_environment(it)
     async with httpx.AsyncClient() as client:
-        answer = await client.get(f"http://{stack.nginx.address}/", headers={"host": asked})
+        answer = await client.get(f"http://{stack[Nginx].address}/", headers={"host": asked})
     assert answer.status_code in {400, 403, 404}
 
 
@@ -51,7 +51,7 @@ async def test_a_link_out_of_a_release_is_not_served(stack: RunningStack) -> Non
     await node.announce(it, [name])
     (node.data / "releases" / PLACEHOLDER / "leak").symlink_to("/etc/hostname")
     async with httpx.AsyncClient() as client:
-        answer = await client.get(f"http://{stack.nginx.address}/leak", headers={"host": name})
+        answer = await client.get(f"http://{stack[Nginx].address}/leak", headers={"host": name})
     assert answer.status_code == 404
     with pytest.raises(Refusal, match="404"):
         await node.edge.probe(it, Probe(name, "/leak"))
@@ -60,7 +60,7 @@ async def test_a_link_out_of_a_release_is_not_served(stack: RunningStack) -> Non
 async def test_an_edge_that_is_down_makes_a_probe_fail_and_one_that_comes_back_does_not(
     scratch: Path,
 ) -> None:
-    async with running(scratch, [Nginx]) as stack:
+    async with run_stack(scratch, [Nginx]) as stack:
         node, it, name = static(stack), task(), host()
         await node.runtime.ensure_environment(it)
         await node.announce(it, [name])

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import httptools
 import msgspec
 
-from stead.dev.engine import LOOPBACK
+from stead.dev.supervised_program import LOOPBACK
 
 BOUND = 30.0
 MESSAGE = "message"

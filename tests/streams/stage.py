@@ -13,10 +13,10 @@ from nats.aio.client import Client as NatsClient
 
 from stead.control.engines.nats import Nats as Connection
 from stead.control.engines.nats_streams import ensure_streams
-from stead.dev.nats import Nats
-from stead.dev.postgres import Postgres
-from stead.dev.redis import Redis
-from stead.dev.running import RunningStack, running
+from stead.dev.engines.nats import Nats
+from stead.dev.engines.postgres import Postgres
+from stead.dev.engines.redis import Redis
+from stead.dev.running_stack import RunningStack, run_stack
 from stead.protocol.commands import Line, encode
 from stead.protocol.subjects import OUTPUT, Node, Program, job_output
 from tests import teams
@@ -79,7 +79,7 @@ async def _acknowledged(pending: list[Any]) -> None:
 async def raised() -> AsyncIterator[Stage]:
     scratch = _scratch()
     try:
-        async with running(scratch, [Postgres, Redis, Nats]) as stack, AsyncExitStack() as ending:
+        async with run_stack(scratch, [Postgres, Redis, Nats]) as stack, AsyncExitStack() as ending:
             world = World(stack, ending)
             await world.prepare()
             await _make_streams(stack)
@@ -103,7 +103,7 @@ def _scratch() -> Path:
 
 async def _make_streams(stack: RunningStack) -> None:
     """As a worker does when it starts."""
-    login = stack.nats_login(Program.WORKER)
+    login = stack[Nats].login(Program.WORKER)
     worker = Connection(login.url, user=login.user, password=login.password, program=Program.WORKER)
     worker.start()
     await worker.ready()
@@ -112,7 +112,7 @@ async def _make_streams(stack: RunningStack) -> None:
 
 
 async def _connect(stack: RunningStack, role: Node | Program) -> NatsClient:
-    login = stack.nats_login(role)
+    login = stack[Nats].login(role)
     return await nats.connect(
         login.url,
         user=login.user,

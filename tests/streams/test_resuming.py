@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from stead.dev.nats import Nats
+from stead.dev.engines.nats import Nats
 from tests.faults.processes import eventually
 from tests.streams.sse import Heard, listening
 from tests.streams.stage import Stage

@@ -1,51 +1,39 @@
-"""`steadctl dev`: the engines and our programs on this machine, from nothing to a working curl line."""
+"""`steadctl dev`: runs the engines and Stead's programs on this machine."""
 
 import asyncio
 import signal
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
+import click
 import typer
 from rich.console import Console
 
 from stead.dev import logs as log_files
 from stead.dev import secrets as secrets_file
-from stead.dev.child import State
-from stead.dev.directory import DataDirectory
-from stead.dev.display import Screen, greet, table
-from stead.dev.engine import LOOPBACK, DevError
-from stead.dev.images import ensure_image
-from stead.dev.leftovers import gone, sweep
+from stead.dev.build_image import ensure_build_image
+from stead.dev.child_process import ChildState
+from stead.dev.data_directory import DataDirectory
+from stead.dev.documents import debian_packages
+from stead.dev.errors import DevError
+from stead.dev.orphaned_processes import all_exited, stop_orphans
 from stead.dev.programs import Api
-from stead.dev.running import AlreadyRunning, RunningStack, supervised
-from stead.dev.stack import EVERY, PROGRAMS
+from stead.dev.running_stack import AlreadyRunning, RunningStack, prepare_stack
+from stead.dev.stack import EVERYTHING, Stack
+from stead.dev.status_display import StatusDisplay, print_access_details, status_table
+from stead.dev.supervised_program import LOOPBACK
 
-NOT_UP = 3
-STOP_BOUND = 60.0
+NOT_RUNNING = 3
+STOP_TIMEOUT = 60.0
+NAMES = [kind.name for kind in EVERYTHING]
 
 app = typer.Typer(no_args_is_help=True, help="Run the engines, the API, a worker and a node on this machine.")
-
-
-class Name(StrEnum):
-    POSTGRES = "postgres"
-    REDIS = "redis"
-    NATS = "nats"
-    TEMPORAL = "temporal"
-    SEAWEEDFS = "seaweedfs"
-    NGINX = "nginx"
-    DNS = "dns"
-    PEBBLE = "pebble"
-    API = "api"
-    WORKER = "worker"
-    NODE = "node"
-
 
 Data = Annotated[
     Path | None,
     typer.Option(
-        "--data", help="Where everything is kept. Default: $STEAD_DATA, or a directory of this user."
+        "--data", help="The data directory. Default: $STEAD_DATA, or a directory of the current user."
     ),
 ]
 
@@ -54,19 +42,22 @@ Data = Annotated[
 def up(
     data: Data = None,
     only: Annotated[
-        list[Name] | None, typer.Option(help="Start only these; may be given several times.")
+        list[str] | None,
+        typer.Option(click_type=click.Choice(NAMES), help="Start only this program; can be repeated."),
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="STEAD_…=VALUE", help="A setting of our programs; several times."),
+        typer.Option(
+            "--set", metavar="STEAD_…=VALUE", help="A setting of Stead's programs; can be repeated."
+        ),
     ] = None,
 ) -> None:
-    """Start everything, watch over it, and stop it all on Ctrl-C."""
+    """Start everything, restart what crashes, and stop everything on Ctrl-C."""
     directory = DataDirectory(data or DataDirectory.default())
     try:
-        asyncio.run(_up(directory, {name.value for name in only or Name}, _settings(settings or [])))
+        asyncio.run(_up(directory, set(only or NAMES), _parse_settings(settings or [])))
     except AlreadyRunning:
-        _show(directory)
+        _print_status(directory)
     except DevError as failure:
         typer.echo(f"steadctl dev: {failure}", err=True)
         raise typer.Exit(1) from None
@@ -77,45 +68,45 @@ def down(data: Data = None) -> None:
     """Stop what `up` started, from another terminal or after a crash."""
     directory = DataDirectory(data or DataDirectory.default())
     if not asyncio.run(_down(directory)):
-        typer.echo("steadctl dev: something did not stop; see steadctl dev status", err=True)
+        typer.echo("steadctl dev: a process did not stop; see steadctl dev status", err=True)
         raise typer.Exit(1)
 
 
 @app.command()
 def env(data: Data = None) -> None:
-    """Print shell variables for trying the API out: eval "$(steadctl dev env)"."""
+    """Print shell variables for trying out the API: eval "$(steadctl dev env)"."""
     directory = DataDirectory(data or DataDirectory.default())
-    record, account = directory.record(), secrets_file.load(directory.secrets).account
-    if account is None or not record.alive():
+    account = secrets_file.load(directory.secrets).account
+    if account is None or not directory.load_record().is_running():
         typer.echo(f"steadctl dev: nothing runs from {directory.path}", err=True)
-        raise typer.Exit(NOT_UP)
-    typer.echo(f"export STEAD_API_KEY={account.api_key}")
-    typer.echo(f"export STEAD_BASE_URL=http://{LOOPBACK}:{record.ports['api']}")
-    typer.echo(f"export STEAD_EDGE=http://{LOOPBACK}:{record.ports['edge']}")
-    typer.echo(f"export STEAD_EDGE_TLS={LOOPBACK}:{record.ports['edge_tls']}")
+        raise typer.Exit(NOT_RUNNING)
+    for name, value in Stack.attach(directory.path).shell_variables().items():
+        typer.echo(f"export {name}={value}")
 
 
 @app.command()
 def status(data: Data = None) -> None:
-    """Show what runs; exits with 0 when all of it serves and with 3 when not."""
-    if not _show(DataDirectory(data or DataDirectory.default())):
-        raise typer.Exit(NOT_UP)
+    """Show what runs. Exits with 0 if everything is ready, and with 3 otherwise."""
+    if not _print_status(DataDirectory(data or DataDirectory.default())):
+        raise typer.Exit(NOT_RUNNING)
 
 
 @app.command()
 def logs(
-    engine: Annotated[Name | None, typer.Argument(help="Of one engine only.")] = None,
+    program: Annotated[
+        str | None, typer.Argument(click_type=click.Choice(NAMES), help="Only the log of this program.")
+    ] = None,
     data: Data = None,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what is added.")] = False,
-    lines: Annotated[int, typer.Option(help="How many of the last lines.")] = 50,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing new lines.")] = False,
+    lines: Annotated[int, typer.Option(help="The number of last lines to print.")] = 50,
 ) -> None:
-    """Print the engines' logs."""
+    """Print the logs."""
     directory = DataDirectory(data or DataDirectory.default())
-    chosen = sorted(directory.logs.glob(f"{engine.value if engine else '*'}.log"))
+    chosen = sorted(directory.logs.glob(f"{program or '*'}.log"))
     if not chosen:
         typer.echo(f"steadctl dev: there are no logs in {directory.logs}", err=True)
         raise typer.Exit(1)
-    log_files.show(chosen, lines, typer.echo)
+    log_files.print_tails(chosen, lines, typer.echo)
     if follow:
         try:
             log_files.follow(chosen, typer.echo)
@@ -123,7 +114,14 @@ def logs(
             return
 
 
-def _settings(given: list[str]) -> dict[str, str]:
+@app.command()
+def packages() -> None:
+    """Print the Debian packages that the engines and programs need, as in packages.txt."""
+    for package in debian_packages():
+        typer.echo(package)
+
+
+def _parse_settings(given: list[str]) -> dict[str, str]:
     pairs = [each.partition("=") for each in given]
     for name, equals, _ in pairs:
         if not name.startswith("STEAD_") or not equals:
@@ -132,70 +130,75 @@ def _settings(given: list[str]) -> dict[str, str]:
 
 
 async def _up(directory: DataDirectory, names: set[str], settings: dict[str, str]) -> None:
-    asked = asyncio.Event()
+    stop_requested = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        asyncio.get_running_loop().add_signal_handler(number, asked.set)
+        asyncio.get_running_loop().add_signal_handler(number, stop_requested.set)
     console = Console(file=sys.stdout)
-    kinds = [kind for kind in (*EVERY, *PROGRAMS) if kind.name in names]
-    with Screen(console) as screen:
-        async with supervised(
-            directory.path, kinds, durable=True, changed=screen.changed, settings=settings
+    kinds = [kind for kind in EVERYTHING if kind.name in names]
+    with StatusDisplay(console) as display:
+        async with prepare_stack(
+            directory.path, kinds, durable=True, on_change=display.on_change, settings=settings
         ) as stack:
-            screen.follow(lambda: stack.supervisor.conditions)
-            stack.before_node = lambda: ensure_image(screen.note)
-            if await _started(stack, asked):
-                if Api in kinds and stack.secrets.account is not None:
-                    greet(console, stack.api.url, stack.secrets.account, "Ctrl-C, or steadctl dev down")
-                await asked.wait()
+            display.show(lambda: stack.supervisor.statuses)
+            stack.prepare_node = lambda: ensure_build_image(display.print_line)
+            if await _start_unless_stopped(stack, stop_requested):
+                account = stack.secrets.account
+                if Api in kinds and account is not None:
+                    print_access_details(console, stack.api.url, account, "Ctrl-C, or steadctl dev down")
+                await stop_requested.wait()
 
 
-async def _started(stack: RunningStack, asked: asyncio.Event) -> bool:
-    """Whether everything came up before somebody asked to stop."""
-    starting = asyncio.create_task(_start(stack))
-    asking = asyncio.create_task(asked.wait())
-    await asyncio.wait({starting, asking}, return_when=asyncio.FIRST_COMPLETED)
-    if not starting.done():
-        starting.cancel()
-        await asyncio.wait({starting})
+async def _start_unless_stopped(stack: RunningStack, stop_requested: asyncio.Event) -> bool:
+    """Returns whether everything was started before the user asked to stop."""
+    start = asyncio.create_task(_start(stack))
+    stop = asyncio.create_task(stop_requested.wait())
+    await asyncio.wait({start, stop}, return_when=asyncio.FIRST_COMPLETED)
+    if not start.done():
+        start.cancel()
+        await asyncio.wait({start})
         return False
-    asking.cancel()
-    starting.result()
+    stop.cancel()
+    start.result()
     return True
 
 
 async def _start(stack: RunningStack) -> None:
-    await stack.supervisor.identify()
+    await stack.supervisor.read_versions()
     await stack.supervisor.start()
 
 
 async def _down(directory: DataDirectory) -> bool:
-    """Whether nothing of the stack runs any more."""
-    record = directory.record()
-    family = [it.process for it in record.children if it.process is not None]
+    """Returns whether all processes of the stack have exited."""
+    record = directory.load_record()
+    children = [child.process for child in record.children if child.process is not None]
     supervisor = record.supervisor
-    if supervisor is not None and supervisor.send(signal.SIGTERM):
-        if not await gone([supervisor, *family], STOP_BOUND):
-            supervisor.send(signal.SIGKILL)
+    if supervisor is not None and supervisor.send_signal(signal.SIGTERM):
+        if not await all_exited([supervisor, *children], STOP_TIMEOUT):
+            supervisor.send_signal(signal.SIGKILL)
         typer.echo("stopped")
-    left = await sweep(directory)
-    if left:
-        typer.echo(f"ended what a crash had left: {', '.join(left)}")
-    return await gone(family, 0.1)
+    orphans = await stop_orphans(directory)
+    if orphans:
+        typer.echo(f"stopped processes that a crash had left behind: {', '.join(orphans)}")
+    return await all_exited(children, 0.1)
 
 
-def _show(directory: DataDirectory) -> bool:
-    """Prints what runs and how to use it; whether all of it serves."""
-    record = directory.record()
-    if not record.alive():
+def _print_status(directory: DataDirectory) -> bool:
+    """Prints what runs and how to use it. Returns whether everything is ready."""
+    record = directory.load_record()
+    if not record.is_running():
         typer.echo(f"nothing runs from {directory.path}")
         return False
     console = Console(file=sys.stdout)
     console.print(f"from {directory.path}", style="dim", highlight=False, soft_wrap=True)
-    console.print(table(record.children))
+    console.print(status_table(record.children))
     account = secrets_file.load(directory.secrets).account
-    serving = {
-        it.name for it in record.children if it.state is State.READY and it.process and it.process.alive()
+    ready = {
+        child.name
+        for child in record.children
+        if child.state is ChildState.READY and child.process and child.process.is_alive()
     }
-    if account is not None and Api.name in serving:
-        greet(console, f"http://{LOOPBACK}:{record.ports['api']}", account, "steadctl dev down")
-    return len(serving) == len(record.children) > 0
+    if account is not None and Api.name in ready:
+        print_access_details(
+            console, f"http://{LOOPBACK}:{record.ports['api']}", account, "steadctl dev down"
+        )
+    return len(ready) == len(record.children) > 0

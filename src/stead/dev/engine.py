@@ -1,119 +1,66 @@
-"""What an engine is to the supervisor: a program with its own directory, ports and secrets, a command line
-that follows from those alone, and a question that tells whether it serves."""
+"""The declaration of an engine. `stead.dev.engines` lists the engines; everything else reads that list."""
 
-import os
-import shutil
-import signal
+import asyncio
 import subprocess
-import sys
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Protocol, TypeVar
 
-from stead.dev.secrets import Secrets
+from stead.dev.errors import DevError
+from stead.dev.supervised_program import Instance, SupervisedProgram
+from stead.protocol.subjects import Node, Program
 
-LOOPBACK = "127.0.0.1"
-
-
-class DevError(Exception):
-    """Something the person at the keyboard can put right; the message says how."""
-
-
-class ProgramMissing(DevError):
-    def __init__(self, program: str, remedy: str) -> None:
-        super().__init__(f"{program} is not installed; install it with: {remedy}")
+E = TypeVar("E", bound="Engine")
 
 
 @dataclass(frozen=True)
-class Ports:
-    """The ports an engine takes, by name. A twin is the same number + 10000, which some take besides."""
+class Documentation:
+    """The engine's row in the tables of docs/engines.md and docs/operations.md."""
 
-    names: tuple[str, ...]
-    twins: bool = False
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where one instance of an engine lives. What is not durable may trade its data for speed."""
-
-    home: Path
-    ports: Mapping[str, int]
-    secrets: Secrets
-    durable: bool
+    purpose: str
+    product: str
+    reason: str
+    """Why this product was chosen."""
+    production: str
+    """How an operator runs it."""
+    development: str
+    """How `steadctl dev` runs it."""
+    when_down: str
+    """What still works while it is down."""
 
 
-class Engine(ABC):
-    name: ClassVar[str]
-    ports: ClassVar[Ports]
-    needs: ClassVar[tuple[str, ...]] = ()
-    stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
-    patience: ClassVar[float] = 10.0
-    """Seconds between the stop signal and SIGKILL."""
+class Peers(Protocol):
+    """The other engines of the same stack."""
 
-    def __init__(self, place: Place) -> None:
-        self.place = place
+    def __getitem__(self, kind: type[E]) -> E: ...
 
-    @property
-    def port(self) -> int:
-        """The one its clients connect to."""
-        return self.place.ports[self.ports.names[0]]
 
-    @property
-    def user(self) -> str | None:
-        """The system user it must run as, where that is not ours."""
-        return None
+class Engine(SupervisedProgram):
+    core: ClassVar[bool] = False
+    """Whether every installation needs it. Tests start the core engines unless they choose others."""
+    documentation: ClassVar[Documentation]
 
-    @property
-    def death_signal(self) -> signal.Signals:
-        """What the kernel sends it when the supervisor dies without a word."""
-        return self.stop_signal
+    def __init__(self, instance: Instance, peers: Peers) -> None:
+        super().__init__(instance)
+        self.peers = peers
 
-    @abstractmethod
-    def program(self) -> Path:
-        """Its executable; raises ProgramMissing."""
-
-    @abstractmethod
-    async def version(self) -> str: ...
-
-    async def prepare(self) -> None:
-        """Makes its directory fit to start in; harmless to repeat."""
-        self.place.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-
-    @abstractmethod
-    def argv(self) -> list[str]: ...
-
-    def env(self) -> dict[str, str]:
+    def control_settings(self, program: Program) -> dict[str, str]:
+        """Environment variables with which a program of the control plane uses this engine."""
+        del program
         return {}
 
-    @abstractmethod
-    async def ready(self) -> bool:
-        """Whether it answers a real request now; must not wait longer than a probe does."""
-
-    def tidy(self) -> None:
-        """Removes what it leaves outside its directory or in the way of the next; called when it is gone."""
-        return
+    def node_settings(self, node: Node) -> dict[str, str]:
+        """Environment variables with which a node uses this engine."""
+        del node
+        return {}
 
 
-def find_program(name: str, remedy: str) -> Path:
-    """The one installed beside this interpreter comes first: its version is the one our lock file names."""
-    beside = Path(sys.executable).parent
-    found = shutil.which(name, path=str(beside)) or shutil.which(name)
-    if found is None:
-        raise ProgramMissing(name, remedy)
-    return Path(found)
+async def read_output(command: list[str]) -> str:
+    return await asyncio.to_thread(_run, command)
 
 
-def surroundings(settings: Mapping[str, str]) -> dict[str, str]:
-    """Our environment without any Stead setting that happens to be in it, and then the given ones."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("STEAD_")} | dict(
-        settings
-    )
-
-
-def output_of(argv: list[str]) -> str:
+def _run(command: list[str]) -> str:
     try:
-        return subprocess.run(argv, capture_output=True, text=True, timeout=20, check=True).stdout
+        return subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout
     except (OSError, subprocess.SubprocessError) as failure:
-        raise DevError(f"{argv[0]} does not work here: {failure}") from None
+        raise DevError(f"{Path(command[0]).name} does not work on this machine: {failure}") from None

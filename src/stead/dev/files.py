@@ -1,4 +1,4 @@
-"""Small files that are never seen half written, and locks that end with their holder."""
+"""Files that are replaced atomically, and locks that end with the process that holds them."""
 
 import fcntl
 import os
@@ -24,26 +24,27 @@ def write_json(path: Path, value: object) -> None:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    fresh = path.with_name(path.name + ".new")
-    fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    """Writes a file that only its owner can read. Readers see either the old or the new content."""
+    replacement = path.with_name(path.name + ".new")
+    fd = os.open(replacement, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(fd, "wb") as file:
         file.write(content)
         file.flush()
         os.fsync(fd)
-    fresh.replace(path)
+    replacement.replace(path)
 
 
-class Taken(Exception):
-    """Somebody else holds the lock."""
+class LockHeld(Exception):
+    """Another process holds the lock."""
 
 
 @contextmanager
-def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
+def file_lock(path: Path, *, wait: bool = True) -> Iterator[None]:
     fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
     except BlockingIOError:
-        raise Taken(path) from None
+        raise LockHeld(path) from None
     finally:
         os.close(fd)

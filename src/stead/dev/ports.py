@@ -1,80 +1,84 @@
-"""Free loopback ports that stay the stack's own: remembered between runs, claimed while it runs."""
+"""Assigns free loopback ports to a stack: the same ones in every run, and reserved while it runs."""
 
 import random
 import socket
 from collections.abc import Iterable, Mapping
 
-from stead.dev.engine import LOOPBACK, DevError, Ports
+from stead.dev.errors import DevError
+from stead.dev.supervised_program import LOOPBACK, Ports
 
-TWIN = 10_000
-# Below the range the kernel hands to outgoing connections, twins included: nobody takes them by accident.
+PAIR_OFFSET = 10_000
+# Below the range that the kernel uses for outgoing connections, including the paired ports, so that no
+# outgoing connection takes one of them.
 LOWEST, HIGHEST = 10_240, 32_767
-TRIES = 200
+ATTEMPTS = 200
 
 
-class Claims:
-    """Ports held for as long as this process lives. A claim is a name that only other stacks look at, so the
-    engines are free to listen; the kernel drops it with us."""
+class PortReservations:
+    """Ports that are reserved for the lifetime of this process. A reservation is an abstract Unix socket name
+    that only other stacks check, so the engines can still listen on the port. The kernel removes it when the
+    process ends."""
 
     def __init__(self) -> None:
-        self._held: dict[int, socket.socket] = {}
+        self._reserved: dict[int, socket.socket] = {}
 
-    def settle(self, wanted: Iterable[Ports], remembered: Mapping[str, int]) -> dict[str, int]:
-        """A port for every name: the remembered one where it is still to be had."""
-        settled: dict[str, int] = {}
+    def assign(self, wanted: Iterable[Ports], previous: Mapping[str, int]) -> dict[str, int]:
+        """Returns a port for every name: the previous one if it is still free."""
+        assigned: dict[str, int] = {}
         for ports in wanted:
             for name in ports.names:
-                settled[name] = self._settle(name, remembered.get(name), TWIN if ports.twins else None)
-        return settled
+                offset = PAIR_OFFSET if ports.paired else None
+                assigned[name] = self._assign(name, previous.get(name), offset)
+        return assigned
 
     def release(self) -> None:
-        for claim in self._held.values():
-            claim.close()
-        self._held.clear()
+        for reservation in self._reserved.values():
+            reservation.close()
+        self._reserved.clear()
 
-    def _settle(self, name: str, remembered: int | None, twin: int | None) -> int:
-        if remembered is not None and self._claim(remembered, twin):
-            return remembered
-        for _ in range(TRIES):
-            port = random.randint(LOWEST, HIGHEST - (twin or 0))  # noqa: S311
-            if self._claim(port, twin):
+    def _assign(self, name: str, previous: int | None, offset: int | None) -> int:
+        if previous is not None and self._reserve(previous, offset):
+            return previous
+        for _ in range(ATTEMPTS):
+            port = random.randint(LOWEST, HIGHEST - (offset or 0))  # noqa: S311
+            if self._reserve(port, offset):
                 return port
         raise DevError(f"no free port for {name} between {LOWEST} and {HIGHEST}")
 
-    def _claim(self, port: int, twin: int | None) -> bool:
-        pair = [port] if twin is None else [port, port + twin]
-        claims = [claim for number in pair if (claim := _claimed(number)) is not None]
-        if len(claims) == len(pair) and all(map(free, pair)):
-            self._held.update(zip(pair, claims, strict=True))
+    def _reserve(self, port: int, offset: int | None) -> bool:
+        numbers = [port] if offset is None else [port, port + offset]
+        made = [reservation for number in numbers if (reservation := _bind_name(number)) is not None]
+        if len(made) == len(numbers) and all(map(is_free, numbers)):
+            self._reserved.update(zip(numbers, made, strict=True))
             return True
-        for claim in claims:
-            claim.close()
+        for reservation in made:
+            reservation.close()
         return False
 
 
-_own = Claims()
+_process_reservations = PortReservations()
 
 
-def own_ports(count: int) -> list[int]:
-    """For servers that a process starts besides a stack: its own as long as it lives, also while nothing
-    listens on them."""
+def reserve_ports(count: int) -> list[int]:
+    """Reserves ports for servers that a process starts outside a stack. They stay reserved until the process
+    ends, also while nothing listens on them."""
     names = tuple(f"own {number}" for number in range(count))
-    return list(_own.settle([Ports(names)], {}).values())
+    return list(_process_reservations.assign([Ports(names)], {}).values())
 
 
-def _claimed(port: int) -> socket.socket | None:
-    claim = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+def _bind_name(port: int) -> socket.socket | None:
+    reservation = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        claim.bind(f"\0stead-dev-port-{port}")
+        reservation.bind(f"\0stead-dev-port-{port}")
     except OSError:
-        claim.close()
+        reservation.close()
         return None
-    return claim
+    return reservation
 
 
-def free(port: int) -> bool:
+def is_free(port: int) -> bool:
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as attempt:
-        # Connections of a run that just ended linger; they do not keep an engine from listening.
+        # Lingering connections of a previous run do not prevent an engine from listening.
         attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             attempt.bind((LOOPBACK, port))

@@ -1,4 +1,4 @@
-"""Our own programs as supervised children: started, watched and stopped like the engines they stand on."""
+"""Stead's own programs, which a stack supervises like its engines."""
 
 import importlib.metadata
 import sys
@@ -8,10 +8,19 @@ from typing import ClassVar
 
 import msgspec
 
-from stead.dev import probe
-from stead.dev.engine import LOOPBACK, DevError, Engine, Place, Ports, surroundings
-from stead.dev.process import run
-from stead.dev.secrets import FirstAccount
+from stead.dev import probes
+from stead.dev.errors import DevError
+from stead.dev.local_node import NODE_PROGRAM
+from stead.dev.packages import Packages
+from stead.dev.secrets import FirstAccount, Generator, random_key
+from stead.dev.subprocesses import run
+from stead.dev.supervised_program import (
+    LOOPBACK,
+    Instance,
+    Ports,
+    SupervisedProgram,
+    clean_environment,
+)
 
 STEADCTL = (sys.executable, "-m", "stead.steadctl")
 FIRST_ACCOUNT = (
@@ -19,95 +28,106 @@ FIRST_ACCOUNT = (
     *("--plan", "business", "--with-key"),
 )
 
-Keep = Callable[[FirstAccount], None]
-Question = Callable[[], Awaitable[bool]]
+SaveAccount = Callable[[FirstAccount], None]
+Check = Callable[[], Awaitable[bool]]
 
 
-class OurProgram(Engine):
-    """Its settings are all it needs; what is in them is known to the stack."""
+class SteadProgram(SupervisedProgram):
+    """Started as `steadctl NAME` with its settings as environment variables."""
 
-    def __init__(self, place: Place, environment: Mapping[str, str]) -> None:
-        super().__init__(place)
-        self._environment = environment
+    def __init__(self, instance: Instance, settings: Mapping[str, str]) -> None:
+        super().__init__(instance)
+        self._settings = settings
 
-    @property
-    def port(self) -> int:
-        """0 for one that nobody connects to."""
-        return super().port if self.ports.names else 0
-
-    def program(self) -> Path:
+    def find_executable(self) -> Path:
         return Path(sys.executable)
 
-    async def version(self) -> str:
+    async def read_version(self) -> str:
         return importlib.metadata.version("stead")
 
-    def argv(self) -> list[str]:
+    def command(self) -> list[str]:
         return [*STEADCTL, self.name]
 
-    def env(self) -> dict[str, str]:
-        return dict(self._environment)
+    def process_environment(self) -> dict[str, str]:
+        return dict(self._settings)
 
 
-class Worker(OurProgram):
-    name: ClassVar[str] = "worker"
-    ports: ClassVar[Ports] = Ports(())
-    # The API brings the schema.
-    needs: ClassVar[tuple[str, ...]] = ("postgres", "redis", "nats", "temporal", "api")
-
-    def __init__(self, place: Place, environment: Mapping[str, str], has_streams: Question) -> None:
-        super().__init__(place, environment)
-        self._has_streams = has_streams
-
-    async def ready(self) -> bool:
-        """It has made the streams through which nodes are asked."""
-        return await self._has_streams()
-
-
-class NodeAgent(OurProgram):
-    name: ClassVar[str] = "node"
-    ports: ClassVar[Ports] = Ports(())
-    needs: ClassVar[tuple[str, ...]] = ("nats", "nginx")
-
-    def __init__(
-        self, place: Place, admit: Callable[[], Awaitable[Mapping[str, str]]], beats: Question
-    ) -> None:
-        super().__init__(place, {})
-        self._admit, self._beats = admit, beats
-
-    async def prepare(self) -> None:
-        await super().prepare()
-        self._environment = await self._admit()
-
-    async def ready(self) -> bool:
-        return await self._beats()
-
-
-class Api(OurProgram):
+class Api(SteadProgram):
     name: ClassVar[str] = "api"
     ports: ClassVar[Ports] = Ports(("api", "api_metrics"))
-    needs: ClassVar[tuple[str, ...]] = ("postgres", "redis", "nats")
+    secrets: ClassVar[Mapping[str, Generator]] = {"sealing_key": random_key, "edge_master_key": random_key}
 
-    def __init__(self, place: Place, environment: Mapping[str, str], keep: Keep) -> None:
-        super().__init__(place, environment)
-        self._keep = keep
+    def __init__(self, instance: Instance, settings: Mapping[str, str], save: SaveAccount) -> None:
+        super().__init__(instance, settings)
+        self._save_account = save
 
     @property
     def url(self) -> str:
         return f"http://{LOOPBACK}:{self.port}"
 
+    def shell_variables(self) -> dict[str, str]:
+        account = self.instance.secrets.account
+        key = {} if account is None else {"STEAD_API_KEY": account.api_key}
+        return key | {"STEAD_BASE_URL": self.url}
+
     async def prepare(self) -> None:
-        """The schema and the first account must be there before the first request can be."""
+        """Migrates the database and creates the first account."""
         await super().prepare()
         await self._steadctl("migrate")
-        if self.place.secrets.account is None:
-            said = await self._steadctl("accounts", "create", *FIRST_ACCOUNT)
-            self._keep(msgspec.json.decode(said, type=FirstAccount))
+        if self.instance.secrets.account is None:
+            output = await self._steadctl("accounts", "create", *FIRST_ACCOUNT)
+            self._save_account(msgspec.json.decode(output, type=FirstAccount))
 
     async def _steadctl(self, *words: str) -> str:
-        done = await run([*STEADCTL, *words], env=surroundings(self.env()), cwd=self.place.home)
-        if done.code != 0:
-            raise DevError(f"steadctl {' '.join(words)} failed: {done.errors.strip() or done.output.strip()}")
-        return done.output
+        environment = clean_environment(self.process_environment())
+        completed = await run([*STEADCTL, *words], env=environment, cwd=self.instance.home)
+        if completed.code != 0:
+            reason = completed.errors.strip() or completed.output.strip()
+            raise DevError(f"steadctl {' '.join(words)} failed: {reason}")
+        return completed.output
 
-    async def ready(self) -> bool:
-        return await probe.http_ok(self.port, "/readyz")
+    async def is_ready(self) -> bool:
+        return await probes.http_ok(self.port, "/readyz")
+
+
+class Worker(SteadProgram):
+    name: ClassVar[str] = "worker"
+    # The API migrates the database.
+    depends_on: ClassVar[tuple[str, ...]] = ("api",)
+
+    def __init__(self, instance: Instance, settings: Mapping[str, str], has_streams: Check) -> None:
+        super().__init__(instance, settings)
+        self._has_streams = has_streams
+
+    async def is_ready(self) -> bool:
+        """A worker first creates the streams over which it sends commands to nodes."""
+        return await self._has_streams()
+
+
+class NodeAgent(SteadProgram):
+    name: ClassVar[str] = NODE_PROGRAM
+    packages: ClassVar[Packages] = Packages(
+        debian=(
+            *("runc", "mmdebstrap", "e2fsprogs", "git", "openssh-client"),
+            *("openssl", "ca-certificates"),
+        )
+    )
+
+    def __init__(
+        self,
+        instance: Instance,
+        add_node: Callable[[], Awaitable[Mapping[str, str]]],
+        sends_heartbeats: Check,
+    ) -> None:
+        super().__init__(instance, {})
+        self._add_node, self._sends_heartbeats = add_node, sends_heartbeats
+
+    async def prepare(self) -> None:
+        await super().prepare()
+        self._settings = await self._add_node()
+
+    async def is_ready(self) -> bool:
+        return await self._sends_heartbeats()
+
+
+PROGRAMS: tuple[type[SteadProgram], ...] = (Api, Worker, NodeAgent)

@@ -1,70 +1,82 @@
-"""Brings the children up in the order of their needs, side by side where they can be, and down in reverse."""
+"""Starts programs in the order of their dependencies, in parallel where possible. Stops them in reverse."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from stead.dev.child import Changed, Child, Condition, State
-from stead.dev.engine import DevError, Engine
+from stead.dev.child_process import ChildProcess, ChildState, ChildStatus, StatusListener
+from stead.dev.errors import DevError
+from stead.dev.supervised_program import SupervisedProgram
 
 
 class Supervisor:
-    def __init__(self, engines: Sequence[Engine], logs: Path, changed: Changed) -> None:
+    def __init__(self, programs: Sequence[SupervisedProgram], logs: Path, on_change: StatusListener) -> None:
         self._children = {
-            engine.name: Child(engine, logs / f"{engine.name}.log", changed) for engine in engines
+            program.name: ChildProcess(program, logs / f"{program.name}.log", on_change)
+            for program in programs
         }
+        self._dependencies = {program.name: _dependencies(program, programs) for program in programs}
 
     @property
-    def conditions(self) -> list[Condition]:
-        return [child.condition for child in self._children.values()]
+    def statuses(self) -> list[ChildStatus]:
+        return [child.status for child in self._children.values()]
 
-    def child(self, name: str) -> Child:
+    def child(self, name: str) -> ChildProcess:
         return self._children[name]
 
-    async def identify(self) -> None:
-        """Asks every engine for its version, so that people can see it."""
+    async def read_versions(self) -> None:
+        """Reads the version of every program for the status display."""
         children = list(self._children.values())
-        versions = await asyncio.gather(*(child.engine.version() for child in children))
+        versions = await asyncio.gather(*(child.program.read_version() for child in children))
         for child, version in zip(children, versions, strict=True):
-            child.condition.version = version
+            child.status.version = version
 
     async def start(self) -> None:
-        """Returns when every one of them serves. After a failure the caller must stop the rest."""
+        """Returns when every program is ready. After a failure the caller must call `stop`."""
         for child in self._children.values():
-            child.engine.program()
-        up = {name: asyncio.Event() for name in self._children}
+            child.program.find_executable()
+        ready = {name: asyncio.Event() for name in self._children}
         try:
             async with asyncio.TaskGroup() as group:
                 for child in self._children.values():
-                    group.create_task(self._bring_up(child, up))
+                    group.create_task(self._start_child(child, ready))
         except* DevError as failures:
             raise _first(failures) from None
 
-    async def _bring_up(self, child: Child, up: dict[str, asyncio.Event]) -> None:
-        await _all(up[need] for need in child.engine.needs if need in up)
+    async def _start_child(self, child: ChildProcess, ready: dict[str, asyncio.Event]) -> None:
+        name = child.program.name
+        await _wait_for_all(ready[each] for each in self._dependencies[name])
         try:
-            child.mark(State.PREPARING)
-            await child.engine.prepare()
+            child.set_state(ChildState.PREPARING)
+            await child.program.prepare()
             await child.start()
         except DevError as failure:
-            child.mark(State.FAILED, str(failure).partition(";")[0])
+            child.set_state(ChildState.FAILED, str(failure).partition(";")[0])
             raise
-        up[child.engine.name].set()
+        ready[name].set()
 
     async def stop(self) -> None:
-        down = {name: asyncio.Event() for name in self._children}
+        stopped = {name: asyncio.Event() for name in self._children}
         async with asyncio.TaskGroup() as group:
             for child in self._children.values():
-                group.create_task(self._bring_down(child, down))
+                group.create_task(self._stop_child(child, stopped))
 
-    async def _bring_down(self, child: Child, down: dict[str, asyncio.Event]) -> None:
-        name = child.engine.name
-        await _all(down[other] for other, it in self._children.items() if name in it.engine.needs)
+    async def _stop_child(self, child: ChildProcess, stopped: dict[str, asyncio.Event]) -> None:
+        name = child.program.name
+        await _wait_for_all(stopped[other] for other, needed in self._dependencies.items() if name in needed)
         await child.stop()
-        down[name].set()
+        stopped[name].set()
 
 
-async def _all(events: Iterable[asyncio.Event]) -> None:
+def _dependencies(program: SupervisedProgram, all_: Sequence[SupervisedProgram]) -> list[str]:
+    """The programs of this stack that must be ready before this one. Dependencies that were not chosen to
+    run are ignored."""
+    return [
+        other.name for other in all_ if other.name in program.depends_on or program.name in other.required_by
+    ]
+
+
+async def _wait_for_all(events: Iterable[asyncio.Event]) -> None:
     for event in events:
         await event.wait()
 

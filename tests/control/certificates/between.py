@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from stead.dev.engine import LOOPBACK
-from stead.dev.pebble import Pebble
+from stead.dev.engines.pebble import Pebble
+from stead.dev.supervised_program import LOOPBACK
 
 ORDER, CHALLENGE, FINALIZE, CERTIFICATE = "/order-plz", "/chalZ/", "/finalize-order/", "/certZ/"
 
@@ -42,7 +42,9 @@ class Between:
     @asynccontextmanager
     async def open(self) -> AsyncIterator["Between"]:
         tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        tls.load_cert_chain(self.pebble.trust, self.pebble.trust.with_suffix(".key"))
+        tls.load_cert_chain(
+            self.pebble.server_certificate, self.pebble.server_certificate.with_suffix(".key")
+        )
         server = await asyncio.start_server(self._serve, LOOPBACK, 0, ssl=tls)
         self.port = server.sockets[0].getsockname()[1]
         try:
@@ -76,7 +78,7 @@ class Between:
         writer.close()
 
     async def _forward(self, request: bytes) -> bytes:
-        trusted = ssl.create_default_context(cafile=str(self.pebble.trust))
+        trusted = ssl.create_default_context(cafile=str(self.pebble.server_certificate))
         reader, writer = await asyncio.open_connection(LOOPBACK, self.pebble.port, ssl=trusted)
         try:
             writer.write(request)

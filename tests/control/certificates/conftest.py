@@ -17,10 +17,11 @@ from stead.control.certificates.certifier import AuthorityAt, Certifier
 from stead.control.certificates.preflight import Preflight
 from stead.control.sealing import Sealer
 from stead.control.settings import Settings
-from stead.dev.engine import LOOPBACK
-from stead.dev.nginx import Nginx
-from stead.dev.pebble import Challtestsrv, Pebble
-from stead.dev.running import RunningStack, running
+from stead.dev.engines.dns import LoopbackDns
+from stead.dev.engines.nginx import Nginx
+from stead.dev.engines.pebble import Pebble
+from stead.dev.running_stack import RunningStack, run_stack
+from stead.dev.supervised_program import LOOPBACK
 from stead.shared.clock import MovableClock
 from tests.client import Client
 from tests.conftest import UNLIMITED
@@ -43,7 +44,7 @@ def scratch() -> Iterator[Path]:
 
 @pytest.fixture(scope="package")
 async def stack(scratch: Path) -> AsyncIterator[RunningStack]:
-    async with running(scratch, [Pebble, Challtestsrv, Nginx]) as stack:
+    async with run_stack(scratch, [Pebble, LoopbackDns, Nginx]) as stack:
         yield stack
 
 
@@ -78,10 +79,10 @@ class Office:
 
     def certifier(self, directory: str = "", **changed: Any) -> Certifier:
         """As a worker has it; `changed` replaces parts."""
-        trust = changed.pop("trust", self.stack.pebble.trust)
-        authority = AuthorityAt(directory or self.stack.pebble.directory, "you@stead.example", str(trust))
+        trust = changed.pop("trust", self.stack[Pebble].server_certificate)
+        authority = AuthorityAt(directory or self.stack[Pebble].directory, "you@stead.example", str(trust))
         parts: dict[str, Any] = {
-            "preflight": Preflight(LOOPBACK, self.stack.dns.address),
+            "preflight": Preflight(LOOPBACK, self.stack[LoopbackDns].address),
             "door": self.door,
             "refreshed": self._refresh,
             **changed,
@@ -122,7 +123,9 @@ class Office:
 
     async def dns(self, what: str, **body: Any) -> None:
         async with httpx.AsyncClient() as client:
-            (await client.post(f"{self.stack.dns.management_url}/{what}", json=body)).raise_for_status()
+            (
+                await client.post(f"{self.stack[LoopbackDns].management_url}/{what}", json=body)
+            ).raise_for_status()
 
 
 @pytest.fixture
@@ -141,5 +144,5 @@ async def office(archive: Settings, stack: RunningStack, clock: MovableClock) ->
 
 @pytest.fixture
 async def between(stack: RunningStack) -> AsyncIterator[Between]:
-    async with Between(stack.pebble).open() as between:
+    async with Between(stack[Pebble]).open() as between:
         yield between

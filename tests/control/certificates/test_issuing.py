@@ -12,8 +12,9 @@ from cryptography import x509
 
 from stead.control.certificates import service
 from stead.control.certificates.certifier import HANDS
-from stead.dev.engine import LOOPBACK
-from stead.dev.pebble import Pebble
+from stead.dev.engines.nginx import Nginx
+from stead.dev.engines.pebble import Pebble
+from stead.dev.supervised_program import LOOPBACK
 from tests.control.certificates.conftest import REGION, Office
 from tests.matrix.dump import rows_mentioning
 
@@ -59,15 +60,17 @@ async def test_a_thousand_names_are_issued_and_served_by_one_edge(
 
 async def _shake_hands(office: Office, host: str) -> None:
     """With the edge, as a visitor who trusts the authority's root only."""
-    visiting = await _visitor(office.stack.pebble)
-    port = office.stack.nginx.tls_port
+    visiting = await _visitor(office.stack[Pebble])
+    port = office.stack[Nginx].tls_port
     _, writer = await asyncio.open_connection(LOOPBACK, port, ssl=visiting, server_hostname=host)
     writer.close()
 
 
 async def _visitor(pebble: Pebble) -> ssl.SSLContext:
     if pebble.roots_url not in _VISITORS:
-        async with httpx.AsyncClient(verify=ssl.create_default_context(cafile=str(pebble.trust))) as client:
+        async with httpx.AsyncClient(
+            verify=ssl.create_default_context(cafile=str(pebble.server_certificate))
+        ) as client:
             root = (await client.get(pebble.roots_url)).text
         _VISITORS[pebble.roots_url] = ssl.create_default_context(cadata=root)
     return _VISITORS[pebble.roots_url]
@@ -172,9 +175,11 @@ async def test_a_host_that_is_wanted_again_keeps_its_certificate(office: Office)
 async def test_nonces_that_the_authority_refuses_by_chance_are_no_reason_to_fail(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ):
-    pebble = type(office.stack.pebble)
+    pebble = type(office.stack[Pebble])
     monkeypatch.setattr(
-        office.stack.pebble, "env", lambda: {"PEBBLE_VA_NOSLEEP": "1", "PEBBLE_WFE_NONCEREJECT": "50"}
+        office.stack[Pebble],
+        "process_environment",
+        lambda: {"PEBBLE_VA_NOSLEEP": "1", "PEBBLE_WFE_NONCEREJECT": "50"},
     )
     await office.stack.stop(pebble)
     await office.stack.start(pebble)

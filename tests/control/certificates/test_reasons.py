@@ -8,8 +8,9 @@ from stead.control.certificates import service
 from stead.control.certificates.certifier import Certifier
 from stead.control.certificates.preflight import Preflight
 from stead.control.certificates.rules import PAUSES
-from stead.dev.engine import LOOPBACK
-from stead.dev.pebble import Pebble
+from stead.dev.engines.dns import LoopbackDns
+from stead.dev.engines.pebble import Pebble
+from stead.dev.supervised_program import LOOPBACK
 from tests.control.certificates.between import CERTIFICATE, CHALLENGE, FINALIZE, ORDER, Between, refusal
 from tests.control.certificates.conftest import REGION, Office, Site
 
@@ -69,7 +70,7 @@ async def test_every_address_of_a_host_must_be_ours(
 
 
 async def test_addresses_of_another_region_are_not_ours(office: Office):
-    resolver = office.stack.dns.address
+    resolver = office.stack[LoopbackDns].address
     here, there = (Preflight(f"{where}={LOOPBACK}", resolver) for where in (REGION, "eu-west"))
     await here.check("a.example.com", REGION)
     await there.check("a.example.com", REGION)

@@ -11,7 +11,8 @@ import pytest
 from stead.control.certificates import service
 from stead.control.certificates.certifier import HANDS
 from stead.control.certificates.rules import LEASE
-from stead.dev.process import Streams, exit_of, spawn
+from stead.dev.engines.pebble import Pebble
+from stead.dev.subprocesses import Streams, spawn, wait_for_exit
 from tests.control.certificates.between import CERTIFICATE, CHALLENGE, FINALIZE, ORDER, Between
 from tests.control.certificates.conftest import Office
 
@@ -23,12 +24,17 @@ async def test_what_a_killed_worker_had_begun_another_ends(where: str, office: O
     """It dies while the authority has done what was asked and the answer is on its way."""
     site = await office.site()
     between.withhold = where
-    settings, pebble = office.plane.settings, office.stack.pebble
+    settings, pebble = office.plane.settings, office.stack[Pebble]
     with tempfile.TemporaryFile() as nothing:
         victim = spawn(
             [
                 *(sys.executable, "-m", "tests.control.certificates.hand"),
-                *(settings.database_url, settings.sealing_key, between.directory, str(pebble.trust)),
+                *(
+                    settings.database_url,
+                    settings.sealing_key,
+                    between.directory,
+                    str(pebble.server_certificate),
+                ),
                 str(office.stack.node_data),
             ],
             streams=Streams(nothing, nothing, sys.stderr.fileno()),
@@ -38,7 +44,7 @@ async def test_what_a_killed_worker_had_begun_another_ends(where: str, office: O
         await asyncio.wait_for(between.withheld.wait(), PATIENCE)
     finally:
         victim.kill()
-        await exit_of(victim)
+        await wait_for_exit(victim)
     between.let_go()
     assert (await site.tls())["state"] == "pending"
     certifier = office.certifier(between.directory)

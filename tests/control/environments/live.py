@@ -12,14 +12,14 @@ from typing import Any
 import httpx
 
 from stead.control.engines.object_store import ObjectStore
-from stead.dev.nats import Nats
-from stead.dev.nginx import Nginx
-from stead.dev.postgres import Postgres
-from stead.dev.redis import Redis
-from stead.dev.running import running
-from stead.dev.seaweedfs import SeaweedFS
-from stead.dev.stack import NODE
-from stead.dev.temporal import Temporal
+from stead.dev.engines.nats import Nats
+from stead.dev.engines.nginx import Nginx
+from stead.dev.engines.postgres import Postgres
+from stead.dev.engines.redis import Redis
+from stead.dev.engines.seaweedfs import SeaweedFS
+from stead.dev.engines.temporal import Temporal
+from stead.dev.local_node import LOCAL_NODE
+from stead.dev.running_stack import run_stack
 from stead.shared.ids import new_id
 from tests.delivery.delivery import Delivery, Site
 from tests.faults.jobs.harness import Harness
@@ -60,7 +60,7 @@ class Live:
     async def visit(self, host: str, path: str = "/") -> httpx.Response:
         async with httpx.AsyncClient() as client:
             return await client.get(
-                f"http://{self.harness.stack.nginx.address}{path}", headers={"Host": host}
+                f"http://{self.harness.stack[Nginx].address}{path}", headers={"Host": host}
             )
 
     async def deploy(self, site: str, env: str, page: str) -> str:
@@ -83,8 +83,8 @@ def _home() -> Path:
 async def everything() -> AsyncIterator[Live]:
     data = _home()
     try:
-        async with running(data, ENGINES) as stack:
-            await stack.add_node(NODE)
+        async with run_stack(data, ENGINES) as stack:
+            await stack.add_node(LOCAL_NODE)
             harness = Harness(stack)
             try:
                 await harness.begin()

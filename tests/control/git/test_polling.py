@@ -12,7 +12,7 @@ import pytest
 from stead.control.git import poller as polling
 from stead.control.git.poller import NotRead, Poller, read_branches
 from stead.control.webhooks.client import Client
-from stead.dev.authority import Authority
+from stead.dev.certificate_authority import CertificateAuthority
 from stead.shared.addresses import Guard
 from tests.control.git.conftest import PREVIEW_DOMAIN, Connected
 from tests.control.git.forges import github, github_push
@@ -45,21 +45,21 @@ class Polled:
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority(tmp_path_factory.mktemp("authority"))
+def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
+    return CertificateAuthority(tmp_path_factory.mktemp("authority"))
 
 
 @pytest.fixture
-async def client(authority: Authority) -> AsyncIterator[Client]:
-    made = Client(Guard(LOOPBACK), context=authority.trusting(), seconds=10)
+async def client(authority: CertificateAuthority) -> AsyncIterator[Client]:
+    made = Client(Guard(LOOPBACK), context=authority.client_context(), seconds=10)
     yield made
     await made.close()
 
 
 @pytest.fixture
-async def server(tmp_path: Path, authority: Authority) -> AsyncIterator[GitServer]:
+async def server(tmp_path: Path, authority: CertificateAuthority) -> AsyncIterator[GitServer]:
     made = GitServer(tmp_path)
-    async with made.open(authority.serving(made.host)):
+    async with made.open(authority.server_context(made.host)):
         yield made
 
 
@@ -251,8 +251,8 @@ async def test_after_three_failures_the_owner_is_told_once_and_it_is_asked_less_
         *("https://192.168.1.1:3000/x.git", "https://localhost.localdomain/x.git"),
     ],
 )
-async def test_no_address_that_is_not_public_is_dialled(url: str, authority: Authority):
-    client = Client(Guard(), context=authority.trusting(), seconds=5)
+async def test_no_address_that_is_not_public_is_dialled(url: str, authority: CertificateAuthority):
+    client = Client(Guard(), context=authority.client_context(), seconds=5)
     try:
         with pytest.raises(NotRead, match=r"not public|not be resolved"):
             await read_branches(client, url)
@@ -278,12 +278,12 @@ async def test_a_certificate_of_nobody_is_not_believed(server: GitServer):
         await stranger.close()
 
 
-async def test_a_server_that_says_nothing_is_given_up(authority: Authority, tmp_path: Path):
+async def test_a_server_that_says_nothing_is_given_up(authority: CertificateAuthority, tmp_path: Path):
     silent = await asyncio.start_server(
-        lambda *_: asyncio.sleep(30), "127.0.0.1", 0, ssl=authority.serving("127.0.0.1")
+        lambda *_: asyncio.sleep(30), "127.0.0.1", 0, ssl=authority.server_context("127.0.0.1")
     )
     port = silent.sockets[0].getsockname()[1]
-    client = Client(Guard(LOOPBACK), context=authority.trusting(), seconds=0.5)
+    client = Client(Guard(LOOPBACK), context=authority.client_context(), seconds=0.5)
     try:
         with pytest.raises(NotRead, match="in time"):
             await read_branches(client, f"https://127.0.0.1:{port}/x.git")

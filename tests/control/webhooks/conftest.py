@@ -22,7 +22,7 @@ async def quiet(outbox: Outbox) -> Outbox:  # noqa: F811 - the fixture
 @pytest.fixture
 async def receiver(outbox: Outbox) -> AsyncIterator[Receiver]:  # noqa: F811 - the fixture
     made = Receiver()
-    async with made.open(outbox.authority.serving(made.host)):
+    async with made.open(outbox.authority.server_context(made.host)):
         yield made
 
 

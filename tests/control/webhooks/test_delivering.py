@@ -242,7 +242,7 @@ async def test_a_redirect_is_a_failure_and_is_not_followed(
 ):
     elsewhere = Receiver()
     receiver.behave = saying(answer(status, location=elsewhere.url))
-    async with elsewhere.open(outbox.authority.serving(elsewhere.host)):
+    async with elsewhere.open(outbox.authority.server_context(elsewhere.host)):
         endpoint = await outbox.endpoint(person, receiver.url, "site.restarted")
         await _event(outbox, person)
         await outbox.deliver()
@@ -423,7 +423,7 @@ async def test_each_endpoint_gets_what_it_chose(outbox: Outbox, person: Person):
 
 class _all_open:  # noqa: N801 - it reads like a function
     def __init__(self, outbox: Outbox, receivers: list[Receiver]) -> None:
-        self._opened = [each.open(outbox.authority.serving(each.host)) for each in receivers]
+        self._opened = [each.open(outbox.authority.server_context(each.host)) for each in receivers]
 
     async def __aenter__(self) -> None:
         for each in self._opened:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from stead.dev.authority import Authority
+from stead.dev.certificate_authority import CertificateAuthority
 from tests.control.webhooks.test_urls import MALFORMED, PRIVATE
 
 ROOT = Path(__file__).parents[3]
@@ -135,13 +135,15 @@ def namespace() -> Iterator[str]:
         shutil.rmtree(resolving)
 
 
-def _outcomes(namespace: str, authority: Authority, cases: dict[str, Case]) -> dict[str, dict[str, Any]]:
+def _outcomes(
+    namespace: str, authority: CertificateAuthority, cases: dict[str, Case]
+) -> dict[str, dict[str, Any]]:
     addresses = {*PRIVATE, GOOD, GOOD6, OTHER_GOOD}
     certificate, key = authority.issue("*.hostile.example", *sorted(addresses))
     given = {
         "certificate": str(certificate),
         "key": str(key),
-        "authority": str(authority.file),
+        "authority": str(authority.root_file),
         "cases": [
             {
                 "url": case.url,
@@ -180,7 +182,7 @@ def _addresses(outcome: dict[str, Any]) -> set[str]:
     return {reached.split()[0] for reached in outcome["reached"]}
 
 
-def test_none_of_them_is_reached(namespace: str, authority: Authority):
+def test_none_of_them_is_reached(namespace: str, authority: CertificateAuthority):
     assert len(HOSTILE) >= 60
     outcomes = _outcomes(namespace, authority, HOSTILE)
     astray = {
@@ -199,12 +201,12 @@ def test_none_of_them_is_reached(namespace: str, authority: Authority):
     assert outcomes["a certificate for another name"]["posts"] == 0
 
 
-def test_what_is_public_is_reached(namespace: str, authority: Authority):
+def test_what_is_public_is_reached(namespace: str, authority: CertificateAuthority):
     for name, outcome in _outcomes(namespace, authority, REACHED).items():
         assert (outcome["said"], _addresses(outcome)) == (["200"], REACHED[name].may_reach), name
 
 
-def test_it_is_the_guard_that_keeps_from_them(namespace: str, authority: Authority):
+def test_it_is_the_guard_that_keeps_from_them(namespace: str, authority: CertificateAuthority):
     """The same addresses, the guard wide open: the trap is there, and would have been reached."""
     outcomes = _outcomes(namespace, authority, UNGUARDED)
     unreached = {name for name, outcome in outcomes.items() if not outcome["posts"]}

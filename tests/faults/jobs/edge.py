@@ -14,8 +14,8 @@ from contextlib import asynccontextmanager, suppress
 import httpx
 import psutil
 
-from stead.dev.nginx import Nginx
-from stead.dev.running import RunningStack
+from stead.dev.engines.nginx import Nginx
+from stead.dev.running_stack import RunningStack
 
 PATIENCE = 60.0
 PAUSE = 0.1
@@ -32,7 +32,7 @@ class Edge:
 
     @property
     def address(self) -> str:
-        return self._stack.nginx.address
+        return self._stack[Nginx].address
 
     def hold(self) -> None:
         self._signal(signal.SIGSTOP)
@@ -60,7 +60,7 @@ class Edge:
                 process.send_signal(number)
 
     def _processes(self) -> list[psutil.Process]:
-        master = self._stack.child(Nginx).condition.process
+        master = self._stack.child(Nginx).status.process
         assert master is not None, "nginx does not run"
         first = psutil.Process(master.pid)
         return [first, *first.children(recursive=True)]

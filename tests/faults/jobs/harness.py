@@ -17,16 +17,16 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client
 
 from stead.control.engines.postgres import Database
-from stead.dev.engine import surroundings
-from stead.dev.nats import Nats
-from stead.dev.nginx import Nginx
-from stead.dev.postgres import Postgres
-from stead.dev.process import run
-from stead.dev.redis import Redis
-from stead.dev.running import RunningStack, running
-from stead.dev.seaweedfs import SeaweedFS
-from stead.dev.stack import NODE
-from stead.dev.temporal import Temporal
+from stead.dev.engines.nats import Nats
+from stead.dev.engines.nginx import Nginx
+from stead.dev.engines.postgres import Postgres
+from stead.dev.engines.redis import Redis
+from stead.dev.engines.seaweedfs import SeaweedFS
+from stead.dev.engines.temporal import Temporal
+from stead.dev.local_node import LOCAL_NODE
+from stead.dev.running_stack import RunningStack, run_stack
+from stead.dev.subprocesses import run
+from stead.dev.supervised_program import clean_environment
 from stead.protocol.subjects import Program as Role
 from stead.shared.clock import wall_clock
 from tests.faults.jobs.node import STEADCTL, Node
@@ -50,8 +50,8 @@ class Harness:
         self.api = Program([*STEADCTL, "api"], stack.environment(Role.API), logs / "api.log")
         self.workers = [Program([*STEADCTL, "worker"], settings, logs / f"worker-{n}.log") for n in (1, 2)]
         self.limited = Program(LIMITED, settings | {"PYTHONPATH": _path()}, logs / "limited.log")
-        self.node = Node(stack, NODE, stack.node_data)
-        self.database = Database(stack.postgres.url, clock=wall_clock, size=4, patience=120)
+        self.node = Node(stack, LOCAL_NODE, stack.node_data)
+        self.database = Database(stack[Postgres].url, clock=wall_clock, size=4, patience=120)
         """As a worker uses it, to queue what no operation does."""
         self.client = httpx.AsyncClient(timeout=30)
         self._keys: dict[Mode, str] = {}
@@ -66,7 +66,7 @@ class Harness:
             return list(await self._connection.fetch(statement, *args))
 
     async def connect(self) -> Any:
-        connection: Any = await asyncpg.connect(self.stack.postgres.url)
+        connection: Any = await asyncpg.connect(self.stack[Postgres].url)
         await connection.set_type_codec(
             "jsonb",
             schema="pg_catalog",
@@ -76,7 +76,7 @@ class Harness:
         return connection
 
     async def temporal(self) -> Client:
-        return await Client.connect(self.stack.temporal.address)
+        return await Client.connect(self.stack[Temporal].address)
 
     async def ask(self, method: str, path: str, body: object = None, *, status: int = 202) -> dict[str, Any]:
         answer = await self.client.request(method, path, json=body)
@@ -146,7 +146,7 @@ class Harness:
             return False
 
     async def _steadctl(self, *words: str) -> str:
-        done = await run([*STEADCTL, *words], env=surroundings(self.stack.environment()))
+        done = await run([*STEADCTL, *words], env=clean_environment(self.stack.environment()))
         assert done.code == 0, done.errors
         return done.output
 
@@ -176,8 +176,10 @@ async def everything() -> AsyncIterator[Harness]:
     data = _scratch()
     try:
         # Durable: an engine that is killed must come back with what it had acknowledged.
-        async with running(data, [Postgres, Redis, Nats, Temporal, SeaweedFS, Nginx], durable=True) as stack:
-            await stack.add_node(NODE)
+        async with run_stack(
+            data, [Postgres, Redis, Nats, Temporal, SeaweedFS, Nginx], durable=True
+        ) as stack:
+            await stack.add_node(LOCAL_NODE)
             harness = Harness(stack)
             try:
                 await harness.begin()

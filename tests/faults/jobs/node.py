@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from stead.dev.running import RunningStack
+from stead.dev.running_stack import RunningStack
 from stead.protocol.commands import Command
 from tests.faults.jobs.programs import Program, until
 

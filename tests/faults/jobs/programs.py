@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from stead.dev.engine import surroundings
-from stead.dev.process import Process, Streams, exit_of, spawn
+from stead.dev.subprocesses import Process, Streams, spawn, wait_for_exit
+from stead.dev.supervised_program import clean_environment
 
 BOUND = 60.0
 POLL = 0.05
@@ -52,7 +52,7 @@ class Program:
             self._process = spawn(
                 self._argv,
                 streams=Streams(nothing, log, log),
-                env=surroundings(self._settings | changed),
+                env=clean_environment(self._settings | changed),
             )
 
     def said(self, event: str) -> int:
@@ -72,7 +72,7 @@ class Program:
         self._process.send_signal(number)
         try:
             async with asyncio.timeout(PATIENCE):
-                await exit_of(self._process)
+                await wait_for_exit(self._process)
         except TimeoutError:
             self._process.kill()
             self._process.wait()

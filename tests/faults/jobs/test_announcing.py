@@ -7,10 +7,10 @@ import pytest
 
 from stead.control.jobs.rules import EdgeUnreachable, JobCancelled, JobLost
 from stead.dev.engine import Engine
-from stead.dev.nats import Nats
-from stead.dev.postgres import Postgres
-from stead.dev.stack import NODE
-from stead.dev.temporal import Temporal
+from stead.dev.engines.nats import Nats
+from stead.dev.engines.postgres import Postgres
+from stead.dev.engines.temporal import Temporal
+from stead.dev.local_node import LOCAL_NODE
 from tests.faults.jobs import announcing, checks
 from tests.faults.jobs.announcing import Announcing, Stage, met
 from tests.faults.jobs.cases import CASES, EVERY, LABOURING, TELLING, Case, Trials
@@ -207,7 +207,7 @@ def test_every_step_of_every_kind_is_caught_in_the_simulator_or_on_a_live_site()
 @pytest.mark.parametrize("case", TELLING, ids=str)
 def test_a_job_that_does_not_reach_the_edge_is_undone_and_makes_way(case: Case, refused: Trials) -> None:
     trial = _trial(refused, case)
-    message = str(EdgeUnreachable(nodes=NODE))
+    message = str(EdgeUnreachable(nodes=LOCAL_NODE))
     announcing.failed(trial, EdgeUnreachable.code, message, refused=True)
     assert trial.following == "succeeded"
     checks.tried("refusal", case)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from stead.control.jobs.rules import JobCancelled
-from stead.dev.temporal import Temporal
+from stead.dev.engines.temporal import Temporal
 from tests.faults.jobs import checks
 from tests.faults.jobs.cases import EACH, Case, Trial, observe, prepared, started
 from tests.faults.jobs.harness import Harness

@@ -14,7 +14,7 @@ from stead.control.builds.workflows import RUN
 from stead.control.environments.workflows import PUSH
 from stead.control.jobs.definition import Workflow
 from stead.control.jobs.rules import JobCancelled
-from stead.dev.seaweedfs import SeaweedFS
+from stead.dev.engines.seaweedfs import SeaweedFS
 from tests.faults.jobs import checks
 from tests.faults.jobs.cases import Case, cases_of, observe
 from tests.faults.jobs.harness import Harness
@@ -36,7 +36,7 @@ Held = Callable[[Harness], AbstractAsyncContextManager[Callable[[str], Awaitable
 @asynccontextmanager
 async def _store_held(harness: Harness) -> AsyncIterator[Callable[[str], Awaitable[Any]]]:
     """The object store answers nobody; a job is in its step once the one before it is done."""
-    first = harness.stack.child(SeaweedFS).condition.process
+    first = harness.stack.child(SeaweedFS).status.process
     assert first is not None
     main = psutil.Process(first.pid)
     held = [main, *main.children(recursive=True)]

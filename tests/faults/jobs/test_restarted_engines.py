@@ -3,9 +3,9 @@
 import pytest
 
 from stead.dev.engine import Engine
-from stead.dev.nats import Nats
-from stead.dev.postgres import Postgres
-from stead.dev.temporal import Temporal
+from stead.dev.engines.nats import Nats
+from stead.dev.engines.postgres import Postgres
+from stead.dev.engines.temporal import Temporal
 from tests.faults.jobs import checks
 from tests.faults.jobs.cases import CASES, Case, Trials, caught, halves, let_go, watched
 from tests.faults.jobs.harness import Harness

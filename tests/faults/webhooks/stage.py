@@ -17,7 +17,7 @@ import asyncpg
 
 from stead.control.sealing import Sealer
 from stead.control.webhooks import service, signing
-from stead.dev.authority import Authority
+from stead.dev.certificate_authority import CertificateAuthority
 from stead.shared.ids import new_id
 from tests.faults.webhooks.worker import SharedClock
 from tests.teams import spare_database
@@ -41,7 +41,7 @@ class Stage:
     database_url: str
     scratch: Path
     clock: SharedClock
-    authority: Authority
+    authority: CertificateAuthority
     key: str
     patience: float
     customers: list[Customer] = field(default_factory=list)
@@ -89,7 +89,7 @@ class Stage:
 
     async def start_worker(self) -> None:
         clock_file = str(self.scratch / "clock")
-        words = [self.database_url, self.key, str(self.authority.file), clock_file, str(self.patience)]
+        words = [self.database_url, self.key, str(self.authority.root_file), clock_file, str(self.patience)]
         with (self.scratch / "workers.log").open("ab") as log:
             worker = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "tests.faults.webhooks.worker", *words),
@@ -136,7 +136,13 @@ async def stage(name: str, scratch: Path, kinds: dict[Kind, int], *, patience: f
         (scratch / "book").touch()
         key = _random_key()
         made = Stage(
-            connection, url, scratch, SharedClock(scratch / "clock"), Authority(scratch), key, patience
+            connection,
+            url,
+            scratch,
+            SharedClock(scratch / "clock"),
+            CertificateAuthority(scratch),
+            key,
+            patience,
         )
         await made.add(kinds)
         sink = await _start_sink(made)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from stead.dev.ports import own_ports
+from stead.dev.ports import reserve_ports
 from stead.protocol.work import ArchiveSource, GitSource
 from tests.node.builds.servers import git, git_server
 from tests.node.builds.stage import Bench, Said, tar_of
@@ -149,7 +149,7 @@ def ssh_server(place: Path) -> Iterator[tuple[int, str]]:
         subprocess.run(made, check=True)
     Path("/run/sshd").mkdir(exist_ok=True)
     (place / "environment").write_text("")
-    (port,) = own_ports(1)
+    (port,) = reserve_ports(1)
     options = {
         "HostKey": place / "host",
         "AuthorizedKeysFile": place / "customer.pub",

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from stead.control.engines.nats import Nats
-from stead.dev.running import RunningStack
+from stead.dev.running_stack import RunningStack
 from stead.protocol.subjects import Program
 from stead.shared.ids import new_id
 from tests.node.feed.scene import Scene, scene, working

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from stead.control.edge_feed.feed import Edges
 from stead.control.engines.nats import Nats
+from stead.dev.engines.nats import Nats as NatsServer
 from stead.dev.stack import Stack
 from stead.node.feed.feed import Feed
 from stead.node.link import Link
@@ -73,7 +74,7 @@ class Scene:
 @asynccontextmanager
 async def working(stack: Stack) -> AsyncIterator[Nats]:
     """The connection of a worker."""
-    login = stack.nats_login(Program.WORKER)
+    login = stack[NatsServer].login(Program.WORKER)
     worker = Nats(login.url, user=login.user, password=login.password, program=Program.WORKER)
     worker.start()
     await worker.ready()

@@ -10,8 +10,8 @@ from stead.control.edge_feed.feed import FeedUnavailable, NotApplied
 from stead.control.engines.nats import Nats as Connection
 from stead.control.engines.nats_streams import ensure_consumers, ensure_streams
 from stead.control.provisioning import edge_key, edge_progress
-from stead.dev.running import RunningStack
-from stead.dev.stack import Nats
+from stead.dev.engines.nats import Nats
+from stead.dev.running_stack import RunningStack
 from stead.protocol.edge import (
     BUCKET,
     DELETIONS_KEPT_SECONDS,

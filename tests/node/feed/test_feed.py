@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from stead.dev.running import RunningStack
+from stead.dev.running_stack import RunningStack
 from stead.protocol.edge import Certificate as Sealed
 from stead.protocol.edge import (
     Host,
@@ -126,7 +126,7 @@ async def test_a_node_that_claims_another_region_is_not_fed(there: Scene) -> Non
 
 
 async def test_a_certificates_key_is_opened_on_the_way_to_nginx_and_nowhere_else(there: Scene) -> None:
-    key = region_key(key_from_text(there.stage.stack.secrets.edge_master_key), there.region)
+    key = region_key(key_from_text(there.stage.stack.secrets["edge_master_key"]), there.region)
     sealed = Sealed("the chain", seal(key, "shop.example.com", PEM))
     async with there.feeding():
         where = certificate_key(there.region, "shop.example.com")
@@ -141,7 +141,7 @@ async def test_a_certificates_key_is_opened_on_the_way_to_nginx_and_nowhere_else
 async def test_a_certificate_that_does_not_open_is_left_out_and_holds_nothing_up(
     there: Scene, spoilt: str
 ) -> None:
-    master = key_from_text(there.stage.stack.secrets.edge_master_key)
+    master = key_from_text(there.stage.stack.secrets["edge_master_key"])
     moved = spoilt == "moved to another host"
     key = region_key(master, there.region if moved else "elsewhere")
     host = "other.example.com" if moved else "shop.example.com"
@@ -165,7 +165,7 @@ async def test_a_record_that_makes_no_sense_is_left_out_and_holds_nothing_up(the
 
 
 async def test_without_a_key_certificates_are_left_out_and_come_when_there_is_one(there: Scene) -> None:
-    key = region_key(key_from_text(there.stage.stack.secrets.edge_master_key), there.region)
+    key = region_key(key_from_text(there.stage.stack.secrets["edge_master_key"]), there.region)
     where = certificate_key(there.region, "shop.example.com")
     revision = await there.put({where: Sealed("the chain", seal(key, "shop.example.com", PEM))})
     async with there.feeding(STEAD_EDGE_KEY=""):

@@ -9,8 +9,8 @@ import pytest
 
 from stead.control.edge_feed.feed import FeedUnavailable, NotApplied
 from stead.control.engines.nats_streams import consumer_config, stream_config
-from stead.dev.running import RunningStack
-from stead.dev.stack import Nats
+from stead.dev.engines.nats import Nats
+from stead.dev.running_stack import RunningStack
 from stead.protocol.edge import BUCKET, Host, Record
 from stead.protocol.streams import edge_consumer, streams
 from stead.protocol.subjects import bucket_stream
@@ -101,7 +101,7 @@ async def test_a_nats_restored_from_an_older_copy_is_followed(
 ) -> None:
     """It gives numbers again that it gave before, to other records."""
     stack, it = apart
-    store = stack.nats.place.home / "store"
+    store = stack[Nats].instance.home / "store"
     first = await it.put(it.hosts(1))
     await stack.stop(Nats)
     await asyncio.to_thread(shutil.copytree, store, tmp_path / "copy")

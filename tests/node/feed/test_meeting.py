@@ -5,25 +5,28 @@ import sqlite3
 from pathlib import Path
 
 from stead.control.edge_feed.feed import Edges, FeedUnavailable
-from stead.dev.running import running
-from stead.dev.stack import EVERY, NODE, PROGRAMS, REGION
+from stead.dev.engines import ENGINES
+from stead.dev.engines.nginx import Nginx
+from stead.dev.local_node import LOCAL_NODE, LOCAL_REGION
+from stead.dev.programs import PROGRAMS
+from stead.dev.running_stack import run_stack
 from stead.protocol.edge import Host, host_key, node_key
 from tests.node.feed.scene import working
 from tests.node.stage import until
 
 
 async def test_a_worker_that_hears_a_node_introduces_it_to_its_region_and_feeds_it(scratch: Path) -> None:
-    async with running(scratch, [*EVERY, *PROGRAMS]) as stack, working(stack) as connection:
+    async with run_stack(scratch, [*ENGINES, *PROGRAMS]) as stack, working(stack) as connection:
         edges = Edges(connection)
 
         async def introduced() -> bytes | None:
             try:
-                return await edges.read(node_key(REGION, NODE))
+                return await edges.read(node_key(LOCAL_REGION, LOCAL_NODE))
             except FeedUnavailable:
                 return None
 
-        assert stack.nginx.address.encode() in await until(introduced, bound=60)
-        key = host_key(REGION, "shop.example.com")
+        assert stack[Nginx].address.encode() in await until(introduced, bound=60)
+        key = host_key(LOCAL_REGION, "shop.example.com")
         await edges.put({key: Host("env_1")})
 
         async def stored() -> bool | None:

@@ -1,4 +1,4 @@
-"""Who runs a process, and whether one we noted is still the same or another that got its number."""
+"""Identifies processes reliably across restarts, and runs processes as another user."""
 
 import asyncio
 import os
@@ -10,22 +10,24 @@ from typing import TypedDict
 import msgspec
 
 
-class RunAs(TypedDict, total=False):
+class Credentials(TypedDict, total=False):
     user: int
     group: int
     extra_groups: list[int]
 
 
-def as_user(name: str | None) -> RunAs:
-    """Arguments for subprocess: everything of the other user and nothing of ours."""
+def credentials_of(name: str | None) -> Credentials:
+    """Arguments of `subprocess` that run a process with the identity and all groups of this user."""
     if name is None:
-        return RunAs()
+        return Credentials()
     entry = pwd.getpwnam(name)
-    return RunAs(user=entry.pw_uid, group=entry.pw_gid, extra_groups=os.getgrouplist(name, entry.pw_gid))
+    groups = os.getgrouplist(name, entry.pw_gid)
+    return Credentials(user=entry.pw_uid, group=entry.pw_gid, extra_groups=groups)
 
 
 class ProcessId(msgspec.Struct, frozen=True):
-    """A number alone is recycled; with the boot and the moment it was started it is not."""
+    """A process id together with the boot id and the start time. The kernel reuses process ids, so the number
+    alone may belong to another process by now."""
 
     pid: int
     boot: str
@@ -33,29 +35,29 @@ class ProcessId(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, pid: int) -> "ProcessId | None":
-        """None when no such process is alive."""
+        """Returns None if no such process is alive."""
         try:
             stat = Path(f"/proc/{pid}/stat").read_text()
         except (FileNotFoundError, ProcessLookupError):
             return None
-        # The name may hold spaces and parentheses; the fields after the last one are plain.
+        # The process name may contain spaces and parentheses, so the fields are counted from the last one.
         fields = stat.rpartition(")")[2].split()
         if fields[0] in {"Z", "X"}:
             return None
-        return cls(pid, _boot(), int(fields[19]))
+        return cls(pid, _read_boot_id(), int(fields[19]))
 
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         return ProcessId.of(self.pid) == self
 
-    def send(self, number: signal.Signals) -> bool:
-        """Whether it was there to get the signal."""
-        # The handle comes first: what is checked and what gets the signal are then the same process.
+    def send_signal(self, number: signal.Signals) -> bool:
+        """Returns whether the process was alive to receive the signal."""
+        # The handle is opened before the check, so that the process that was checked gets the signal.
         try:
             handle = os.pidfd_open(self.pid)
         except ProcessLookupError:
             return False
         try:
-            if not self.alive():
+            if not self.is_alive():
                 return False
             signal.pidfd_send_signal(handle, number)
         except ProcessLookupError:
@@ -65,21 +67,21 @@ class ProcessId(msgspec.Struct, frozen=True):
         finally:
             os.close(handle)
 
-    async def ended(self) -> None:
-        """Returns when it has; it need not be our child."""
+    async def wait_until_exited(self) -> None:
+        """Works for any process, not only for children of this one."""
         try:
             handle = os.pidfd_open(self.pid)
         except ProcessLookupError:
             return
         try:
-            if self.alive():
-                await readable(handle)
+            if self.is_alive():
+                await wait_until_readable(handle)
         finally:
             os.close(handle)
 
 
-async def readable(handle: int) -> None:
-    """A process's handle is readable when the process has ended."""
+async def wait_until_readable(handle: int) -> None:
+    """The handle of a process becomes readable when the process exits."""
     loop = asyncio.get_running_loop()
     event = asyncio.Event()
     loop.add_reader(handle, event.set)
@@ -89,5 +91,5 @@ async def readable(handle: int) -> None:
         loop.remove_reader(handle)
 
 
-def _boot() -> str:
+def _read_boot_id() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()

@@ -1,4 +1,4 @@
-"""Starting a process that cannot outlive us, waiting for its end, and running one to its end."""
+"""Starts processes that cannot outlive this one, and runs commands."""
 
 import asyncio
 import ctypes
@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from stead.dev.identity import as_user, readable
+from stead.dev.process_identity import credentials_of, wait_until_readable
 
 PR_SET_PDEATHSIG = 1
-RUN_BOUND = 180.0
+RUN_TIMEOUT = 180.0
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -22,7 +22,7 @@ Process = subprocess.Popen[bytes]
 
 
 @dataclass(frozen=True)
-class Finished:
+class CompletedCommand:
     code: int
     output: str
     errors: str
@@ -44,7 +44,8 @@ def spawn(
     cwd: Path | None = None,
     death_signal: signal.Signals = signal.SIGKILL,
 ) -> Process:
-    """Must be called by the thread that lives as long as we do: the kernel watches that one."""
+    """Starts a process that gets `death_signal` when this one dies. Must be called by a thread that lives as
+    long as this process, because the kernel watches the thread."""
     return subprocess.Popen(
         list(argv),
         stdin=streams.input,
@@ -52,28 +53,29 @@ def spawn(
         stderr=streams.errors,
         env=env,
         cwd=cwd or Path("/"),
-        # Out of the terminal's process group: Ctrl-C is for us, and we stop our children in order.
+        # Outside the terminal's process group: Ctrl-C reaches only this process, which stops its children in
+        # the right order.
         start_new_session=True,
-        preexec_fn=_die_with(os.getpid(), death_signal),
-        **as_user(user),
+        preexec_fn=_request_death_signal(os.getpid(), death_signal),
+        **credentials_of(user),
     )
 
 
-def _die_with(parent: int, number: signal.Signals) -> Callable[[], None]:
+def _request_death_signal(parent: int, number: signal.Signals) -> Callable[[], None]:
     def before_exec() -> None:
         _libc.prctl(PR_SET_PDEATHSIG, int(number), 0, 0, 0)
-        # We may have died before the line above took hold.
+        # The parent may have died before the call took effect.
         if os.getppid() != parent:
             os._exit(1)
 
     return before_exec
 
 
-async def exit_of(process: Process) -> int:
-    """Its exit status, or minus the signal that ended it."""
+async def wait_for_exit(process: Process) -> int:
+    """Returns the exit code, or the negative number of the signal that ended the process."""
     handle = os.pidfd_open(process.pid)
     try:
-        await readable(handle)
+        await wait_until_readable(handle)
     finally:
         os.close(handle)
     return process.wait()
@@ -82,24 +84,26 @@ async def exit_of(process: Process) -> int:
 async def run(
     argv: Sequence[str],
     *,
-    said: str = "",
+    stdin: str = "",
     env: Mapping[str, str] | None = None,
     user: str | None = None,
     cwd: Path | None = None,
-) -> Finished:
-    """Runs a command to its end; being cancelled ends the command."""
+) -> CompletedCommand:
+    """Runs a command and waits for it. Cancelling the task kills the command."""
     scratch = tempfile.TemporaryFile
     with scratch() as given, scratch() as output, scratch() as errors:
-        given.write(said.encode())
+        given.write(stdin.encode())
         given.seek(0)
         process = spawn(argv, streams=Streams(given, output, errors), env=env, user=user, cwd=cwd)
         try:
-            async with asyncio.timeout(RUN_BOUND):
-                code = await exit_of(process)
+            async with asyncio.timeout(RUN_TIMEOUT):
+                code = await wait_for_exit(process)
         finally:
             if process.returncode is None:
                 process.kill()
                 process.wait()
         output.seek(0)
         errors.seek(0)
-        return Finished(code, output.read().decode(errors="replace"), errors.read().decode(errors="replace"))
+        return CompletedCommand(
+            code, output.read().decode(errors="replace"), errors.read().decode(errors="replace")
+        )

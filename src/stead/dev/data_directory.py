@@ -1,4 +1,4 @@
-"""The data directory: where everything of a stack lies, and the note of what runs from it."""
+"""The data directory of a stack, and its record of assigned ports and running processes."""
 
 import os
 from collections.abc import Iterator
@@ -7,20 +7,20 @@ from pathlib import Path
 
 import msgspec
 
-from stead.dev.child import Condition
-from stead.dev.files import locked, read_json, write_json
-from stead.dev.identity import ProcessId
+from stead.dev.child_process import ChildStatus
+from stead.dev.files import file_lock, read_json, write_json
+from stead.dev.process_identity import ProcessId
 
 
-class Record(msgspec.Struct):
-    """`state.json`: the ports are kept between runs, the rest describes the run that wrote it last."""
+class StackRecord(msgspec.Struct):
+    """`state.json`. The ports are kept between runs; the other fields describe the latest run."""
 
     ports: dict[str, int] = msgspec.field(default_factory=dict)
     supervisor: ProcessId | None = None
-    children: list[Condition] = msgspec.field(default_factory=list)
+    children: list[ChildStatus] = msgspec.field(default_factory=list)
 
-    def alive(self) -> bool:
-        return self.supervisor is not None and self.supervisor.alive()
+    def is_running(self) -> bool:
+        return self.supervisor is not None and self.supervisor.is_alive()
 
 
 class DataDirectory:
@@ -43,23 +43,23 @@ class DataDirectory:
     def exists(self) -> bool:
         return self._state.exists()
 
-    def prepare(self) -> None:
+    def create(self) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
-        # For root PostgreSQL runs as another user, who must be able to pass through, not to look around.
+        # If started by root, PostgreSQL runs as another user, who must be able to enter but not to list it.
         self.path.chmod(0o711 if os.geteuid() == 0 else 0o700)
         self.logs.mkdir(exist_ok=True, mode=0o700)
 
-    def home(self, engine: str) -> Path:
-        return self.path / engine
+    def home(self, program: str) -> Path:
+        return self.path / program
 
-    def record(self) -> Record:
-        return read_json(self._state, Record) or Record()
+    def load_record(self) -> StackRecord:
+        return read_json(self._state, StackRecord) or StackRecord()
 
-    def keep(self, record: Record) -> None:
+    def save_record(self, record: StackRecord) -> None:
         write_json(self._state, record)
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Raises `Taken` while another supervisor lives here."""
-        with locked(self._lock, wait=False):
+    def lock(self) -> Iterator[None]:
+        """Raises `LockHeld` if another supervisor runs from this directory."""
+        with file_lock(self._lock, wait=False):
             yield

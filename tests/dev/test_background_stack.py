@@ -6,28 +6,31 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from stead.dev.engine import DevError
-from stead.dev.held import held
-from stead.dev.stack import Nats, Postgres, Redis, Stack
+from stead.dev.background_stack import run_stack_in_background
+from stead.dev.engines.nats import Nats
+from stead.dev.engines.postgres import Postgres
+from stead.dev.engines.redis import Redis
+from stead.dev.errors import DevError
+from stead.dev.stack import Stack
 from stead.protocol.subjects import Node
 
 
 async def test_workers_attach_to_the_stack_the_run_holds(scratch: Path) -> None:
-    with held(scratch, [Postgres, Redis, Nats]) as stack:
-        await stack.postgres.create_database("template")
+    with run_stack_in_background(scratch, [Postgres, Redis, Nats]) as stack:
+        await stack[Postgres].create_database("template")
         workers = [Stack.attach(scratch) for _ in range(2)]
         for number, worker in enumerate(workers):
             connection = await asyncpg.connect(
-                await worker.postgres.clone_database("template", f"gw{number}")
+                await worker[Postgres].clone_database("template", f"gw{number}")
             )
             assert await connection.fetchval("select current_database()") == f"gw{number}"
             await connection.close()
             assert worker.environment() == stack.environment()
             await worker.add_node(f"of-gw{number}")
-        assert await workers[0].nats.admits(Node("of-gw0"))
+        assert await workers[0][Nats].accepts_login(Node("of-gw0"))
         await workers[0].add_node("late")
-        assert await workers[1].add_node("of-gw1") == workers[1].nats_login(Node("of-gw1"))
-    assert not await stack.redis.ready()
+        assert await workers[1].add_node("of-gw1") == workers[1][Nats].login(Node("of-gw1"))
+    assert not await stack[Redis].is_ready()
     with pytest.raises(DevError, match="no stack is running"):
         Stack.attach(scratch)
 
@@ -36,5 +39,5 @@ def test_a_stack_that_cannot_start_says_so_to_its_holder(
     scratch: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", os.fspath(scratch))
-    with pytest.raises(DevError, match="redis"), held(scratch, [Redis]):
+    with pytest.raises(DevError, match="redis"), run_stack_in_background(scratch, [Redis]):
         pass

@@ -1,4 +1,4 @@
-"""A certificate authority of one's own, and servers' certificates of it: for development and tests."""
+"""A private certificate authority for development and tests."""
 
 import ssl
 from datetime import UTC, datetime, timedelta
@@ -12,47 +12,51 @@ from cryptography.hazmat.primitives.asymmetric import ec
 _PEM = serialization.Encoding.PEM
 
 
-class Authority:
-    """Everything it makes lies in one directory; `file` is what a client must trust."""
+class CertificateAuthority:
+    """Writes all its files into one directory. Clients must trust `root_file`."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "An Authority Of Ones Own")])
-        authority = (
-            self._begin(self._name, self._key)
+        self._name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "Private test authority")])
+        root = (
+            self._build_certificate(self._name, self._key)
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
             .sign(self._key, hashes.SHA256())
         )
-        self.file = directory / "authority.pem"
-        self.file.write_bytes(authority.public_bytes(_PEM))
+        self.root_file = directory / "authority.pem"
+        self.root_file.write_bytes(root.public_bytes(_PEM))
 
     def issue(self, *names: str, days: int = 30) -> tuple[Path, Path]:
-        """The files of a certificate for these names and addresses, and of its key."""
+        """Issues a certificate for these host names and addresses. Returns its file and that of its key."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "a server")])
-        made = (
-            self._begin(subject, key, days)
-            .add_extension(x509.SubjectAlternativeName([_general(name) for name in names]), critical=False)
+        issued = (
+            self._build_certificate(subject, key, days)
+            .add_extension(
+                x509.SubjectAlternativeName([_general_name(name) for name in names]), critical=False
+            )
             .sign(self._key, hashes.SHA256())
         )
-        stem = f"server-{made.serial_number:x}"
-        certificate, secret = self._directory / f"{stem}.pem", self._directory / f"{stem}.key"
-        certificate.write_bytes(made.public_bytes(_PEM))
-        secret.write_bytes(
+        stem = f"server-{issued.serial_number:x}"
+        certificate, private_key = self._directory / f"{stem}.pem", self._directory / f"{stem}.key"
+        certificate.write_bytes(issued.public_bytes(_PEM))
+        private_key.write_bytes(
             key.private_bytes(_PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
         )
-        return certificate, secret
+        return certificate, private_key
 
-    def serving(self, *names: str, days: int = 30) -> ssl.SSLContext:
+    def server_context(self, *names: str, days: int = 30) -> ssl.SSLContext:
+        """For a server with a new certificate for these names."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(*self.issue(*names, days=days))
         return context
 
-    def trusting(self) -> ssl.SSLContext:
-        return ssl.create_default_context(cafile=str(self.file))
+    def client_context(self) -> ssl.SSLContext:
+        """For a client that trusts this authority."""
+        return ssl.create_default_context(cafile=str(self.root_file))
 
-    def _begin(
+    def _build_certificate(
         self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, days: int = 30
     ) -> x509.CertificateBuilder:
         now = datetime.now(UTC)
@@ -67,7 +71,7 @@ class Authority:
         )
 
 
-def _general(name: str) -> x509.GeneralName:
+def _general_name(name: str) -> x509.GeneralName:
     try:
         return x509.IPAddress(ip_address(name))
     except ValueError:

@@ -6,7 +6,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from stead.dev.images import build_environment, ensure_image
+from stead.dev.build_image import build_settings, ensure_build_image
 
 
 async def test_a_machine_that_cannot_make_an_image_says_why_and_goes_on(
@@ -15,7 +15,7 @@ async def test_a_machine_that_cannot_make_an_image_says_why_and_goes_on(
     monkeypatch.setenv("STEAD_IMAGES", str(tmp_path))
     monkeypatch.setenv("PATH", "/nowhere")
     told: list[str] = []
-    await ensure_image(told.append)
+    await ensure_build_image(told.append)
     assert told[-1] == (
         "images: builds are unavailable: an image cannot be made without mmdebstrap, apt-get, npm"
     )
@@ -32,10 +32,10 @@ async def test_making_an_image_can_be_stopped_and_leaves_no_process(
         told.append(text)
         begun.set()
 
-    making = asyncio.create_task(ensure_image(tell))
+    making = asyncio.create_task(ensure_build_image(tell))
     async with asyncio.timeout(60):
         await begun.wait()
-    assert told == ["images: making what builds run in; the first time only, it takes about a minute"]
+    assert told == ["images: creating the build image; only the first time, takes about a minute"]
     making.cancel()
     await asyncio.wait({making})
     left = [
@@ -45,6 +45,6 @@ async def test_making_an_image_can_be_stopped_and_leaves_no_process(
 
 
 async def test_a_node_on_this_machine_installs_from_the_registry_of_its_npm() -> None:
-    given = await build_environment()
+    given = await build_settings()
     assert given["STEAD_NPM_REGISTRY"].startswith("http")
     assert given["STEAD_NPM_REGISTRY"].endswith("/")

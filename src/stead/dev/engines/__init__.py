@@ -1,0 +1,24 @@
+"""The list of engines. An engine is added by writing its module and naming it here."""
+
+from stead.dev.engine import Engine
+from stead.dev.engines.dns import LoopbackDns
+from stead.dev.engines.nats import Nats
+from stead.dev.engines.nginx import Nginx
+from stead.dev.engines.pebble import Pebble
+from stead.dev.engines.postgres import Postgres
+from stead.dev.engines.redis import Redis
+from stead.dev.engines.seaweedfs import SeaweedFS
+from stead.dev.engines.temporal import Temporal
+
+ENGINES: tuple[type[Engine], ...] = (
+    Postgres,
+    Redis,
+    Nats,
+    Temporal,
+    SeaweedFS,
+    Nginx,
+    LoopbackDns,
+    Pebble,
+)
+
+CORE_ENGINES: tuple[type[Engine], ...] = tuple(engine for engine in ENGINES if engine.core)

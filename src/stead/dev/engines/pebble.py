@@ -1,0 +1,139 @@
+"""Pebble: an ACME certificate authority for development."""
+
+import datetime
+import ipaddress
+import ssl
+from pathlib import Path
+from typing import ClassVar
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from stead.dev import probes
+from stead.dev.debian import read_package_version
+from stead.dev.engine import Documentation, Engine
+from stead.dev.engines.dns import LoopbackDns
+from stead.dev.engines.nginx import Nginx
+from stead.dev.files import write_json, write_private
+from stead.dev.packages import Packages
+from stead.dev.supervised_program import LOOPBACK, Ports
+from stead.protocol.subjects import Program
+
+PACKAGE = "pebble"
+CERTIFICATE_LIFETIME = datetime.timedelta(days=3650)
+
+
+class Pebble(Engine):
+    """Keeps nothing: accounts, orders and its own roots are new at every start."""
+
+    name: ClassVar[str] = "pebble"
+    packages: ClassVar[Packages] = Packages(debian=(PACKAGE,))
+    ports: ClassVar[Ports] = Ports(("acme", "acme_management"))
+    depends_on: ClassVar[tuple[str, ...]] = ("dns",)
+    documentation: ClassVar[Documentation] = Documentation(
+        purpose="certificates",
+        product="any ACME authority",
+        reason="the protocol of every public authority",
+        production="Let's Encrypt or another authority",
+        development="Debian `pebble`",
+        when_down="everything; certificates are renewed when a third of their lifetime remains, and new"
+        " domains wait and show the reason",
+    )
+
+    @property
+    def directory(self) -> str:
+        return f"https://{LOOPBACK}:{self.port}/dir"
+
+    @property
+    def _management_address(self) -> str:
+        return f"{LOOPBACK}:{self.instance.ports['acme_management']}"
+
+    @property
+    def roots_url(self) -> str:
+        """The URL of the root certificate that signs what Pebble issues."""
+        return f"https://{self._management_address}/roots/0"
+
+    @property
+    def server_certificate(self) -> Path:
+        """The self-signed certificate of Pebble's own HTTPS address, which clients must trust."""
+        return self.instance.home / "pebble.crt"
+
+    def control_settings(self, program: Program) -> dict[str, str]:
+        if program is not Program.WORKER:
+            return {}
+        return {
+            "STEAD_ACME_DIRECTORY": self.directory,
+            "STEAD_ACME_EMAIL": "you@stead.example",
+            "STEAD_ACME_CA_FILE": str(self.server_certificate),
+        }
+
+    def find_executable(self) -> Path:
+        return self.locate("pebble")
+
+    async def read_version(self) -> str:
+        return await read_package_version(PACKAGE)
+
+    @property
+    def _config_file(self) -> Path:
+        return self.instance.home / "pebble.json"
+
+    async def prepare(self) -> None:
+        await super().prepare()
+        key = self.instance.home / "pebble.key"
+        if not (self.server_certificate.exists() and key.exists()):
+            certificate, private_key = _create_server_certificate()
+            write_private(key, private_key)
+            write_private(self.server_certificate, certificate)
+        # Pebble checks domains on the port of the edge.
+        http_port = self.peers[Nginx].port
+        config = {
+            "listenAddress": f"{LOOPBACK}:{self.port}",
+            "managementListenAddress": self._management_address,
+            "certificate": str(self.server_certificate),
+            "privateKey": str(key),
+            "httpPort": http_port,
+            "tlsPort": http_port,
+            "ocspResponderURL": "",
+            "externalAccountBindingRequired": False,
+            "certificateValidityPeriod": int(datetime.timedelta(days=90).total_seconds()),
+            "domainBlocklist": ["blocked.stead.example"],
+        }
+        write_json(self._config_file, {"pebble": config})
+
+    def command(self) -> list[str]:
+        resolver = self.peers[LoopbackDns].address
+        return [str(self.find_executable()), "-config", str(self._config_file), "-dnsserver", resolver]
+
+    def process_environment(self) -> dict[str, str]:
+        """Disables Pebble's artificial delays. It still refuses nonces at random, as clients must expect."""
+        return {"PEBBLE_VA_NOSLEEP": "1"}
+
+    async def is_ready(self) -> bool:
+        context = ssl.create_default_context(cafile=str(self.server_certificate))
+        return await probes.http_ok(self.port, "/dir", tls=context)
+
+
+def _create_server_certificate() -> tuple[bytes, bytes]:
+    """Returns a self-signed certificate for the loopback address, and its key, as PEM."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "Pebble on this machine")])
+    now = datetime.datetime.now(datetime.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + CERTIFICATE_LIFETIME)
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(LOOPBACK))]), critical=False
+        )
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    private_key = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    return certificate.public_bytes(serialization.Encoding.PEM), private_key

@@ -1,0 +1,56 @@
+"""Redis: rate limit buckets and the freshness marks of credentials."""
+
+from pathlib import Path
+from typing import ClassVar
+
+from stead.dev import probes
+from stead.dev.engine import Documentation, Engine, read_output
+from stead.dev.packages import Packages
+from stead.dev.supervised_program import LOOPBACK, Ports
+from stead.protocol.subjects import Program
+
+
+class Redis(Engine):
+    name: ClassVar[str] = "redis"
+    core: ClassVar[bool] = True
+    packages: ClassVar[Packages] = Packages(debian=("redis-server",))
+    ports: ClassVar[Ports] = Ports(("redis",))
+    required_by: ClassVar[tuple[str, ...]] = ("api", "worker")
+    documentation: ClassVar[Documentation] = Documentation(
+        purpose="rate limit buckets, credential freshness",
+        product="Redis ≥ 7 or Valkey",
+        reason="one Lua round trip per request",
+        production="Sentinel or cluster; no persistence",
+        development="Debian `redis-server`; nothing is kept on disk",
+        when_down="everything; rate limits are not enforced meanwhile, and every request reads its credential"
+        " from PostgreSQL",
+    )
+
+    @property
+    def url(self) -> str:
+        return f"redis://{LOOPBACK}:{self.port}/0"
+
+    def control_settings(self, program: Program) -> dict[str, str]:
+        del program
+        return {"STEAD_REDIS_URL": self.url}
+
+    def find_executable(self) -> Path:
+        return self.locate("redis-server")
+
+    async def read_version(self) -> str:
+        output = await read_output([str(self.find_executable()), "--version"])
+        return output.partition("v=")[2].split()[0]
+
+    def command(self) -> list[str]:
+        # Nothing is persisted: a bucket is full again after a minute, and a missing freshness mark costs one
+        # query. Old marks that come back after a restart would be wrong, which is worse.
+        no_persistence = ["--save", "", "--appendonly", "no"]
+        return [
+            str(self.find_executable()),
+            *("--bind", LOOPBACK, "--port", str(self.port), "--dir", str(self.instance.home)),
+            *("--daemonize", "no", "--loglevel", "notice"),
+            *no_persistence,
+        ]
+
+    async def is_ready(self) -> bool:
+        return await probes.read_line(self.port, b"PING\r\n") == b"+PONG\r\n"
