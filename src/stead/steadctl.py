@@ -88,12 +88,14 @@ def generate(
     *,
     check: Annotated[bool, typer.Option(help="Compare instead of writing.")] = False,
 ) -> None:
-    """Write what is generated from the declarations: API description, error pages, permission tables."""
-    from stead.control import documents
+    """Write the generated files: API description, error and event pages, tables, package list."""
+    from stead.control import documents as control_documents
+    from stead.dev import documents as dev_documents
 
     if not check:
-        documents.write(root)
-    elif stale := documents.stale(root):
+        control_documents.write(root)
+        dev_documents.write(root)
+    elif stale := [*control_documents.stale(root), *dev_documents.find_stale(root)]:
         typer.echo(f"out of date, run `make generate`: {', '.join(map(str, stale))}", err=True)
         raise typer.Exit(1)
 

@@ -70,7 +70,7 @@ async def test_a_killed_engine_is_started_again_on_its_port_and_reported(scratch
         async with asyncio.timeout(BOUND):
             await again.wait()
         assert stack[kind].port == port
-        assert await stack[kind].ready()
+        assert await stack[kind].is_ready()
         assert stack.child(kind).status.process != first
     assert any(state is ChildState.RESTARTING and "SIGKILL" in note for state, note in told)
 

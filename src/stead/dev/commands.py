@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import click
 import typer
 from rich.console import Console
 
@@ -28,6 +27,13 @@ NOT_RUNNING = 3
 STOP_TIMEOUT = 60.0
 NAMES = [kind.name for kind in EVERYTHING]
 
+
+def _parse_name(name: str) -> str:
+    if name not in NAMES:
+        raise typer.BadParameter(f"{name!r} is not one of {', '.join(NAMES)}")
+    return name
+
+
 app = typer.Typer(no_args_is_help=True, help="Run the engines, the API, a worker and a node on this machine.")
 
 Data = Annotated[
@@ -43,7 +49,11 @@ def up(
     data: Data = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(click_type=click.Choice(NAMES), help="Start only this program; can be repeated."),
+        typer.Option(
+            parser=_parse_name,
+            metavar="NAME",
+            help=f"Start only this engine or program; can be repeated. One of {', '.join(NAMES)}.",
+        ),
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -94,7 +104,8 @@ def status(data: Data = None) -> None:
 @app.command()
 def logs(
     program: Annotated[
-        str | None, typer.Argument(click_type=click.Choice(NAMES), help="Only the log of this program.")
+        str | None,
+        typer.Argument(parser=_parse_name, metavar="NAME", help="Only the log of this engine or program."),
     ] = None,
     data: Data = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing new lines.")] = False,
