@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from stead.dev.documents import debian_packages, find_stale, python_packages
+from stead.dev.documents import debian_packages, find_stale
 from stead.dev.engines import ENGINES
 from stead.dev.stack import EVERYTHING
 
@@ -34,7 +34,7 @@ from stead.dev.supervised_program import LOOPBACK, Ports
 
 class Example(Engine):
     name = "example"
-    packages = Packages(debian=("example-server",))
+    packages = Packages(debian=("example-server",), python=("example-bin",))
     ports = Ports(("example",))
     secrets = {"example_password": random_password}
     required_by = ("node",)
@@ -88,6 +88,7 @@ class Checkout:
         self.root, self._data = root, data
         shutil.copytree(ROOT / "src", root / "src", ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copytree(ROOT / "docs", root / "docs")
+        shutil.copy(ROOT / "pyproject.toml", root)
         package = root / "src" / "stead" / "dev" / "engines"
         (package / "example.py").write_text(ENGINE)
         names = (package / "__init__.py").read_text()
@@ -140,6 +141,8 @@ def test_an_added_engine_is_in_the_package_list_and_in_the_tables(checkout: Chec
     assert "example-server" in checkout.python("-m", "stead.steadctl", "dev", "packages").split()
     checkout.python("-c", GENERATE, str(checkout.root))
     assert "example-server" in checkout.read("packages.txt").split()
+    project = tomllib.loads(checkout.read("pyproject.toml"))["project"]
+    assert "example-bin" in project["optional-dependencies"]["engines"]
     assert "| an example | Example | a test | nowhere | here |" in checkout.read("docs/engines.md")
     assert "| Example (an example) | everything else |" in checkout.read("docs/operations.md")
 
@@ -158,11 +161,6 @@ def test_an_added_engine_is_started_and_programs_get_its_settings(checkout: Chec
 
 def test_generated_files_match_the_declarations() -> None:
     assert find_stale(ROOT) == []
-
-
-def test_the_python_packages_of_engines_are_the_extra_of_the_project() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert sorted(project["optional-dependencies"]["engines"]) == sorted(python_packages())
 
 
 def test_a_debian_package_is_listed_once() -> None:

@@ -7,8 +7,9 @@ from stead.control import permissions
 from stead.control.features import all_operations, event_catalog, id_prefixes
 from stead.control.http import error_pages, openapi
 from stead.control.outbox import event_pages
+from stead.control.settings_page import settings_table
 
-_BEGIN, _END = "<!-- generated: permissions -->\n", "<!-- end -->"
+_END = "<!-- end -->"
 
 
 def description() -> str:
@@ -18,9 +19,11 @@ def description() -> str:
 def generated(root: Path) -> dict[Path, str]:
     """Every generated file under a checkout, with what it should say."""
     errors, events = root / "docs" / "errors", root / "docs" / "events"
+    security, operations = root / "docs" / "security.md", root / "docs" / "operations.md"
     return {
         root / "openapi" / "v1.json": description(),
-        root / "docs" / "security.md": _security_page(root / "docs" / "security.md"),
+        security: replace_section(security, "permissions", permissions.tables(all_operations())),
+        operations: replace_section(operations, "settings", settings_table()),
         **{errors / path: text for path, text in error_pages.pages().items()},
         **{events / path: text for path, text in event_pages.pages(event_catalog()).items()},
     }
@@ -49,7 +52,8 @@ def _strays(root: Path) -> set[Path]:
     return found - set(generated(root))
 
 
-def _security_page(path: Path) -> str:
-    """The page as it is written, with its tables made anew between their marks."""
-    before, _, rest = path.read_text().partition(_BEGIN)
-    return f"{before}{_BEGIN}{permissions.tables(all_operations())}{_END}{rest.partition(_END)[2]}"
+def replace_section(path: Path, name: str, content: str) -> str:
+    """Returns the text of a page with new content in one of its generated sections."""
+    begin = f"<!-- generated: {name} -->\n"
+    before, _, rest = path.read_text().partition(begin)
+    return f"{before}{begin}{content}{_END}{rest.partition(_END)[2]}"

@@ -1,5 +1,7 @@
-"""The files that are generated from the declarations of engines and programs: package list and tables."""
+"""The files that are generated from the declarations of engines and programs: package lists and tables."""
 
+import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -23,7 +25,9 @@ def python_packages() -> list[str]:
 def generated(root: Path) -> dict[Path, str]:
     """Every generated file of a checkout, with its content."""
     engines, operations = root / "docs" / "engines.md", root / "docs" / "operations.md"
+    project = root / "pyproject.toml"
     return {
+        project: _replace_engines_extra(project.read_text()),
         root / PACKAGE_LIST: "".join(f"{package}\n" for package in debian_packages()),
         engines: _replace_section(engines, "engines", _engine_table()),
         operations: _replace_section(operations, "engines that are down", _failure_table()),
@@ -38,6 +42,13 @@ def write(root: Path) -> None:
 def find_stale(root: Path) -> list[Path]:
     """Files whose content differs from the declarations."""
     return [path for path, text in generated(root).items() if not path.exists() or path.read_text() != text]
+
+
+def _replace_engines_extra(project: str) -> str:
+    """The text of pyproject.toml with the Python packages of the engines as the extra `engines`."""
+    return re.sub(
+        r"^engines = .*$", f"engines = {json.dumps(sorted(python_packages()))}", project, flags=re.MULTILINE
+    )
 
 
 def _engine_table() -> str:
