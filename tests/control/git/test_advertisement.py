@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from stead.control.git import advertisement
 from stead.control.git.advertisement import NotAnAdvertisement, branches
-from stead.control.sites.rules import is_branch
+from stead.shared.branches import is_plain_branch_name
 
 A, B = "a" * 40, "b" * 40
 CAPS = b"\0multi_ack side-band-64k agent=git/2.39"
@@ -134,7 +134,7 @@ _NAMES = st.lists(st.text("abcxyz-_./", min_size=1, max_size=20), unique=True, m
 
 @given(_NAMES)
 def test_every_branch_whose_name_we_take_is_found(names: list[str]):
-    wanted = {name: A for name in names if is_branch(name)}
+    wanted = {name: A for name in names if is_plain_branch_name(name)}
     said = advertised((A, "HEAD"), *((A, f"refs/heads/{name}") for name in names))
     assert branches(said) == wanted
 

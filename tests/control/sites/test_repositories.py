@@ -4,7 +4,6 @@ import pytest
 
 from stead.control.http.host_names import NotAnAddress
 from stead.control.sites.repositories import read, same
-from stead.control.sites.rules import is_branch
 
 TAKEN = [
     ("https://git.example.com/site.git", ("https", "git.example.com", None, "site.git")),
@@ -104,35 +103,3 @@ def test_one_repository_has_many_addresses(other: str):
 )
 def test_another_repository_is_another(other: str):
     assert not same("https://git.example.com/o/x.git", other)
-
-
-@pytest.mark.parametrize("name", ["main", "release/2.x", "feature/a-b_c", "a.b", "9", "_x"])
-def test_ordinary_names_of_branches_are_taken(name: str):
-    assert is_branch(name)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        *(
-            "",
-            "-x",
-            "/a",
-            "a/",
-            "a//b",
-            "a..b",
-            ".a",
-            "a/.b",
-            "a.",
-            "a.lock",
-            "a.lock/b",
-            "a b",
-            "a\n",
-            "a~1",
-        ),
-        *("a^", "a:b", "a?", "a*", "a[", "a\\b", "a@{1}", "\x7f", "ä", "a" * 201),
-    ],
-    ids=ascii,
-)
-def test_what_git_or_we_could_misread_is_no_branch(name: str):
-    assert not is_branch(name)

@@ -8,6 +8,7 @@ from typing import Literal
 
 from stead.control.environments.runtimes import CAPABILITIES
 from stead.control.http.visibility import Governance, Governed, Owned
+from stead.shared import branches
 from stead.shared.errors import Conflict, FieldInvalid, NotFound
 from stead.shared.ids import AccountId, EnvironmentId, SiteId, TeamId
 from stead.shared.roles import Role
@@ -36,11 +37,9 @@ GRACE = timedelta(days=1)
 """How long an environment outlives its branch."""
 LEASE = timedelta(days=30)
 
-LONGEST_BRANCH = 200
 _LONGEST_LABEL = 63
 _HASH = 8
 _UNFIT = re.compile(r"[^a-z0-9]+")
-_NO_REF = re.compile(r"[ ~^:?*\[\\]|\.\.|@{|//|(^|/)\.|\.lock(/|$)|^[-/]|[./]$|^@$|^HEAD$")
 
 
 def before(status: EnvironmentStatus) -> tuple[EnvironmentStatus, ...]:
@@ -58,10 +57,9 @@ def returns_to(status: EnvironmentStatus) -> EnvironmentStatus:
     return settled.get(status, status)
 
 
-def check_branch(name: str) -> None:
-    """What git takes for the name of a branch, as far as people can read it."""
-    if not name or len(name) > LONGEST_BRANCH or not name.isprintable() or _NO_REF.search(name):
-        raise FieldInvalid(param="branch", reason=f"{name[:LONGEST_BRANCH]!r} is not the name of a branch.")
+def require_branch_name(name: str) -> None:
+    if not branches.is_branch_name(name):
+        raise FieldInvalid(param="branch", reason=f"{name[: branches.LONGEST]!r} is not a valid branch name.")
 
 
 def labels(slug: str, type_: EnvironmentType, branch: str | None) -> list[str]:

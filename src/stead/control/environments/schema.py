@@ -5,9 +5,10 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from stead.control.environments.rules import LONGEST_BRANCH, EnvironmentStatus, EnvironmentType
+from stead.control.environments.rules import EnvironmentStatus, EnvironmentType
+from stead.shared import branches
 
-Branch = Annotated[str, Meta(min_length=1, max_length=LONGEST_BRANCH)]
+Branch = Annotated[str, Meta(min_length=1, max_length=branches.LONGEST)]
 PushMode = Literal["files", "db", "full"]
 
 

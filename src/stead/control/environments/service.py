@@ -24,8 +24,8 @@ from stead.control.environments.rules import (
     SiteNotRunning,
     VisibleEnvironment,
     before,
-    check_branch,
     labels,
+    require_branch_name,
     returns_to,
 )
 from stead.control.environments.schema import EnvironmentView, LeaseView, NewEnvironment, NewPush
@@ -88,7 +88,7 @@ async def create(tx: Tx, site: str, new: NewEnvironment, *, preview_domain: str)
         which = "needs the name of a branch" if new.branch is None else "has no branch"
         raise FieldInvalid(param="branch", reason=f"A {new.type} environment {which}.")
     if new.branch is not None:
-        check_branch(new.branch)
+        require_branch_name(new.branch)
     home = await _open_home(tx, site)
     if await store.of_branch(tx, home.id, new.type, new.branch) is not None:
         raise _exists(new.type, new.branch)
@@ -103,7 +103,7 @@ async def create_branch(
 
     Without a job where the environment is there already; one that could not be made is tried again.
     """
-    check_branch(branch)
+    require_branch_name(branch)
     home = await _open_home(tx, site)
     found = await store.of_branch(tx, home.id, "branch", branch)
     if found is None:

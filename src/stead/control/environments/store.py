@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from stead.control.engines.postgres import Tx
 from stead.control.environments.events import ENV_STATUS_CHANGED
@@ -17,23 +16,17 @@ from stead.control.environments.schema import EnvironmentView
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import Principal
 from stead.control.outbox.events import About, publish
+from stead.control.sites.visibility import viewer, visible_rows, with_role
 from stead.shared.ids import EnvironmentId, SiteId
-from stead.shared.roles import SEES_SITES, Role
 
 _COLUMNS = "id, site_id, type, branch, subdomain, status, node_id, created_at"
 _VIEW = ", ".join(f"e.{field}" for field in EnvironmentView.__struct_fields__)
 _NO_PRODUCTION = "e.type <> 'production' and e.status <> 'deleted'"
-_VISIBLE = """
+_VISIBLE = f"""
   select e.id, e.site_id, s.account_id, s.team_id, s.domain, s.status, s.runtime, s.git_repo,
     e.type, e.branch, e.subdomain, e.status, m.role
-  from environments e join sites s on s.id = e.site_id left join team_members m
-    on m.team_id = s.team_id and m.account_id = $1
-    and (m.expires_at is null or m.expires_at > $2) and m.role = any($3)
-  where (s.account_id = $1 or m.role is not null)
-  and s.mode = any($4)
+  {visible_rows("environments e join sites s on s.id = e.site_id", environment="e.id")}
   and (e.type = 'production' or e.status <> 'deleted')
-  and ($5::text is null or $6 = case $5 when 'environment' then e.id
-    when 'site' then s.id when 'project' then s.project_id when 'team' then s.team_id end)
 """
 
 
@@ -44,25 +37,16 @@ class SiteOwner:
     domain: str
 
 
-def _visible(*row: Any) -> VisibleEnvironment:
-    values = [*row[:-1], Role(row[-1] or Role.OWNER)]
-    return VisibleEnvironment(*values)
-
-
-def _viewer(tx: Tx, caller: Principal) -> tuple[object, ...]:
-    return caller.account_id, tx.now, SEES_SITES, caller.modes, caller.pin_type, caller.pin_id
-
-
 async def find(tx: Tx, caller: Principal, env: str) -> VisibleEnvironment | None:
-    return await tx.one(_visible, f"{_VISIBLE} and e.id = $7", *_viewer(tx, caller), env)
+    return await tx.one(with_role(VisibleEnvironment), f"{_VISIBLE} and e.id = $7", *viewer(tx, caller), env)
 
 
 async def find_of_site(tx: Tx, caller: Principal, site: str, env: str) -> VisibleEnvironment | None:
     """`production` is as good as its id."""
     return await tx.one(
-        _visible,
+        with_role(VisibleEnvironment),
         f"{_VISIBLE} and s.id = $7 and case when $8 = 'production' then e.type = $8 else e.id = $8 end",
-        *_viewer(tx, caller),
+        *viewer(tx, caller),
         site,
         env,
     )

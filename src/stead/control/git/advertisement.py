@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from stead.control.git.push_rules import is_commit
-from stead.control.sites.rules import is_branch
+from stead.shared.branches import is_plain_branch_name
 
 MOST_BYTES = 16 * 1024 * 1024
 MOST_BRANCHES = 10_000
@@ -58,7 +58,7 @@ def _note(found: dict[str, str], name: bytes, commit: str) -> None:
     if not name.startswith(_HEADS):
         return
     branch = name.removeprefix(_HEADS).decode("utf-8", "replace")
-    if not is_branch(branch) or not is_commit(commit):
+    if not is_plain_branch_name(branch) or not is_commit(commit):
         return
     if branch in found:
         raise NotAnAdvertisement("It names a branch twice.")

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from stead.control.git.push_rules import Push, is_commit
 from stead.control.sites.repositories import same
-from stead.control.sites.rules import is_branch
+from stead.shared.branches import is_plain_branch_name
 from stead.shared.errors import RequestMalformed
 
 Header = Callable[[bytes], str]
@@ -144,4 +144,4 @@ def _branch(event: str, payload: _Payload) -> str | None:
         name = payload.ref.removeprefix(_HEADS) if payload.ref_type == "branch" else ""
     else:
         name = payload.ref.removeprefix(_HEADS) if payload.ref.startswith(_HEADS) else ""
-    return name if is_branch(name) else None
+    return name if is_plain_branch_name(name) else None

@@ -7,35 +7,18 @@ from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import Principal
 from stead.control.jobs.rules import VisibleJob
 from stead.control.jobs.schema import JobFilter, JobView
+from stead.control.sites.visibility import viewer, visible_rows, with_role
 from stead.shared.ids import JobId
-from stead.shared.roles import SEES_SITES, Role
 
 _VIEW = "j.id, j.type, j.status, j.created_at, j.resource, j.result, j.error"
-_VISIBLE = """
-  from jobs j join sites s on s.id = j.site_id left join team_members m
-    on m.team_id = s.team_id and m.account_id = $1
-    and (m.expires_at is null or m.expires_at > $2) and m.role = any($3)
-  where (s.account_id = $1 or m.role is not null)
-  and s.mode = any($4)
-  and ($5::text is null or $6 = case $5 when 'site' then s.id when 'environment' then j.env_id
-    when 'project' then s.project_id when 'team' then s.team_id end)
-"""
-
-
-def _viewer(tx: Tx, caller: Principal) -> tuple[object, ...]:
-    return caller.account_id, tx.now, SEES_SITES, caller.modes, caller.pin_type, caller.pin_id
-
-
-def _visible(*row: Any) -> VisibleJob:
-    values = [*row[:-1], Role(row[-1] or Role.OWNER)]
-    return VisibleJob(*values)
+_VISIBLE = visible_rows("jobs j join sites s on s.id = j.site_id", environment="j.env_id")
 
 
 async def find(tx: Tx, caller: Principal, job: str) -> VisibleJob | None:
     return await tx.one(
-        _visible,
+        with_role(VisibleJob),
         f"select {_VIEW}, j.revision, j.scope, j.site_id, s.team_id, m.role {_VISIBLE} and j.id = $7",
-        *_viewer(tx, caller),
+        *viewer(tx, caller),
         job,
     )
 
@@ -47,7 +30,7 @@ async def page(tx: Tx, caller: Principal, query: JobFilter, request: PageRequest
         f"select {_VIEW} {_VISIBLE} and ($7::text is null or j.status = $7)"
         " and ($8::text is null or j.resource ->> 'type' = $8)"
         " and ($9::text is null or j.site_id = $9) and j.id < $10 order by j.id desc limit $11",
-        *_viewer(tx, caller),
+        *viewer(tx, caller),
         query.status,
         query.resource_type,
         query.site_id,

@@ -1,6 +1,5 @@
 """What a site is, who may see it, and how its status may change. No I/O."""
 
-import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
@@ -35,17 +34,6 @@ NEXT: dict[SiteStatus, frozenset[SiteStatus]] = {
     "deleted": frozenset({"provisioning", "deleted"}),
 }
 """What may follow. A deletion that fails leaves the site as it was; a deleted site may be recovered."""
-
-
-_BRANCH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]{0,199}")
-
-
-def is_branch(name: str) -> bool:
-    """Whether it is the name of a branch, as git has them and we take them."""
-    parts = name.split("/")
-    return bool(_BRANCH.fullmatch(name)) and not any(
-        not part or part.startswith(".") or part.endswith((".", ".lock")) or ".." in part for part in parts
-    )
 
 
 def may_become(status: SiteStatus, wanted: SiteStatus) -> bool:

@@ -38,13 +38,13 @@ from stead.control.sites.rules import (
     SiteNotFound,
     TargetNotAdministered,
     VisibleSite,
-    is_branch,
     may_become,
 )
 from stead.control.sites.schema import Deletion, NewSite, SiteView, Transfer
 from stead.control.teams import service as teams
 from stead.control.teams.rules import TeamNotFound
 from stead.protocol.work import Work
+from stead.shared.branches import is_plain_branch_name
 from stead.shared.errors import AccountNotFound, FieldInvalid
 from stead.shared.ids import AccountId, ProjectId, SiteId, TeamId, has_shape, new_id
 from stead.shared.roles import Role
@@ -228,7 +228,7 @@ def _check(new: NewSite) -> None:
         raise FieldInvalid(param="git_repo", reason="A git-managed site needs a repository.")
     if new.git_repo is not None:
         _check_repository(new.git_repo)
-    if new.git_branch is not None and not is_branch(new.git_branch):
+    if new.git_branch is not None and not is_plain_branch_name(new.git_branch):
         raise FieldInvalid(param="git_branch", reason="It is not the name of a branch.")
     if new.php_version is not None and RUNTIME_OF[new.profile] != "cms":
         raise FieldInvalid(param="php_version", reason=f"A {new.profile} site has no PHP.")

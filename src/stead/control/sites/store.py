@@ -1,7 +1,6 @@
 """Rows of sites. The visibility query is the only way to one."""
 
 from datetime import datetime
-from typing import Any
 
 from stead.control.engines.postgres import Tx
 from stead.control.http.pagination import Page, PageRequest
@@ -11,36 +10,19 @@ from stead.control.sites.events import SITE_STATUS_CHANGED
 from stead.control.sites.jobs import SiteFacts
 from stead.control.sites.rules import SiteStatus, VisibleSite
 from stead.control.sites.schema import SiteView
+from stead.control.sites.visibility import viewer, visible_rows, with_role
 from stead.shared.ids import AccountId, ProjectId, TeamId
-from stead.shared.roles import SEES_SITES, Role
 
 _VIEW = ", ".join(f"s.{field}" for field in SiteView.__struct_fields__)
 _FACTS = (
     "s.id, s.account_id, s.team_id, s.project_id, s.domain, s.slug, s.runtime, s.status, s.recoverable_until"
 )
-_VISIBLE = """
-  from sites s left join team_members m
-    on m.team_id = s.team_id and m.account_id = $1
-    and (m.expires_at is null or m.expires_at > $2) and m.role = any($3)
-  where (s.account_id = $1 or m.role is not null)
-  and s.mode = any($4)
-  and ($5::text is null or $6 = case $5
-    when 'site' then s.id when 'project' then s.project_id when 'team' then s.team_id end)
-"""
-
-
-def _viewer(tx: Tx, caller: Principal) -> tuple[object, ...]:
-    return caller.account_id, tx.now, SEES_SITES, caller.modes, caller.pin_type, caller.pin_id
-
-
-def _visible(*row: Any) -> VisibleSite:
-    values = [*row[:-1], Role(row[-1] or Role.OWNER)]
-    return VisibleSite(*values)
+_VISIBLE = visible_rows("sites s")
 
 
 async def find(tx: Tx, caller: Principal, site: str) -> VisibleSite | None:
     return await tx.one(
-        _visible, f"select {_FACTS}, m.role {_VISIBLE} and s.id = $7", *_viewer(tx, caller), site
+        with_role(VisibleSite), f"select {_FACTS}, m.role {_VISIBLE} and s.id = $7", *viewer(tx, caller), site
     )
 
 
@@ -53,7 +35,7 @@ async def page(tx: Tx, caller: Principal, request: PageRequest) -> Page[SiteView
         tx,
         SiteView,
         f"select {_VIEW} {_VISIBLE} and s.id < $7 order by s.id desc limit $8",
-        *_viewer(tx, caller),
+        *viewer(tx, caller),
     )
 
 
@@ -62,7 +44,7 @@ async def page_of_team(tx: Tx, caller: Principal, team: TeamId, request: PageReq
         tx,
         SiteView,
         f"select {_VIEW} {_VISIBLE} and s.team_id = $7 and s.id < $8 order by s.id desc limit $9",
-        *_viewer(tx, caller),
+        *viewer(tx, caller),
         team,
     )
 
@@ -74,7 +56,7 @@ async def page_of_project(
         tx,
         SiteView,
         f"select {_VIEW} {_VISIBLE} and s.project_id = $7 and s.id < $8 order by s.id desc limit $9",
-        *_viewer(tx, caller),
+        *viewer(tx, caller),
         project,
     )
 

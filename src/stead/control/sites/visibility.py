@@ -1,0 +1,47 @@
+"""Which sites a caller can see. Sites, environments and jobs are looked up through this one condition."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from stead.control.engines.postgres import Tx
+from stead.control.http.principal import Principal
+from stead.shared.roles import SEES_SITES, Role
+
+T = TypeVar("T")
+
+
+def visible_rows(tables: str, *, environment: str = "null::text") -> str:
+    """The `from` and `where` of a query that finds only what the caller can see.
+
+    A site is visible to its own account, and to members of its team whose role includes reading sites; within
+    the modes and the pin of the credential. `tables` joins the sites as `s`. `environment` is the column that
+    a pin to an environment is compared with; without it such a pin sees nothing.
+
+    Uses the parameters $1 to $6, see `viewer`, and joins the caller's membership as `m`.
+    """
+    return f"""
+  from {tables} left join team_members m
+    on m.team_id = s.team_id and m.account_id = $1
+    and (m.expires_at is null or m.expires_at > $2) and m.role = any($3)
+  where (s.account_id = $1 or m.role is not null)
+  and s.mode = any($4)
+  and ($5::text is null or $6 = case $5 when 'environment' then {environment}
+    when 'site' then s.id when 'project' then s.project_id when 'team' then s.team_id end)
+"""
+
+
+def viewer(tx: Tx, caller: Principal) -> tuple[object, ...]:
+    """The parameters $1 to $6 of `visible_rows`."""
+    return caller.account_id, tx.now, SEES_SITES, caller.modes, caller.pin_type, caller.pin_id
+
+
+def with_role(make: Callable[..., T]) -> Callable[..., T]:
+    """Reads a row whose last column is `m.role`.
+
+    The caller is the owner of a site that was found without a membership: it belongs to the account itself.
+    """
+
+    def read(*row: Any) -> T:
+        return make(*row[:-1], Role(row[-1] or Role.OWNER))
+
+    return read
