@@ -1,6 +1,6 @@
 """What a delivery costs a worker: claim, sign, send, write down; against a loop that only posts.
 
-`python -m bench.webhook_delivery courier|bare …` are the two processes that are measured.
+`python -m bench.webhook_delivery worker|bare …` are the two processes that are measured.
 """
 
 import asyncio
@@ -28,8 +28,8 @@ from stead.control.engines.postgres_listener import PostgresListener
 from stead.control.http.client_address import parse_networks
 from stead.control.sealing import Sealer
 from stead.control.webhooks import service, signing
-from stead.control.webhooks.client import Client
-from stead.control.webhooks.courier import Courier
+from stead.control.webhooks.client import HttpsClient
+from stead.control.webhooks.delivery_worker import DeliveryWorker
 from stead.dev.certificate_authority import CertificateAuthority
 from stead.shared.addresses import Guard
 from stead.shared.clock import wall_clock
@@ -47,7 +47,7 @@ _BODY = (
 
 
 class Yard:
-    """Rows for the courier to send, all to one sink."""
+    """Rows for the delivery worker to send, all to one sink."""
 
     def __init__(self, connection: Any, sealer: Sealer, url: str) -> None:
         self._connection, self._sealer, self._url = connection, sealer, url
@@ -104,7 +104,7 @@ async def ratio(bench: Bench) -> Result:
         certificate, secret = authority.issue(host)
         await _program(ending, ["bench.webhook_sink", host, str(PORT), str(certificate), str(secret)])
         words = [bench.database_url, key, str(authority.root_file)]
-        courier = await _program(ending, ["bench.webhook_delivery", "courier", *words])
+        worker = await _program(ending, ["bench.webhook_delivery", "worker", *words])
         bare = await _program(ending, ["bench.webhook_delivery", "bare", url, str(authority.root_file)])
         connection: Any = await asyncpg.connect(bench.database_url)
         ending.push_async_callback(connection.close)
@@ -113,9 +113,9 @@ async def ratio(bench: Bench) -> Result:
         ours, theirs, rates, bare_rates = [], [], [], []
         for turn in range(ROUNDS + 1):
             for mine in (True, False) if turn % 2 else (False, True):
-                process = courier if mine else bare
+                process = worker if mine else bare
                 if mine:
-                    # Inserting is not what is measured: the courier finds them all at once.
+                    # Inserting is not what is measured: the delivery worker finds them all at once.
                     await yard.fill(PER_ROUND)
                 before, began = cpu_time(process.pid), time.monotonic()
                 await (yard.until_delivered() if mine else _posted(bare))
@@ -129,7 +129,7 @@ async def ratio(bench: Bench) -> Result:
         GOAL,
         [
             f"ratio {spread(ratios)}",
-            f"courier: CPU {median(ours):.0f} µs a delivery, {median(rates):.0f} deliveries/s per worker",
+            f"worker: CPU {median(ours):.0f} µs a delivery, {median(rates):.0f} deliveries/s per worker",
             f"bare aiohttp loop: CPU {median(theirs):.0f} µs a POST, {median(bare_rates):.0f} POSTs/s",
         ],
     )
@@ -163,14 +163,14 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
         await process.wait()
 
 
-async def _courier(database_url: str, key: str, authority: str) -> None:
+async def _worker(database_url: str, key: str, authority: str) -> None:
     database, listener = Database(database_url, clock=wall_clock, size=4), PostgresListener(database_url)
     listener.start()
-    client = Client(
+    client = HttpsClient(
         Guard(parse_networks(["127.0.0.0/8"])), context=ssl.create_default_context(cafile=authority)
     )
     print("ready", flush=True)
-    await Courier(database, listener, Sealer.from_text(key), client, clock=wall_clock).run()
+    await DeliveryWorker(database, listener, Sealer.from_text(key), client, clock=wall_clock).run()
 
 
 async def _bare(url: str, authority: str) -> None:
@@ -197,7 +197,7 @@ async def _bare(url: str, authority: str) -> None:
 _PATIENCE = aiohttp.ClientTimeout(total=15)
 
 if __name__ == "__main__":
-    if sys.argv[1] == "courier":
-        uvloop.run(_courier(*sys.argv[2:]))
+    if sys.argv[1] == "worker":
+        uvloop.run(_worker(*sys.argv[2:]))
     else:
         uvloop.run(_bare(*sys.argv[2:]))

@@ -1,4 +1,5 @@
-"""An installation whose events really leave: API, sequencer, courier, mailing, on a database of their own."""
+"""An installation whose events really leave: API, sequencer, delivery worker and digest mailer, on a database
+of its own."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,13 +14,13 @@ from stead.control.app import ControlPlane
 from stead.control.events.sequencer import Sequencer
 from stead.control.http.client_address import parse_networks
 from stead.control.notifications import service as notifications
-from stead.control.notifications.mailing import Mailing
+from stead.control.notifications.digests import DigestMailer
 from stead.control.outbox.events import About, publish
 from stead.control.sealing import Sealer
 from stead.control.settings import Settings
 from stead.control.webhooks import service as webhooks
-from stead.control.webhooks.client import Client as Sender
-from stead.control.webhooks.courier import Courier
+from stead.control.webhooks.client import HttpsClient
+from stead.control.webhooks.delivery_worker import DeliveryWorker
 from stead.dev.certificate_authority import CertificateAuthority
 from stead.shared.addresses import Guard
 from stead.shared.clock import MovableClock
@@ -38,7 +39,7 @@ class Outbox:
     authority: CertificateAuthority
     clock: MovableClock
     seconds: float = 15.0
-    _couriers: list[Courier] = field(default_factory=list)
+    _delivery_workers: list[DeliveryWorker] = field(default_factory=list)
 
     @property
     def sealer(self) -> Sealer:
@@ -54,35 +55,35 @@ class Outbox:
             for _ in range(times):
                 await publish(tx, self.plane.context.event_catalog[event], About(**about), **(data or {}))
 
-    async def hand_on(self) -> int:
+    async def number_events(self) -> int:
         """Let the sequencer do all there is to do."""
-        transports = [webhooks.take_over, notifications.take_over]
+        transports = [webhooks.receive_events, notifications.receive_events]
         sequencer, total = (
             Sequencer(self.plane.database, self.plane.listener, transports, self.plane.context.event_catalog),
             0,
         )
-        while handed := await sequencer.hand_on():
+        while handed := await sequencer.process_batch():
             total += handed
         return total
 
-    def courier(self) -> Courier:
+    def delivery_worker(self) -> DeliveryWorker:
         settings = self.plane.settings
         guard = Guard(parse_networks(settings.webhooks_allowed))
-        sender = Sender(guard, context=self.authority.client_context(), seconds=self.seconds)
-        made = Courier(self.plane.database, self.plane.listener, self.sealer, sender, clock=self.clock)
-        self._couriers.append(made)
+        client = HttpsClient(guard, context=self.authority.client_context(), seconds=self.seconds)
+        made = DeliveryWorker(self.plane.database, self.plane.listener, self.sealer, client, clock=self.clock)
+        self._delivery_workers.append(made)
         return made
 
-    async def deliver(self, courier: Courier | None = None) -> None:
+    async def deliver(self, delivery_worker: DeliveryWorker | None = None) -> None:
         """Hand on what was published, and send whatever is due until nothing is."""
-        sending = courier or self.courier()
-        await self.hand_on()
+        sending = delivery_worker or self.delivery_worker()
+        await self.number_events()
         async with asyncio.timeout(60):
             while await sending.send_due():
-                await sending.until_idle()
+                await sending.wait_until_idle()
 
-    def mailing(self) -> Mailing:
-        return Mailing(self.plane.database, self.sealer, base_url=self.plane.settings.base_url)
+    def digest_mailer(self) -> DigestMailer:
+        return DigestMailer(self.plane.database, self.sealer, base_url=self.plane.settings.base_url)
 
     async def value(self, sql: str, *args: object) -> Any:
         async with self.plane.database.reading() as tx:
@@ -126,8 +127,8 @@ async def outbox_of(
         try:
             yield made
         finally:
-            for courier in made._couriers:
-                await courier._client.close()
+            for delivery_worker in made._delivery_workers:
+                await delivery_worker._client.close()
             await plane.listener.stop()
             await plane.redis.close()
             await plane.database.close()

@@ -76,7 +76,7 @@ class WorkerProgram:
             self.services, self.workflows, self.gateway, self.announcer, self.settings.docs
         )
         with contextlib.suppress(*UNREACHABLE):
-            await in_transaction(self.database, audit.keep_partitions)
+            await in_transaction(self.database, audit.maintain_partitions)
         tasks = TaskRunner(
             [
                 LongRunningTask("nodes.receive", self._receive_from_nodes),

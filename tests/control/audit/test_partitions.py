@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from stead.control.engines.postgres import Database, Tx
-from stead.control.outbox.audit import Actor, AuditEntry, keep_partitions, record
+from stead.control.outbox.audit import Actor, AuditEntry, maintain_partitions, record
 from stead.shared.clock import wall_clock
 from stead.shared.ids import AccountId, bound
 from tests.teams import DAY, spare_database
@@ -24,7 +24,7 @@ async def url(worker_id: str) -> AsyncIterator[str]:
 async def _keep(url: str, moment: datetime) -> None:
     database = Database(url, clock=lambda: moment)
     async with database.transaction() as tx:
-        await keep_partitions(tx)
+        await maintain_partitions(tx)
     await database.close()
 
 

@@ -76,13 +76,13 @@ async def test_whatever_overlaps_a_poller_sees_every_event_once(steps: list[tupl
             elif step == "commit":
                 await writers[which].commit()
             elif step == "sequence":
-                await outbox.hand_on()
+                await outbox.number_events()
             else:
                 await _poll(owner.session, seen)
     finally:
         for writer in writers:
             await writer.commit()
-    await outbox.hand_on()
+    await outbox.number_events()
     await _poll(owner.session, seen)
     written = await _ids(outbox, owner, "id")
     assert sorted(seen) == sorted(written)
@@ -108,10 +108,10 @@ async def test_what_committed_before_the_next_was_written_comes_before_it(outbox
     await slow.publish()
     await quick.publish()
     await quick.commit()
-    await outbox.hand_on()
+    await outbox.number_events()
     (first,) = await read_all(reader.session)
     await slow.commit()
-    await outbox.hand_on()
+    await outbox.number_events()
     newest, oldest = await read_all(reader.session)
     assert oldest == first
     assert newest < oldest, "the identifier of what came later is the smaller one: that is the point"
@@ -122,10 +122,10 @@ async def test_what_is_not_committed_is_not_in_the_feed_nor_what_was_rolled_back
 ):
     open_one = Writer(outbox, reader.id)
     await open_one.publish()
-    await outbox.hand_on()
+    await outbox.number_events()
     assert await read_all(reader.session) == []
     await open_one.commit()
-    await outbox.hand_on()
+    await outbox.number_events()
     assert len(await read_all(reader.session)) == 1
 
 
@@ -140,7 +140,7 @@ async def test_many_writers_and_many_sequencers_lose_and_repeat_nothing(outbox: 
 
     async def sequence() -> None:
         while not done.is_set():
-            await outbox.hand_on()
+            await outbox.number_events()
             await asyncio.sleep(0.002)
 
     async def poll() -> None:
@@ -151,7 +151,7 @@ async def test_many_writers_and_many_sequencers_lose_and_repeat_nothing(outbox: 
     await asyncio.gather(*(write(total // 6) for _ in range(6)))
     done.set()
     await asyncio.gather(*helpers)
-    await outbox.hand_on()
+    await outbox.number_events()
     await _poll(reader.session, seen)
     assert len(seen) == len(set(seen)) == total
     assert seen == await _ids(outbox, reader, "position")
@@ -159,11 +159,11 @@ async def test_many_writers_and_many_sequencers_lose_and_repeat_nothing(outbox: 
 
 async def test_a_walk_is_not_disturbed_by_what_happens_meanwhile(outbox: Outbox, reader: Person):
     await outbox.publish("site.restarted", times=7, account_id=reader.id, data={"domain": "a.example"})
-    await outbox.hand_on()
+    await outbox.number_events()
     before = await read_all(reader.session)
     first = (await reader.session.get("/v1/events?limit=3")).json()
     await outbox.publish("site.restarted", times=5, account_id=reader.id, data={"domain": "a.example"})
-    await outbox.hand_on()
+    await outbox.number_events()
     rest, cursor = [], first["pagination"]["next_cursor"]
     while cursor:
         page = (await reader.session.get("/v1/events", params={"limit": 3, "cursor": cursor})).json()

@@ -32,7 +32,7 @@ async def test_an_event_shows_what_it_is_about(outbox: Outbox):
     person = await outbox.person()
     site = await _site(outbox, account=person.id)
     await outbox.publish("site.restarted", account_id=person.id, site_id=site, job_id="job_x", data=DOMAIN)
-    await outbox.hand_on()
+    await outbox.number_events()
     (event,) = (await person.session.get("/v1/events")).json()["data"]
     assert event["id"].startswith("evt_")
     assert {name: event[name] for name in ("type", "site_id", "env_id", "job_id", "data")} == {
@@ -51,7 +51,7 @@ async def test_a_member_reads_the_events_of_the_team_where_the_role_lets_them(ou
         team = await teams.insert_team(tx, founder.id)
         await teams.insert_member(tx, team, member.id, role)
     await outbox.publish("site.restarted", team_id=team, data=DOMAIN)
-    await outbox.hand_on()
+    await outbox.number_events()
     assert len(await read_all(founder.session)) == 1
     assert len(await read_all(member.session)) == (0 if role is Role.BILLING else 1)
 
@@ -62,14 +62,14 @@ async def test_a_membership_that_has_ended_reads_nothing(outbox: Outbox):
         team = await teams.insert_team(tx, founder.id)
         await teams.insert_member(tx, team, former.id, Role.ADMIN, expires_at=tx.now - teams.DAY)
     await outbox.publish("site.restarted", team_id=team, data=DOMAIN)
-    await outbox.hand_on()
+    await outbox.number_events()
     assert await read_all(former.session) == []
 
 
 async def test_nobody_reads_what_is_somebody_elses(outbox: Outbox):
     person, stranger = await outbox.person(), await outbox.person()
     await outbox.publish("site.restarted", account_id=person.id, data=DOMAIN)
-    await outbox.hand_on()
+    await outbox.number_events()
     assert await read_all(stranger.session) == []
     (event,) = await read_all(person.session)
     page = (await person.session.get("/v1/events?limit=1")).json()
@@ -92,7 +92,7 @@ async def test_a_pinned_key_reads_only_what_is_about_its_pin(outbox: Outbox):
         )
     await outbox.publish("team.renamed", team_id=team, data={"name": "Another"})
     await outbox.publish("key.revoked", account_id=person.id, data={"key_id": "key_x"})
-    await outbox.hand_on()
+    await outbox.number_events()
     sites = {
         Pin("site", inside): [inside],
         Pin("project", project): [inside],
@@ -111,7 +111,7 @@ async def test_a_test_key_does_not_read_of_live_sites_nor_a_live_key_of_test_sit
     for mode in ("live", "test"):
         site = await _site(outbox, account=person.id, mode=mode)
         await outbox.publish("site.restarted", account_id=person.id, site_id=site, data={"domain": mode})
-    await outbox.hand_on()
+    await outbox.number_events()
     for mode in ("live", "test"):
         key = await _key(outbox, person, mode=mode)
         found = (await key.get("/v1/events")).json()["data"]
@@ -123,7 +123,7 @@ async def test_the_feed_can_be_narrowed_to_a_type(outbox: Outbox):
     person = await outbox.person()
     await outbox.publish("site.restarted", times=3, account_id=person.id, data=DOMAIN)
     await outbox.publish("deploy.completed", times=2, account_id=person.id, data=DOMAIN)
-    await outbox.hand_on()
+    await outbox.number_events()
     assert len(await read_all(person.session, type="deploy.completed")) == 2
     assert await read_all(person.session, type="no.such") == []
     cursor = (await person.session.get("/v1/events?limit=1")).json()["pagination"]["next_cursor"]
@@ -134,15 +134,15 @@ async def test_the_feed_can_be_narrowed_to_a_type(outbox: Outbox):
 async def test_events_are_kept_for_thirty_days(outbox: Outbox, clock: MovableClock):
     person = await outbox.person()
     await outbox.publish("site.restarted", times=3, account_id=person.id, data=DOMAIN)
-    await outbox.hand_on()
+    await outbox.number_events()
     cursor = (await person.session.get("/v1/events?limit=1")).json()["pagination"]["next_cursor"]
     clock.move(timedelta(days=29))
     async with outbox.plane.database.transaction() as tx:
-        await service.forget_old(tx)
+        await service.delete_expired(tx)
         kept = await tx.value("select count(*) from events where account_id = $1", person.id)
         clock.move(timedelta(days=1, seconds=1))
     async with outbox.plane.database.transaction() as tx:
-        await service.forget_old(tx)
+        await service.delete_expired(tx)
         left = await tx.value("select count(*) from events where account_id = $1", person.id)
     clock.move(-timedelta(days=30, seconds=1))
     assert (kept, left) == (3, 0)

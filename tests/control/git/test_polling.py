@@ -11,7 +11,7 @@ import pytest
 
 from stead.control.git import poller as polling
 from stead.control.git.poller import NotRead, Poller, read_branches
-from stead.control.webhooks.client import Client
+from stead.control.webhooks.client import HttpsClient
 from stead.dev.certificate_authority import CertificateAuthority
 from stead.shared.addresses import Guard
 from tests.control.git.conftest import PREVIEW_DOMAIN, Connected
@@ -29,7 +29,7 @@ class Polled:
     site: Connected
     repository: Repository
     server: GitServer
-    client: Client
+    client: HttpsClient
 
     def poller(self) -> Poller:
         return Poller(self.site.plane.database, self.client, PREVIEW_DOMAIN, seconds=300)
@@ -50,8 +50,8 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
 
 
 @pytest.fixture
-async def client(authority: CertificateAuthority) -> AsyncIterator[Client]:
-    made = Client(Guard(LOOPBACK), context=authority.client_context(), seconds=10)
+async def client(authority: CertificateAuthority) -> AsyncIterator[HttpsClient]:
+    made = HttpsClient(Guard(LOOPBACK), context=authority.client_context(), seconds=10)
     yield made
     await made.close()
 
@@ -64,13 +64,13 @@ async def server(tmp_path: Path, authority: CertificateAuthority) -> AsyncIterat
 
 
 @pytest.fixture
-async def polled(server: GitServer, client: Client, connect: Any) -> Polled:
+async def polled(server: GitServer, client: HttpsClient, connect: Any) -> Polled:
     repository = server.create()
     site = await connect(("feature/*", "preview"), repository=repository.url)
     return Polled(site, repository, server, client)
 
 
-async def test_the_branches_of_a_real_server_are_read(server: GitServer, client: Client):
+async def test_the_branches_of_a_real_server_are_read(server: GitServer, client: HttpsClient):
     repository = server.create()
     assert await read_branches(client, repository.url) == {}
     first = repository.commit("main")
@@ -151,7 +151,7 @@ async def test_a_hook_that_is_heard_while_we_ask_knows_better(
     polled.repository.commit("main")
     newest = ""
 
-    async def slow(client: Client, url: str) -> dict[str, str]:
+    async def slow(client: HttpsClient, url: str) -> dict[str, str]:
         nonlocal newest
         refs = await read_branches(client, url)
         newest = polled.repository.commit("main")
@@ -188,7 +188,7 @@ async def test_a_site_that_is_not_up_is_not_asked_for(polled: Polled, status: st
     assert await polled.poller().poll() == 0
 
 
-async def test_a_site_that_nobody_has_thought_of_is_met(connect: Any, client: Client, server: GitServer):
+async def test_a_site_that_nobody_has_thought_of_is_met(connect: Any, client: HttpsClient, server: GitServer):
     repository = server.create()
     site = await connect(repository=repository.url)
     await site.run("delete from git_connections where site_id = $1", site.id)
@@ -252,7 +252,7 @@ async def test_after_three_failures_the_owner_is_told_once_and_it_is_asked_less_
     ],
 )
 async def test_no_address_that_is_not_public_is_dialled(url: str, authority: CertificateAuthority):
-    client = Client(Guard(), context=authority.client_context(), seconds=5)
+    client = HttpsClient(Guard(), context=authority.client_context(), seconds=5)
     try:
         with pytest.raises(NotRead, match=r"not public|not be resolved"):
             await read_branches(client, url)
@@ -264,13 +264,13 @@ async def test_no_address_that_is_not_public_is_dialled(url: str, authority: Cer
     "url",
     ["git@git.example.com:o/x.git", "ssh://git@git.example.com/x.git", "file:///etc/passwd", "https://a/x"],
 )
-async def test_nothing_but_https_is_asked(url: str, client: Client):
+async def test_nothing_but_https_is_asked(url: str, client: HttpsClient):
     with pytest.raises(NotRead):
         await read_branches(client, url)
 
 
 async def test_a_certificate_of_nobody_is_not_believed(server: GitServer):
-    stranger = Client(Guard(LOOPBACK), seconds=10)
+    stranger = HttpsClient(Guard(LOOPBACK), seconds=10)
     try:
         with pytest.raises(NotRead, match="TLS"):
             await read_branches(stranger, server.create().url)
@@ -283,7 +283,7 @@ async def test_a_server_that_says_nothing_is_given_up(authority: CertificateAuth
         lambda *_: asyncio.sleep(30), "127.0.0.1", 0, ssl=authority.server_context("127.0.0.1")
     )
     port = silent.sockets[0].getsockname()[1]
-    client = Client(Guard(LOOPBACK), context=authority.client_context(), seconds=0.5)
+    client = HttpsClient(Guard(LOOPBACK), context=authority.client_context(), seconds=0.5)
     try:
         with pytest.raises(NotRead, match="in time"):
             await read_branches(client, f"https://127.0.0.1:{port}/x.git")

@@ -12,7 +12,7 @@ from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
 from stead.control.app import ControlPlane
-from stead.control.outbox.mail import Postman
+from stead.control.outbox.mail import MailSender
 from stead.control.sealing import Sealer
 
 
@@ -64,8 +64,8 @@ def new_sink() -> Sink:
         return Sink(free.getsockname()[1])
 
 
-def postman_of(plane: ControlPlane) -> Postman:
+def mail_sender_of(plane: ControlPlane) -> MailSender:
     """The postman that a worker of this installation has."""
     settings = plane.settings
     sealer = Sealer.from_text(settings.sealing_key)
-    return Postman(plane.database, sealer, smtp_url=settings.smtp_url, sender=settings.mail_from)
+    return MailSender(plane.database, sealer, smtp_url=settings.smtp_url, sender=settings.mail_from)

@@ -12,7 +12,7 @@ from stead.control.accounts.service import owner_principal
 from stead.control.app import ControlPlane
 from stead.control.invites import service
 from stead.control.invites.schema import NewInvite
-from stead.control.outbox.mail import FIRST_RETRY, GIVE_UP_AFTER
+from stead.control.outbox.mail import FIRST_RETRY_DELAY, MAX_ATTEMPTS
 from stead.control.settings import Settings
 from stead.control.tasks import PeriodicTask, TaskRunner
 from stead.control.teams import service as teams_service
@@ -20,7 +20,7 @@ from stead.shared.clock import MovableClock
 from stead.shared.roles import Role
 from tests.client import Client, code_of
 from tests.control.invites.conftest import Mailing
-from tests.control.invites.sink import Sink, postman_of
+from tests.control.invites.sink import Sink, mail_sender_of
 from tests.matrix.dump import rows_mentioning
 from tests.people import make_person
 from tests.teams import found_team
@@ -34,8 +34,8 @@ async def test_the_mail_arrives_once_and_holds_the_token(mailing: Mailing, sink:
     team = await found_team(ada, "Analytical Engines")
     token = await mailing.invite(ada, team, grace.account.email.upper())
     assert sink.letters == []
-    await postman_of(mailing.plane).deliver()
-    await postman_of(mailing.plane).deliver()
+    await mail_sender_of(mailing.plane).send_due()
+    await mail_sender_of(mailing.plane).send_due()
     [letter] = sink.letters
     assert letter.recipients == [grace.account.email]
     assert token in letter.text
@@ -63,7 +63,7 @@ async def test_a_chore_delivers_what_waits(post_office: Settings, sink: Sink, cl
         team = await found_team(ada)
         body = {"role": "observer", "email": "grace@example.com"}
         assert (await ada.session.post(f"/v1/teams/{team}/invites", json=body)).status_code == 201
-        sending = TaskRunner([PeriodicTask("mail.deliver", 0.1, postman_of(plane).deliver)])
+        sending = TaskRunner([PeriodicTask("mail.send", 0.1, mail_sender_of(plane).send_due)])
         sending.start()
         async with asyncio.timeout(10):
             while not sink.letters or await _waiting(plane):  # noqa: ASYNC110 - it comes from another thread
@@ -81,13 +81,13 @@ async def test_nothing_is_mailed_before_the_commit_nor_after_a_rollback(mailing:
     ada = await mailing.person()
     team = await found_team(ada)
     principal, plane = owner_principal(ada.account), mailing.plane
-    sealer = postman_of(plane)._sealer
+    sealer = mail_sender_of(plane)._sealer
 
     async def invite(email: str) -> None:
         async with plane.database.transaction() as tx:
             visible = await teams_service.find(tx, principal, team)
             await service.invite(tx, sealer, visible, principal, NewInvite(Role.OBSERVER, email))
-            await postman_of(plane).deliver()
+            await mail_sender_of(plane).send_due()
             assert sink.letters == []
             if "regretted" in email:
                 raise ChangedOnesMind
@@ -95,7 +95,7 @@ async def test_nothing_is_mailed_before_the_commit_nor_after_a_rollback(mailing:
     with pytest.raises(ChangedOnesMind):
         await invite("regretted@example.com")
     await invite("kept@example.com")
-    await postman_of(plane).deliver()
+    await mail_sender_of(plane).send_due()
     [letter] = sink.letters
     assert letter.recipients == ["kept@example.com"]
 
@@ -115,7 +115,7 @@ async def test_a_replayed_invite_is_mailed_once(mailing: Mailing, sink: Sink):
     for _ in range(2):
         made = await ada.session.post(f"/v1/teams/{team}/invites", json=body, headers=headers)
         assert made.status_code == 201
-    await postman_of(mailing.plane).deliver()
+    await mail_sender_of(mailing.plane).send_due()
     assert len(sink.letters) == 1
 
 
@@ -123,27 +123,27 @@ async def test_a_server_that_says_later_is_asked_later(mailing: Mailing, sink: S
     ada = await mailing.person()
     await mailing.invite(ada, await found_team(ada), "grace@example.com")
     sink.refusals = ["451 later", "451 later"]
-    await postman_of(mailing.plane).deliver()
-    await postman_of(mailing.plane).deliver()
+    await mail_sender_of(mailing.plane).send_due()
+    await mail_sender_of(mailing.plane).send_due()
     assert (sink.tried, sink.letters) == (1, [])
-    clock.move(FIRST_RETRY)
-    await postman_of(mailing.plane).deliver()
-    clock.move(FIRST_RETRY)
-    await postman_of(mailing.plane).deliver()
+    clock.move(FIRST_RETRY_DELAY)
+    await mail_sender_of(mailing.plane).send_due()
+    clock.move(FIRST_RETRY_DELAY)
+    await mail_sender_of(mailing.plane).send_due()
     assert (sink.tried, sink.letters) == (2, [])
-    clock.move(FIRST_RETRY)
-    await postman_of(mailing.plane).deliver()
+    clock.move(FIRST_RETRY_DELAY)
+    await mail_sender_of(mailing.plane).send_due()
     assert (sink.tried, len(sink.letters), await mailing.waiting()) == (3, 1, 0)
 
 
 async def test_a_server_that_is_down_is_waited_for(mailing: Mailing, closed_sink: Sink, clock: MovableClock):
     ada = await mailing.person()
     await mailing.invite(ada, await found_team(ada), "grace@example.com")
-    await postman_of(mailing.plane).deliver()
+    await mail_sender_of(mailing.plane).send_due()
     assert await mailing.waiting() == 1
     with closed_sink.open():
-        clock.move(FIRST_RETRY)
-        await postman_of(mailing.plane).deliver()
+        clock.move(FIRST_RETRY_DELAY)
+        await mail_sender_of(mailing.plane).send_due()
     assert len(closed_sink.letters) == 1
 
 
@@ -152,12 +152,12 @@ async def test_a_letter_that_nobody_takes_is_given_up(mailing: Mailing, sink: Si
     token = await mailing.invite(ada, await found_team(ada), "grace@example.com")
     sink.refusals = ["451 later"] * 100
     with structlog.testing.capture_logs() as logs:
-        for _ in range(GIVE_UP_AFTER + 3):
-            await postman_of(mailing.plane).deliver()
+        for _ in range(MAX_ATTEMPTS + 3):
+            await mail_sender_of(mailing.plane).send_due()
             clock.move(timedelta(days=2))
-    assert (sink.tried, await mailing.waiting()) == (GIVE_UP_AFTER, 0)
+    assert (sink.tried, await mailing.waiting()) == (MAX_ATTEMPTS, 0)
     assert [line["attempt"] for line in logs if line["event"] == "mail.failed"] == list(
-        range(1, GIVE_UP_AFTER + 1)
+        range(1, MAX_ATTEMPTS + 1)
     )
     assert token not in repr(logs)
     assert "grace@example.com" not in repr(logs)
@@ -169,7 +169,7 @@ async def test_a_letter_that_fails_does_not_hold_up_the_others(mailing: Mailing,
     for name in ("first", "second"):
         await mailing.invite(ada, team, f"{name}@example.com")
     sink.refusals = ["451 later"]
-    await postman_of(mailing.plane).deliver()
+    await mail_sender_of(mailing.plane).send_due()
     assert [letter.recipients for letter in sink.letters] == [["second@example.com"]]
 
 
@@ -183,7 +183,7 @@ async def test_an_address_that_no_mail_can_have_does_not_hold_up_the_others(
     body = {"role": "observer", "email": strange}
     assert (await ada.session.post(f"/v1/teams/{team}/invites", json=body)).status_code in (201, 400)
     await mailing.invite(ada, team, "grace@example.com")
-    await postman_of(mailing.plane).deliver()
+    await mail_sender_of(mailing.plane).send_due()
     assert ["grace@example.com"] in [letter.recipients for letter in sink.letters]
 
 
@@ -193,7 +193,7 @@ async def test_mail_goes_to_the_invited_address_and_to_no_other(address: str, ma
     team = await found_team(ada)
     body = {"role": "observer", "email": address}
     assert (await ada.session.post(f"/v1/teams/{team}/invites", json=body)).status_code in (201, 400)
-    await postman_of(mailing.plane).deliver()
+    await mail_sender_of(mailing.plane).send_due()
     assert [letter.recipients for letter in sink.letters if letter.recipients != [address]] == []
 
 
@@ -202,7 +202,7 @@ async def test_two_postmen_at_once_deliver_each_letter_once(mailing: Mailing, si
     team = await found_team(ada)
     for number in range(6):
         await mailing.invite(ada, team, f"guest{number}@example.com")
-    await asyncio.gather(*(postman_of(mailing.plane).deliver() for _ in range(3)))
+    await asyncio.gather(*(mail_sender_of(mailing.plane).send_due() for _ in range(3)))
     arrived = sorted(letter.recipients[0] for letter in sink.letters)
     assert arrived == [f"guest{number}@example.com" for number in range(6)]
 
@@ -220,7 +220,7 @@ async def test_a_team_name_cannot_inject_a_header(newline: str, mailing: Mailing
     ada = await mailing.person()
     name = f"Engines{newline}Bcc: eve@example.com{newline}{newline}a body"
     await mailing.invite(ada, await found_team(ada, name), "grace@example.com")
-    await postman_of(mailing.plane).deliver()
+    await mail_sender_of(mailing.plane).send_due()
     [letter] = sink.letters
     assert letter.recipients == ["grace@example.com"]
     assert letter.message["bcc"] is None

@@ -17,7 +17,7 @@ async def test_housekeeping_stops_although_a_chore_missed_that_it_was_cancelled(
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.sleep(60)
 
-    housekeeping = TaskRunner([PeriodicTask("mail.deliver", 0.001, send)])
+    housekeeping = TaskRunner([PeriodicTask("mail.send", 0.001, send)])
     housekeeping.start()
     await begun.wait()
     async with asyncio.timeout(10):

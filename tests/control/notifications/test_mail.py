@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from stead.control.notifications.rules import DIGEST_EVERY, MOST_IN_A_LETTER
-from stead.control.outbox.mail import Postman
+from stead.control.notifications.rules import DIGEST_EVERY, MAX_PER_EMAIL
+from stead.control.outbox.mail import MailSender
 from stead.shared.clock import MovableClock
 from tests import teams
 from tests.control.invites.sink import Received, Sink, new_sink
@@ -23,7 +23,7 @@ FAILED = {"domain": "example.com", "reason": "It did not <b>answer</b>."}
 
 @pytest.fixture
 async def sink(outbox: Outbox) -> AsyncIterator[Sink]:
-    await outbox.hand_on()
+    await outbox.number_events()
     await outbox.run("update notifications set mail_wanted_at = null")
     await outbox.run("delete from outgoing_mail")
     made = new_sink()
@@ -33,11 +33,11 @@ async def sink(outbox: Outbox) -> AsyncIterator[Sink]:
 
 async def _mail(outbox: Outbox, sink: Sink) -> list[Received]:
     """Everything that leaves now."""
-    await outbox.hand_on()
-    await outbox.mailing().post_due()
+    await outbox.number_events()
+    await outbox.digest_mailer().enqueue_due()
     before = len(sink.letters)
-    postman = Postman(outbox.plane.database, outbox.sealer, smtp_url=sink.url, sender="post@stead.example")
-    await postman.deliver()
+    postman = MailSender(outbox.plane.database, outbox.sealer, smtp_url=sink.url, sender="post@stead.example")
+    await postman.send_due()
     return sink.letters[before:]
 
 
@@ -91,9 +91,9 @@ async def test_many_are_told_in_one(outbox: Outbox, sink: Sink, clock: MovableCl
 
 async def test_a_flood_makes_no_endless_letter(outbox: Outbox, sink: Sink):
     person = await outbox.person()
-    await _fail(outbox, person, MOST_IN_A_LETTER + 20)
+    await _fail(outbox, person, MAX_PER_EMAIL + 20)
     (letter,) = await _mail(outbox, sink)
-    assert _part(letter, "plain").count("The deployment of") == MOST_IN_A_LETTER
+    assert _part(letter, "plain").count("The deployment of") == MAX_PER_EMAIL
     assert "And 20 more." in _part(letter, "plain")
 
 
@@ -167,7 +167,7 @@ async def test_two_who_mail_at_once_write_each_letter_once(outbox: Outbox, sink:
     people = [await outbox.person() for _ in range(5)]
     for person in people:
         await _fail(outbox, person, 2)
-    await outbox.hand_on()
-    await asyncio.gather(*(outbox.mailing().post_due() for _ in range(4)))
+    await outbox.number_events()
+    await asyncio.gather(*(outbox.digest_mailer().enqueue_due() for _ in range(4)))
     letters = await _mail(outbox, sink)
     assert sorted(letter.recipients[0] for letter in letters) == sorted(each.account.email for each in people)

@@ -33,7 +33,7 @@ async def test_a_notification_says_what_happened(outbox: Outbox):
     async with outbox.plane.database.transaction() as tx:
         site = await teams.insert_site(tx, account=person.id)
     await outbox.publish("deploy.failed", account_id=person.id, site_id=site, data=FAILED)
-    await outbox.hand_on()
+    await outbox.number_events()
     (told,) = await _told(person)
     assert told.pop("id").startswith("ntf_")
     assert told.pop("created_at")
@@ -54,7 +54,7 @@ async def test_only_what_is_worth_it_becomes_a_notification(outbox: Outbox):
     await outbox.publish("job.succeeded", account_id=person.id, data={"type": "site.restart"})
     await outbox.publish("site.created", account_id=person.id, data={**DOMAIN, "profile": "static"})
     await outbox.publish("deploy.completed", account_id=person.id, data=DOMAIN)
-    await outbox.hand_on()
+    await outbox.number_events()
     assert [told["type"] for told in await _told(person)] == ["deploy.completed"]
 
 
@@ -76,7 +76,7 @@ async def test_the_members_of_a_team_are_told_by_their_roles(outbox: Outbox, typ
         await teams.insert_member(tx, team, expired.id, Role.OWNER, expires_at=tx.now - teams.DAY)
     data = FAILED if type_ == "deploy.failed" else {"client_id": "client_x"}
     await outbox.publish(type_, team_id=team, data=data)
-    await outbox.hand_on()
+    await outbox.number_events()
     assert {role for role, member in members.items() if await _told(member)} == TOLD[type_]
     assert await _told(expired) == []
 
@@ -84,7 +84,7 @@ async def test_the_members_of_a_team_are_told_by_their_roles(outbox: Outbox, typ
 async def test_they_are_counted_and_read(outbox: Outbox):
     person, stranger = await outbox.person(), await outbox.person()
     await outbox.publish("deploy.completed", times=3, account_id=person.id, data=DOMAIN)
-    await outbox.hand_on()
+    await outbox.number_events()
     newest, _, oldest = await _told(person)
     assert await _unread(person.session) == 3
 
@@ -118,7 +118,7 @@ async def test_the_bell_rings_for_warnings_and_deployments(outbox: Outbox):
     }
     for type_, data in events.items():
         await outbox.publish(type_, account_id=person.id, data=data)
-    await outbox.hand_on()
+    await outbox.number_events()
     rings = {told["type"] for told in await _told(person, bell="true")}
     assert rings == {"deploy.completed", "deploy.failed", "site.deleted"}
     assert {told["type"] for told in await _told(person, bell="false")} == events.keys() - rings
@@ -135,7 +135,7 @@ def test_the_bell_is_what_it_is_said_to_be():
 async def test_a_page_has_thirty_unless_said(outbox: Outbox):
     person = await outbox.person()
     await outbox.publish("deploy.completed", times=33, account_id=person.id, data=DOMAIN)
-    await outbox.hand_on()
+    await outbox.number_events()
     page = (await person.session.get("/v1/notifications")).json()
     assert (len(page["data"]), page["pagination"]["has_more"]) == (30, True)
     rest = await _told(person, cursor=page["pagination"]["next_cursor"])
@@ -157,7 +157,7 @@ async def test_a_key_is_told_within_its_pin_and_mode(outbox: Outbox):
         }
     for site in (live, other, test):
         await outbox.publish("deploy.completed", account_id=person.id, site_id=site, data=DOMAIN)
-    await outbox.hand_on()
+    await outbox.number_events()
     clients = {name: outbox.anonymous.as_(secret) for name, secret in secrets.items()}
     seen = {name: {told["site_id"] for told in await _told(client)} for name, client in clients.items()}
     assert seen == {"pinned": {live}, "live": {live, other}, "test": {test}}

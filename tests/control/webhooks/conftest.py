@@ -13,7 +13,7 @@ from tests.receiver import Receiver
 @pytest.fixture
 async def quiet(outbox: Outbox) -> Outbox:  # noqa: F811 - the fixture
     """The outbox with everything out of the way that others left waiting."""
-    await outbox.hand_on()
+    await outbox.number_events()
     await outbox.run("update webhook_endpoints set enabled = false")
     outbox.seconds = 15.0
     return outbox

@@ -10,10 +10,10 @@ import pytest
 
 from stead.control.http.principal import Pin
 from stead.control.webhooks import service
-from stead.control.webhooks.client import MOST_BYTES
-from stead.control.webhooks.courier import SHARE
+from stead.control.webhooks.client import MAX_RESPONSE_BYTES
+from stead.control.webhooks.delivery_worker import MAX_PER_ENDPOINT
 from stead.control.webhooks.queue import LEASE, LOG_LENGTH
-from stead.control.webhooks.rules import GIVE_UP_ON_ENDPOINT, JITTER, MOST_ATTEMPTS, PAUSES
+from stead.control.webhooks.rules import DISABLE_AFTER, JITTER, MAX_ATTEMPTS, RETRY_DELAYS
 from stead.shared.clock import MovableClock
 from stead.shared.roles import Role
 from tests import teams
@@ -121,7 +121,7 @@ async def test_what_fails_is_tried_again_by_the_schedule_and_then_no_more(
     endpoint = await outbox.endpoint(person, receiver.url, "site.restarted")
     await _event(outbox, person)
     await outbox.deliver()
-    for attempt, pause in enumerate(PAUSES, 1):
+    for attempt, pause in enumerate(RETRY_DELAYS, 1):
         (delivery,) = await outbox.deliveries(person, endpoint["id"])
         assert (delivery["status"], delivery["attempts"]) == ("pending", attempt)
         due = datetime.fromisoformat(delivery["next_attempt_at"]) - clock()
@@ -133,15 +133,15 @@ async def test_what_fails_is_tried_again_by_the_schedule_and_then_no_more(
         await outbox.deliver()
         assert len(receiver.got) == attempt + 1
     (delivery,) = await outbox.deliveries(person, endpoint["id"])
-    assert (delivery["status"], delivery["attempts"]) == ("failed", MOST_ATTEMPTS)
+    assert (delivery["status"], delivery["attempts"]) == ("failed", MAX_ATTEMPTS)
     assert (delivery["next_attempt_at"], delivery["response_status"]) == (None, 503)
     assert delivery["last_error"] == "The answer was 503."
-    assert [each["excerpt"] for each in delivery["log"]] == ["not now"] * MOST_ATTEMPTS
+    assert [each["excerpt"] for each in delivery["log"]] == ["not now"] * MAX_ATTEMPTS
     assert len({got.delivery for got in receiver.got}) == len({got.body for got in receiver.got}) == 1
-    assert len({got.headers["api-signature"] for got in receiver.got}) == MOST_ATTEMPTS
+    assert len({got.headers["api-signature"] for got in receiver.got}) == MAX_ATTEMPTS
     clock.move(timedelta(days=3))
     await outbox.deliver()
-    assert len(receiver.got) == MOST_ATTEMPTS
+    assert len(receiver.got) == MAX_ATTEMPTS
     clock.ahead *= 0
 
 
@@ -188,7 +188,7 @@ async def test_an_endpoint_that_is_gone_is_disabled_and_its_owner_told(
 async def _assert_disabled(outbox: Outbox, person: Person, endpoint: str, reason: str) -> None:
     shown = (await person.session.get(f"/v1/webhook-endpoints/{endpoint}")).json()["data"]
     assert (shown["enabled"], shown["disabled_reason"]) == (False, reason)
-    await outbox.hand_on()
+    await outbox.number_events()
     told = (await person.session.get("/v1/notifications?bell=true")).json()["data"]
     assert [each["payload"] for each in told] == [{"endpoint_id": endpoint, "reason": reason}]
     while await _settled(outbox):
@@ -201,7 +201,7 @@ async def _assert_disabled(outbox: Outbox, person: Person, endpoint: str, reason
 
 async def _settled(outbox: Outbox) -> int:
     async with outbox.plane.database.transaction() as tx:
-        return await service.settle(tx)
+        return await service.clean_up(tx)
 
 
 async def test_five_days_of_nothing_but_failures_disable_an_endpoint(
@@ -210,7 +210,7 @@ async def test_five_days_of_nothing_but_failures_disable_an_endpoint(
     receiver.behave = saying(answer(500))
     endpoint = await outbox.endpoint(person, receiver.url, "site.restarted")
     began = clock()
-    while clock() - began < GIVE_UP_ON_ENDPOINT - timedelta(hours=12):
+    while clock() - began < DISABLE_AFTER - timedelta(hours=12):
         await _event(outbox, person)
         await outbox.deliver()
         clock.move(timedelta(hours=12))
@@ -268,7 +268,7 @@ ODD = {
     "noise": (b"\x00\x01\x02 nothing of HTTP\r\n\r\n", "The answer was not HTTP."),
     "half": (b"HTTP/1.1 200 OK\r\nconnection: close\r\nx: y", "The answer ended before its headers did."),
     "headers": (
-        b"HTTP/1.1 200 OK\r\n" + b"x: " + b"y" * 2 * MOST_BYTES,
+        b"HTTP/1.1 200 OK\r\n" + b"x: " + b"y" * 2 * MAX_RESPONSE_BYTES,
         "The answer's headers are too long.",
     ),
     "upgrade": (b"HTTP/1.1 101 x\r\nupgrade: y\r\nconnection: upgrade\r\n\r\n", "The answer was not HTTP."),
@@ -289,9 +289,10 @@ async def test_an_odd_answer_is_a_failure_with_a_reason(
 
 
 LONG = {
-    "endless": b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n" + b"z" * 4 * MOST_BYTES,
-    "promised": b"HTTP/1.1 200 OK\r\ncontent-length: 99999999\r\n\r\n" + b"z" * 4 * MOST_BYTES,
-    "chunked": b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n" + b"5\r\nzzzzz\r\n" * MOST_BYTES,
+    "endless": b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n" + b"z" * 4 * MAX_RESPONSE_BYTES,
+    "promised": b"HTTP/1.1 200 OK\r\ncontent-length: 99999999\r\n\r\n" + b"z" * 4 * MAX_RESPONSE_BYTES,
+    "chunked": b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+    + b"5\r\nzzzzz\r\n" * MAX_RESPONSE_BYTES,
 }
 
 
@@ -410,7 +411,7 @@ async def test_each_endpoint_gets_what_it_chose(outbox: Outbox, person: Person):
     receivers = {chosen: Receiver() for chosen in SUBSCRIPTIONS}
     for chosen, each in receivers.items():
         await outbox.endpoint(person, each.url, chosen)
-    await outbox.hand_on()
+    await outbox.number_events()
     await outbox.run(
         "update webhook_deliveries set status = 'failed', next_attempt_at = null where status = 'pending'"
     )
@@ -522,11 +523,11 @@ async def test_one_endpoint_has_only_so_many_under_way(outbox: Outbox, person: P
 
     receiver.behave = slowly
     await outbox.endpoint(person, receiver.url, "site.restarted")
-    await outbox.publish("site.restarted", times=SHARE * 3, account_id=person.id, data=DOMAIN)
+    await outbox.publish("site.restarted", times=MAX_PER_ENDPOINT * 3, account_id=person.id, data=DOMAIN)
     await outbox.deliver()
-    assert len({got.delivery for got in receiver.got}) == len(receiver.got) == SHARE * 3
-    assert receiver.most_at_once == SHARE
-    assert receiver.connections <= SHARE * 2
+    assert len({got.delivery for got in receiver.got}) == len(receiver.got) == MAX_PER_ENDPOINT * 3
+    assert receiver.most_at_once == MAX_PER_ENDPOINT
+    assert receiver.connections <= MAX_PER_ENDPOINT * 2
 
 
 async def test_what_a_dead_courier_had_taken_is_sent_by_another(
@@ -535,8 +536,8 @@ async def test_what_a_dead_courier_had_taken_is_sent_by_another(
     receiver.behave = never
     await outbox.endpoint(person, receiver.url, "site.restarted")
     await _event(outbox, person)
-    await outbox.hand_on()
-    dead = outbox.courier()
+    await outbox.number_events()
+    dead = outbox.delivery_worker()
     assert await dead.send_due() == 1
     async with asyncio.timeout(10):
         while not receiver.got:  # noqa: ASYNC110 - it comes from a socket
@@ -562,13 +563,13 @@ async def test_a_late_report_does_not_undo_a_replay(outbox: Outbox, person: Pers
     receiver.behave = wait
     endpoint = await outbox.endpoint(person, receiver.url, "site.restarted")
     await _event(outbox, person)
-    await outbox.hand_on()
-    courier = outbox.courier()
-    assert await courier.send_due() == 1
+    await outbox.number_events()
+    delivery_worker = outbox.delivery_worker()
+    assert await delivery_worker.send_due() == 1
     (delivery,) = await outbox.deliveries(person, endpoint["id"])
     assert (await _replay(person, endpoint["id"], delivery["id"])).status_code == 202
     let.set()
-    await courier.until_idle()
+    await delivery_worker.wait_until_idle()
     (delivery,) = await outbox.deliveries(person, endpoint["id"])
     assert (delivery["status"], delivery["attempts"]) == ("pending", 0)
     await outbox.deliver()
@@ -581,10 +582,10 @@ async def test_a_connection_that_was_closed_meanwhile_costs_no_attempt(
 ):
     """The server answers once a connection and then closes it without saying so."""
     endpoint = await outbox.endpoint(person, receiver.url, "site.restarted")
-    courier = outbox.courier()
+    delivery_worker = outbox.delivery_worker()
     for _ in range(3):
         await _event(outbox, person)
-        await outbox.deliver(courier)
+        await outbox.deliver(delivery_worker)
         for task in list(receiver._tasks):
             task.cancel()
         await asyncio.sleep(0.05)
@@ -593,12 +594,12 @@ async def test_a_connection_that_was_closed_meanwhile_costs_no_attempt(
 
 
 async def test_a_courier_runs_by_itself(outbox: Outbox, person: Person, receiver: Receiver):
-    courier = outbox.courier()
-    running = asyncio.create_task(courier.run())
+    delivery_worker = outbox.delivery_worker()
+    running = asyncio.create_task(delivery_worker.run())
     try:
         await outbox.endpoint(person, receiver.url, "site.restarted")
         await outbox.publish("site.restarted", times=20, account_id=person.id, data=DOMAIN)
-        await outbox.hand_on()
+        await outbox.number_events()
         async with asyncio.timeout(20):
             waiting = "select count(*) from webhook_deliveries where status = 'pending'"
             while await outbox.value(waiting):  # noqa: ASYNC110 - it comes from the database

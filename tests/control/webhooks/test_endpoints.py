@@ -7,7 +7,7 @@ import pytest
 
 from stead.control.features import event_catalog
 from stead.control.http.principal import Pin
-from stead.control.webhooks.rules import MOST_ENDPOINTS
+from stead.control.webhooks.rules import MAX_ENDPOINTS
 from tests import teams
 from tests.client import code_of
 from tests.matrix.dump import rows_mentioning
@@ -55,7 +55,7 @@ async def test_the_secret_is_shown_once_and_stands_nowhere_in_clear(outbox: Outb
         await person.session.patch(where, json={"enabled": True}),
     ):
         assert "whsec_" not in answer.text
-    await outbox.hand_on()
+    await outbox.number_events()
     hidden = [base64.b64decode(secret.removeprefix("whsec_")).hex() for secret in secrets]
     async with outbox.plane.database.reading() as tx:
         forms = [*secrets, *(secret.removeprefix("whsec_") for secret in secrets), *hidden]
@@ -80,7 +80,7 @@ async def test_what_no_event_is_called_cannot_be_chosen(outbox: Outbox, chosen: 
 
 async def test_nobody_has_endless_endpoints(outbox: Outbox):
     person = await outbox.person()
-    for _ in range(MOST_ENDPOINTS):
+    for _ in range(MAX_ENDPOINTS):
         made = await outbox.endpoint(person, URL)
     refused = await person.session.post("/v1/webhook-endpoints", json={"url": URL})
     assert code_of(refused) == "quota.webhook_endpoints"

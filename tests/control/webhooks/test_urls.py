@@ -86,14 +86,14 @@ PUBLIC = [
 
 @pytest.mark.parametrize(("url", "normal"), GOOD.items())
 def test_a_plain_address_is_kept_in_its_normal_form(url: str, normal: str):
-    assert urls.read(url).url == normal
-    assert urls.read(normal).url == normal
+    assert urls.parse_target(url).url == normal
+    assert urls.parse_target(normal).url == normal
 
 
 @pytest.mark.parametrize("url", MALFORMED)
 def test_what_could_be_read_in_two_ways_is_refused(url: str):
     with pytest.raises(urls.NotAnAddress):
-        urls.read(url)
+        urls.parse_target(url)
 
 
 @pytest.mark.parametrize("address", PRIVATE)

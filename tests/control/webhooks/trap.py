@@ -12,7 +12,8 @@ from typing import Any
 
 from stead.control.http.client_address import parse_networks
 from stead.control.webhooks import urls
-from stead.control.webhooks.client import Client, NotDelivered
+from stead.control.webhooks.client import HttpsClient
+from stead.control.webhooks.connection import RequestFailed
 from stead.shared.addresses import Guard
 from tests.control.webhooks import nameserver
 
@@ -70,11 +71,11 @@ class Trap:
             connection.close()
 
 
-async def _attempt(client: Client, url: str) -> str:
-    """As the courier does it, with whatever stands in the row."""
+async def _attempt(client: HttpsClient, url: str) -> str:
+    """As the delivery_worker does it, with whatever stands in the row."""
     try:
-        reply = await client.post(urls.read(url), b"X: y\r\n", b"{}")
-    except (urls.NotAnAddress, NotDelivered) as reason:
+        reply = await client.post(urls.parse_target(url), b"X: y\r\n", b"{}")
+    except (urls.NotAnAddress, RequestFailed) as reason:
         return str(reason)
     return str(reply.status)
 
@@ -84,7 +85,7 @@ async def _run(case: dict[str, Any], context: ssl.SSLContext, authority: str) ->
     names = await nameserver.serve(case["names"])
     trap.open()
     guard = Guard(parse_networks(EVERYTHING if case["open"] else ()))
-    client = Client(guard, context=ssl.create_default_context(cafile=authority), seconds=3)
+    client = HttpsClient(guard, context=ssl.create_default_context(cafile=authority), seconds=3)
     said = [await _attempt(client, case["url"]) for _ in range(case["times"])]
     await asyncio.sleep(0.02)
     await client.close()

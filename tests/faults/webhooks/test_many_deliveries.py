@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from stead.control.webhooks.rules import GIVE_UP_ON_ENDPOINT, MOST_ATTEMPTS
+from stead.control.webhooks.rules import DISABLE_AFTER, MAX_ATTEMPTS
 from tests.conftest import FIGURE
 from tests.faults.webhooks.stage import Kind, Stage, stage
 
@@ -134,7 +134,7 @@ async def _let_days_pass(on: Stage) -> None:
     """Workers do what falls due; then something happens once more, and who has only failed is given up."""
     async with _being_killed(on):
         await _until_nothing_waits(on)
-        on.clock.ahead = max(on.clock.ahead, GIVE_UP_ON_ENDPOINT.total_seconds() + 3600)
+        on.clock.ahead = max(on.clock.ahead, DISABLE_AFTER.total_seconds() + 3600)
         await on.publish([each for each in on.customers if each.kind in ("hangs", "refuses")], 1, PER_SECOND)
         await _until_nothing_waits(on)
 
@@ -162,7 +162,7 @@ async def _assert_everything_ended(on: Stage, each: int) -> None:
     kinds = {customer.endpoint: customer.kind for customer in on.customers}
     for row in rows:
         kind = kinds[row["id"]]
-        assert row["attempts"] <= MOST_ATTEMPTS
+        assert row["attempts"] <= MAX_ATTEMPTS
         if kind == "healthy":
             assert (row["status"], row["n"], row["enabled"]) == ("delivered", each, True)
         elif kind == "half":

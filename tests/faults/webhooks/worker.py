@@ -1,4 +1,5 @@
-"""`python -m tests.faults.webhooks.worker`: a worker's sequencer and courier; the test moves their clock."""
+"""`python -m tests.faults.webhooks.worker`: the sequencer and delivery worker of a worker, with a clock that
+the test can move."""
 
 import asyncio
 import mmap
@@ -19,8 +20,8 @@ from stead.control.notifications import service as notifications
 from stead.control.sealing import Sealer
 from stead.control.tasks import PeriodicTask, TaskRunner
 from stead.control.webhooks import service as webhooks
-from stead.control.webhooks.client import Client
-from stead.control.webhooks.courier import Courier
+from stead.control.webhooks.client import HttpsClient
+from stead.control.webhooks.delivery_worker import DeliveryWorker
 from stead.shared import log
 from stead.shared.addresses import Guard
 from stead.shared.clock import wall_clock
@@ -49,21 +50,23 @@ async def _run(database_url: str, key: str, authority: str, clock_file: str, sec
     clock = SharedClock(Path(clock_file))
     database, listener = Database(database_url, clock=clock, size=6), PostgresListener(database_url)
     listener.start()
-    sequencer = Sequencer(database, listener, [webhooks.take_over, notifications.take_over], event_catalog())
-    client = Client(
+    sequencer = Sequencer(
+        database, listener, [webhooks.receive_events, notifications.receive_events], event_catalog()
+    )
+    client = HttpsClient(
         Guard(parse_networks(["127.0.0.0/8"])),
         context=ssl.create_default_context(cafile=authority),
         seconds=float(seconds),
     )
-    courier = Courier(database, listener, Sealer.from_text(key), client, clock=clock)
+    delivery_worker = DeliveryWorker(database, listener, Sealer.from_text(key), client, clock=clock)
 
-    async def settle() -> None:
+    async def clean_up() -> None:
         async with database.transaction() as tx:
-            await webhooks.settle(tx)
+            await webhooks.clean_up(tx)
 
-    TaskRunner([PeriodicTask("webhooks.settle", 0.5, settle)]).start()
+    TaskRunner([PeriodicTask("webhooks.clean_up", 0.5, clean_up)]).start()
     print("ready", flush=True)  # noqa: T201 - whoever started it waits for this
-    await asyncio.gather(sequencer.run(), courier.run())
+    await asyncio.gather(sequencer.run(), delivery_worker.run())
 
 
 if __name__ == "__main__":

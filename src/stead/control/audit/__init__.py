@@ -1,1 +1,1 @@
-"""Reading the audit trail that the platform writes."""
+"""Reading the audit trail. `outbox/audit.py` writes it."""

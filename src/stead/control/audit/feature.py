@@ -9,8 +9,8 @@ from stead.control.tasks import PeriodicTask, Task, WorkerServices, in_transacti
 
 
 def _tasks(worker: WorkerServices) -> list[Task]:
-    keep = partial(in_transaction, worker.database, audit.keep_partitions)
-    return [PeriodicTask("audit.partitions", 3600, keep)]
+    maintain = partial(in_transaction, worker.database, audit.maintain_partitions)
+    return [PeriodicTask("audit.partitions", 3600, maintain)]
 
 
 FEATURE = Feature(name="audit", operations=[operations.operation], tasks=_tasks)

@@ -13,7 +13,7 @@ operation = Operations(tag="Audit")
 
 @operation("GET /v1/account/audit", id="account.audit", scope="audit:read")
 async def list_own_events(call: Call, query: AuditFilter, page: PageRequest) -> Page[AuditEventView]:
-    """List what you, or a key of yours, did or tried to do."""
+    """List the actions of your account and its API keys, including denied ones."""
     return await service.browse_own(call.tx, call.caller, query, page)
 
 
@@ -27,7 +27,7 @@ async def list_own_events(call: Call, query: AuditFilter, page: PageRequest) -> 
 async def list_team_events(
     call: Call, team: VisibleTeam, query: TeamAuditFilter, page: PageRequest
 ) -> Page[AuditEventView]:
-    """List what was done, or tried, in a team."""
+    """List the actions in a team, including denied ones."""
     return await service.browse_team(call.tx, team, query, page)
 
 
@@ -35,5 +35,5 @@ async def list_team_events(
 async def list_site_events(
     call: Call, site: VisibleSite, query: AuditFilter, page: PageRequest
 ) -> Page[AuditEventView]:
-    """List what was done, or tried, to a site."""
+    """List the actions on a site, including denied ones."""
     return await service.browse_site(call.tx, site, query, page)

@@ -9,14 +9,14 @@ Moment = Annotated[datetime, Meta(tz=True)]
 
 
 class AuditFilter(Struct):
-    event: Annotated[str | None, Meta(description="Only this event type.")] = None
-    actor: Annotated[str | None, Meta(description="An account id, an email address or a key id.")] = None
-    since: Annotated[Moment | None, Meta(description="From this moment on.")] = None
-    until: Annotated[Moment | None, Meta(description="Before this moment.")] = None
+    event: Annotated[str | None, Meta(description="Only this event.")] = None
+    actor: Annotated[str | None, Meta(description="An account id, an email address or an API key id.")] = None
+    since: Annotated[Moment | None, Meta(description="Only entries at or after this time.")] = None
+    until: Annotated[Moment | None, Meta(description="Only entries before this time.")] = None
 
 
 class TeamAuditFilter(AuditFilter):
-    before: Annotated[str | None, Meta(description="Only events older than the one with this id.")] = None
+    before: Annotated[str | None, Meta(description="Only entries older than the one with this id.")] = None
 
 
 class AuditEventView(Struct):
@@ -27,7 +27,8 @@ class AuditEventView(Struct):
     actor_user_id: Annotated[
         str | None,
         Meta(
-            description="The person, also when a key acted.", examples=["client_01k9zy3v7d00r3m8w5x2t6b4qa"]
+            description="The person, also if an API key was used.",
+            examples=["client_01k9zy3v7d00r3m8w5x2t6b4qa"],
         ),
     ]
     actor_email: Annotated[str | None, Meta(examples=["ada@example.com"])]

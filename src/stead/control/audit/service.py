@@ -1,4 +1,4 @@
-"""Who may read which part of the audit trail."""
+"""Reading the audit trail of an account, a team or a site."""
 
 from stead.control.audit import store
 from stead.control.audit.schema import AuditEventView, AuditFilter, TeamAuditFilter

@@ -1,4 +1,4 @@
-"""Reads of the audit trail, each bound to an actor, a team or a site."""
+"""Queries of the audit trail, each restricted to an actor, a team or a site."""
 
 from stead.control.audit.schema import AuditEventView, AuditFilter
 from stead.control.engines.postgres import Tx
@@ -17,13 +17,13 @@ _FILTERED = """
 
 
 async def _page(
-    tx: Tx, whose: str, query: AuditFilter, request: PageRequest, *args: object
+    tx: Tx, condition: str, query: AuditFilter, request: PageRequest, *args: object
 ) -> Page[AuditEventView]:
     after = 5 + len(args)
     return await request.of(
         tx,
         AuditEventView,
-        f"select {_COLUMNS} from audit_events where {whose} {_FILTERED}"  # noqa: S608
+        f"select {_COLUMNS} from audit_events where {condition} {_FILTERED}"  # noqa: S608
         f" and id < ${after} order by id desc limit ${after + 1}",
         query.event,
         query.actor,
@@ -36,20 +36,20 @@ async def _page(
 async def page_of_actor(
     tx: Tx, caller: Principal, query: AuditFilter, request: PageRequest
 ) -> Page[AuditEventView]:
-    """A pinned key sees only what was done to its pin."""
-    whose = """
+    """A pinned key sees only entries of the resource it is pinned to."""
+    condition = """
       actor_user_id = $5 and ($6::text is null or $7 = case $6
         when 'team' then team_id when 'site' then site_id
         when 'project' then (select project_id from sites s where s.id = site_id) end)
     """
-    return await _page(tx, whose, query, request, caller.account_id, caller.pin_type, caller.pin_id)
+    return await _page(tx, condition, query, request, caller.account_id, caller.pin_type, caller.pin_id)
 
 
 async def page_of_team(
     tx: Tx, team: VisibleTeam, query: AuditFilter, before: str | None, request: PageRequest
 ) -> Page[AuditEventView]:
-    whose = "team_id = $5 and ($6::text is null or id < $6)"
-    return await _page(tx, whose, query, request, team.id, before)
+    condition = "team_id = $5 and ($6::text is null or id < $6)"
+    return await _page(tx, condition, query, request, team.id, before)
 
 
 async def page_of_site(

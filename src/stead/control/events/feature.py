@@ -18,7 +18,9 @@ def _tasks(worker: WorkerServices) -> list[Task]:
     sequencer = Sequencer(worker.database, worker.listener, worker.transports, worker.event_catalog)
     return [
         LongRunningTask("events.sequence", sequencer.run),
-        PeriodicTask("events.forget", 60, partial(in_batches, worker.database, service.forget_old)),
+        PeriodicTask(
+            "events.delete_expired", 60, partial(in_batches, worker.database, service.delete_expired)
+        ),
     ]
 
 

@@ -10,9 +10,9 @@ operation = Operations(tag="Events")
 
 @operation("GET /v1/events", id="events.list", scope="events:read")
 async def list_events(call: Call, query: EventFilter, page: PageRequest) -> Page[EventView]:
-    """List what happened to what you can see in the last 30 days, newest first.
+    """List the events of the last 30 days that you can see, newest first.
 
-    Events are in the order in which they became true. None ever appears below one that you have already
-    seen, so whoever polls reads from the top down to the newest event of the time before.
+    Events are in commit order. A new event never appears below one that you have already read. To poll, read
+    from the top until you reach the newest event of the previous poll.
     """
     return await service.browse(call.tx, call.caller, query, page)

@@ -16,14 +16,16 @@ class EventView(Struct):
     site_id: Annotated[
         str | None,
         Meta(
-            description="Null for an event of an account or a team.",
+            description="Null if the event does not concern a site.",
             examples=["site_01k9zy3v7d00r3m8w5x2t6b4qa"],
         ),
     ]
-    env_id: Annotated[str | None, Meta(description="Null when it is not about one.", examples=[None])]
+    env_id: Annotated[
+        str | None, Meta(description="Null if the event does not concern an environment.", examples=[None])
+    ]
     job_id: Annotated[str | None, Meta(examples=["job_01k9zy3v7d00r3m8w5x2t6b4qa"])]
     data: Annotated[
         dict[str, Any],
-        Meta(description="What happened; its shape depends on `type`.", examples=[{"domain": "example.com"}]),
+        Meta(description="The payload; its fields depend on `type`.", examples=[{"domain": "example.com"}]),
     ]
     created_at: datetime

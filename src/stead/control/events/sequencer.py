@@ -1,4 +1,7 @@
-"""The sequencer: gives committed events their order and hands them on. Every worker has one, taking turns."""
+"""The sequencer numbers committed events and passes them to the transports.
+
+Every worker runs one; a database lock ensures that only one works at a time.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -28,17 +31,17 @@ class Sequencer:
         self._transports, self._catalog = transports, catalog
 
     async def run(self) -> None:
-        """Woken whenever an event commits, and every second without that."""
+        """Process events when PostgreSQL announces new ones, and at least every second."""
         with self._listener.watching("events") as published:
             while True:
                 published.clear()
                 try:
-                    while await self.hand_on():
+                    while await self.process_batch():
                         pass
                 except UNREACHABLE as error:
                     log.warning("events.postponed", reason=type(error).__name__)
                     await asyncio.sleep(SWEEP_SECONDS)
-                except Exception as error:  # noqa: BLE001 - without it this worker would never number again
+                except Exception as error:  # noqa: BLE001 - the sequencer must go on after any failure
                     log.error("events.failed", reason=type(error).__name__)
                     await asyncio.sleep(SWEEP_SECONDS)
                 try:
@@ -47,6 +50,7 @@ class Sequencer:
                 except TimeoutError:
                     continue
 
-    async def hand_on(self) -> int:
+    async def process_batch(self) -> int:
+        """Process the next events in one transaction. Return how many there were."""
         async with self._database.transaction() as tx:
-            return await service.hand_on(tx, self._transports, self._catalog)
+            return await service.number_events(tx, self._transports, self._catalog)

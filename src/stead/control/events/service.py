@@ -1,4 +1,4 @@
-"""Reading events, and taking them out of the outbox."""
+"""Reading events, numbering them, and deleting old ones."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -12,21 +12,21 @@ from stead.control.outbox.event_types import EventCatalog
 from stead.control.outbox.transports import Transport
 
 RETENTION = timedelta(days=30)
-AT_ONCE = 500
+BATCH_SIZE = 500
 
 
 async def browse(tx: Tx, caller: Principal, query: EventFilter, page: PageRequest) -> Page[EventView]:
     return await store.page(tx, caller, query, page)
 
 
-async def hand_on(tx: Tx, transports: Sequence[Transport], catalog: EventCatalog) -> int:
-    """Number what has committed and give it to every transport. How many there were."""
-    events = await store.number(tx, AT_ONCE)
+async def number_events(tx: Tx, transports: Sequence[Transport], catalog: EventCatalog) -> int:
+    """Number the next committed events and pass them to every transport. Return how many there were."""
+    events = await store.number_events(tx, BATCH_SIZE)
     if events:
         for transport in transports:
             await transport(tx, events, catalog)
     return len(events)
 
 
-async def forget_old(tx: Tx) -> int:
-    return await store.forget(tx, tx.now - RETENTION, AT_ONCE)
+async def delete_expired(tx: Tx) -> int:
+    return await store.delete_before(tx, tx.now - RETENTION, BATCH_SIZE)

@@ -1,4 +1,4 @@
-"""Rows of events: as their callers see them, and as the sequencer numbers them."""
+"""Queries of events, for API callers and for the sequencer."""
 
 from datetime import datetime
 
@@ -15,9 +15,10 @@ _PUBLISHED = ", ".join(f"e.{field}" for field in PublishedEvent.__struct_fields_
 
 
 async def page(tx: Tx, caller: Principal, query: EventFilter, request: PageRequest) -> Page[EventView]:
-    """By position, each owner's newest first: an index per owner, however many events others have.
+    """List events by position, newest first.
 
-    A cursor names an event. When that is gone by age, so is everything below it.
+    The query reads the index of each owner, so its cost does not depend on the events of other owners. A
+    cursor names an event; if that event has expired, everything below it has expired as well.
     """
     return await request.of(
         tx,
@@ -48,11 +49,11 @@ async def page(tx: Tx, caller: Principal, query: EventFilter, request: PageReque
     )
 
 
-async def number(tx: Tx, most: int) -> list[PublishedEvent]:
-    """Give the next events that have committed their positions, in the order in which they were written.
+async def number_events(tx: Tx, limit: int) -> list[PublishedEvent]:
+    """Assign positions to the next committed events, in the order in which they were written.
 
-    One at a time does this, from its first look until it commits. So positions become visible in their
-    order, and no event ever appears below one that somebody has seen.
+    The lock admits one sequencer at a time, from its first read until it commits. So positions become visible
+    in order, and an event never appears below one that a reader has already seen.
     """
     await tx.value("select pg_advisory_xact_lock(hashtext('events.number'))")
     return await tx.all(
@@ -68,15 +69,15 @@ async def number(tx: Tx, most: int) -> list[PublishedEvent]:
         )
         select {_PUBLISHED} from numbered e order by e.position
         """,  # noqa: S608 - the columns of a shape
-        most,
+        limit,
     )
 
 
-async def forget(tx: Tx, before: datetime, most: int) -> int:
-    """Let go of old events; their deliveries go with them."""
+async def delete_before(tx: Tx, before: datetime, limit: int) -> int:
+    """Delete old events. Their webhook deliveries are deleted with them."""
     return await tx.run(
         "delete from events where id in"
         " (select id from events where created_at < $1 and position is not null limit $2)",
         before,
-        most,
+        limit,
     )

@@ -12,13 +12,13 @@ from stead.control.git.hooks import Hooks
 from stead.control.git.poller import Poller
 from stead.control.http.client_address import parse_networks
 from stead.control.tasks import PeriodicTask, Task, WorkerServices, in_batches, in_transaction
-from stead.control.webhooks.client import Client
+from stead.control.webhooks.client import HttpsClient
 from stead.shared.addresses import Guard
 
 
 def _tasks(worker: WorkerServices) -> list[Task]:
     settings, database = worker.settings, worker.database
-    client = Client(Guard(parse_networks(settings.git_allowed)))
+    client = HttpsClient(Guard(parse_networks(settings.git_allowed)))
     poller = Poller(database, client, settings.preview_domain, seconds=settings.git_poll_seconds)
 
     async def follow() -> None:

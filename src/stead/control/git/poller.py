@@ -12,7 +12,8 @@ from stead.control.git.advertisement import MOST_BYTES, SERVICE, NotAnAdvertisem
 from stead.control.git.rules import Due
 from stead.control.http.host_names import NotAnAddress
 from stead.control.sites import repositories
-from stead.control.webhooks.client import Client, NotDelivered
+from stead.control.webhooks.client import HttpsClient
+from stead.control.webhooks.connection import RequestFailed
 from stead.control.webhooks.urls import Target
 
 log = structlog.get_logger()
@@ -31,7 +32,9 @@ class NotRead(Exception):
 
 
 class Poller:
-    def __init__(self, database: Database, client: Client, preview_domain: str, *, seconds: float) -> None:
+    def __init__(
+        self, database: Database, client: HttpsClient, preview_domain: str, *, seconds: float
+    ) -> None:
         self._database, self._client, self._preview_domain = database, client, preview_domain
         self._every = timedelta(seconds=seconds)
 
@@ -59,16 +62,16 @@ class Poller:
         await service.looked(self._database, due, refs, self._preview_domain)
 
 
-async def read_branches(client: Client, url: str) -> dict[str, str]:
+async def read_branches(client: HttpsClient, url: str) -> dict[str, str]:
     try:
-        reply = await client.get(_refs_of(url), _HEADERS, most=MOST_BYTES)
-    except (NotAnAddress, NotDelivered) as failure:
+        reply = await client.get(_refs_of(url), _HEADERS, max_bytes=MOST_BYTES)
+    except (NotAnAddress, RequestFailed) as failure:
         raise NotRead(str(failure)) from None
     if 300 <= reply.status < 400:
         raise NotRead("It has moved: the address answers with a redirect, which is not followed.")
     if reply.status != 200:
         raise NotRead(_REASONS.get(reply.status, f"It answered {reply.status}."))
-    if not reply.whole:
+    if not reply.complete:
         raise NotRead("Its list of refs is too long.")
     try:
         return branches(reply.body)

@@ -45,7 +45,7 @@ async def invite(
     await store.insert(tx, made, _hash(token))
     await publish(tx, TEAM_INVITE_CREATED, About(team_id=team.id), invite_id=made.id, role=made.role)
     if made.email is not None:
-        await mail.post(tx, sealer, _letter(made.email, team, caller, token))
+        await mail.enqueue_email(tx, sealer, _invite_email(made.email, team, caller, token))
     return made, token
 
 
@@ -71,8 +71,8 @@ async def accept(tx: Tx, caller: Principal, token: str) -> Invite:
     return pending
 
 
-def _letter(to: str, team: VisibleTeam, caller: Principal, token: str) -> mail.Letter:
-    return mail.Letter(
+def _invite_email(to: str, team: VisibleTeam, caller: Principal, token: str) -> mail.Email:
+    return mail.Email(
         to=to,
         subject=f"{mail.one_line(caller.email)} invites you to {mail.one_line(team.name)}",
         text=(

@@ -1,4 +1,4 @@
-"""Notifications, in the app and by mail."""
+"""Notifications, in the app and by email."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -7,20 +7,21 @@ from starlette.routing import Route
 
 from stead.control.feature import ApiServices, Feature
 from stead.control.notifications import operations, service
-from stead.control.notifications.mailing import Mailing
+from stead.control.notifications.digests import DigestMailer
 from stead.control.notifications.pages import unsubscribe_routes
-from stead.control.outbox.mail import Postman
+from stead.control.outbox.mail import MailSender
 from stead.control.tasks import PeriodicTask, Task, WorkerServices, in_batches
 
 
 def _tasks(worker: WorkerServices) -> list[Task]:
     settings, database = worker.settings, worker.database
-    postman = Postman(database, worker.sealer, smtp_url=settings.smtp_url, sender=settings.mail_from)
-    mailing = Mailing(database, worker.sealer, base_url=settings.base_url)
+    sender = MailSender(database, worker.sealer, smtp_url=settings.smtp_url, sender=settings.mail_from)
+    digests = DigestMailer(database, worker.sealer, base_url=settings.base_url)
+    delete_expired = partial(in_batches, database, service.delete_expired)
     return [
-        PeriodicTask("mail.deliver", 1, postman.deliver),
-        PeriodicTask("notifications.mail", 5, mailing.post_due),
-        PeriodicTask("notifications.forget", 60, partial(in_batches, database, service.forget_old)),
+        PeriodicTask("mail.send", 1, sender.send_due),
+        PeriodicTask("notifications.digests", 5, digests.enqueue_due),
+        PeriodicTask("notifications.delete_expired", 60, delete_expired),
     ]
 
 
@@ -32,6 +33,6 @@ FEATURE = Feature(
     name="notifications",
     operations=[operations.operation],
     tasks=_tasks,
-    transports=[service.take_over],
+    transports=[service.receive_events],
     pages=_pages,
 )

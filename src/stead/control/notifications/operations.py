@@ -22,7 +22,7 @@ async def list_notifications(
 ) -> Page[NotificationView]:
     """List your notifications, newest first.
 
-    `bell` is the subset worth ringing for: everything from a warning on, and every deployment.
+    `bell` selects highlighted notifications: warnings and worse, and every deployment.
     """
     return await service.browse(call.tx, call.caller, query, page)
 
@@ -30,18 +30,18 @@ async def list_notifications(
 @operation("GET /v1/notifications/unread-count", id="notifications.unread_count", scope="notifications:read")
 async def count_unread(call: Call) -> UnreadView:
     """Count your unread notifications."""
-    return UnreadView(await service.unread(call.tx, call.caller))
+    return UnreadView(await service.count_unread(call.tx, call.caller))
 
 
 @operation("POST /v1/notifications/read", id="notifications.mark_read", scope="notifications:write")
 async def mark_read(call: Call, body: Marking) -> MarkedView:
-    """Mark notifications as read: those named, or all."""
+    """Mark the listed notifications, or all, as read."""
     return MarkedView(await service.mark_read(call.tx, call.caller, body))
 
 
 @operation("GET /v1/notification-preferences", id="notification_preferences.get", scope="notifications:read")
 async def get_preferences(call: Call) -> PreferencesView:
-    """See for which categories you get mail."""
+    """Read for which categories you get email."""
     return PreferencesView(await service.preferences(call.tx, call.caller))
 
 
@@ -52,5 +52,5 @@ async def get_preferences(call: Call) -> PreferencesView:
     account_wide=True,
 )
 async def replace_preferences(call: Call, body: Preferences) -> PreferencesView:
-    """Say for which categories you get mail; those you do not name are mailed."""
+    """Set for which categories you get email. Email is on for categories that you do not list."""
     return PreferencesView(await service.replace_preferences(call.tx, call.caller, body))

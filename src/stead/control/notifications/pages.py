@@ -1,4 +1,4 @@
-"""The page behind the link in every letter: no more mail like this."""
+"""The page behind the unsubscribe link of every notification email."""
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -6,7 +6,7 @@ from starlette.routing import Route
 
 from stead.control.engines.postgres import Database
 from stead.control.http.error_pages import page
-from stead.control.notifications.mailing import UNSUBSCRIBE_PATH, read, unsubscribe
+from stead.control.notifications.unsubscribing import PATH, read_token, unsubscribe
 from stead.control.sealing import Sealer
 
 _HEADERS = {
@@ -17,41 +17,41 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
-_UNKNOWN = page("Not found", "<h1>This link is not valid</h1><p>Perhaps a part of it is missing.</p>")
+_INVALID = page("Not found", "<h1>This link is not valid</h1><p>Perhaps a part of it is missing.</p>")
 
 
 def unsubscribe_routes(database: Database, sealer: Sealer) -> list[Route]:
-    """Looking changes nothing, for programs follow links; a mail program posts, and so does the button."""
+    """GET only shows the page, because mail programs follow links. The button and one-click requests POST."""
 
-    async def look(request: Request) -> Response:
-        wish = read(sealer, request.query_params.get("token", ""))
-        if wish is None:
-            return HTMLResponse(_UNKNOWN, 404, headers=_HEADERS)
-        return HTMLResponse(_question(wish.categories), headers=_HEADERS)
+    async def show(request: Request) -> Response:
+        wanted = read_token(sealer, request.query_params.get("token", ""))
+        if wanted is None:
+            return HTMLResponse(_INVALID, 404, headers=_HEADERS)
+        return HTMLResponse(_confirmation_page(wanted.categories), headers=_HEADERS)
 
-    async def stop(request: Request) -> Response:
-        wish = await unsubscribe(database, sealer, request.query_params.get("token", ""))
-        if wish is None:
-            return HTMLResponse(_UNKNOWN, 404, headers=_HEADERS)
-        return HTMLResponse(_done(wish.categories), headers=_HEADERS)
+    async def confirm(request: Request) -> Response:
+        done = await unsubscribe(database, sealer, request.query_params.get("token", ""))
+        if done is None:
+            return HTMLResponse(_INVALID, 404, headers=_HEADERS)
+        return HTMLResponse(_done_page(done.categories), headers=_HEADERS)
 
     return [
-        Route(UNSUBSCRIBE_PATH, look, methods=["GET"]),
-        Route(UNSUBSCRIBE_PATH, stop, methods=["POST"]),
+        Route(PATH, show, methods=["GET"]),
+        Route(PATH, confirm, methods=["POST"]),
     ]
 
 
-def _question(categories: list[str]) -> str:
+def _confirmation_page(categories: list[str]) -> str:
     return page(
-        "No more mail",
-        f"<h1>No more mail?</h1><p>You will get no more mail about: {', '.join(categories)}."
-        ' Notifications stay.</p><form method="post"><button>No more mail</button></form>',
+        "Unsubscribe",
+        f"<h1>Unsubscribe?</h1><p>You will no longer get emails about: {', '.join(categories)}."
+        ' You keep getting notifications.</p><form method="post"><button>Unsubscribe</button></form>',
     )
 
 
-def _done(categories: list[str]) -> str:
+def _done_page(categories: list[str]) -> str:
     return page(
-        "No more mail",
-        f"<h1>Done</h1><p>You get no more mail about: {', '.join(categories)}."
+        "Unsubscribed",
+        f"<h1>Unsubscribed</h1><p>You no longer get emails about: {', '.join(categories)}."
         " You can change that with <code>PUT /v1/notification-preferences</code>.</p>",
     )

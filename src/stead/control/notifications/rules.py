@@ -1,4 +1,4 @@
-"""Who in a team is told of what, and how mail is kept from becoming too much. No I/O."""
+"""Which members of a team are notified, and the limits of notification emails. No I/O."""
 
 from datetime import timedelta
 
@@ -7,11 +7,11 @@ from stead.shared.roles import MASK, Role
 
 RETENTION = timedelta(days=90)
 DIGEST_EVERY = timedelta(minutes=15)
-"""The first letter leaves at once; what happens in the next minutes is told in one."""
-MOST_IN_A_LETTER = 50
-MOST_MARKED = 1000
+"""The first email is sent immediately. Notifications of the next minutes are sent in one."""
+MAX_PER_EMAIL = 50
+MAX_MARKED = 1000
 
-TOLD: dict[Audience, list[str]] = {
+ROLES_BY_AUDIENCE: dict[Audience, list[str]] = {
     "sees_sites": [role.value for role in Role if "sites:read" in MASK[role]],
     "admins": [role.value for role in Role if role.reaches(Role.ADMIN)],
     "billing": [Role.OWNER.value, Role.BILLING.value],

@@ -5,13 +5,17 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from stead.control.notifications.rules import MOST_MARKED
+from stead.control.notifications.rules import MAX_MARKED
 from stead.control.outbox.event_types import CATEGORIES, Category, Severity
 
 
 class NotificationFilter(Struct):
-    unread: Annotated[bool | None, Meta(description="Only unread ones, or only read ones.")] = None
-    bell: Annotated[bool | None, Meta(description="Only those that ring, or only the others.")] = None
+    unread: Annotated[
+        bool | None, Meta(description="Only unread notifications (true) or only read ones (false).")
+    ] = None
+    bell: Annotated[
+        bool | None, Meta(description="Only highlighted notifications (true) or only the others (false).")
+    ] = None
     category: Annotated[str | None, Meta(description="Only this category.")] = None
     severity: Annotated[Severity | None, Meta(description="Only this severity.")] = None
 
@@ -36,34 +40,39 @@ class UnreadView(Struct):
 
 
 class Marking(Struct, forbid_unknown_fields=True):
-    """One of the two."""
+    """Send `ids` or `all`."""
 
     ids: (
         Annotated[
             list[Annotated[str, Meta(max_length=64)]],
-            Meta(max_length=MOST_MARKED, examples=[["ntf_01k9zy3v7d00r3m8w5x2t6b4qa"]]),
+            Meta(max_length=MAX_MARKED, examples=[["ntf_01k9zy3v7d00r3m8w5x2t6b4qa"]]),
         ]
         | UnsetType
     ) = UNSET
     all: (
-        Annotated[bool, Meta(description="Every one that this credential sees, whatever `ids` says.")]
+        Annotated[
+            bool, Meta(description="Mark every notification that this credential can see; `ids` is ignored.")
+        ]
         | UnsetType
     ) = UNSET
 
 
 class MarkedView(Struct):
-    updated: Annotated[int, Meta(description="How many were unread until now.", examples=[1])]
+    updated: Annotated[int, Meta(description="How many notifications were unread before.", examples=[1])]
 
 
 class Preference(Struct, forbid_unknown_fields=True):
     category: Annotated[Category, Meta(examples=["deploy"])]
-    email: Annotated[bool, Meta(description="Whether such notifications are mailed, too.", examples=[False])]
+    email: Annotated[
+        bool,
+        Meta(description="Whether notifications of this category are also sent by email.", examples=[False]),
+    ]
 
 
 class Preferences(Struct, forbid_unknown_fields=True):
     preferences: Annotated[
         list[Preference],
-        Meta(max_length=len(CATEGORIES), description="Categories that are not named are mailed."),
+        Meta(max_length=len(CATEGORIES), description="Email is on for categories that are not listed."),
     ]
 
 

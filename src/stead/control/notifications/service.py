@@ -1,4 +1,4 @@
-"""Reading and marking notifications, preferences, and taking events over from the outbox."""
+"""Reading and marking notifications, email preferences, and creating notifications from events."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from stead.control.engines.postgres import Tx
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import Principal
 from stead.control.notifications import store
-from stead.control.notifications.rules import RETENTION, TOLD
+from stead.control.notifications.rules import RETENTION, ROLES_BY_AUDIENCE
 from stead.control.notifications.schema import (
     Marking,
     NotificationFilter,
@@ -18,13 +18,13 @@ from stead.control.notifications.schema import (
     Preference,
     Preferences,
 )
-from stead.control.notifications.store import Told
+from stead.control.notifications.store import NotificationContent
 from stead.control.outbox.event_types import CATEGORIES, EventCatalog, EventType
 from stead.control.outbox.transports import PublishedEvent
 from stead.shared.errors import FieldInvalid
 from stead.shared.ids import new_id
 
-_AT_ONCE = 1000
+_BATCH_SIZE = 1000
 
 
 async def browse(
@@ -33,8 +33,8 @@ async def browse(
     return await store.page(tx, caller, query, page)
 
 
-async def unread(tx: Tx, caller: Principal) -> int:
-    return await store.unread(tx, caller)
+async def count_unread(tx: Tx, caller: Principal) -> int:
+    return await store.count_unread(tx, caller)
 
 
 async def mark_read(tx: Tx, caller: Principal, wanted: Marking) -> int:
@@ -46,7 +46,7 @@ async def mark_read(tx: Tx, caller: Principal, wanted: Marking) -> int:
 
 
 async def preferences(tx: Tx, caller: Principal) -> list[Preference]:
-    """One for every category; mail is on unless it was switched off."""
+    """One entry per category. Email is on unless the account switched it off."""
     chosen = {each.category: each.email for each in await store.preferences(tx, caller.account_id)}
     return [Preference(category, chosen.get(category, True)) for category in CATEGORIES]
 
@@ -59,29 +59,30 @@ async def replace_preferences(tx: Tx, caller: Principal, wanted: Preferences) ->
     return await preferences(tx, caller)
 
 
-async def stop_mail(tx: Tx, account: str, categories: Sequence[str]) -> None:
-    await store.stop_mail(tx, account, [each for each in categories if each in CATEGORIES])
+async def disable_email(tx: Tx, account: str, categories: Sequence[str]) -> None:
+    await store.disable_email(tx, account, [each for each in categories if each in CATEGORIES])
 
 
-async def take_over(tx: Tx, events: Sequence[PublishedEvent], catalog: EventCatalog) -> None:
-    """A notification for everybody whom an event concerns, where its type says that people are told."""
+async def receive_events(tx: Tx, events: Sequence[PublishedEvent], catalog: EventCatalog) -> None:
+    """Create a notification of each event for every recipient, if the type of the event wants one."""
     rows = []
     for event in events:
         known = catalog.get(event.type)
         if known is None or not (known.in_app or known.email):
             continue
-        told = _told(event, known)
-        rows += [(new_id("ntf"), account, mailed, told) for account, mailed in await store.readers(tx, told)]
+        content = _content(event, known)
+        recipients = await store.recipients(tx, content)
+        rows += [(new_id("ntf"), account, emailed, content) for account, emailed in recipients]
     if rows:
         await store.insert(tx, rows)
 
 
-async def forget_old(tx: Tx) -> int:
-    return await store.forget(tx, tx.now - RETENTION, _AT_ONCE)
+async def delete_expired(tx: Tx) -> int:
+    return await store.delete_before(tx, tx.now - RETENTION, _BATCH_SIZE)
 
 
-def _told(event: PublishedEvent, known: EventType) -> Told:
-    return Told(
+def _content(event: PublishedEvent, known: EventType) -> NotificationContent:
+    return NotificationContent(
         event_id=event.id,
         account_id=event.account_id,
         team_id=event.team_id,
@@ -97,14 +98,14 @@ def _told(event: PublishedEvent, known: EventType) -> Told:
         payload=event.data,
         in_app=known.in_app,
         email=known.email,
-        roles=TOLD[known.audience],
+        roles=ROLES_BY_AUDIENCE[known.audience],
     )
 
 
 def body_of(known: EventType, data: dict[str, Any]) -> str:
-    """The type's text, filled in; what an older event does not say is left out."""
+    """Fill in the text of the type. A field that an older event does not have becomes a dash."""
     if not known.text:
         return known.title
     fields: list[str] = [each.name for each in msgspec.structs.fields(known.data)] if known.data else []
-    facts = {name: data.get(name) for name in fields}
-    return known.text.format_map({name: "–" if value is None else value for name, value in facts.items()})
+    values = {name: data.get(name) for name in fields}
+    return known.text.format_map({name: "–" if value is None else value for name, value in values.items()})

@@ -1,4 +1,4 @@
-"""Rows of notifications. Every query names the account whose they must be."""
+"""Queries of notifications. Every query is restricted to one account."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -20,8 +20,8 @@ _VISIBLE = """
 """
 
 
-class Told(Struct, frozen=True):
-    """An event as the people concerned are told of it."""
+class NotificationContent(Struct, frozen=True):
+    """A notification before it is addressed to its recipients. `roles` are the team roles that receive it."""
 
     event_id: str
     account_id: str | None
@@ -41,8 +41,8 @@ class Told(Struct, frozen=True):
     roles: list[str]
 
 
-class Mailed(Struct, frozen=True):
-    """A notification in a letter."""
+class DigestEntry(Struct, frozen=True):
+    """A notification in an email."""
 
     id: str
     category: str
@@ -72,13 +72,13 @@ async def page(
     )
 
 
-async def unread(tx: Tx, caller: Principal) -> int:
+async def count_unread(tx: Tx, caller: Principal) -> int:
     sql = f"select count(*) from notifications n where {_VISIBLE} and n.read_at is null"  # noqa: S608
     return int(await tx.value(sql, *_viewer(caller)))
 
 
 async def mark_read(tx: Tx, caller: Principal, ids: Sequence[str] | None) -> int:
-    """Those named, or all; how many were unread."""
+    """Mark the given notifications, or all if `ids` is None. Return how many were unread."""
     return await tx.run(
         f"update notifications n set read_at = $6 where {_VISIBLE} and n.read_at is null"  # noqa: S608
         " and ($5::text[] is null or n.id = any($5))",
@@ -102,7 +102,7 @@ async def replace_preferences(tx: Tx, account: str, wanted: Sequence[Preference]
     )
 
 
-async def stop_mail(tx: Tx, account: str, categories: Sequence[str]) -> None:
+async def disable_email(tx: Tx, account: str, categories: Sequence[str]) -> None:
     await tx.run(
         "insert into notification_preferences (account_id, category, email)"
         " select id, c, false from accounts cross join unnest($2::text[]) c where id = $1"
@@ -112,10 +112,10 @@ async def stop_mail(tx: Tx, account: str, categories: Sequence[str]) -> None:
     )
 
 
-async def readers(tx: Tx, told: Told) -> list[tuple[str, bool]]:
-    """Everybody who is told, and whether by mail too. What happens in test mode is never mailed."""
+async def recipients(tx: Tx, content: NotificationContent) -> list[tuple[str, bool]]:
+    """The accounts that are notified, and whether each also gets an email. Test mode sends no email."""
     return await tx.all(
-        lambda account, mailed: (account, mailed),
+        lambda account, emailed: (account, emailed),
         """
         select r.id, $5 and coalesce(p.email, true) from (
           select $1::text as id where $2::text is null
@@ -124,17 +124,17 @@ async def readers(tx: Tx, told: Told) -> list[tuple[str, bool]]:
         ) r left join notification_preferences p on p.account_id = r.id and p.category = $6
         where r.id is not null
         """,
-        told.account_id,
-        told.team_id,
-        told.roles,
+        content.account_id,
+        content.team_id,
+        content.roles,
         tx.now,
-        told.email and told.mode != "test",
-        told.category,
+        content.email and content.mode != "test",
+        content.category,
     )
 
 
-async def insert(tx: Tx, rows: Sequence[tuple[str, str, bool, Told]]) -> None:
-    """Rows of an id, an account, whether it is mailed, and what is told."""
+async def insert(tx: Tx, rows: Sequence[tuple[str, str, bool, NotificationContent]]) -> None:
+    """Each row is an id, an account, whether an email is sent, and the content."""
     await tx.run_many(
         "insert into notifications (id, account_id, event_id, team_id, site_id, env_id, mode, type, category,"
         " severity, bell, title, body, payload, in_app, mail_wanted_at, created_at)"
@@ -142,17 +142,17 @@ async def insert(tx: Tx, rows: Sequence[tuple[str, str, bool, Told]]) -> None:
         " on conflict do nothing",
         [
             (
-                *(id_, account, told.event_id, told.team_id, told.site_id, told.env_id, told.mode),
-                *(told.type, told.category, told.severity, told.bell, told.title, told.body, told.payload),
-                *(told.in_app, tx.now if mailed else None, tx.now),
+                *(id_, account, each.event_id, each.team_id, each.site_id, each.env_id, each.mode),
+                *(each.type, each.category, each.severity, each.bell, each.title, each.body, each.payload),
+                *(each.in_app, tx.now if emailed else None, tx.now),
             )
-            for id_, account, mailed, told in rows
+            for id_, account, emailed, each in rows
         ],
     )
 
 
-async def next_to_mail(tx: Tx, pause: timedelta) -> tuple[str, str] | None:
-    """Somebody, with their address, who has something to be mailed and was not mailed just now."""
+async def next_recipient(tx: Tx, pause: timedelta) -> tuple[str, str] | None:
+    """The id and address of an account with notifications to send, whose last email is older than `pause`."""
     return await tx.one(
         lambda account, email: (account, email),
         """
@@ -166,8 +166,8 @@ async def next_to_mail(tx: Tx, pause: timedelta) -> tuple[str, str] | None:
     )
 
 
-async def take_to_mail(tx: Tx, account: str) -> list[Mailed]:
-    """What is to be mailed, newest first; from now on none of it is."""
+async def claim_for_email(tx: Tx, account: str) -> list[DigestEntry]:
+    """Take the notifications that are waiting to be sent, newest first. They no longer wait afterwards."""
     await tx.run(
         "insert into notification_mailings (account_id, sent_at) values ($1, $2)"
         " on conflict (account_id) do update set sent_at = $2",
@@ -175,7 +175,7 @@ async def take_to_mail(tx: Tx, account: str) -> list[Mailed]:
         tx.now,
     )
     found = await tx.all(
-        Mailed,
+        DigestEntry,
         "update notifications set mail_wanted_at = null where account_id = $1 and mail_wanted_at is not null"
         " returning id, category, severity, title, body, site_id, created_at",
         account,
@@ -183,9 +183,9 @@ async def take_to_mail(tx: Tx, account: str) -> list[Mailed]:
     return sorted(found, key=lambda each: each.id, reverse=True)
 
 
-async def forget(tx: Tx, before: datetime, most: int) -> int:
+async def delete_before(tx: Tx, before: datetime, limit: int) -> int:
     return await tx.run(
         "delete from notifications where id in (select id from notifications where created_at < $1 limit $2)",
         before,
-        most,
+        limit,
     )

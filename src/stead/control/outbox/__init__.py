@@ -1,1 +1,1 @@
-"""What commits with a change and is delivered afterwards: events, audit records, mail."""
+"""Records that commit with a change and are delivered afterwards: events, audit entries, email."""

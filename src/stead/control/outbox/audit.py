@@ -1,7 +1,7 @@
-"""Who did what: one row per mutation, written by the engine in the transaction of what it tells.
+"""The audit trail: one row per mutation, written by the request path in the transaction of the mutation.
 
-A handler may add facts with `note`; it cannot forget the row, and nothing of a request's body ever gets in by
-itself.
+A handler can add facts with `note`. It cannot omit the row, and the request body is never recorded
+implicitly.
 """
 
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ RETENTION = timedelta(days=400)
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """`user_id` is the person behind it even when a key acted."""
+    """Who acted. `user_id` is the person, also when the request used an API key."""
 
     kind: ActorKind
     user_id: AccountId | None = None
@@ -36,7 +36,7 @@ class Actor:
 
 @dataclass(slots=True)
 class AuditEntry:
-    """What one request leaves behind: where it acted, and the facts worth keeping."""
+    """The audit record of one request: the actor, the resources, and additional facts."""
 
     actor: Actor | None = None
     team_id: str | None = None
@@ -48,7 +48,7 @@ class AuditEntry:
 
 
 async def record(tx: Tx, event: str, outcome: Outcome, entry: AuditEntry) -> None:
-    """Nobody known did it: then there is nobody to tell it of."""
+    """Write the row. Requests without an authenticated actor are not recorded."""
     actor = entry.actor
     if actor is None:
         return
@@ -69,16 +69,19 @@ async def record(tx: Tx, event: str, outcome: Outcome, entry: AuditEntry) -> Non
     )
 
 
-async def keep_partitions(tx: Tx) -> None:
-    """Rows live in a partition per month of their id. The next months' are made, expired ones dropped."""
+async def maintain_partitions(tx: Tx) -> None:
+    """Create the partitions of this month and the next two, and drop expired ones.
+
+    A row belongs to the partition of the month in its id.
+    """
     await tx.value("select pg_advisory_xact_lock(hashtext('audit.partitions'))")
     month = tx.now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     for _ in range(3):
-        following = (month + timedelta(days=32)).replace(day=1)
-        await _make_partition(tx, _partition(month), bound("aud", month), bound("aud", following))
-        month = following
+        next_month = (month + timedelta(days=32)).replace(day=1)
+        await _create_partition(tx, _partition_name(month), bound("aud", month), bound("aud", next_month))
+        month = next_month
     await tx.run("delete from audit_events_rest where id < $1", bound("aud", tx.now - RETENTION))
-    oldest = _partition(tx.now - RETENTION)
+    oldest = _partition_name(tx.now - RETENTION)
     expired = await tx.all(
         str,
         "select inhrelid::regclass::text from pg_inherits where inhparent = 'audit_events'::regclass"
@@ -89,8 +92,9 @@ async def keep_partitions(tx: Tx) -> None:
         await tx.run(f"drop table {partition}")
 
 
-async def _make_partition(tx: Tx, name: str, first: str, end: str) -> None:
-    """Rows that came before their partition stay in the default one, which then must keep their month."""
+async def _create_partition(tx: Tx, name: str, first: str, end: str) -> None:
+    """If the default partition already holds rows of the month, the month stays there: PostgreSQL refuses a
+    partition whose rows are in the default one."""
     if await tx.value("select exists (select from audit_events_rest where id >= $1 and id < $2)", first, end):
         return
     await tx.run(
@@ -99,5 +103,5 @@ async def _make_partition(tx: Tx, name: str, first: str, end: str) -> None:
     )
 
 
-def _partition(month: datetime) -> str:
+def _partition_name(month: datetime) -> str:
     return f"audit_events_{month:%Y_%m}"

@@ -1,4 +1,4 @@
-"""What customers read of the catalog: a page of all types, and a JSON Schema of each for validation."""
+"""The documentation of event types: one page with all of them, and a JSON Schema of each."""
 
 import json
 from pathlib import Path
@@ -12,24 +12,24 @@ from stead.control.outbox.event_types import CATEGORIES, EventCatalog, EventType
 _ID, _SITE = "evt_01k9zy3v7d00r3m8w5x2t6b4qa", "site_01k9zy3v7d00r3m8w5x2t6b4qa"
 _INTRODUCTION = """# Events
 
-What happens to sites, jobs, teams, keys and webhooks, by category. Read it with `GET /v1/events`, have it
-pushed by [webhooks](../webhooks.md), or be notified: *app* and *mail* say which types people are told of,
-*severity* how loudly. Each type has a JSON Schema under [`schemas/`](schemas/), of the body of a delivery.
+All event types, by category. Read events with `GET /v1/events`, receive them with [webhooks](../webhooks.md),
+or get notifications: *app* marks the types that create a notification, *mail* those that are also sent by
+email. Each type has a JSON Schema of the delivery body in [`schemas/`](schemas/).
 
-The feed is in the order in which things became true, newest first, and keeps 30 days. Nothing ever appears
-below an event that you have seen: to poll, read from the top down to the newest event of the time before.
+The feed lists events in commit order, newest first, for 30 days. A new event never appears below an event
+that you have already read. To poll, read from the top until you reach the newest event of the previous poll.
 """
 
 
 def payload_schema(event: EventType) -> dict[str, Any]:
-    """Additive: whoever validates must take fields they do not know."""
+    """Additional fields are allowed, so that fields can be added later."""
     if event.data is None:
         return {"type": "object"}
     schema = msgspec.json.schema(event.data)
-    found = dict(schema["$defs"][event.data.__name__])
-    found.pop("additionalProperties", None)
-    found.pop("title", None)
-    return found
+    payload = dict(schema["$defs"][event.data.__name__])
+    payload.pop("additionalProperties", None)
+    payload.pop("title", None)
+    return payload
 
 
 def envelope_example(event: EventType) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def envelope_schema(event: EventType) -> dict[str, Any]:
 
 
 def pages(catalog: EventCatalog) -> dict[Path, str]:
-    """Every page by its path under `docs/events/`."""
+    """Return every page by its path below `docs/events/`."""
     return {
         Path("README.md"): _index(catalog),
         **{
@@ -90,7 +90,7 @@ def _index(catalog: EventCatalog) -> str:
 
 
 def _row(event: EventType) -> str:
-    told = " | ".join("yes" if flag else "" for flag in (event.in_app, event.email))
+    channels = " | ".join("yes" if flag else "" for flag in (event.in_app, event.email))
     fields = ", ".join(f"`{name}`" for name in (event.data.__struct_fields__ if event.data else ()))
     name = f"[`{event.type}`](schemas/{event.type}.json): {event.title}"
-    return f"| {name} | {event.severity} | {told} | {fields} |"
+    return f"| {name} | {event.severity} | {channels} | {fields} |"

@@ -1,7 +1,7 @@
-"""The event outbox: what happened, written in the transaction in which it did.
+"""The event outbox. An event is inserted in the transaction of the change it describes.
 
-An event gets its place in the feed, and is handed to the webhooks and the notifications, once its transaction
-has committed: that is the sequencer's work (`control/events`).
+After that transaction has committed, the sequencer (`control/events`) gives the event its position in the
+feed and passes it to webhooks and notifications.
 """
 
 import msgspec
@@ -15,7 +15,7 @@ Fact = str | int | bool | None
 
 
 class About(Struct, frozen=True, kw_only=True):
-    """Whose event it is, and what it is about."""
+    """The owner of an event (an account or a team), and the resources it concerns."""
 
     account_id: str | None = None
     team_id: str | None = None

@@ -1,4 +1,4 @@
-"""An event on its way to the transports: numbered, committed, and to be handed on in the same transaction."""
+"""Transports: the functions that receive every numbered event."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
@@ -23,4 +23,5 @@ class PublishedEvent(Struct, frozen=True):
 
 
 Transport = Callable[[Tx, Sequence[PublishedEvent], EventCatalog], Awaitable[None]]
-"""Takes events over. What it writes commits together with their positions: nothing is lost, nothing twice."""
+"""Receives events in the transaction that numbers them. What it writes commits together with the positions of
+the events, so that no event is lost or handled twice."""

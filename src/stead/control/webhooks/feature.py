@@ -12,18 +12,18 @@ from stead.control.tasks import (
     in_batches,
 )
 from stead.control.webhooks import events, operations, service
-from stead.control.webhooks.client import Client
-from stead.control.webhooks.courier import Courier
+from stead.control.webhooks.client import HttpsClient
+from stead.control.webhooks.delivery_worker import DeliveryWorker
 from stead.shared.addresses import Guard
 from stead.shared.clock import wall_clock
 
 
 def _tasks(worker: WorkerServices) -> list[Task]:
-    client = Client(Guard(parse_networks(worker.settings.webhooks_allowed)))
-    courier = Courier(worker.database, worker.listener, worker.sealer, client, clock=wall_clock)
+    client = HttpsClient(Guard(parse_networks(worker.settings.webhooks_allowed)))
+    deliveries = DeliveryWorker(worker.database, worker.listener, worker.sealer, client, clock=wall_clock)
     return [
-        LongRunningTask("webhooks.deliver", courier.run),
-        PeriodicTask("webhooks.settle", 5, partial(in_batches, worker.database, service.settle)),
+        LongRunningTask("webhooks.deliver", deliveries.run),
+        PeriodicTask("webhooks.clean_up", 5, partial(in_batches, worker.database, service.clean_up)),
     ]
 
 
@@ -33,7 +33,7 @@ FEATURE = Feature(
     resolvers=[service.visible_endpoint, service.visible_delivery],
     id_prefixes={"endpoint_id": "whe", "delivery_id": "whd"},
     tasks=_tasks,
-    transports=[service.take_over],
+    transports=[service.receive_events],
     events=[
         events.WEBHOOK_ENDPOINT_CREATED,
         events.WEBHOOK_ENDPOINT_CHANGED,

@@ -28,7 +28,7 @@ operation = Operations(tag="Webhooks")
 
 @operation("GET /v1/webhook-endpoints", id="webhook_endpoints.list", scope="webhooks:read")
 async def list_endpoints(call: Call, page: PageRequest) -> Page[EndpointView]:
-    """List the account's endpoints, newest first, never with their secrets."""
+    """List the endpoints of the account, newest first, without their secrets."""
     return await service.browse(call.tx, call.caller, page)
 
 
@@ -40,9 +40,9 @@ async def list_endpoints(call: Call, page: PageRequest) -> Page[EndpointView]:
     errors=[UrlNotAllowed, EndpointsExhausted],
 )
 async def create_endpoint(call: Call, body: NewEndpoint) -> RevealedEndpointView:
-    """Make an endpoint; the secret that its deliveries are signed with is in this answer and never again.
+    """Create an endpoint. Only this response contains the secret that signs its deliveries.
 
-    It is sent what the credential that made it can read: within its pin and its mode.
+    The endpoint receives the events that this credential can read, within its pin and mode.
     """
     endpoint, secret = await service.create(
         call.tx, call.sealer, call.caller, body, call.context.webhook_networks, call.context.event_catalog
@@ -53,7 +53,7 @@ async def create_endpoint(call: Call, body: NewEndpoint) -> RevealedEndpointView
 
 @operation("GET /v1/webhook-endpoints/event-types", id="webhook_endpoints.event_types", scope="webhooks:read")
 async def list_event_types(call: Call) -> EventTypesView:
-    """List every type of event, with the schema and an example of its `data`."""
+    """List all event types, with the schema and an example of `data`."""
     return service.event_types(call.context.event_catalog)
 
 
@@ -63,7 +63,7 @@ async def list_event_types(call: Call) -> EventTypesView:
     scope="webhooks:read",
     errors=[EndpointNotFound],
 )
-async def get_endpoint(call: Call, endpoint: VisibleEndpoint) -> EndpointView:  # noqa: ARG001 - it has its call
+async def get_endpoint(call: Call, endpoint: VisibleEndpoint) -> EndpointView:  # noqa: ARG001 - handlers take a call
     """Read an endpoint, without its secret."""
     return _view(endpoint)
 
@@ -75,9 +75,9 @@ async def get_endpoint(call: Call, endpoint: VisibleEndpoint) -> EndpointView:  
     errors=[EndpointNotFound, UrlNotAllowed],
 )
 async def update_endpoint(call: Call, endpoint: VisibleEndpoint, body: EndpointChange) -> EndpointView:
-    """Change an endpoint; `event_types` replaces the whole set.
+    """Change an endpoint. `event_types` replaces the whole list.
 
-    What still waits for an endpoint that is disabled fails; it can be replayed once it is enabled again.
+    Pending deliveries of a disabled endpoint fail. They can be replayed when the endpoint is enabled again.
     """
     changed = await service.change(
         call.tx, call.caller, endpoint, body, call.context.webhook_networks, call.context.event_catalog
@@ -92,7 +92,7 @@ async def update_endpoint(call: Call, endpoint: VisibleEndpoint, body: EndpointC
     errors=[EndpointNotFound],
 )
 async def delete_endpoint(call: Call, endpoint: VisibleEndpoint) -> None:
-    """Delete an endpoint: nothing is sent to it any more."""
+    """Delete an endpoint. It receives no more deliveries."""
     await service.delete(call.tx, call.caller, endpoint)
 
 
@@ -103,7 +103,10 @@ async def delete_endpoint(call: Call, endpoint: VisibleEndpoint) -> None:
     errors=[EndpointNotFound],
 )
 async def roll_endpoint(call: Call, endpoint: VisibleEndpoint) -> RevealedEndpointView:
-    """Give an endpoint a new secret, shown once; for 24 hours deliveries are signed with both."""
+    """Replace the secret of an endpoint. For 24 hours deliveries are signed with both secrets.
+
+    Only this response contains the new secret.
+    """
     secret = await service.roll(call.tx, call.sealer, call.caller, endpoint)
     return RevealedEndpointView(**asdict(_view(endpoint)), secret=secret)
 
@@ -115,7 +118,7 @@ async def roll_endpoint(call: Call, endpoint: VisibleEndpoint) -> RevealedEndpoi
     errors=[EndpointNotFound],
 )
 async def list_deliveries(call: Call, endpoint: VisibleEndpoint, page: PageRequest) -> Page[DeliveryView]:
-    """List the deliveries to an endpoint in the last 30 days, newest first, with their attempts."""
+    """List the deliveries of the last 30 days, newest first, with their attempts."""
     return await service.browse_deliveries(call.tx, endpoint, page)
 
 
@@ -127,7 +130,7 @@ async def list_deliveries(call: Call, endpoint: VisibleEndpoint, page: PageReque
     errors=[EndpointNotFound, DeliveryNotFound, EndpointIsDisabled],
 )
 async def replay_delivery(call: Call, endpoint: VisibleEndpoint, delivery: VisibleDelivery) -> DeliveryView:
-    """Send a delivery again, as if for the first time: same id, same body, signed anew."""
+    """Send a delivery again, with the same id and body and a new signature."""
     call.audit.note(endpoint_id=endpoint.id, delivery_id=delivery.id)
     return await service.replay(call.tx, delivery)
 

@@ -1,7 +1,7 @@
-"""The courier's side of deliveries: which are due, how each attempt went. Only the worker comes here.
+"""Queries of the delivery queue, for the sequencer and the delivery worker.
 
-A delivery that waits always has a next attempt. Claiming one moves that attempt behind the lease: should
-whoever claimed it die, it is due again by itself.
+A pending delivery always has a time for its next attempt. Claiming a delivery moves that time to the end of
+the lease; if the worker that claimed it dies, the delivery becomes due again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,30 +12,30 @@ from msgspec import Struct
 
 from stead.control.engines.postgres import Tx
 from stead.control.outbox.transports import PublishedEvent
-from stead.control.webhooks.rules import GIVE_UP_ON_ENDPOINT, READS_EVENTS, DeliveryStatus
+from stead.control.webhooks.rules import DISABLE_AFTER, READS_EVENTS, DeliveryStatus
 from stead.shared.ids import new_id
 
 LEASE = timedelta(seconds=60)
 LOG_LENGTH = 20
-STRANGERS_SHARE = 2
-"""Deliveries under way to an endpoint of which nothing is known yet."""
+INITIAL_LIMIT = 2
+"""Deliveries in flight to an endpoint that the worker does not know yet."""
 SLOW_SECONDS = 1.0
 
 
-class Pace(Struct):
-    """What a courier knows of an endpoint: how many are under way, how many may be, how long they take."""
+class EndpointState(Struct):
+    """What a delivery worker knows about an endpoint. `limit` bounds `in_flight`; `latency` is in seconds."""
 
-    taken: int = 0
-    share: int = STRANGERS_SHARE
-    seconds: float = 0.0
+    in_flight: int = 0
+    limit: int = INITIAL_LIMIT
+    latency: float = 0.0
 
     @property
     def is_slow(self) -> bool:
-        return self.seconds > SLOW_SECONDS
+        return self.latency > SLOW_SECONDS
 
 
-class Parcel(Struct, frozen=True):
-    """A delivery that was claimed, and all it takes to make it."""
+class ClaimedDelivery(Struct, frozen=True):
+    """A claimed delivery, with everything that is needed to send it."""
 
     id: str
     claim: int
@@ -52,11 +52,11 @@ class Parcel(Struct, frozen=True):
     created_at: datetime
     data: dict[str, Any]
     readable: bool
-    """Whether the endpoint's account may still read the event."""
+    """Whether the account of the endpoint may still read the event."""
 
 
-class Outcome(Struct, frozen=True):
-    """How an attempt went, and what follows."""
+class AttemptResult(Struct, frozen=True):
+    """The result of one attempt, and the new state of the delivery."""
 
     id: str
     claim: int
@@ -65,14 +65,15 @@ class Outcome(Struct, frozen=True):
     response_status: int | None
     error: str | None
     next_attempt_at: datetime | None
-    entry: dict[str, Any]
-    reached: bool
-    """Whether it was taken: the endpoint is not failing any more."""
+    log_entry: dict[str, Any]
+    healthy: bool
+    """Whether the endpoint is not failing: it accepted the delivery, or nothing was sent to it."""
     gone: bool = False
-    """Whether the endpoint asked for nothing more."""
+    """Whether the endpoint answered 410 Gone."""
 
 
-async def insert(tx: Tx, events: Sequence[PublishedEvent], categories: Sequence[str]) -> None:
+async def insert_deliveries(tx: Tx, events: Sequence[PublishedEvent], categories: Sequence[str]) -> None:
+    """Insert a delivery for every endpoint that subscribes to an event and whose account may read it."""
     pairs = await tx.all(
         lambda event, endpoint: (event, endpoint),
         """
@@ -120,36 +121,39 @@ async def insert(tx: Tx, events: Sequence[PublishedEvent], categories: Sequence[
         )
 
 
-async def claim(tx: Tx, most: int, known: Mapping[str, Pace], *, share: int, slow: bool) -> list[Parcel]:
-    """Take up what is due: each endpoint's oldest, never more than its share, those with the least first.
+async def claim_due(
+    tx: Tx, limit: int, known: Mapping[str, EndpointState], *, per_endpoint: int, slow: bool
+) -> list[ClaimedDelivery]:
+    """Claim deliveries that are due: the oldest of each endpoint, endpoints with the fewest in flight first.
 
-    Endpoints that fail or are known to be slow are one lane, all others another. No endpoint gets more than
-    `share`, and one that is not known no more than a stranger does. The first part hops from one endpoint
-    that waits to the next, whatever the length of its queue.
+    `slow` selects the lane: endpoints that fail or are known to be slow, or all others. An endpoint never has
+    more than `per_endpoint` in flight, nor more than its own limit. The recursive part of the query jumps
+    from one endpoint with pending deliveries to the next, so its cost does not depend on the length of their
+    queues.
     """
     return await tx.all(
-        Parcel,
+        ClaimedDelivery,
         """
-        with recursive hops as (
+        with recursive waiting as (
           (select endpoint_id from webhook_deliveries where status = 'pending' order by endpoint_id limit 1)
           union all
           select (select d.endpoint_id from webhook_deliveries d
             where d.status = 'pending' and d.endpoint_id > h.endpoint_id order by d.endpoint_id limit 1)
-          from hops h where h.endpoint_id is not null
-        ), places as (
-          select w.id, coalesce(k.taken, 0) as taken,
-            least($2::int, coalesce(k.share, $10)) - coalesce(k.taken, 0) as free from hops h
-          join webhook_endpoints w on w.id = h.endpoint_id and w.enabled
-          left join unnest($3::text[], $4::int[], $5::int[], $11::boolean[]) as k (id, taken, share, slow)
+          from waiting h where h.endpoint_id is not null
+        ), lane as (
+          select w.id, coalesce(k.in_flight, 0) as in_flight,
+            least($2::int, coalesce(k.allowed, $10)) - coalesce(k.in_flight, 0) as free from waiting h
+          join webhook_endpoints w on w.id = h.endpoint_id and w.enabled left join unnest($3::text[],
+          $4::int[], $5::int[], $11::boolean[]) as k (id, in_flight, allowed, slow)
             on k.id = w.id
           where (w.failing_since is not null or coalesce(k.slow, false)) = $6
         ), due as (
-          select d.id, p.taken + d.place as turn, d.next_attempt_at from places p cross join lateral (
+          select d.id, l.in_flight + d.place as turn, d.next_attempt_at from lane l cross join lateral (
             select q.id, q.next_attempt_at, row_number() over (order by q.next_attempt_at, q.id) as place
             from (
               select id, next_attempt_at from webhook_deliveries
-              where endpoint_id = p.id and status = 'pending' and next_attempt_at <= $7
-              order by next_attempt_at, id limit greatest(p.free, 0) for update skip locked
+              where endpoint_id = l.id and status = 'pending' and next_attempt_at <= $7
+              order by next_attempt_at, id limit greatest(l.free, 0) for update skip locked
             ) q
           ) d
         ), chosen as (
@@ -165,22 +169,22 @@ async def claim(tx: Tx, most: int, known: Mapping[str, Pace], *, share: int, slo
             and m.role = any($9) and (m.expires_at is null or m.expires_at > $7))
         from claimed c join webhook_endpoints w on w.id = c.endpoint_id join events e on e.id = c.event_id
         """,
-        most,
-        share,
+        limit,
+        per_endpoint,
         list(known),
-        [each.taken for each in known.values()],
-        [each.share for each in known.values()],
+        [each.in_flight for each in known.values()],
+        [each.limit for each in known.values()],
         slow,
         tx.now,
         tx.now + LEASE,
         READS_EVENTS,
-        STRANGERS_SHARE,
+        INITIAL_LIMIT,
         [each.is_slow for each in known.values()],
     )
 
 
-async def record(tx: Tx, outcomes: Sequence[Outcome]) -> None:
-    """Write down how attempts went, unless a delivery was claimed or replayed anew meanwhile."""
+async def record_attempts(tx: Tx, results: Sequence[AttemptResult]) -> None:
+    """Record results. The result of a delivery that was claimed again or replayed meanwhile is ignored."""
     await tx.run(
         f"""
         update webhook_deliveries d set status = o.status, attempts = d.attempts + 1,
@@ -190,42 +194,42 @@ async def record(tx: Tx, outcomes: Sequence[Outcome]) -> None:
         from unnest($1::text[], $2::int[], $3::text[], $4::int[], $5::text[], $6::timestamptz[], $7::jsonb[])
           as o (id, claim, status, response_status, error, next_attempt_at, entry)
         where d.id = o.id and d.claim = o.claim and d.status = 'pending'
-        """,  # noqa: S608 - a number of ours
-        [each.id for each in outcomes],
-        [each.claim for each in outcomes],
-        [each.status for each in outcomes],
-        [each.response_status for each in outcomes],
-        [each.error for each in outcomes],
-        [each.next_attempt_at for each in outcomes],
-        [each.entry for each in outcomes],
+        """,  # noqa: S608 - LOG_LENGTH is a constant
+        [each.id for each in results],
+        [each.claim for each in results],
+        [each.status for each in results],
+        [each.response_status for each in results],
+        [each.error for each in results],
+        [each.next_attempt_at for each in results],
+        [each.log_entry for each in results],
         tx.now,
     )
 
 
-async def note_health(tx: Tx, reached: set[str], failed: set[str]) -> list[str]:
-    """Since when endpoints fail; say which have for so long that they are given up."""
-    # Locked in one order, whoever else writes down the same endpoints: two couriers never wait in a circle.
+async def update_endpoint_health(tx: Tx, healthy: set[str], failing: set[str]) -> list[str]:
+    """Record since when endpoints have been failing. Return those that have failed for too long."""
+    # Rows are locked in the order of their ids, so that two workers cannot deadlock.
     await tx.run(
         "update webhook_endpoints w set failing_since = case when w.id = any($2) then $3::timestamptz end"
         " from (select id from webhook_endpoints where (id = any($1) and failing_since is not null)"
         " or (id = any($2) and failing_since is null) order by id for update) changed"
         " where w.id = changed.id",
-        sorted(reached),
-        sorted(failed),
+        sorted(healthy),
+        sorted(failing),
         tx.now,
     )
-    if not failed:
+    if not failing:
         return []
     return await tx.all(
         str,
         "select id from webhook_endpoints where id = any($1) and enabled and failing_since <= $2",
-        sorted(failed),
-        tx.now - GIVE_UP_ON_ENDPOINT,
+        sorted(failing),
+        tx.now - DISABLE_AFTER,
     )
 
 
-async def disable(tx: Tx, endpoint: str, reason: str) -> str | None:
-    """Whose it was; None when it was disabled already."""
+async def disable_endpoint(tx: Tx, endpoint: str, reason: str) -> str | None:
+    """Disable an endpoint and return its account, or None if it is already disabled."""
     account: str | None = await tx.value(
         "update webhook_endpoints set enabled = false, disabled_reason = $2"
         " where id = $1 and enabled returning account_id",
@@ -235,24 +239,27 @@ async def disable(tx: Tx, endpoint: str, reason: str) -> str | None:
     return account
 
 
-async def fail_unsendable(tx: Tx, most: int) -> int:
+async def fail_deliveries_to_disabled(tx: Tx, limit: int) -> int:
+    """Fail pending deliveries to disabled endpoints. Return how many there were."""
     return await tx.run(
         "update webhook_deliveries set status = 'failed', next_attempt_at = null, claim = claim + 1,"
         " last_error = 'The endpoint is disabled.' where id in (select d.id from webhook_endpoints w"
         " join webhook_deliveries d on d.endpoint_id = w.id and d.status = 'pending'"
         " where not w.enabled limit $1)",
-        most,
+        limit,
     )
 
 
-async def clear_deleted(tx: Tx, most: int) -> int:
-    cleared = await tx.run(
+async def purge_deleted(tx: Tx, limit: int) -> int:
+    """Delete the deliveries of deleted endpoints, then the endpoints. Return how many deliveries there
+    were."""
+    purged = await tx.run(
         "delete from webhook_deliveries where id in (select d.id from webhook_endpoints w"
         " join webhook_deliveries d on d.endpoint_id = w.id where w.deleted_at is not null limit $1)",
-        most,
+        limit,
     )
     await tx.run(
         "delete from webhook_endpoints w where w.deleted_at is not null"
         " and not exists (select from webhook_deliveries d where d.endpoint_id = w.id)"
     )
-    return cleared
+    return purged

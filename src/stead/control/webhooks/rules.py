@@ -1,4 +1,4 @@
-"""What an endpoint and a delivery are, and when a delivery is tried again. No I/O."""
+"""Endpoints and deliveries: types, limits, the retry schedule and errors. No I/O."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,14 +12,15 @@ from stead.shared.roles import MASK, Role
 DeliveryStatus = Literal["pending", "delivered", "failed"]
 
 ROLL_GRACE = timedelta(hours=24)
-GIVE_UP_ON_ENDPOINT = timedelta(days=5)
-LONGEST_PAUSE = timedelta(hours=24)
-MOST_ENDPOINTS = 50
+DISABLE_AFTER = timedelta(days=5)
+"""An endpoint is disabled when every delivery has failed for this long."""
+MAX_RETRY_DELAY = timedelta(hours=24)
+MAX_ENDPOINTS = 50
 EVERYTHING = "*"
 READS_EVENTS = [role.value for role in Role if "events:read" in MASK[role]]
-"""Whoever has another role in a team is not told what happens there."""
+"""Team roles whose endpoints receive the events of the team."""
 
-PAUSES = (
+RETRY_DELAYS = (
     timedelta(seconds=5),
     timedelta(minutes=5),
     timedelta(minutes=30),
@@ -30,27 +31,28 @@ PAUSES = (
     timedelta(hours=20),
     timedelta(hours=24),
 )
-"""After the first attempt, the second, and so on: ten attempts in a little more than three days."""
+"""The delay after each attempt: ten attempts in a little more than three days."""
 
-MOST_ATTEMPTS = len(PAUSES) + 1
+MAX_ATTEMPTS = len(RETRY_DELAYS) + 1
 JITTER = 0.1
-"""A pause is longer by up to this part, so that what failed together is not tried again together."""
+"""A delay is extended by up to this fraction, so that deliveries that failed together are not retried
+together."""
 
 
-def pause_after(attempts: int, chance: float, asked: timedelta | None = None) -> timedelta | None:
-    """How long to wait after so many attempts; None when that was the last.
+def retry_delay(attempts: int, chance: float, requested: timedelta | None = None) -> timedelta | None:
+    """The delay after this number of attempts; None after the last.
 
-    `chance` is between 0 and 1; `asked` is what the receiver's `Retry-After` says.
+    `chance` is a random number between 0 and 1; `requested` is the receiver's `Retry-After`.
     """
-    if attempts >= MOST_ATTEMPTS:
+    if attempts >= MAX_ATTEMPTS:
         return None
-    pause = PAUSES[attempts - 1] * (1 + JITTER * chance)
-    return max(pause, min(asked, LONGEST_PAUSE)) if asked is not None else pause
+    delay = RETRY_DELAYS[attempts - 1] * (1 + JITTER * chance)
+    return max(delay, min(requested, MAX_RETRY_DELAY)) if requested is not None else delay
 
 
 @dataclass(frozen=True, slots=True)
 class VisibleEndpoint:
-    """An endpoint of the caller's account that the caller's own pin and mode let it see."""
+    """An endpoint of the caller's account that matches the caller's pin and mode."""
 
     id: EndpointId
     account_id: AccountId
@@ -71,7 +73,7 @@ class VisibleEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class VisibleDelivery:
-    """A delivery to a visible endpoint, of an event that the endpoint's account can still see."""
+    """A delivery to a visible endpoint, of an event that the account of the endpoint can still read."""
 
     id: DeliveryId
     endpoint_id: EndpointId
@@ -80,28 +82,28 @@ class VisibleDelivery:
 class EndpointNotFound(NotFound):
     code = "webhook_endpoint.not_found"
     message = "There is no such webhook endpoint."
-    remedy = "List the endpoints this credential can see with `GET /v1/webhook-endpoints`."
+    remedy = "List the endpoints that this credential can see with `GET /v1/webhook-endpoints`."
 
 
 class DeliveryNotFound(NotFound):
     code = "webhook_delivery.not_found"
     message = "There is no such delivery under this endpoint."
-    remedy = "List its deliveries; they are kept for 30 days."
+    remedy = "List the deliveries of the endpoint. They are kept for 30 days."
 
 
 class UrlNotAllowed(InvalidRequest):
     code = "webhook.url_not_allowed"
-    message = "`url` cannot be delivered to: {reason}"
+    message = "Webhooks cannot be sent to `url`: {reason}"
     remedy = "Use an HTTPS address on port 443 or 8443 that is reachable from the public internet."
 
 
 class EndpointIsDisabled(Conflict):
     code = "webhook_endpoint.disabled"
     message = "The endpoint is disabled: nothing is sent to it."
-    remedy = "Enable it with `PATCH /v1/webhook-endpoints/{endpoint_id}`, then replay."
+    remedy = "Enable it with `PATCH /v1/webhook-endpoints/{endpoint_id}`, then replay the delivery."
 
 
 class EndpointsExhausted(QuotaExceeded):
     code = "quota.webhook_endpoints"
-    message = "An account has at most {most} webhook endpoints."
-    remedy = "Delete one that is not needed any more."
+    message = "An account can have at most {most} webhook endpoints."
+    remedy = "Delete an endpoint that you no longer need."

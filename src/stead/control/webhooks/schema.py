@@ -1,4 +1,4 @@
-"""The JSON shapes of webhook endpoints, deliveries and the catalog of events."""
+"""The JSON shapes of webhook endpoints, deliveries and event types."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -23,7 +23,7 @@ EventTypes = Annotated[
     Meta(
         min_length=1,
         max_length=100,
-        description="`*`, exact types, or `category:<name>` for every type of a category, later ones too.",
+        description="`*`, event types, or `category:<name>` for all current and future types of a category.",
         examples=[["deploy.completed", "category:security"]],
     ),
 ]
@@ -31,7 +31,7 @@ Description = Annotated[str, Meta(max_length=500, examples=["tells the chat"])]
 SecretText = Annotated[
     str,
     Meta(
-        description="Shown once; what deliveries are signed with.",
+        description="The secret that signs deliveries. Shown only once.",
         examples=["whsec_aGVyZSBhcmUgMzIgcmFuZG9tIGJ5dGVzIG9mIHlvdXI="],
     ),
 ]
@@ -43,13 +43,15 @@ class EndpointView(Struct):
     event_types: EventTypes
     description: Description | None
     enabled: bool
-    disabled_reason: Annotated[str | None, Meta(description="Why the platform disabled it.", examples=[None])]
+    disabled_reason: Annotated[
+        str | None, Meta(description="Why the endpoint was disabled automatically.", examples=[None])
+    ]
     created_at: datetime
 
 
 class NewEndpoint(Struct, forbid_unknown_fields=True):
     url: Url
-    event_types: Annotated[EventTypes | None, Meta(description='`["*"]` unless said.')] = None
+    event_types: Annotated[EventTypes | None, Meta(description='The default is `["*"]`.')] = None
     description: Description | None = None
 
 
@@ -68,10 +70,14 @@ class AttemptView(Struct):
     """One attempt of a delivery."""
 
     at: datetime
-    status: Annotated[int | None, Meta(description="The answer's; null when there was none.", examples=[503])]
+    status: Annotated[
+        int | None, Meta(description="The HTTP status; null if there was no response.", examples=[503])
+    ]
     duration_ms: Annotated[int, Meta(examples=[41])]
     error: Annotated[str | None, Meta(examples=["The answer was 503."])]
-    excerpt: Annotated[str | None, Meta(description="How the answer's body begins.", examples=["try later"])]
+    excerpt: Annotated[
+        str | None, Meta(description="The beginning of the response body.", examples=["try later"])
+    ]
 
 
 class DeliveryView(Struct):
@@ -84,7 +90,7 @@ class DeliveryView(Struct):
     created_at: datetime
     delivered_at: Annotated[datetime | None, Meta(examples=[None])]
     next_attempt_at: datetime | None
-    log: Annotated[list[AttemptView], Meta(description="The last attempts, oldest first.")]
+    log: Annotated[list[AttemptView], Meta(description="The most recent attempts, oldest first.")]
 
 
 class EventTypeView(Struct):
@@ -92,8 +98,10 @@ class EventTypeView(Struct):
     category: Annotated[Category, Meta(examples=["deploy"])]
     title: Annotated[str, Meta(examples=["A deployment is live"])]
     severity: Annotated[Severity, Meta(examples=["info"])]
-    in_app: Annotated[bool, Meta(description="Whether it becomes a notification.")]
-    email: Annotated[bool, Meta(description="Whether the notification is mailed, too.", examples=[False])]
+    in_app: Annotated[bool, Meta(description="Whether the event creates a notification.")]
+    email: Annotated[
+        bool, Meta(description="Whether the notification is also sent by email.", examples=[False])
+    ]
     schema: Annotated[
         dict[str, Any], Meta(description="JSON Schema of `data`.", examples=[{"type": "object"}])
     ]

@@ -1,4 +1,4 @@
-"""Making, changing and rolling endpoints; replaying deliveries; taking events over from the outbox."""
+"""Managing endpoints, replaying deliveries, and creating deliveries from events."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,7 +25,7 @@ from stead.control.webhooks.events import (
 )
 from stead.control.webhooks.rules import (
     EVERYTHING,
-    MOST_ENDPOINTS,
+    MAX_ENDPOINTS,
     ROLL_GRACE,
     DeliveryNotFound,
     EndpointIsDisabled,
@@ -47,7 +47,7 @@ from stead.shared.addresses import Guard
 from stead.shared.errors import FieldInvalid
 from stead.shared.ids import EndpointId, has_shape, new_id
 
-_BATCH = 1000
+_BATCH_SIZE = 1000
 
 
 async def visible_endpoint(call: Call, endpoint_id: str) -> VisibleEndpoint:
@@ -78,8 +78,8 @@ async def create(
     catalog: EventCatalog,
 ) -> tuple[EndpointView, str]:
     url, event_types = _url(new.url, networks), _event_types(new.event_types or [EVERYTHING], catalog)
-    if await store.count(tx, caller) >= MOST_ENDPOINTS:
-        raise EndpointsExhausted(most=MOST_ENDPOINTS)
+    if await store.count(tx, caller) >= MAX_ENDPOINTS:
+        raise EndpointsExhausted(most=MAX_ENDPOINTS)
     endpoint = EndpointView(
         id=new_id("whe"),
         url=url,
@@ -91,7 +91,7 @@ async def create(
     )
     secret = signing.new_secret()
     await store.insert(tx, caller, endpoint, seal(sealer, endpoint.id, secret))
-    await _tell(tx, WEBHOOK_ENDPOINT_CREATED, caller, endpoint.id)
+    await _publish(tx, WEBHOOK_ENDPOINT_CREATED, caller, endpoint.id)
     return endpoint, secret
 
 
@@ -103,7 +103,7 @@ async def change(
     networks: tuple[Network, ...],
     catalog: EventCatalog,
 ) -> VisibleEndpoint:
-    endpoint = await _locked(tx, caller, endpoint)
+    endpoint = await _lock(tx, caller, endpoint)
     changed = replace(
         endpoint,
         url=endpoint.url if wanted.url is UNSET else _url(wanted.url, networks),
@@ -115,23 +115,23 @@ async def change(
     )
     if changed.enabled:
         changed = replace(changed, disabled_reason=None)
-    await store.change(tx, changed)
-    await _tell(tx, WEBHOOK_ENDPOINT_CHANGED, caller, endpoint.id)
+    await store.update(tx, changed)
+    await _publish(tx, WEBHOOK_ENDPOINT_CHANGED, caller, endpoint.id)
     return changed
 
 
 async def roll(tx: Tx, sealer: Sealer, caller: Principal, endpoint: VisibleEndpoint) -> str:
-    """The new secret. For a day both sign, so that receivers can change over without a gap."""
-    endpoint = await _locked(tx, caller, endpoint)
+    """Return the new secret. For 24 hours both secrets sign, so that receivers can switch without a gap."""
+    endpoint = await _lock(tx, caller, endpoint)
     secret = signing.new_secret()
     await store.replace_secret(tx, endpoint, seal(sealer, endpoint.id, secret), tx.now + ROLL_GRACE)
-    await _tell(tx, WEBHOOK_ENDPOINT_ROLLED, caller, endpoint.id)
+    await _publish(tx, WEBHOOK_ENDPOINT_ROLLED, caller, endpoint.id)
     return secret
 
 
 async def delete(tx: Tx, caller: Principal, endpoint: VisibleEndpoint) -> None:
-    await store.delete(tx, await _locked(tx, caller, endpoint))
-    await _tell(tx, WEBHOOK_ENDPOINT_DELETED, caller, endpoint.id)
+    await store.delete(tx, await _lock(tx, caller, endpoint))
+    await _publish(tx, WEBHOOK_ENDPOINT_DELETED, caller, endpoint.id)
 
 
 async def browse_deliveries(tx: Tx, endpoint: VisibleEndpoint, page: PageRequest) -> Page[DeliveryView]:
@@ -147,14 +147,15 @@ async def replay(tx: Tx, delivery: VisibleDelivery) -> DeliveryView:
     return replayed
 
 
-async def take_over(tx: Tx, events: Sequence[PublishedEvent], catalog: EventCatalog) -> None:
-    """A delivery for each endpoint that wants one of these events and whose account may read it."""
-    await queue.insert(tx, events, [_category(event.type, catalog) for event in events])
+async def receive_events(tx: Tx, events: Sequence[PublishedEvent], catalog: EventCatalog) -> None:
+    """Create a delivery for every endpoint that subscribes to an event and whose account may read it."""
+    await queue.insert_deliveries(tx, events, [_category(event.type, catalog) for event in events])
 
 
-async def settle(tx: Tx) -> int:
-    """Nothing waits for an endpoint that is not sent to any more, and deleted ones are cleared away."""
-    return await queue.fail_unsendable(tx, _BATCH) + await queue.clear_deleted(tx, _BATCH)
+async def clean_up(tx: Tx) -> int:
+    """Fail deliveries to disabled endpoints and remove deleted endpoints. Return how many rows changed."""
+    failed = await queue.fail_deliveries_to_disabled(tx, _BATCH_SIZE)
+    return failed + await queue.purge_deleted(tx, _BATCH_SIZE)
 
 
 def event_types(catalog: EventCatalog) -> EventTypesView:
@@ -194,21 +195,21 @@ def _type_view(event: EventType) -> EventTypeView:
     )
 
 
-async def _locked(tx: Tx, caller: Principal, endpoint: VisibleEndpoint) -> VisibleEndpoint:
+async def _lock(tx: Tx, caller: Principal, endpoint: VisibleEndpoint) -> VisibleEndpoint:
     found = await store.lock(tx, caller, endpoint)
     if found is None:
         raise EndpointNotFound
     return found
 
 
-async def _tell(tx: Tx, event: EventType, caller: Principal, endpoint: str) -> None:
+async def _publish(tx: Tx, event: EventType, caller: Principal, endpoint: str) -> None:
     about = About(account_id=caller.account_id)
     await publish(tx, event, about, endpoint_id=EndpointId(endpoint))
 
 
 def _url(text: str, networks: tuple[Network, ...]) -> str:
     try:
-        target = urls.read(text)
+        target = urls.parse_target(text)
     except urls.NotAnAddress as reason:
         raise UrlNotAllowed(param="url", reason=str(reason)) from None
     if target.literal is not None and not Guard(networks).permits(target.literal):
@@ -218,7 +219,7 @@ def _url(text: str, networks: tuple[Network, ...]) -> str:
 
 def _event_types(wanted: list[str], catalog: EventCatalog) -> list[str]:
     known = {EVERYTHING, *catalog, *(f"category:{category}" for category in CATEGORIES)}
-    for place, each in enumerate(wanted):
+    for index, each in enumerate(wanted):
         if each not in known:
-            raise FieldInvalid(param=f"event_types.{place}", reason="There is no such event type.")
+            raise FieldInvalid(param=f"event_types.{index}", reason="There is no such event type.")
     return list(dict.fromkeys(wanted))

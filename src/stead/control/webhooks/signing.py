@@ -1,4 +1,4 @@
-"""Signatures of deliveries: ours and those of Standard Webhooks, both over the same bytes."""
+"""Signatures of deliveries, in the `Api-Signature` format and in that of Standard Webhooks."""
 
 import base64
 import hmac
@@ -18,12 +18,12 @@ def key_of(secret: str) -> bytes:
 
 
 def headers(delivery: str, second: int, body: bytes, keys: Sequence[bytes]) -> bytes:
-    """Header lines, with a signature for every key: the newest secret's first."""
+    """Return the header lines. They contain a signature for every key, in the given order."""
     signed = b"%b.%d.%b" % (delivery.encode(), second, body)
     digests = [hmac.digest(key, signed, "sha256") for key in keys]
-    ours = b"".join([b",v1=%b" % digest.hex().encode() for digest in digests])
+    api = b"".join([b",v1=%b" % digest.hex().encode() for digest in digests])
     standard = b" ".join([b"v1," + base64.b64encode(digest) for digest in digests])
     return (
         b"Api-Delivery-Id: %b\r\nApi-Signature: t=%d%b\r\n"
         b"webhook-id: %b\r\nwebhook-timestamp: %d\r\nwebhook-signature: %b\r\n"
-    ) % (delivery.encode(), second, ours, delivery.encode(), second, standard)
+    ) % (delivery.encode(), second, api, delivery.encode(), second, standard)

@@ -1,4 +1,4 @@
-"""Rows of endpoints and deliveries as their callers see them."""
+"""Queries of endpoints and deliveries for API callers."""
 
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from stead.control.webhooks.schema import DeliveryView, EndpointView
 from stead.shared.ids import EndpointId
 
 _VIEW = ", ".join(f"w.{field}" for field in EndpointView.__struct_fields__)
-_FACTS = ", ".join(f"w.{field}" for field in VisibleEndpoint.__dataclass_fields__)
+_ENDPOINT = ", ".join(f"w.{field}" for field in VisibleEndpoint.__dataclass_fields__)
 _DELIVERY = ", ".join(f"d.{field}" for field in DeliveryView.__struct_fields__)
 _VISIBLE = """
   from webhook_endpoints w where w.account_id = $1 and w.deleted_at is null
@@ -25,7 +25,7 @@ def _viewer(caller: Principal) -> tuple[object, ...]:
 
 async def find(tx: Tx, caller: Principal, endpoint: str) -> VisibleEndpoint | None:
     return await tx.one(
-        VisibleEndpoint, f"select {_FACTS} {_VISIBLE} and w.id = $5", *_viewer(caller), endpoint
+        VisibleEndpoint, f"select {_ENDPOINT} {_VISIBLE} and w.id = $5", *_viewer(caller), endpoint
     )
 
 
@@ -39,7 +39,7 @@ async def page(tx: Tx, caller: Principal, request: PageRequest) -> Page[Endpoint
 
 
 async def count(tx: Tx, caller: Principal) -> int:
-    """How many the account has; until the transaction has ended, nobody else of it counts or makes one."""
+    """Count the endpoints of the account. The lock keeps other requests from creating one meanwhile."""
     await tx.value(
         "select pg_advisory_xact_lock(hashtext('webhooks.count'), hashtext($1))", caller.account_id
     )
@@ -52,7 +52,7 @@ async def count(tx: Tx, caller: Principal) -> int:
 
 
 async def insert(tx: Tx, caller: Principal, endpoint: EndpointView, sealed: bytes) -> None:
-    """It sees what its maker sees: the maker's pin and mode are its own."""
+    """The endpoint takes over the pin and mode of the caller."""
     await tx.run(
         "insert into webhook_endpoints (id, account_id, mode, pin_type, pin_id, url, event_types,"
         " description, secret, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
@@ -62,13 +62,13 @@ async def insert(tx: Tx, caller: Principal, endpoint: EndpointView, sealed: byte
 
 
 async def lock(tx: Tx, caller: Principal, endpoint: VisibleEndpoint) -> VisibleEndpoint | None:
-    """The endpoint as it is now; it stays so until the transaction has ended."""
+    """Lock the endpoint and return its current state."""
     await tx.value("select id from webhook_endpoints where id = $1 for update", endpoint.id)
     return await find(tx, caller, endpoint.id)
 
 
-async def change(tx: Tx, endpoint: VisibleEndpoint) -> None:
-    """Whoever enables one again is given a fresh start."""
+async def update(tx: Tx, endpoint: VisibleEndpoint) -> None:
+    """Enabling or disabling an endpoint resets its failure period."""
     await tx.run(
         "update webhook_endpoints set url = $2, event_types = $3, description = $4, enabled = $5,"
         " failing_since = case when enabled = $5 then failing_since end,"
@@ -78,7 +78,7 @@ async def change(tx: Tx, endpoint: VisibleEndpoint) -> None:
 
 
 async def replace_secret(tx: Tx, endpoint: VisibleEndpoint, sealed: bytes, until: datetime) -> None:
-    """The newest secret signs on until then; an older one, from an earlier roll, ends now."""
+    """The current secret stays valid until then. The one of an earlier roll becomes invalid immediately."""
     await tx.run(
         "update webhook_endpoints set previous_secret = secret, previous_until = $3, secret = $2"
         " where id = $1",
@@ -87,7 +87,7 @@ async def replace_secret(tx: Tx, endpoint: VisibleEndpoint, sealed: bytes, until
 
 
 async def delete(tx: Tx, endpoint: VisibleEndpoint) -> None:
-    """Nothing is sent any more; its rows are cleared away by and by."""
+    """Mark the endpoint as deleted. A periodic task deletes the rows."""
     await tx.run(
         "update webhook_endpoints set deleted_at = $2, enabled = false where id = $1", endpoint.id, tx.now
     )
@@ -108,7 +108,7 @@ async def page_of_deliveries(tx: Tx, endpoint: VisibleEndpoint, request: PageReq
 
 
 async def find_delivery(tx: Tx, endpoint: VisibleEndpoint, delivery: str) -> VisibleDelivery | None:
-    """One whose event the account may still read."""
+    """Find a delivery whose event the account may still read."""
     return await tx.one(
         VisibleDelivery,
         "select d.id, d.endpoint_id from webhook_deliveries d join events e on e.id = d.event_id"
@@ -120,7 +120,7 @@ async def find_delivery(tx: Tx, endpoint: VisibleEndpoint, delivery: str) -> Vis
 
 
 async def replay(tx: Tx, delivery: VisibleDelivery) -> DeliveryView | None:
-    """Whatever is under way for it reports in vain: the claim is another one now."""
+    """Make the delivery due again. The new claim number makes the result of a running attempt invalid."""
     return await tx.one(
         _delivery_view,
         "update webhook_deliveries d set status = 'pending', attempts = 0, claim = claim + 1,"  # noqa: S608

@@ -1,4 +1,5 @@
-"""Addresses that may be delivered to, read strictly: what can be read in two ways is refused."""
+"""Parsing of endpoint URLs. The parser is strict: it refuses every URL that could be interpreted in two
+ways."""
 
 import re
 from dataclasses import dataclass
@@ -7,10 +8,10 @@ from ipaddress import IPv6Address
 from stead.control.http.host_names import NotAnAddress, read_host
 from stead.control.http.principal import Address
 
-__all__ = ["NotAnAddress", "Target", "read"]
+__all__ = ["NotAnAddress", "Target", "parse_target"]
 
 PORTS = (443, 8443)
-LONGEST = 2000
+MAX_LENGTH = 2000
 
 _URL = re.compile(
     r"https://(?P<host>\[[0-9a-f:.]+\]|[^\s/?#@\\\[\]:%]+)(?::(?P<port>[0-9]{1,5}))?"
@@ -21,7 +22,8 @@ _URL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a delivery goes. `literal` is the address itself when the URL names no host."""
+    """The parts of an endpoint URL. `literal` is the IP address if the URL contains one instead of a host
+    name."""
 
     host: str
     port: int
@@ -38,9 +40,9 @@ class Target:
         return f"https://{self.authority}{self.path}"
 
 
-def read(url: str) -> Target:
-    """The target of a URL; NotAnAddress for anything that is not plainly one."""
-    found = _URL.fullmatch(url) if len(url) <= LONGEST else None
+def parse_target(url: str) -> Target:
+    """Parse a URL. Raise NotAnAddress, with a reason for the customer, if it cannot be used."""
+    found = _URL.fullmatch(url) if len(url) <= MAX_LENGTH else None
     if found is None:
         raise NotAnAddress("it is not an `https://` URL without user, password and fragment.")
     port = int(found["port"] or PORTS[0])
