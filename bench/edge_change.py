@@ -16,7 +16,7 @@ from statistics import quantiles
 from bench.results import CouldNotRun, Result
 from bench.servers import Bench
 from bench.visitor import Visitor
-from stead.control.edge_feed.feed import Edges
+from stead.control.edge_feed.feed import EdgeFeed
 from stead.control.engines.nats import Nats
 from stead.control.engines.nats_streams import ensure_consumers, ensure_streams
 from stead.dev.engines.nats import Nats as NatsServer
@@ -40,7 +40,7 @@ PAUSE = 0.01
 class ManySites:
     """One node and its nginx, with NATS and without the rest of the control plane."""
 
-    def __init__(self, stack: RunningStack, edges: Edges, sites: int) -> None:
+    def __init__(self, stack: RunningStack, edges: EdgeFeed, sites: int) -> None:
         self.stack, self._edges = stack, edges
         self._releases = list(range(sites))
 
@@ -62,7 +62,7 @@ class ManySites:
             records[_environment_key(number)] = _shown(number, release)
             records[host_key(LOCAL_REGION, host(number))] = Host(f"env_{number}")
         revision = await self._edges.put(records)
-        await self._edges.applied(LOCAL_REGION, [LOCAL_NODE], revision, within=FILLED_BOUND)
+        await self._edges.wait_until_applied(LOCAL_REGION, [LOCAL_NODE], revision, within=FILLED_BOUND)
 
     async def change(self, number: int, release: int) -> float:
         """Shows another release of this site; milliseconds until a visitor who keeps asking meets it."""

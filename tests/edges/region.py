@@ -14,7 +14,7 @@ from typing import Any
 import asyncpg
 import httpx
 
-from stead.control.edge_feed.feed import Edges, FeedUnavailable
+from stead.control.edge_feed.feed import EdgeFeed, FeedUnavailable
 from stead.control.engines.nats import Nats
 from stead.dev.engine import Engine
 from stead.dev.engines.nats import Nats as NatsServer
@@ -55,7 +55,7 @@ class Site:
 
 
 class Region:
-    def __init__(self, stack: RunningStack, edges: Edges, machines: tuple[Machine, Machine]) -> None:
+    def __init__(self, stack: RunningStack, edges: EdgeFeed, machines: tuple[Machine, Machine]) -> None:
         self.stack, self.edges, self.machines = stack, edges, machines
         assert stack.secrets.account is not None
         bearer = {"authorization": f"Bearer {stack.secrets.account.api_key}"}
@@ -129,7 +129,7 @@ class Region:
 
     async def tell(self, records: dict[str, Record | None]) -> None:
         """Returns when both edges go by it."""
-        await self.edges.applied(LOCAL_REGION, NODES, await self.edges.put(records), APPLIED_BOUND)
+        await self.edges.wait_until_applied(LOCAL_REGION, NODES, await self.edges.put(records), APPLIED_BOUND)
 
     async def sql(self, statement: str, *args: object) -> list[Any]:
         connection: Any = await asyncpg.connect(self.stack[Postgres].url)
@@ -154,7 +154,7 @@ class Region:
         async def at_the_end() -> bool:
             try:
                 last = await self.edges.last_revision()
-                await self.edges.applied(LOCAL_REGION, NODES, last, within=APPLIED_BOUND)
+                await self.edges.wait_until_applied(LOCAL_REGION, NODES, last, within=APPLIED_BOUND)
             except FeedUnavailable:
                 return False
             return True
@@ -180,7 +180,7 @@ class Region:
         await self.level()
 
     async def _introduced(self) -> bool:
-        return all([await self.edges.read(node_key(LOCAL_REGION, node)) for node in NODES])
+        return all([await self.edges.read_record(node_key(LOCAL_REGION, node)) for node in NODES])
 
     async def end(self) -> None:
         await self.api.aclose()
@@ -224,7 +224,7 @@ async def _edges(stack: RunningStack, ending: AsyncExitStack) -> Edges:
     nats.start()
     ending.push_async_callback(nats.stop)
     await nats.ready()
-    return Edges(nats)
+    return EdgeFeed(nats)
 
 
 def _scratch() -> Path:

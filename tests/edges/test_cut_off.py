@@ -41,7 +41,7 @@ async def test_a_node_that_missed_a_hundred_changes_shows_all_of_them_when_it_is
             release = site.release if turn < CHANGES - len(sites) else f"{site.release}-new"
             revision = await region.edges.put(shown(site, release))
             await asyncio.sleep(CUT_SECONDS / CHANGES)
-        await region.edges.applied(LOCAL_REGION, [here.id], revision, within=10)
+        await region.edges.wait_until_applied(LOCAL_REGION, [here.id], revision, within=10)
         for site in sites:
             assert (await region.visit(cut_off, site.host)).text == (
                 site.page if site.carrier is cut_off else f"<h1>new {site.host}</h1>"
@@ -51,7 +51,7 @@ async def test_a_node_that_missed_a_hundred_changes_shows_all_of_them_when_it_is
         assert said.revision < revision - CHANGES + 1
     finally:
         cut_off.wire.mend()
-    await region.edges.applied(LOCAL_REGION, [cut_off.id], revision, within=30)
+    await region.edges.wait_until_applied(LOCAL_REGION, [cut_off.id], revision, within=30)
     for machine in region.machines:
         for site in sites:
             assert (await region.visit(machine, site.host)).text == f"<h1>new {site.host}</h1>"

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from stead.control.edge_feed.feed import Edges
+from stead.control.edge_feed.feed import EdgeFeed
 from stead.control.engines.nats import Nats
 from stead.dev.child_process import ChildState
 from stead.dev.engines.nats import Nats as NatsServer
@@ -48,7 +48,7 @@ async def told(dev: RunningStack, environment: str, hosts: dict[str, bool]) -> N
         records[environment_key(LOCAL_REGION, environment)] = Environment("site_1", LOCAL_NODE)
         for host, leads in hosts.items():
             records[host_key(LOCAL_REGION, host)] = Host(environment) if leads else None
-        await edges.applied(LOCAL_REGION, [LOCAL_NODE], await edges.put(records), within=20)
+        await edges.wait_until_applied(LOCAL_REGION, [LOCAL_NODE], await edges.put(records), within=20)
     finally:
         await nats.stop()
 

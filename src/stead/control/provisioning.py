@@ -17,8 +17,8 @@ from stead.control.accounts.schema import NewAccount
 from stead.control.artifacts import collecting, keyring
 from stead.control.artifacts import service as artifacts
 from stead.control.artifacts.rules import blob_name
-from stead.control.edge_feed import announcements as routing
-from stead.control.edge_feed.feed import Edges, FeedUnavailable
+from stead.control.edge_feed import announcements
+from stead.control.edge_feed.feed import EdgeFeed, FeedUnavailable
 from stead.control.engines.nats import Nats
 from stead.control.engines.nats_streams import ensure_streams
 from stead.control.engines.postgres import Database, Tx
@@ -84,14 +84,14 @@ async def edge_progress(node: str) -> str:
         return "edge: only the worker's NATS user may ask how far it is"
     try:
         async with _nats(settings) as nats_:
-            edges = Edges(nats_)
-            unread, said = await edges.unread(node), await edges.last_applied(node)
+            feed = EdgeFeed(nats_)
+            pending, said = await feed.count_pending(node), await feed.last_applied(node)
     except (TimeoutError, FeedUnavailable):
         return "edge: NATS does not answer"
-    if unread is None:
+    if pending is None:
         return "edge: the node was never heard"
     revision = "nothing yet" if said is None else f"everything up to revision {said.revision}"
-    return f"edge: has applied {revision}; {unread} newer records wait to be fetched"
+    return f"edge: has applied {revision}; {pending} newer records wait to be fetched"
 
 
 async def drain(node: str, *, draining: bool) -> None:
@@ -104,14 +104,14 @@ async def announce_everything(told: Callable[[int], None]) -> int:
     after, count = "", 0
     async with _nats(from_environment()) as nats_:
         await ensure_streams(nats_)
-        edges = Edges(nats_)
+        feed = EdgeFeed(nats_)
         while True:
             async with _transaction() as tx:
-                page = await routing.every_site(tx, after=after, most=SITES_AT_ONCE)
-                announced = [await routing.serve_redirected(tx, site) for site in page]
+                page = await announcements.list_served_sites(tx, after=after, limit=SITES_AT_ONCE)
+                announced = [await announcements.serve_site_with_redirects(tx, site) for site in page]
             for announcement in announced:
                 if announcement is not None:
-                    await edges.put(announcement.records)
+                    await feed.put(announcement.records)
                     count += 1
             if len(page) < SITES_AT_ONCE:
                 return count

@@ -10,7 +10,7 @@ import structlog
 from nats.errors import Error as NatsError
 
 from stead.control.edge_feed.announcer import Announcer
-from stead.control.edge_feed.feed import Edges, FeedUnavailable
+from stead.control.edge_feed.feed import EdgeFeed, FeedUnavailable
 from stead.control.engines.nats import Nats, NatsDown
 from stead.control.engines.nats_streams import ensure_consumers, ensure_streams
 from stead.control.engines.object_store import ObjectStoreUnavailable
@@ -51,8 +51,8 @@ class WorkerProgram:
             program=Program.WORKER,
         )
         self.gateway = Gateway(self.nats, self._record_heartbeat, self._record_visits)
-        self.edges = Edges(self.nats)
-        self.announcer = Announcer(self.database, self.edges, patience=settings.edge_patience)
+        self.edge_feed = EdgeFeed(self.nats)
+        self.announcer = Announcer(self.database, self.edge_feed, patience=settings.edge_patience)
         self.workflows = workflows(features)
         self.services = WorkerServices(
             database=self.database,
@@ -140,7 +140,7 @@ class WorkerProgram:
             return
         admitted = await ensure_consumers(self.nats, beat.node, beat.region)
         if admitted and beat.edge_address:
-            await self.edges.introduce(beat.region, beat.node, beat.edge_address)
+            await self.edge_feed.publish_peer(beat.region, beat.node, beat.edge_address)
         self._introduced[beat.node] = where
 
     async def _record_visits(self, activity: Activity) -> None:

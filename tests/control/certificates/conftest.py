@@ -99,7 +99,7 @@ class Office:
             id_ = await insert_site(tx, account=owner.id)
             domain = await tx.value("select domain from sites where id = $1", id_)
             if wanted:
-                await service.want(tx, id_, domain, REGION)
+                await service.request_certificate(tx, id_, domain, REGION)
         return Site(id_, domain, await owner.key("tls:read", expires_in_days=365))
 
     async def row(self, host: str) -> dict[str, Any]:

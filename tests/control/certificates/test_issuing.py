@@ -44,7 +44,7 @@ async def test_a_thousand_names_are_issued_and_served_by_one_edge(
     hosts = [f"n{number}.{site.domain}" for number in range(NAMES)]
     async with office.plane.database.transaction() as tx:
         for host in hosts:
-            await service.want(tx, site.id, host, REGION)
+            await service.request_certificate(tx, site.id, host, REGION)
     began = time.monotonic()
     certifier = office.certifier()
     assert sum(await asyncio.gather(*(certifier.work() for _ in range(HANDS)))) >= NAMES
@@ -113,7 +113,7 @@ async def test_whether_a_host_is_served_is_known_to_whoever_builds_its_records(o
 
     async def served() -> bool:
         async with office.plane.database.reading() as tx:
-            return await service.is_served(tx, site.domain)
+            return await service.has_served_certificate(tx, site.domain)
 
     seen: list[bool] = []
 
@@ -148,8 +148,8 @@ async def test_a_forgotten_host_is_forgotten_by_the_edges_too(office: Office):
     site = await office.site()
     await office.certifier().work()
     async with office.plane.database.transaction() as tx:
-        await service.forget(tx, site.domain)
-        assert not await service.is_served(tx, site.domain)
+        await service.remove_certificate(tx, site.domain)
+        assert not await service.has_served_certificate(tx, site.domain)
     assert (await site.tls())["state"] == "unconfigured"
     assert office.door.certificate(site.domain) is not None
     await office.certifier().work()
@@ -162,8 +162,8 @@ async def test_a_host_that_is_wanted_again_keeps_its_certificate(office: Office)
     site, other = await office.site(), await office.site(wanted=False)
     await office.certifier().work()
     async with office.plane.database.transaction() as tx:
-        await service.forget(tx, site.domain)
-        await service.want(tx, other.id, site.domain, "eu-west")
+        await service.remove_certificate(tx, site.domain)
+        await service.request_certificate(tx, other.id, site.domain, "eu-west")
     office.door.told.clear()
     await office.certifier(f"https://{LOOPBACK}:1/dir").work()
     assert office.door.told == [f"{region}.certificate.{site.domain}" for region in (REGION, "eu-west")]

@@ -129,7 +129,7 @@ async def test_the_authoritys_limits_are_kept(office: Office, between: Between):
     assert await office.due_in(site.domain) > 7100
     between.refuse.clear()
     async with office.plane.database.transaction() as tx:
-        await service.want(tx, site.id, site.domain, REGION)
+        await service.request_certificate(tx, site.id, site.domain, REGION)
     assert await certifier.work() == 0
     office.clock.move(timedelta(seconds=7210))
     await recovers(office, site, certifier)
@@ -139,7 +139,7 @@ async def test_a_host_that_is_wanted_anew_is_tried_at_once(office: Office):
     site, _ = await fails(office, office.certifier(NOBODY), "ca_unreachable")
     assert await office.certifier().work() == 0
     async with office.plane.database.transaction() as tx:
-        await service.want(tx, site.id, site.domain, REGION)
+        await service.request_certificate(tx, site.id, site.domain, REGION)
     await recovers(office, site)
 
 
@@ -167,7 +167,7 @@ async def test_a_host_that_the_authority_does_not_issue_for_is_told_so(office: O
     domain = f"{site.id.replace('_', '-')}.blocked.stead.example"
     async with office.plane.database.transaction() as tx:
         await tx.run("update sites set domain = $2 where id = $1", site.id, domain)
-        await service.want(tx, site.id, domain, REGION)
+        await service.request_certificate(tx, site.id, domain, REGION)
     await office.certifier().work()
     shown = await site.tls()
     assert (shown["state"], shown["error_code"]) == ("pending", "ca_refused")
@@ -241,7 +241,7 @@ async def test_a_certificate_whose_end_has_passed_is_expired_and_still_renewed(o
     assert await office.events(site) == told
     office.clock.ahead *= 0
     async with office.plane.database.transaction() as tx:
-        await service.want(tx, site.id, site.domain, REGION)
+        await service.request_certificate(tx, site.id, site.domain, REGION)
     await office.certifier().work()
     assert (await site.tls())["state"] == "valid"
     assert await office.events(site) == [*told, "certificate.renewed"]

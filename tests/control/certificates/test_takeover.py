@@ -123,7 +123,7 @@ async def test_a_forgotten_host_stops_the_worker_that_is_at_it(office: Office, b
     working = asyncio.create_task(office.certifier(between.directory).work())
     await asyncio.wait_for(between.withheld.wait(), PATIENCE)
     async with office.plane.database.transaction() as tx:
-        await service.forget(tx, site.domain)
+        await service.remove_certificate(tx, site.domain)
     between.let_go()
     await asyncio.wait_for(working, PATIENCE)
     await office.certifier(between.directory).work()
@@ -142,7 +142,7 @@ async def test_a_challenge_that_was_left_behind_goes_with_its_host(office: Offic
     between.let_go()
     left = await office.row(site.domain)
     async with office.plane.database.transaction() as tx:
-        await service.forget(tx, site.domain)
+        await service.remove_certificate(tx, site.domain)
     await office.certifier(between.directory).work()
     assert left["order_uri"] is not None
     assert office.door.challenges() == []
@@ -153,7 +153,7 @@ async def test_edges_that_cannot_be_told_to_forget_are_told_later(office: Office
     site = await office.site()
     await office.certifier().work()
     async with office.plane.database.transaction() as tx:
-        await service.forget(tx, site.domain)
+        await service.remove_certificate(tx, site.domain)
     office.door.silent = True
     assert await office.certifier().work() == 1
     assert await office.due_in(site.domain) > 0

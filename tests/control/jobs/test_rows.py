@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from stead.control.app import ControlPlane
 from stead.control.edge_feed.announcer import Announcer
-from stead.control.edge_feed.feed import Edges
+from stead.control.edge_feed.feed import EdgeFeed
 from stead.control.engines.postgres import Tx
 from stead.control.features import workflows
 from stead.control.jobs import queue
@@ -128,7 +128,7 @@ async def test_what_a_step_returns_beyond_its_promise_is_not_kept(
 ):
     catalog = WorkflowCatalog([_workflow(_kind("test.whitelist", results={"url", "env_id"}))])
     job = await new_job(account=person.id, params={"kind": "test.whitelist", "with": {}})
-    announcer = Announcer(plane.database, Edges(plane.nats), patience=1)
+    announcer = Announcer(plane.database, EdgeFeed(plane.nats), patience=1)
     gateway = Gateway(plane.nats, _unheard)
     steps = Activities(worker_context(plane), catalog, gateway, announcer, "http://stead.test/docs")
     await steps.perform(job, "one")  # the last control step ends the job with what it changed

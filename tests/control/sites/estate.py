@@ -8,7 +8,7 @@ import httpx
 
 from stead.control.app import ControlPlane
 from stead.control.edge_feed.announcer import Announcer
-from stead.control.edge_feed.feed import Edges
+from stead.control.edge_feed.feed import EdgeFeed
 from stead.control.jobs import queue
 from stead.control.jobs.activities import Activities, _Run
 from stead.control.jobs.definition import AnnouncementBuilder, WorkerContext, Workflow
@@ -120,7 +120,7 @@ class Estate:
         await self._activities().finish(job, Failure("deploy.unhealthy", "It did not answer."))
 
     def _activities(self) -> Activities:
-        announcer = Announcer(self.plane.database, Edges(self.plane.nats), patience=1)
+        announcer = Announcer(self.plane.database, EdgeFeed(self.plane.nats), patience=1)
         gateway = Gateway(self.plane.nats, _unheard)
         return Activities(worker_context(self.plane), self.plane.context.workflows, gateway, announcer, DOCS)
 

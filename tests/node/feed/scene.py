@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from stead.control.edge_feed.feed import Edges
+from stead.control.edge_feed.feed import EdgeFeed
 from stead.control.engines.nats import Nats
 from stead.dev.engines.nats import Nats as NatsServer
 from stead.dev.stack import Stack
@@ -24,7 +24,7 @@ class Scene:
     stage: Stage
     region: str
     nginx: StandIn
-    edges: Edges
+    edges: EdgeFeed
 
     @property
     def node(self) -> str:
@@ -43,7 +43,7 @@ class Scene:
         return await self.edges.put(records)
 
     async def applied(self, revision: int, within: float = 20.0) -> None:
-        await self.edges.applied(self.region, [self.node], revision, within)
+        await self.edges.wait_until_applied(self.region, [self.node], revision, within)
 
     @asynccontextmanager
     async def feeding(self, **changed: str) -> AsyncIterator[Feed]:
@@ -88,4 +88,4 @@ async def working(stack: Stack) -> AsyncIterator[Nats]:
 async def scene(stage: Stage, region: str) -> AsyncIterator[Scene]:
     stage.data.mkdir(exist_ok=True)
     async with working(stage.stack) as worker, stand_in(stage.data) as nginx:
-        yield Scene(stage, region, nginx, Edges(worker))
+        yield Scene(stage, region, nginx, EdgeFeed(worker))

@@ -43,7 +43,7 @@ async def test_revisions_ascend_and_the_highest_is_returned(there: Scene) -> Non
     second = await there.put({there.host(0): Host("env_2")})
     assert second == first + 1
     assert second == await there.edges.last_revision()
-    assert await there.edges.read(there.host(0)) == encode(Host("env_2"))
+    assert await there.edges.read_record(there.host(0)) == encode(Host("env_2"))
 
 
 async def test_purges_and_deletions_are_kept_for_a_time_and_all_else_for_ever(there: Scene) -> None:
@@ -53,7 +53,7 @@ async def test_purges_and_deletions_are_kept_for_a_time_and_all_else_for_ever(th
     assert await kept_for(there, there.host(0)) is None
     assert await kept_for(there, there.host(1)) == str(DELETIONS_KEPT_SECONDS)
     assert await kept_for(there, purge_key(there.region, purge)) == str(PURGES_KEPT_SECONDS)
-    assert await there.edges.read(there.host(1)) is None
+    assert await there.edges.read_record(there.host(1)) is None
 
 
 async def test_a_message_that_may_expire_does(there: Scene) -> None:
@@ -87,7 +87,9 @@ async def test_all_named_nodes_are_waited_for(there: Scene) -> None:
     async with there.feeding():
         revision = await there.put(there.hosts(1))
         with pytest.raises(NotApplied) as raised:
-            await there.edges.applied(there.region, [there.node, "silent-1", "silent-2"], revision, 1.5)
+            await there.edges.wait_until_applied(
+                there.region, [there.node, "silent-1", "silent-2"], revision, 1.5
+            )
     assert raised.value.nodes == ("silent-1", "silent-2")
 
 
@@ -106,15 +108,15 @@ async def test_a_word_about_another_region_or_in_anothers_name_does_not_count(th
 
 async def test_a_node_is_introduced_once_and_again_when_it_moves(there: Scene) -> None:
     key = node_key(there.region, there.node)
-    await there.edges.introduce(there.region, there.node, "10.0.0.1:80")
+    await there.edges.publish_peer(there.region, there.node, "10.0.0.1:80")
     first = await there.edges.last_revision()
-    await there.edges.introduce(there.region, there.node, "10.0.0.1:80")
+    await there.edges.publish_peer(there.region, there.node, "10.0.0.1:80")
     assert await there.edges.last_revision() == first
-    await there.edges.introduce(there.region, there.node, "10.0.0.2:80")
-    assert await there.edges.read(key) == b'{"address":"10.0.0.2:80"}'
+    await there.edges.publish_peer(there.region, there.node, "10.0.0.2:80")
+    assert await there.edges.read_record(key) == b'{"address":"10.0.0.2:80"}'
     for nonsense in ("10.0.0.1", "10.0.0.1:80/path", "a b:80", "http://10.0.0.1:80"):
         with pytest.raises(ValueError, match="no address"):
-            await there.edges.introduce(there.region, there.node, nonsense)
+            await there.edges.publish_peer(there.region, there.node, nonsense)
 
 
 async def test_a_node_does_not_come_to_see_another_region_by_claiming_it(

@@ -4,7 +4,7 @@ import contextlib
 import sqlite3
 from pathlib import Path
 
-from stead.control.edge_feed.feed import Edges, FeedUnavailable
+from stead.control.edge_feed.feed import EdgeFeed, FeedUnavailable
 from stead.dev.engines import ENGINES
 from stead.dev.engines.nginx import Nginx
 from stead.dev.local_node import LOCAL_NODE, LOCAL_REGION
@@ -17,11 +17,11 @@ from tests.node.stage import until
 
 async def test_a_worker_that_hears_a_node_introduces_it_to_its_region_and_feeds_it(scratch: Path) -> None:
     async with run_stack(scratch, [*ENGINES, *PROGRAMS]) as stack, working(stack) as connection:
-        edges = Edges(connection)
+        edges = EdgeFeed(connection)
 
         async def introduced() -> bytes | None:
             try:
-                return await edges.read(node_key(LOCAL_REGION, LOCAL_NODE))
+                return await edges.read_record(node_key(LOCAL_REGION, LOCAL_NODE))
             except FeedUnavailable:
                 return None
 

@@ -19,7 +19,7 @@ from stead.protocol.edge import Purge
 
 
 async def _purge(tx: Tx, job: Job[PurgeWork]) -> Announcement | None:
-    return await announcements.purge(
+    return await announcements.purge_cache(
         tx, Purge(job.params.environment, url=job.params.url, tag=job.params.tag)
     )
 

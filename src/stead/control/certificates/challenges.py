@@ -22,6 +22,6 @@ class Door:
 
 async def told(announcer: Announcer, region: str, records: Mapping[str, Record | None]) -> None:
     try:
-        await announcer.tell(region, records)
+        await announcer.announce(region, records)
     except (FeedUnavailable, NotApplied):
         raise EdgesSilent from None

@@ -5,20 +5,23 @@ from stead.control.certificates.schema import TlsView
 from stead.control.engines.postgres import Tx
 
 
-async def want(tx: Tx, site: str, host: str, region: str) -> None:
-    """From now on this host of a site is to have a certificate. Asking again tries again what failed."""
-    await store.want(tx, site, host, region)
+async def request_certificate(tx: Tx, site: str, host: str, region: str) -> None:
+    """Have a certificate issued for a host of a site, and renewed from then on.
+
+    Requesting it again retries an issuance that failed.
+    """
+    await store.request_certificate(tx, site, host, region)
 
 
-async def forget(tx: Tx, host: str) -> None:
-    """Nobody needs a certificate for this host any more, nor may it be served."""
-    await store.forget(tx, host)
+async def remove_certificate(tx: Tx, host: str) -> None:
+    """Stop serving and renewing the certificate of a host."""
+    await store.mark_for_removal(tx, host)
 
 
-async def is_served(tx: Tx, host: str) -> bool:
-    """Whether the edges have a certificate for the host that has not ended."""
-    return await store.is_served(tx, host)
+async def has_served_certificate(tx: Tx, host: str) -> bool:
+    """Whether the edges have a certificate for the host that has not expired."""
+    return await store.has_served_certificate(tx, host)
 
 
-async def status(tx: Tx, site: str, host: str) -> TlsView:
+async def get_status(tx: Tx, site: str, host: str) -> TlsView:
     return await store.view(tx, site, host) or TlsView(host, "unconfigured", None, None, None)

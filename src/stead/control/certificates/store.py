@@ -10,7 +10,7 @@ from stead.control.engines.postgres import Tx
 _WISH = ", ".join(f"c.{field}" for field in Wish.__slots__)
 
 
-async def want(tx: Tx, site: str, host: str, region: str) -> None:
+async def request_certificate(tx: Tx, site: str, host: str, region: str) -> None:
     """A host that is wanted again keeps its certificate, which edges elsewhere must be told of; one that
     failed is tried again at once, unless the authority asked for patience."""
     await tx.run(
@@ -30,7 +30,7 @@ async def want(tx: Tx, site: str, host: str, region: str) -> None:
     )
 
 
-async def forget(tx: Tx, host: str) -> None:
+async def mark_for_removal(tx: Tx, host: str) -> None:
     """The row stays until the edges have forgotten it too."""
     await tx.run(
         "update certificates set forgotten = true, served_since = null, next_attempt_at = $2 where host = $1",
@@ -39,7 +39,7 @@ async def forget(tx: Tx, host: str) -> None:
     )
 
 
-async def is_served(tx: Tx, host: str) -> bool:
+async def has_served_certificate(tx: Tx, host: str) -> bool:
     return bool(
         await tx.value(
             "select served_since is not null and expires_at > $2 from certificates where host = $1",

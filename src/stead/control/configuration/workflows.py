@@ -34,7 +34,7 @@ async def _configure_back(tx: Tx, job: Job[ConfigurationWork]) -> Announcement |
 
 async def _announce(tx: Tx, job: Job[ConfigurationWork]) -> Announcement | None:
     if job.env_id is not None:
-        return await announcements.serve(tx, job.env_id)
+        return await announcements.serve_environment(tx, job.env_id)
     return await announcements.serve_site(tx, job.site_id)
 
 

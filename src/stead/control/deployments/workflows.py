@@ -49,13 +49,13 @@ async def _probe(tx: Tx, job: DeploymentJob) -> NodeCommand | None:
 async def _switch(tx: Tx, job: DeploymentJob) -> Announcement | None:
     deployment = await service.get(tx, job.params.deployment)
     await service.switch(tx, deployment)
-    return await announcements.serve(tx, deployment.env_id)
+    return await announcements.serve_environment(tx, deployment.env_id)
 
 
 async def _switch_back(tx: Tx, job: DeploymentJob) -> Announcement | None:
     deployment = await service.get(tx, job.params.deployment)
     await service.switch_back(tx, deployment)
-    return await announcements.serve(tx, deployment.env_id)
+    return await announcements.serve_environment(tx, deployment.env_id)
 
 
 async def _done(tx: Tx, job: DeploymentJob) -> Results:

@@ -1,1 +1,1 @@
-"""Edge records: built from the database, published to every edge of a region."""
+"""The edge feed: edge records are built from the database and published to every edge of a region."""

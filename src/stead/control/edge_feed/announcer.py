@@ -1,34 +1,37 @@
-"""Telling the edges of a region, until all of them that are up go by it."""
+"""Publishes edge records and waits until every running edge of the region has applied them."""
 
 import asyncio
 from collections.abc import Mapping
 
-from stead.control.edge_feed.feed import Edges, NotApplied
+from stead.control.edge_feed.feed import EdgeFeed, NotApplied
 from stead.control.engines.postgres import Database
 from stead.control.nodes import service
 from stead.protocol.edge import Record
 
-LOOK_SECONDS = 5.0
+RECHECK_SECONDS = 5.0
 
 
 class Announcer:
-    """`patience` is how many seconds an edge may take."""
+    """`patience` is the number of seconds that the edges may take."""
 
-    def __init__(self, database: Database, edges: Edges, *, patience: float) -> None:
-        self._database, self._edges, self._patience = database, edges, patience
+    def __init__(self, database: Database, feed: EdgeFeed, *, patience: float) -> None:
+        self._database, self._feed, self._patience = database, feed, patience
 
-    async def tell(self, region: str, records: Mapping[str, Record | None]) -> None:
-        """Returns when every edge of the region that is up goes by the records, None for what is to be
-        forgotten; raises NotApplied. One that dies meanwhile is not waited for once that is known."""
-        revision = await self._edges.put(records)
+    async def announce(self, region: str, records: Mapping[str, Record | None]) -> None:
+        """Publish records (None deletes one) and return when every running edge has applied them.
+
+        Raises NotApplied. An edge that dies in the meantime is no longer waited for once its node is
+        known to be lost.
+        """
+        revision = await self._feed.put(records)
         clock = asyncio.get_running_loop()
         until = clock.time() + self._patience
         while True:
             async with self._database.reading() as tx:
                 alive = await service.alive(tx, region)
-            within = min(LOOK_SECONDS, max(until - clock.time(), 0.0))
+            within = min(RECHECK_SECONDS, max(until - clock.time(), 0.0))
             try:
-                return await self._edges.applied(region, alive, revision, within=within)
+                return await self._feed.wait_until_applied(region, alive, revision, within=within)
             except NotApplied:
                 if clock.time() >= until:
                     raise

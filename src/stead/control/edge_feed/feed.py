@@ -1,4 +1,4 @@
-"""The control plane's end of the feed: tell the edges of a region, and wait until they have applied it."""
+"""The control plane's side of the edge feed: publishes records, and waits until edges have applied them."""
 
 import asyncio
 import contextlib
@@ -33,60 +33,61 @@ from stead.protocol.subjects import APPLIED, Node, bucket_stream, consumer
 from stead.shared.cancellation import heed_cancellation
 
 WINDOW = 500
-"""Records on their way at once."""
+"""Records that are published before their acknowledgements are awaited."""
 ACK_SECONDS = 10.0
 FLUSH_SECONDS = 5
-LOOK_AGAIN_SECONDS = 2.0
+RECHECK_SECONDS = 2.0
 RETRY_SECONDS = 0.2
 _OPERATION, _DELETE = "KV-Operation", "DEL"
 
 
 class FeedUnavailable(Exception):
-    """NATS did not take or give what was asked; asking again is harmless."""
+    """NATS did not answer or refused. Trying again is harmless."""
 
 
 class NotApplied(Exception):
-    """Some edges have not come so far in time."""
+    """Some edges did not apply a revision in time."""
 
     def __init__(self, revision: int, nodes: Collection[str]) -> None:
         self.revision, self.nodes = revision, tuple(sorted(nodes))
         super().__init__(f"revision {revision} was not applied by {', '.join(self.nodes)}")
 
 
-class Edges:
+class EdgeFeed:
     def __init__(self, nats_: Nats) -> None:
         self._nats = nats_
         self._client: Client | None = None
         self._context: JetStreamContext | None = None
 
     async def put(self, records: Mapping[str, Record | None]) -> int:
-        """In the order given; None deletes. The highest revision: who applied that has applied all of them.
+        """Publish records in the given order; None deletes a record.
 
-        The keys are of one region, since an edge never hears of another's revisions.
+        Returns the highest revision: an edge that has applied it has applied all of the records. All keys
+        must belong to one region, since an edge never receives the revisions of another.
         """
         if not records:
-            raise ValueError("there is nothing to put")
+            raise ValueError("there are no records to publish")
         if len({key.partition(".")[0] for key in records}) > 1:
-            raise ValueError("these keys are of more than one region")
+            raise ValueError("the keys belong to more than one region")
         items, revision = list(records.items()), 0
-        with _translated():
+        with _translate_errors():
             for start in range(0, len(items), WINDOW):
                 revision = await self._put(items[start : start + WINDOW])
         return revision
 
-    async def introduce(self, region: str, node: str, address: str) -> None:
-        """Where the other edges of the region find this node's; told only when it is new."""
+    async def publish_peer(self, region: str, node: str, address: str) -> None:
+        """Publish the address at which the region's other edges reach this node's edge, if it changed."""
         try:
             peer = convert({"address": address}, Peer)
         except ValidationError:
-            raise ValueError("this is no address of an edge") from None
+            raise ValueError("this is not the address of an edge") from None
         key = node_key(region, node)
-        if await self.read(key) != encode(peer):
+        if await self.read_record(key) != encode(peer):
             await self.put({key: peer})
 
-    async def read(self, key: str) -> bytes | None:
-        """A record as it was put."""
-        with _translated():
+    async def read_record(self, key: str) -> bytes | None:
+        """Read a record as it was published; None if it does not exist or was deleted."""
+        with _translate_errors():
             try:
                 found = await self._jetstream.get_last_msg(
                     bucket_stream(BUCKET), bucket_subject(key), direct=True
@@ -96,67 +97,73 @@ class Edges:
         return None if (found.headers or {}).get(_OPERATION) else found.data or b""
 
     async def last_revision(self) -> int:
-        with _translated():
+        with _translate_errors():
             return int((await self._jetstream.stream_info(bucket_stream(BUCKET))).state.last_seq)
 
     async def last_applied(self, node: str) -> Applied | None:
-        """How far the node has said its edge has come."""
-        with _translated():
+        """The last revision that the node reported as applied by its edge."""
+        with _translate_errors():
             try:
                 found = await self._jetstream.get_last_msg(APPLIED, subjects.applied(node), direct=True)
             except nats.js.errors.NotFoundError:
                 return None
         return decode_applied(found.data or b"")
 
-    async def unread(self, node: str) -> int | None:
-        """How many records wait for the node to fetch them; None for one that was never admitted."""
-        with _translated():
+    async def count_pending(self, node: str) -> int | None:
+        """Count the records that the node has not fetched yet; None if the node was never admitted."""
+        with _translate_errors():
             try:
                 found = await self._jetstream.consumer_info(bucket_stream(BUCKET), consumer(Node(node)))
             except nats.js.errors.NotFoundError:
                 return None
         return found.num_pending or 0
 
-    async def applied(self, region: str, nodes: Collection[str], revision: int, within: float) -> None:
-        """Returns when the edge of every named node of the region has applied the revision."""
+    async def wait_until_applied(
+        self, region: str, nodes: Collection[str], revision: int, within: float
+    ) -> None:
+        """Return when the edge of every given node has applied the revision.
+
+        Raises NotApplied after `within` seconds.
+        """
         missing = set(nodes)
         try:
             async with asyncio.timeout(within):
                 while missing:
                     heed_cancellation()
                     try:
-                        async with self._heard(missing) as heard:
-                            await self._look(region, missing, revision)
-                            await _listen(heard, region, missing, revision)
+                        async with self._subscribe(missing) as reports:
+                            await self._discard_applied(region, missing, revision)
+                            await _receive_reports(reports, region, missing, revision)
                     except FeedUnavailable:
                         await asyncio.sleep(RETRY_SECONDS)
         except TimeoutError:
             raise NotApplied(revision, missing) from None
 
-    async def _look(self, region: str, missing: set[str], revision: int) -> None:
+    async def _discard_applied(self, region: str, missing: set[str], revision: int) -> None:
         for node in tuple(missing):
-            if (it := await self.last_applied(node)) and it.region == region and it.revision >= revision:
+            report = await self.last_applied(node)
+            if report and report.region == region and report.revision >= revision:
                 missing.discard(node)
 
     @asynccontextmanager
-    async def _heard(self, nodes: Collection[str]) -> AsyncIterator[asyncio.Queue[Applied]]:
-        """Listening before looking: what is said in between is not missed."""
-        heard: asyncio.Queue[Applied] = asyncio.Queue()
+    async def _subscribe(self, nodes: Collection[str]) -> AsyncIterator[asyncio.Queue[Applied]]:
+        """Receive the reports of nodes. Subscribe before reading the last ones, so that none is missed."""
+        reports: asyncio.Queue[Applied] = asyncio.Queue()
 
-        async def hear(message: Msg) -> None:
-            it = decode_applied(message.data)
-            # The subject is what the server vouches for; the rest a node only claims.
-            if message.subject == subjects.applied(it.node):
-                heard.put_nowait(it)
+        async def receive(message: Msg) -> None:
+            report = decode_applied(message.data)
+            # The server enforces who publishes to a subject; the content is only the node's claim.
+            if message.subject == subjects.applied(report.node):
+                reports.put_nowait(report)
 
-        async with contextlib.AsyncExitStack() as listening:
-            with _translated():
+        async with contextlib.AsyncExitStack() as subscriptions:
+            with _translate_errors():
                 client = self._nats.client
                 for node in tuple(nodes):
-                    each = await client.subscribe(subjects.applied(node), cb=hear)
-                    listening.push_async_callback(_unsubscribe, each)
+                    subscription = await client.subscribe(subjects.applied(node), cb=receive)
+                    subscriptions.push_async_callback(_unsubscribe, subscription)
                 await client.flush(timeout=FLUSH_SECONDS)
-            yield heard
+            yield reports
 
     async def _put(self, records: list[tuple[str, Record | None]]) -> int:
         jetstream, acks = self._jetstream, list[asyncio.Future[PubAck]]()
@@ -173,33 +180,35 @@ class Edges:
 
     @property
     def _jetstream(self) -> JetStreamContext:
-        """The same one as long as the connection is: each listens to acknowledgements for itself."""
+        """One context per connection, because each context subscribes to acknowledgements separately."""
         client = self._nats.client
         if self._context is None or self._client is not client:
             self._client, self._context = client, client.jetstream(timeout=ACK_SECONDS)
         return self._context
 
 
-async def _unsubscribe(listening: Subscription) -> None:
+async def _unsubscribe(subscription: Subscription) -> None:
     with contextlib.suppress(nats.errors.Error):
-        await listening.unsubscribe()
+        await subscription.unsubscribe()
 
 
-async def _listen(heard: asyncio.Queue[Applied], region: str, missing: set[str], revision: int) -> None:
-    """For a while only: what is said while the connection is away is found by looking again."""
+async def _receive_reports(
+    reports: asyncio.Queue[Applied], region: str, missing: set[str], revision: int
+) -> None:
+    """Receive reports for a short time only: reports sent while NATS was disconnected must be read again."""
     try:
-        async with asyncio.timeout(LOOK_AGAIN_SECONDS):
+        async with asyncio.timeout(RECHECK_SECONDS):
             while missing:
-                it = await heard.get()
-                if it.region == region and it.revision >= revision:
-                    missing.discard(it.node)
+                report = await reports.get()
+                if report.region == region and report.revision >= revision:
+                    missing.discard(report.node)
     except TimeoutError:
         return
 
 
 @contextlib.contextmanager
-def _translated() -> Iterator[None]:
-    """What the library raises, as the one error a caller has to know."""
+def _translate_errors() -> Iterator[None]:
+    """Raise FeedUnavailable, the one error that callers handle, for all errors of the library."""
     try:
         yield
     except (NatsDown, nats.errors.Error, OSError, TimeoutError) as error:

@@ -1,4 +1,4 @@
-"""From the facts about an environment to the records of the edge. No I/O."""
+"""Builds the edge records of an environment from what the database says about it. No I/O."""
 
 from dataclasses import dataclass
 
@@ -8,10 +8,13 @@ from stead.protocol.edge import Environment, Host, Record, RedirectSet
 from stead.shared.runtimes import Runtime
 
 Records = dict[str, Record | None]
+"""Edge records by key, in the order in which edges must apply them; None deletes a record."""
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class RecordSource:
+    """The columns of an environment and its site that its edge records are built from."""
+
     id: str
     site_id: str
     type: str
@@ -26,41 +29,42 @@ class Facts:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The domain leads to production; every environment has a name of its own besides."""
+        """Every environment has its own subdomain; production also has the site's domain."""
         return (self.domain, self.subdomain) if self.type == "production" else (self.subdomain,)
 
 
-def served(
-    facts: Facts,
+def build_records(
+    source: RecordSource,
     node: str,
     configuration: Configuration,
     redirects: RedirectSet | None,
     *,
     secure: frozenset[str] = frozenset(),
 ) -> Records:
-    """`secure` are the hosts that have a certificate."""
+    """Build the records of an environment that is served. `secure` lists the hosts with a certificate."""
     security, performance = configuration.security, configuration.performance
     record = Environment(
-        site=facts.site_id,
+        site=source.site_id,
         node=node,
-        runtime=facts.runtime,
-        state="suspended" if facts.status in ("suspending", "suspended") else "serving",
-        release=facts.release or edge.PLACEHOLDER,
+        runtime=source.runtime,
+        state="suspended" if source.status in ("suspending", "suspended") else "serving",
+        release=source.release or edge.PLACEHOLDER,
         redirects=redirects,
         allowed_ips=tuple(security.allowed_ips),
         waf=security.waf_engine_mode,
-        login_lockout=security.login_lockout_enabled and facts.runtime == "cms",
-        cache_ttl=performance.page_cache_ttl if facts.runtime == "cms" else 0,
+        login_lockout=security.login_lockout_enabled and source.runtime == "cms",
+        cache_ttl=performance.page_cache_ttl if source.runtime == "cms" else 0,
         hsts=security.hsts_seconds if secure else 0,
         trace_sample_rate=configuration.observability.trace_sample_rate,
     )
     hosts: Records = {
-        edge.host_key(facts.region, host): Host(facts.id, https=host in secure) for host in facts.hosts
+        edge.host_key(source.region, host): Host(source.id, https=host in secure) for host in source.hosts
     }
-    # A host must not lead to an environment that nobody has heard of.
-    return {edge.environment_key(facts.region, facts.id): record, **hosts}
+    # The environment comes first: a host must not refer to an environment that the edge does not know.
+    return {edge.environment_key(source.region, source.id): record, **hosts}
 
 
-def gone(facts: Facts) -> Records:
-    hosts: Records = {edge.host_key(facts.region, host): None for host in facts.hosts}
-    return {**hosts, edge.environment_key(facts.region, facts.id): None}
+def build_deletions(source: RecordSource) -> Records:
+    """Delete the hosts first, so that none refers to an environment that is already deleted."""
+    hosts: Records = {edge.host_key(source.region, host): None for host in source.hosts}
+    return {**hosts, edge.environment_key(source.region, source.id): None}

@@ -6,7 +6,7 @@ Which deployment a job has chosen is found by the job. Where there is none, the 
 from stead.control.artifacts import service as artifacts
 from stead.control.deployments import service as deployments
 from stead.control.deployments.rules import Deployment, DeploymentKind
-from stead.control.edge_feed import announcements as routing
+from stead.control.edge_feed import announcements
 from stead.control.engines.postgres import Tx
 from stead.control.environments import copies
 from stead.control.environments import service as environments
@@ -99,7 +99,7 @@ async def show(tx: Tx, job: ContentJob) -> Announcement | None:
         await deployments.switch(tx, chosen)
     else:
         await environments.show(tx, job.params.environment, None)
-    return await routing.serve(tx, chosen.env_id if chosen else job.params.environment)
+    return await announcements.serve_environment(tx, chosen.env_id if chosen else job.params.environment)
 
 
 async def show_as_before(tx: Tx, job: ContentJob) -> Announcement | None:
@@ -110,7 +110,7 @@ async def show_as_before(tx: Tx, job: ContentJob) -> Announcement | None:
     if chosen is not None:
         await deployments.switch_back(tx, chosen)
     await environments.show(tx, environment, release_of(current.digest) if current else None)
-    return await routing.serve(tx, environment)
+    return await announcements.serve_environment(tx, environment)
 
 
 async def shown(tx: Tx, job: ContentJob) -> Deployment | None:

@@ -88,7 +88,7 @@ async def _bring_environment_back(tx: Tx, job: EnvironmentJob) -> NodeCommand | 
 
 
 async def _serve(tx: Tx, job: EnvironmentJob) -> Announcement | None:
-    return await announcements.serve(tx, job.params.environment)
+    return await announcements.serve_environment(tx, job.params.environment)
 
 
 async def _withdraw_new(tx: Tx, job: EnvironmentJob) -> Announcement | None:
@@ -97,7 +97,7 @@ async def _withdraw_new(tx: Tx, job: EnvironmentJob) -> Announcement | None:
 
 
 async def _withdraw(tx: Tx, job: EnvironmentJob) -> Announcement | None:
-    return await announcements.withdraw(tx, job.params.environment)
+    return await announcements.withdraw_environment(tx, job.params.environment)
 
 
 async def _serve_as_before(tx: Tx, job: EnvironmentJob) -> Announcement | None:
@@ -147,7 +147,7 @@ async def _open(tx: Tx, job: EnvironmentJob) -> Environment:
     environment = await _move(tx, job, "running", after=("provisioning",))
     facts = await sites.facts(tx, job.site_id)
     if not facts.is_test:
-        await certificates.want(tx, job.site_id, environment.subdomain, facts.region)
+        await certificates.request_certificate(tx, job.site_id, environment.subdomain, facts.region)
     return environment
 
 
@@ -203,7 +203,7 @@ async def _close(tx: Tx, job: EnvironmentJob) -> Results:
     environment = await _move(tx, job, "deleted", after=("deleting",))
     await _displace(tx, job)
     await deployments.go_bare(tx, environment.id)
-    await certificates.forget(tx, environment.subdomain)
+    await certificates.remove_certificate(tx, environment.subdomain)
     await environments.tell(tx, environment, ENV_DESTROYED, job.id, reason=job.params.why)
     return {"env_id": environment.id}
 

@@ -191,7 +191,7 @@ class Activities:
             return
         try:
             async with _heartbeating():
-                await self._announcer.tell(announcement.region, announcement.records)
+                await self._announcer.announce(announcement.region, announcement.records)
         except NotApplied as error:
             late = EdgeUnreachable(nodes=", ".join(error.nodes))
             raise Refused(late.code, str(late)) from None

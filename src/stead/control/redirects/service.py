@@ -24,8 +24,8 @@ async def queue_replacement(tx: Tx, site: VisibleSite, wanted: NewRedirects) -> 
     return await jobs.enqueue(tx, REPLACE_REDIRECTS, work, subject, scope="redirects:write")
 
 
-async def in_force(tx: Tx, site: str) -> RedirectSet | None:
-    return await store.in_force(tx, site)
+async def get_active_set(tx: Tx, site: str) -> RedirectSet | None:
+    return await store.get_active_set(tx, site)
 
 
 async def replace(tx: Tx, site: str, wanted: list[RedirectRule], *, job: str) -> None:
@@ -36,12 +36,12 @@ async def revert(tx: Tx, site: str, *, job: str) -> None:
     await store.revert(tx, site, job=job)
 
 
-async def most_parts(tx: Tx, site: str) -> int:
-    return await store.most_parts(tx, site)
+async def count_published_parts(tx: Tx, site: str) -> int:
+    return await store.count_published_parts(tx, site)
 
 
-async def words(tx: Tx, site: str) -> list[Redirects | None]:
+async def build_edge_parts(tx: Tx, site: str) -> list[Redirects | None]:
     """All rules of a site, as the edge is told them; nothing for a part that is no longer needed."""
-    now = await store.in_force(tx, site)
+    now = await store.get_active_set(tx, site)
     needed: list[Redirects | None] = [*parts(await store.rules(tx, site), now.version)] if now else []
-    return needed + [None] * (await store.most_parts(tx, site) - len(needed))
+    return needed + [None] * (await store.count_published_parts(tx, site) - len(needed))

@@ -13,7 +13,7 @@ async def rules(tx: Tx, site: str) -> list[RedirectRule]:
     return _read(await tx.value("select rules from redirect_sets where site_id = $1", site))
 
 
-async def in_force(tx: Tx, site: str) -> RedirectSet | None:
+async def get_active_set(tx: Tx, site: str) -> RedirectSet | None:
     return await tx.one(
         lambda version, lengths: RedirectSet(version, tuple(lengths)),
         "select version, lengths from redirect_sets where site_id = $1 and parts > 0",
@@ -21,7 +21,7 @@ async def in_force(tx: Tx, site: str) -> RedirectSet | None:
     )
 
 
-async def most_parts(tx: Tx, site: str) -> int:
+async def count_published_parts(tx: Tx, site: str) -> int:
     """In how many parts the edge has ever been told of this site's."""
     return await tx.value("select told from redirect_sets where site_id = $1", site) or 0
 

@@ -24,12 +24,12 @@ from stead.protocol.work import Probe
 
 async def _redirect(tx: Tx, job: Job[RedirectsWork]) -> Announcement | None:
     await redirects.replace(tx, job.site_id, job.params.rules, job=job.id)
-    return await announcements.serve_redirected(tx, job.site_id)
+    return await announcements.serve_site_with_redirects(tx, job.site_id)
 
 
 async def _redirect_back(tx: Tx, job: Job[RedirectsWork]) -> Announcement | None:
     await redirects.revert(tx, job.site_id, job=job.id)
-    return await announcements.serve_redirected(tx, job.site_id)
+    return await announcements.serve_site_with_redirects(tx, job.site_id)
 
 
 async def _probe_redirect(tx: Tx, job: Job[RedirectsWork]) -> NodeCommand | None:

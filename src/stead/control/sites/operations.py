@@ -133,7 +133,7 @@ async def get_capabilities(call: Call, site: VisibleSite) -> CapabilitiesView:  
 @operation("GET /v1/sites/{site_id}/tls", id="sites.tls_get", scope="tls:read", errors=[SiteNotFound])
 async def get_tls(call: Call, site: VisibleSite) -> TlsView:
     """See whether a site's domain has its certificate, and if not, why."""
-    return await certificates.status(call.tx, site.id, site.domain)
+    return await certificates.get_status(call.tx, site.id, site.domain)
 
 
 @operation("GET /v1/runtimes", id="runtimes.list", scope="sites:read")

@@ -96,7 +96,7 @@ async def _restart_environment(tx: Tx, job: SiteJob) -> NodeCommand | None:
 
 async def _serve(tx: Tx, job: SiteJob) -> Announcement | None:
     """With its redirects, which may have been set while no node carried it."""
-    return await announcements.serve_redirected(tx, job.site_id)
+    return await announcements.serve_site_with_redirects(tx, job.site_id)
 
 
 async def _withdraw(tx: Tx, job: SiteJob) -> Announcement | None:
@@ -151,7 +151,7 @@ async def _open(tx: Tx, job: SiteJob) -> Results:
     await _move(tx, job, "running", after=("provisioning", "stopped", "failed", "running"))
     await environments.become(tx, environment.id, "running")
     if not facts.is_test:
-        await certificates.want(tx, job.site_id, facts.domain, facts.region)
+        await certificates.request_certificate(tx, job.site_id, facts.domain, facts.region)
     return {"url": f"http://{facts.domain}/", "env_id": environment.id}
 
 
@@ -166,7 +166,7 @@ async def _open_recovered(tx: Tx, job: SiteJob) -> Results:
     facts = await sites.facts(tx, job.site_id)
     for environment in await environments.placed(tx, job.site_id):
         if not facts.is_test and environment.type != "production":
-            await certificates.want(tx, job.site_id, environment.subdomain, facts.region)
+            await certificates.request_certificate(tx, job.site_id, environment.subdomain, facts.region)
     await sites.tell(tx, job, SITE_RECOVERED)
     return await _open(tx, job)
 
@@ -184,7 +184,7 @@ async def _close(tx: Tx, job: SiteJob) -> None:
         raise Refused("site.busy", "The site is not being deleted any more.")
     await environments.become(tx, environment.id, "deleted")
     for host in (facts.domain, *await environments.go_along(tx, job.site_id)):
-        await certificates.forget(tx, host)
+        await certificates.remove_certificate(tx, host)
     await sites.tell(tx, job, SITE_DELETED)
 
 
