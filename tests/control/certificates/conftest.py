@@ -1,4 +1,4 @@
-"""A certificate authority, its DNS and an nginx, all real; a control plane of its own."""
+"""A real certificate authority with its DNS, a real nginx, and a separate control plane."""
 
 import shutil
 import tempfile
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from stead.control.app import ControlPlane
 from stead.control.certificates import service
-from stead.control.certificates.certifier import AuthorityAt, Certifier
+from stead.control.certificates.certifier import AuthoritySettings, Certifier
 from stead.control.certificates.preflight import Preflight
 from stead.control.sealing import Sealer
 from stead.control.settings import Settings
@@ -25,8 +25,8 @@ from stead.dev.supervised_program import LOOPBACK
 from stead.shared.clock import MovableClock
 from tests.client import Client
 from tests.conftest import UNLIMITED
-from tests.control.certificates.between import Between
-from tests.control.certificates.door import FileDoor
+from tests.control.certificates.acme_proxy import AcmeProxy
+from tests.control.certificates.file_publisher import FilePublisher
 from tests.people import make_person
 from tests.teams import insert_site, spare_database
 
@@ -35,7 +35,7 @@ REGION = "us-east"
 
 @pytest.fixture(scope="package")
 def scratch() -> Iterator[Path]:
-    """One that nginx's user can enter."""
+    """A directory that nginx's user can enter."""
     path = Path(tempfile.mkdtemp(prefix="stead-certificates-"))
     path.chmod(0o711)
     yield path
@@ -49,8 +49,8 @@ async def stack(scratch: Path) -> AsyncIterator[RunningStack]:
 
 
 @pytest.fixture(scope="package")
-async def archive(settings: Settings, worker_id: str) -> AsyncIterator[Settings]:
-    """A database of its own: nothing but what is tested works on its certificates."""
+async def own_database(settings: Settings, worker_id: str) -> AsyncIterator[Settings]:
+    """A separate database, in which no other worker processes certificates."""
     async with spare_database(f"stead_certificates_{worker_id}") as url:
         yield replace(settings, database_url=url)
 
@@ -60,7 +60,7 @@ class Site:
     id: str
     domain: str
     reader: Client
-    """With a key that outlives a certificate."""
+    """Its key is valid for longer than a certificate."""
 
     async def tls(self) -> dict[str, Any]:
         answer = await self.reader.get(f"/v1/sites/{self.id}/tls")
@@ -69,22 +69,24 @@ class Site:
 
 
 @dataclass
-class Office:
+class Harness:
     plane: ControlPlane
     anonymous: Client
     stack: RunningStack
-    door: FileDoor
+    publisher: FilePublisher
     clock: MovableClock
     refreshed: list[str] = field(default_factory=list)
 
     def certifier(self, directory: str = "", **changed: Any) -> Certifier:
-        """As a worker has it; `changed` replaces parts."""
+        """A certifier as in a worker; `changed` replaces parts of it."""
         trust = changed.pop("trust", self.stack[Pebble].server_certificate)
-        authority = AuthorityAt(directory or self.stack[Pebble].directory, "you@stead.example", str(trust))
+        authority = AuthoritySettings(
+            directory or self.stack[Pebble].directory, "you@stead.example", str(trust)
+        )
         parts: dict[str, Any] = {
             "preflight": Preflight(LOOPBACK, self.stack[LoopbackDns].address),
-            "door": self.door,
-            "refreshed": self._refresh,
+            "publisher": self.publisher,
+            "refresh_site": self._refresh,
             **changed,
         }
         sealer = Sealer.from_text(self.plane.settings.sealing_key)
@@ -93,12 +95,12 @@ class Office:
     async def _refresh(self, site: str) -> None:
         self.refreshed.append(site)
 
-    async def site(self, *, wanted: bool = True) -> Site:
+    async def create_site(self, *, requested: bool = True) -> Site:
         owner = await make_person(self.plane, self.anonymous)
         async with self.plane.database.transaction() as tx:
             id_ = await insert_site(tx, account=owner.id)
             domain = await tx.value("select domain from sites where id = $1", id_)
-            if wanted:
+            if requested:
                 await service.request_certificate(tx, id_, domain, REGION)
         return Site(id_, domain, await owner.key("tls:read", expires_in_days=365))
 
@@ -107,8 +109,8 @@ class Office:
             found = await tx.value("select to_jsonb(c) from certificates c where host = $1", host)
         return dict(found or {})
 
-    async def due_in(self, host: str) -> float:
-        """Seconds until it is tried again."""
+    async def seconds_until_due(self, host: str) -> float:
+        """Seconds until the next attempt."""
         async with self.plane.database.reading() as tx:
             at = await tx.value("select next_attempt_at from certificates where host = $1", host)
             return float((at - tx.now).total_seconds())
@@ -117,32 +119,32 @@ class Office:
         async with self.plane.database.reading() as tx:
             return await tx.all(str, "select type from events where site_id = $1 order by id", site.id)
 
-    async def lead(self, host: str, *addresses: str, kind: str = "a") -> None:
-        """Say in the DNS where a host leads."""
-        await self.dns(f"add-{kind}", host=f"{host}.", addresses=list(addresses))
+    async def point(self, host: str, *addresses: str, kind: str = "a") -> None:
+        """Set the addresses of a host in the DNS."""
+        await self.manage_dns(f"add-{kind}", host=f"{host}.", addresses=list(addresses))
 
-    async def dns(self, what: str, **body: Any) -> None:
+    async def manage_dns(self, action: str, **body: Any) -> None:
         async with httpx.AsyncClient() as client:
             (
-                await client.post(f"{self.stack[LoopbackDns].management_url}/{what}", json=body)
+                await client.post(f"{self.stack[LoopbackDns].management_url}/{action}", json=body)
             ).raise_for_status()
 
 
 @pytest.fixture
-async def office(archive: Settings, stack: RunningStack, clock: MovableClock) -> AsyncIterator[Office]:
-    plane = ControlPlane(archive, clock=clock)
+async def harness(own_database: Settings, stack: RunningStack, clock: MovableClock) -> AsyncIterator[Harness]:
+    plane = ControlPlane(own_database, clock=clock)
     await plane.redis.start()
     async with plane.database.transaction() as tx:
         await tx.run(f"{UNLIMITED} on conflict do nothing")
         for table in ("certificates", "acme_accounts"):
             await tx.run(f"delete from {table}")
     client = Client(transport=httpx.ASGITransport(plane), base_url="http://stead.test")
-    yield Office(plane, client, stack, FileDoor(stack.node_data), clock)
+    yield Harness(plane, client, stack, FilePublisher(stack.node_data), clock)
     await plane.redis.close()
     await plane.database.close()
 
 
 @pytest.fixture
-async def between(stack: RunningStack) -> AsyncIterator[Between]:
-    async with Between(stack[Pebble]).open() as between:
-        yield between
+async def proxy(stack: RunningStack) -> AsyncIterator[AcmeProxy]:
+    async with AcmeProxy(stack[Pebble]).open() as proxy:
+        yield proxy

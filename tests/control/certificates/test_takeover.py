@@ -1,4 +1,4 @@
-"""Workers share the work; one that dies leaves nothing that another cannot end."""
+"""Workers share the certificates; another worker finishes what a dead one has begun."""
 
 import asyncio
 import sys
@@ -9,156 +9,162 @@ from pathlib import Path
 import pytest
 
 from stead.control.certificates import service
-from stead.control.certificates.certifier import HANDS
+from stead.control.certificates.certifier import CONCURRENCY
 from stead.control.certificates.rules import LEASE
 from stead.dev.engines.pebble import Pebble
 from stead.dev.subprocesses import Streams, spawn, wait_for_exit
-from tests.control.certificates.between import CERTIFICATE, CHALLENGE, FINALIZE, ORDER, Between
-from tests.control.certificates.conftest import Office
+from tests.control.certificates.acme_proxy import CERTIFICATE, CHALLENGE, FINALIZE, ORDER, AcmeProxy
+from tests.control.certificates.conftest import Harness
 
-PATIENCE = 30
+TIMEOUT = 30
 
 
-@pytest.mark.parametrize("where", [ORDER, CHALLENGE, FINALIZE, CERTIFICATE])
-async def test_what_a_killed_worker_had_begun_another_ends(where: str, office: Office, between: Between):
-    """It dies while the authority has done what was asked and the answer is on its way."""
-    site = await office.site()
-    between.withhold = where
-    settings, pebble = office.plane.settings, office.stack[Pebble]
-    with tempfile.TemporaryFile() as nothing:
+@pytest.mark.parametrize("path", [ORDER, CHALLENGE, FINALIZE, CERTIFICATE])
+async def test_another_worker_finishes_what_a_killed_worker_has_begun(
+    path: str, harness: Harness, proxy: AcmeProxy
+):
+    """It is killed after the authority has processed a request and before the response arrives."""
+    site = await harness.create_site()
+    proxy.hold_back = path
+    settings, pebble = harness.plane.settings, harness.stack[Pebble]
+    with tempfile.TemporaryFile() as empty:
         victim = spawn(
             [
-                *(sys.executable, "-m", "tests.control.certificates.hand"),
+                *(sys.executable, "-m", "tests.control.certificates.certifier_process"),
                 *(
                     settings.database_url,
                     settings.sealing_key,
-                    between.directory,
+                    proxy.directory,
                     str(pebble.server_certificate),
                 ),
-                str(office.stack.node_data),
+                str(harness.stack.node_data),
             ],
-            streams=Streams(nothing, nothing, sys.stderr.fileno()),
+            streams=Streams(empty, empty, sys.stderr.fileno()),
             cwd=Path(__file__).parents[3],
         )
     try:
-        await asyncio.wait_for(between.withheld.wait(), PATIENCE)
+        await asyncio.wait_for(proxy.held_back.wait(), TIMEOUT)
     finally:
         victim.kill()
         await wait_for_exit(victim)
-    between.let_go()
+    proxy.release_responses()
     assert (await site.tls())["state"] == "pending"
-    certifier = office.certifier(between.directory)
-    assert await certifier.work() == 0
-    office.clock.move(LEASE * 1.01)
-    await certifier.work()
+    certifier = harness.certifier(proxy.directory)
+    assert await certifier.process_due() == 0
+    harness.clock.move(LEASE * 1.01)
+    await certifier.process_due()
     assert (await site.tls())["state"] == "valid"
-    assert await office.events(site) == ["certificate.issued"]
-    assert office.door.challenges() == []
-    # What was ordered is taken up; an order of which nobody heard cannot be.
-    assert between.passed[ORDER] == (2 if where == ORDER else 1)
-    assert between.passed[FINALIZE] == 1
+    assert await harness.events(site) == ["certificate.issued"]
+    assert harness.publisher.challenges() == []
+    # A recorded order is continued; one whose response was lost is not recorded.
+    assert proxy.passed[ORDER] == (2 if path == ORDER else 1)
+    assert proxy.passed[FINALIZE] == 1
 
 
-async def test_two_workers_issue_each_of_fifty_names_once(office: Office, between: Between):
-    sites = [await office.site() for _ in range(50)]
-    workers = [office.certifier(between.directory) for _ in range(2)]
-    seen_to = await asyncio.gather(*(worker.work() for worker in workers for _ in range(HANDS)))
-    assert sum(seen_to) == 50
+async def test_two_workers_issue_each_of_fifty_names_once(harness: Harness, proxy: AcmeProxy):
+    sites = [await harness.create_site() for _ in range(50)]
+    workers = [harness.certifier(proxy.directory) for _ in range(2)]
+    processed = await asyncio.gather(
+        *(worker.process_due() for worker in workers for _ in range(CONCURRENCY))
+    )
+    assert sum(processed) == 50
     assert {(await site.tls())["state"] for site in sites} == {"valid"}
-    assert [await office.events(site) for site in sites] == [["certificate.issued"]] * 50
-    assert between.passed[FINALIZE] == 50
-    async with office.plane.database.reading() as tx:
+    assert [await harness.events(site) for site in sites] == [["certificate.issued"]] * 50
+    assert proxy.passed[FINALIZE] == 50
+    async with harness.plane.database.reading() as tx:
         assert await tx.value("select count(*) from acme_accounts") == 1
 
 
-async def test_a_worker_that_is_stopped_leaves_its_work_at_once(office: Office, between: Between):
-    site = await office.site()
-    between.withhold = FINALIZE
-    working = asyncio.create_task(office.certifier(between.directory).work())
-    await asyncio.wait_for(between.withheld.wait(), PATIENCE)
+async def test_a_stopped_worker_releases_its_lease_immediately(harness: Harness, proxy: AcmeProxy):
+    site = await harness.create_site()
+    proxy.hold_back = FINALIZE
+    working = asyncio.create_task(harness.certifier(proxy.directory).process_due())
+    await asyncio.wait_for(proxy.held_back.wait(), TIMEOUT)
     working.cancel()
-    await asyncio.wait({working}, timeout=PATIENCE)
+    await asyncio.wait({working}, timeout=TIMEOUT)
     assert working.cancelled()
-    between.let_go()
-    assert await office.certifier(between.directory).work() == 1
+    proxy.release_responses()
+    assert await harness.certifier(proxy.directory).process_due() == 1
     assert (await site.tls())["state"] == "valid"
 
 
-async def test_a_worker_whose_lease_is_over_changes_nothing_any_more(office: Office, between: Between):
-    site = await office.site()
-    between.withhold = CERTIFICATE
-    slow = asyncio.create_task(office.certifier(between.directory).work())
-    await asyncio.wait_for(between.withheld.wait(), PATIENCE)
-    between.withhold = None
-    office.clock.move(LEASE * 1.01)
-    assert await office.certifier(between.directory).work() == 1
-    before = await office.row(site.domain)
-    between.let_go()
-    await asyncio.wait({slow}, timeout=PATIENCE)
+async def test_a_worker_whose_lease_has_ended_changes_nothing(harness: Harness, proxy: AcmeProxy):
+    site = await harness.create_site()
+    proxy.hold_back = CERTIFICATE
+    slow = asyncio.create_task(harness.certifier(proxy.directory).process_due())
+    await asyncio.wait_for(proxy.held_back.wait(), TIMEOUT)
+    proxy.hold_back = None
+    harness.clock.move(LEASE * 1.01)
+    assert await harness.certifier(proxy.directory).process_due() == 1
+    before = await harness.row(site.domain)
+    proxy.release_responses()
+    await asyncio.wait({slow}, timeout=TIMEOUT)
     assert slow.done()
-    assert await office.row(site.domain) == before
-    assert await office.events(site) == ["certificate.issued"]
+    assert await harness.row(site.domain) == before
+    assert await harness.events(site) == ["certificate.issued"]
 
 
-async def test_what_remains_after_the_edges_were_told_needs_no_authority(office: Office):
-    """The records of the site could not be published; nothing else is done twice."""
-    site = await office.site()
+async def test_a_published_certificate_is_completed_without_the_authority(harness: Harness):
+    """Only the records of the site could not be published; nothing else is repeated."""
+    site = await harness.create_site()
 
     async def fail(_: str) -> None:
         raise LookupError("no")
 
-    await office.certifier(refreshed=fail).work()
+    await harness.certifier(refresh_site=fail).process_due()
     assert (await site.tls())["error_code"] == "internal"
-    told = list(office.door.told)
-    office.clock.move(timedelta(minutes=2))
-    await office.certifier("https://127.0.0.1:1/dir").work()
+    published = list(harness.publisher.published)
+    harness.clock.move(timedelta(minutes=2))
+    await harness.certifier("https://127.0.0.1:1/dir").process_due()
     shown = await site.tls()
     assert (shown["state"], "error" in shown) == ("valid", False)
-    assert (office.refreshed, office.door.told) == ([site.id], told)
+    assert (harness.refreshed, harness.publisher.published) == ([site.id], published)
 
 
-async def test_a_forgotten_host_stops_the_worker_that_is_at_it(office: Office, between: Between):
-    site = await office.site()
-    between.withhold = FINALIZE
-    working = asyncio.create_task(office.certifier(between.directory).work())
-    await asyncio.wait_for(between.withheld.wait(), PATIENCE)
-    async with office.plane.database.transaction() as tx:
+async def test_removing_a_certificate_stops_the_worker_that_processes_it(harness: Harness, proxy: AcmeProxy):
+    site = await harness.create_site()
+    proxy.hold_back = FINALIZE
+    working = asyncio.create_task(harness.certifier(proxy.directory).process_due())
+    await asyncio.wait_for(proxy.held_back.wait(), TIMEOUT)
+    async with harness.plane.database.transaction() as tx:
         await service.remove_certificate(tx, site.domain)
-    between.let_go()
-    await asyncio.wait_for(working, PATIENCE)
-    await office.certifier(between.directory).work()
-    assert await office.row(site.domain) == {}
-    assert office.door.certificate(site.domain) is None
-    assert await office.events(site) == []
+    proxy.release_responses()
+    await asyncio.wait_for(working, TIMEOUT)
+    await harness.certifier(proxy.directory).process_due()
+    assert await harness.row(site.domain) == {}
+    assert harness.publisher.certificate(site.domain) is None
+    assert await harness.events(site) == []
 
 
-async def test_a_challenge_that_was_left_behind_goes_with_its_host(office: Office, between: Between):
-    site = await office.site()
-    between.withhold = CHALLENGE
-    working = asyncio.create_task(office.certifier(between.directory).work())
-    await asyncio.wait_for(between.withheld.wait(), PATIENCE)
+async def test_a_challenge_left_by_a_stopped_worker_is_withdrawn_when_the_certificate_is_removed(
+    harness: Harness, proxy: AcmeProxy
+):
+    site = await harness.create_site()
+    proxy.hold_back = CHALLENGE
+    working = asyncio.create_task(harness.certifier(proxy.directory).process_due())
+    await asyncio.wait_for(proxy.held_back.wait(), TIMEOUT)
     working.cancel()
-    await asyncio.wait({working}, timeout=PATIENCE)
-    between.let_go()
-    left = await office.row(site.domain)
-    async with office.plane.database.transaction() as tx:
+    await asyncio.wait({working}, timeout=TIMEOUT)
+    proxy.release_responses()
+    row = await harness.row(site.domain)
+    async with harness.plane.database.transaction() as tx:
         await service.remove_certificate(tx, site.domain)
-    await office.certifier(between.directory).work()
-    assert left["order_uri"] is not None
-    assert office.door.challenges() == []
-    assert await office.row(site.domain) == {}
+    await harness.certifier(proxy.directory).process_due()
+    assert row["order_uri"] is not None
+    assert harness.publisher.challenges() == []
+    assert await harness.row(site.domain) == {}
 
 
-async def test_edges_that_cannot_be_told_to_forget_are_told_later(office: Office):
-    site = await office.site()
-    await office.certifier().work()
-    async with office.plane.database.transaction() as tx:
+async def test_a_withdrawal_is_retried_when_the_edges_are_unavailable(harness: Harness):
+    site = await harness.create_site()
+    await harness.certifier().process_due()
+    async with harness.plane.database.transaction() as tx:
         await service.remove_certificate(tx, site.domain)
-    office.door.silent = True
-    assert await office.certifier().work() == 1
-    assert await office.due_in(site.domain) > 0
-    office.door.silent = False
-    office.clock.move(timedelta(minutes=2))
-    await office.certifier().work()
-    assert await office.row(site.domain) == {}
-    assert await office.events(site) == ["certificate.issued"]
+    harness.publisher.unavailable = True
+    assert await harness.certifier().process_due() == 1
+    assert await harness.seconds_until_due(site.domain) > 0
+    harness.publisher.unavailable = False
+    harness.clock.move(timedelta(minutes=2))
+    await harness.certifier().process_due()
+    assert await harness.row(site.domain) == {}
+    assert await harness.events(site) == ["certificate.issued"]

@@ -1,1 +1,1 @@
-"""Certificates of the sites' domains: asked for, proved, kept, renewed, and said why where there is none."""
+"""TLS certificates of the sites' hosts: ordered from an ACME authority, published to the edges, renewed."""

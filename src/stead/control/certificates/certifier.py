@@ -1,46 +1,51 @@
-"""The worker's part: takes what is due, a few at once; what it leaves half done, another can end."""
+"""The certifier: issues, renews and removes certificates that are due. Another worker can finish its work."""
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import structlog
 
 from stead.control.certificates import store
-from stead.control.certificates.attempt import Attempt, context_of, tell_of
-from stead.control.certificates.authority import AccountUnknown, Authority, new_key
-from stead.control.certificates.edges import EdgeDoor, EdgesSilent, region_of
+from stead.control.certificates.acme_client import AccountUnknown, AcmeClient, generate_key
+from stead.control.certificates.edge_publisher import (
+    EdgePublisher,
+    EdgesNotUpdated,
+    ErrorTranslatingPublisher,
+    region_of,
+)
 from stead.control.certificates.events import CERTIFICATE_EXPIRED
-from stead.control.certificates.issuing import Issuing
+from stead.control.certificates.issuance import Issuance
 from stead.control.certificates.preflight import Preflight
+from stead.control.certificates.progress import ProgressRecorder, key_context, publish_event
 from stead.control.certificates.rules import (
     ATTEMPT_SECONDS,
     LEASE,
+    ClaimedCertificate,
     Issued,
     LeaseLost,
     Problem,
-    Wish,
 )
 from stead.control.engines.postgres import UNREACHABLE, Database
 from stead.control.sealing import Sealer
 from stead.control.tasks import PeriodicTask, Task
-from stead.protocol.edge import Certificate, Record, certificate_key
+from stead.protocol.edge import Certificate, certificate_key
 from stead.shared.ids import new_id
 
 log = structlog.get_logger()
 
-HANDS = 8
-"""Certificates that one worker sees to at a time."""
+CONCURRENCY = 8
+"""Certificates that one worker processes at a time."""
 
-Refreshed = Callable[[str], Awaitable[None]]
-"""Publishes the edge records of a site anew: whether its domain has a certificate is in them."""
+RefreshSite = Callable[[str], Awaitable[None]]
+"""Publishes the edge records of a site again: they say which of its hosts have a certificate."""
 
 
 @dataclass(frozen=True, slots=True)
-class AuthorityAt:
-    """Which authority to ask, as whom. `trust` is a file with the root of one that is not public."""
+class AuthoritySettings:
+    """Which authority to use. `trust` is a file with the root certificate of a private authority."""
 
     directory: str
     email: str = ""
@@ -52,162 +57,164 @@ class Certifier:
         self,
         database: Database,
         sealer: Sealer,
-        authority: AuthorityAt,
+        authority: AuthoritySettings,
         *,
         preflight: Preflight,
-        door: EdgeDoor,
-        refreshed: Refreshed,
+        publisher: EdgePublisher,
+        refresh_site: RefreshSite,
     ) -> None:
         self._database, self._sealer, self._authority = database, sealer, authority
-        self._preflight, self._door, self._refreshed = preflight, _Careful(door), refreshed
+        self._preflight, self._refresh_site = preflight, refresh_site
+        self._publisher = ErrorTranslatingPublisher(publisher)
 
     def tasks(self) -> list[Task]:
-        workers = [PeriodicTask(f"certificates.work.{number}", 2, self.work) for number in range(HANDS)]
-        return [PeriodicTask("certificates.watch", 1, self.watch), *workers]
+        workers = [
+            PeriodicTask(f"certificates.work.{number}", 2, self.process_due) for number in range(CONCURRENCY)
+        ]
+        return [PeriodicTask("certificates.watch", 1, self.enroll_and_expire), *workers]
 
-    async def watch(self) -> None:
-        """Puts new hosts in line and says of which certificates the end has passed."""
+    async def enroll_and_expire(self) -> None:
+        """Queue new hosts for their first attempt, and mark the certificates that have expired."""
         async with self._database.transaction() as tx:
             await store.enroll(tx)
-            ended = await store.ended(tx)
-        for host, site in ended:
-            # First the records, which go by the clock: were this worker to die here, another would repeat it.
-            await self._refreshed(site)
+            expired = await store.list_expired(tx)
+        for host, site in expired:
+            # Publish first (the records depend on the clock, not on the state): if this worker dies here,
+            # another repeats both.
+            await self._refresh_site(site)
             async with self._database.transaction() as tx:
-                if await store.expire(tx, host):
-                    await tell_of(tx, CERTIFICATE_EXPIRED, site, domain=host)
+                if await store.mark_expired(tx, host):
+                    await publish_event(tx, CERTIFICATE_EXPIRED, site, domain=host)
             log.warning("certificate.expired", host=host)
 
-    async def work(self) -> int:
-        """See to what is due, one after the other, until nothing is. Says how many it were."""
-        done = 0
-        while await self._next():
-            done += 1
-        return done
+    async def process_due(self) -> int:
+        """Process certificates one after the other until none is due. Returns how many there were."""
+        processed = 0
+        while await self._process_next():
+            processed += 1
+        return processed
 
-    async def _next(self) -> bool:
-        holder = new_id("hand")
+    async def _process_next(self) -> bool:
+        lease_holder = new_id("lease")
         async with self._database.transaction() as tx:
-            wish = await store.claim(tx, holder, tx.now + LEASE)
-        if wish is None:
+            claimed = await store.claim(tx, lease_holder, tx.now + LEASE)
+        if claimed is None:
             return False
-        attempt = Attempt(self._database, self._sealer, wish, holder)
+        recorder = ProgressRecorder(self._database, self._sealer, claimed, lease_holder)
         try:
             async with asyncio.timeout(ATTEMPT_SECONDS) as limit:
-                await self._see_to(attempt)
+                await self._process(recorder)
         except Problem as problem:
-            await attempt.failed(problem)
-        except EdgesSilent:
-            await attempt.failed(
-                Problem("edges", "Not every edge of the site's region could be told. This is ours to mend.")
-            )
+            await recorder.record_failure(problem)
+        except EdgesNotUpdated:
+            await recorder.record_failure(_EDGES_NOT_UPDATED)
         except LeaseLost:
-            await attempt.released()
+            await recorder.release()
         except asyncio.CancelledError:
-            # A worker that stops in order does not make others wait for the lease.
+            # A worker that is stopped does not make others wait for its lease to end.
             with contextlib.suppress(*UNREACHABLE):
-                await attempt.released()
+                await recorder.release()
             raise
         except Exception as error:
             if isinstance(error, UNREACHABLE) and not isinstance(error, TimeoutError):
                 raise
-            await attempt.failed(_LATE if limit.expired() else _fault(wish, error))
+            await recorder.record_failure(_TIMED_OUT if limit.expired() else _log_fault(claimed, error))
         return True
 
-    async def _see_to(self, attempt: Attempt) -> None:
-        wish = attempt.wish
-        if wish.told_region is not None and (wish.forgotten or wish.told_region != wish.region):
-            await self._hide(certificate_key(wish.told_region, wish.host))
-        if wish.forgotten:
-            if wish.challenge is not None:
-                await self._hide(wish.challenge)
-            await attempt.removed()
-        elif wish.stage in ("stored", "told") and wish.chain is not None and wish.sealed_key is not None:
-            key = self._sealer.open(wish.sealed_key, context=context_of(wish))
-            await self._deliver(attempt, wish.chain, key, told=wish.stage == "told")
+    async def _process(self, recorder: ProgressRecorder) -> None:
+        claimed, published = recorder.claimed, recorder.claimed.published_region
+        if published is not None and (claimed.removed or published != claimed.region):
+            await self._withdraw(certificate_key(published, claimed.host))
+        if claimed.removed:
+            if claimed.challenge is not None:
+                await self._withdraw(claimed.challenge)
+            await recorder.delete()
+        elif claimed.stage in ("stored", "told") and claimed.chain and claimed.sealed_key:
+            key = self._sealer.open(claimed.sealed_key, context=key_context(claimed.host))
+            await self._publish(recorder, claimed.chain, key, is_published=claimed.stage == "told")
         else:
-            await self._preflight.check(wish.host, wish.region)
-            issued = await self._issue(attempt)
-            await attempt.issued(issued)
-            await self._deliver(attempt, issued.chain, issued.key, told=False)
+            await self._preflight.check(claimed.host, claimed.region)
+            issued = await self._issue(recorder)
+            await recorder.record_issued(issued)
+            await self._publish(recorder, issued.chain, issued.key, is_published=False)
 
-    async def _hide(self, key: str) -> None:
-        await self._door.tell(region_of(key), {key: None})
+    async def _withdraw(self, key: str) -> None:
+        await self._publisher.publish(region_of(key), {key: None})
 
-    async def _deliver(self, attempt: Attempt, chain: str, key: bytes, *, told: bool) -> None:
-        wish = attempt.wish
-        if not told:
-            sealed = self._door.seal(wish.region, wish.host, key)
-            record = Certificate(chain, sealed)
-            await attempt.telling()
-            await self._door.tell(wish.region, {certificate_key(wish.region, wish.host): record})
-            await attempt.told()
+    async def _publish(
+        self, recorder: ProgressRecorder, chain: str, key: bytes, *, is_published: bool
+    ) -> None:
+        claimed = recorder.claimed
+        if not is_published:
+            record = Certificate(chain, self._publisher.seal_key(claimed.region, claimed.host, key))
+            await recorder.record_publishing()
+            await self._publisher.publish(
+                claimed.region, {certificate_key(claimed.region, claimed.host): record}
+            )
+            await recorder.record_published()
         try:
-            await self._refreshed(wish.site_id)
+            await self._refresh_site(claimed.site_id)
         except (OSError, TimeoutError):
-            raise EdgesSilent from None
-        await attempt.settled()
+            raise EdgesNotUpdated from None
+        await recorder.record_completed()
 
-    async def _issue(self, attempt: Attempt) -> Issued:
-        """An authority that lost our account, or never had it, is told of it and asked once more."""
-        async with self._conversation() as authority:
+    async def _issue(self, recorder: ProgressRecorder) -> Issued:
+        """If the authority does not know our account, register it and try once more."""
+        async with self._connect() as acme:
             try:
-                return await self._issuing(attempt, authority, attempt.order()).certificate()
+                placed_order = recorder.get_placed_order()
+                return await self._issuance(recorder, acme, placed_order).obtain_certificate()
             except AccountUnknown:
-                await self._register(authority)
-                return await self._issuing(attempt, authority, None).certificate()
+                await self._register(acme)
+                return await self._issuance(recorder, acme, None).obtain_certificate()
 
-    def _issuing(self, attempt: Attempt, authority: Authority, order: tuple[str, bytes] | None) -> Issuing:
-        return Issuing(attempt.wish, authority, door=self._door, journal=attempt, order=order)
+    def _issuance(
+        self, recorder: ProgressRecorder, acme: AcmeClient, placed_order: tuple[str, bytes] | None
+    ) -> Issuance:
+        return Issuance(
+            recorder.claimed, acme, publisher=self._publisher, recorder=recorder, placed_order=placed_order
+        )
 
     @asynccontextmanager
-    async def _conversation(self) -> AsyncIterator[Authority]:
+    async def _connect(self) -> AsyncIterator[AcmeClient]:
+        """A client with our account at the authority, which is created and registered on first use."""
         directory = self._authority.directory
         context = f"acme-account:{directory}".encode()
         async with self._database.transaction() as tx:
-            account = await store.account(tx, directory)
+            account = await store.get_account(tx, directory)
             if account is None:
-                await store.add_account(tx, directory, self._sealer.seal(new_key(), context=context))
-                account = await store.account(tx, directory)
+                await store.add_account(tx, directory, self._sealer.seal(generate_key(), context=context))
+                account = await store.get_account(tx, directory)
         if account is None:
-            raise LookupError("the account is gone")
+            raise LookupError("the ACME account was deleted")
         sealed_key, uri = account
         key = self._sealer.open(sealed_key, context=context)
-        authority = Authority(directory, key, uri=uri, trust=self._authority.trust)
+        acme = AcmeClient(directory, key, uri=uri, trust=self._authority.trust)
         try:
             if uri is None:
-                await self._register(authority)
-            yield authority
+                await self._register(acme)
+            yield acme
         finally:
-            authority.close()
+            acme.close()
 
-    async def _register(self, authority: Authority) -> None:
-        uri = await authority.register(self._authority.email)
+    async def _register(self, acme: AcmeClient) -> None:
+        uri = await acme.register(self._authority.email)
         async with self._database.transaction() as tx:
-            await store.note_registration(tx, self._authority.directory, uri)
+            await store.record_registration(tx, self._authority.directory, uri)
         log.info("acme.registered", directory=self._authority.directory)
 
 
-_LATE = Problem("ca_unreachable", "The certificate authority has not finished in time. It is asked again.")
+_TIMED_OUT = Problem(
+    "ca_unreachable", "The certificate authority has not finished in time. The request is retried."
+)
+_EDGES_NOT_UPDATED = Problem(
+    "edges",
+    "Not every edge server of the site's region could be updated. The operator of this platform has to fix"
+    " this.",
+)
 
 
-def _fault(wish: Wish, error: Exception) -> Problem:
-    """A bug, or something that nobody foresaw: its message may quote a secret."""
-    log.error("certificate.fault", host=wish.host, error=type(error).__name__)
-    return Problem("internal", "Something failed on our side. It is tried again by itself.")
-
-
-class _Careful:
-    """The door to the edges. What keeps it shut is never taken for our database being away."""
-
-    def __init__(self, door: EdgeDoor) -> None:
-        self._door = door
-
-    async def tell(self, region: str, records: Mapping[str, Record | None]) -> None:
-        try:
-            await self._door.tell(region, records)
-        except (OSError, TimeoutError):
-            raise EdgesSilent from None
-
-    def seal(self, region: str, host: str, key: bytes) -> str:
-        return self._door.seal(region, host, key)
+def _log_fault(claimed: ClaimedCertificate, error: Exception) -> Problem:
+    """Handle an unexpected error. Its message is not logged, because it may contain a secret."""
+    log.error("certificate.fault", host=claimed.host, error=type(error).__name__)
+    return Problem("internal", "An internal error occurred. The request is retried automatically.")

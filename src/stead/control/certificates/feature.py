@@ -1,10 +1,10 @@
-"""TLS certificates for every host."""
+"""Certificates: every live host gets one and keeps it."""
 
 from functools import partial
 
 from stead.control.certificates import events
-from stead.control.certificates.certifier import AuthorityAt, Certifier
-from stead.control.certificates.challenges import Door, told
+from stead.control.certificates.certifier import AuthoritySettings, Certifier
+from stead.control.certificates.feed_publisher import FeedPublisher, announce_records
 from stead.control.certificates.preflight import Preflight
 from stead.control.edge_feed import announcements
 from stead.control.edge_feed.announcer import Announcer
@@ -14,17 +14,17 @@ from stead.control.tasks import Task, WorkerServices
 
 
 def _tasks(worker: WorkerServices) -> list[Task]:
-    """None if no certificate authority is configured."""
+    """There are no tasks if no certificate authority is configured."""
     settings = worker.settings
     if not settings.acme_directory:
         return []
     certifier = Certifier(
         worker.database,
         worker.sealer,
-        AuthorityAt(settings.acme_directory, settings.acme_email, settings.acme_ca_file),
+        AuthoritySettings(settings.acme_directory, settings.acme_email, settings.acme_ca_file),
         preflight=Preflight(settings.edge_addresses, settings.dns_resolver),
-        door=Door(worker.announcer, settings.edge_master_key),
-        refreshed=partial(_announce_site, worker.database, worker.announcer),
+        publisher=FeedPublisher(worker.announcer, settings.edge_master_key),
+        refresh_site=partial(_announce_site, worker.database, worker.announcer),
     )
     return certifier.tasks()
 
@@ -34,7 +34,7 @@ async def _announce_site(database: Database, announcer: Announcer, site: str) ->
     async with database.reading() as tx:
         announcement = await announcements.serve_site(tx, site)
     if announcement is not None:
-        await told(announcer, announcement.region, announcement.records)
+        await announce_records(announcer, announcement.region, announcement.records)
 
 
 FEATURE = Feature(

@@ -1,4 +1,4 @@
-"""The states of a certificate, why there may be none, and when it is tried again. No I/O."""
+"""The states of a certificate, the reasons for failure, and the times of retries and renewals. No I/O."""
 
 import random
 from dataclasses import dataclass
@@ -22,13 +22,17 @@ Reason = Literal[
 ]
 
 Stage = Literal["wanted", "stored", "told", "settled"]
-"""How far the certificate in hand has come: kept here, known to the edges, told by the site's records."""
+"""How far the newest certificate has come.
+
+`wanted`: not issued yet. `stored`: issued and in the database. `told`: applied by the edges. `settled`: the
+site's edge records say that the host has it.
+"""
 
 ATTEMPT_SECONDS = 120
 LEASE = timedelta(seconds=150)
-"""Longer than an attempt can take: whoever holds a lease that ended works no more."""
+"""Longer than an attempt can take: a worker whose lease has ended is no longer working."""
 
-PAUSES = (
+RETRY_DELAYS = (
     timedelta(minutes=1),
     timedelta(minutes=5),
     timedelta(minutes=30),
@@ -37,31 +41,31 @@ PAUSES = (
 )
 JITTER = 0.1
 RENEWAL_JITTER = 0.01
-SOONEST_RENEWAL = timedelta(hours=1)
-LONGEST_DETAIL = 400
+EARLIEST_RENEWAL = timedelta(hours=1)
+MAX_DETAIL_LENGTH = 400
 
-ORDER_GOES_ON: frozenset[Reason] = frozenset(
+ORDER_STAYS_VALID: frozenset[Reason] = frozenset(
     {"dns", "dns_unanswered", "ca_rate_limited", "ca_unreachable", "ca_untrusted", "edges", "internal"}
 )
-"""Reasons that say nothing against the order that was placed: the next attempt takes it up again."""
+"""Reasons that do not concern the order itself: the next attempt continues with the same order."""
 
 
 class Problem(Exception):
-    """Why there is no certificate, in words that its owner can act on."""
+    """Why there is no certificate. The message tells the site's owner what to do."""
 
-    def __init__(self, reason: Reason, sentence: str, *, wait: timedelta = timedelta()) -> None:
-        super().__init__(sentence)
+    def __init__(self, reason: Reason, message: str, *, wait: timedelta = timedelta()) -> None:
+        super().__init__(message)
         self.reason: Reason = reason
-        self.sentence, self.wait = sentence, wait
+        self.message, self.wait = message, wait
 
 
 class LeaseLost(Exception):
-    """Another worker has taken the certificate over, or nobody wants it any more."""
+    """Another worker has taken the certificate over, or it has been moved or removed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """A host that needs a certificate, as the worker that holds its lease sees it."""
+class ClaimedCertificate:
+    """The row of a host that needs a certificate, as read by the worker that holds its lease."""
 
     host: str
     site_id: str
@@ -72,18 +76,20 @@ class Wish:
     sealed_key: bytes | None
     expires_at: datetime | None
     stage: Stage
-    told_region: str | None
-    """Whose edges have, or may have, its certificate: those must hear when it is over."""
+    published_region: str | None
+    """The region whose edges have, or may have, the certificate, and from which it must be withdrawn."""
     order_uri: str | None
     order_key: bytes | None
     challenge: str | None
-    forgotten: bool
+    """The key of the challenge record that the edges have, or may have."""
+    removed: bool
+    """The host needs no certificate any more. The row stays until the edges have deleted theirs."""
     attempts: int
 
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """A certificate as the authority handed it out, with the private key in PEM."""
+    """A certificate as the authority issued it, with its private key in PEM."""
 
     chain: str
     key: bytes
@@ -92,21 +98,23 @@ class Issued:
     expires_at: datetime
 
 
-def pause_after(attempts: int) -> timedelta:
-    """How long to wait after so many failures in a row, spread so that many do not come back at once."""
-    longest = PAUSES[min(attempts, len(PAUSES)) - 1]
-    return longest * (1 + random.uniform(0, JITTER))  # noqa: S311 - chance that nobody need not guess
+def compute_retry_delay(failures: int) -> timedelta:
+    """How long to wait after this many failures in a row. The jitter spreads simultaneous failures."""
+    delay = RETRY_DELAYS[min(failures, len(RETRY_DELAYS)) - 1]
+    return delay * (1 + random.uniform(0, JITTER))  # noqa: S311 - need not be unpredictable
 
 
-def renewal_of(issued_at: datetime, expires_at: datetime, *, now: datetime) -> datetime:
-    """Two thirds into its life, and a little later for most. Never at once: were the authority's clock far
-    behind ours, one certificate would follow another without end."""
+def compute_renewal_time(issued_at: datetime, expires_at: datetime, *, now: datetime) -> datetime:
+    """Two thirds into the certificate's life, plus jitter, and never at once.
+
+    If the authority's clock were far behind ours, an immediate renewal would repeat without end.
+    """
     life = expires_at - issued_at
-    wanted = issued_at + life * (2 / 3 + random.uniform(0, RENEWAL_JITTER))  # noqa: S311
-    return max(wanted, now + SOONEST_RENEWAL)
+    renewal = issued_at + life * (2 / 3 + random.uniform(0, RENEWAL_JITTER))  # noqa: S311
+    return max(renewal, now + EARLIEST_RENEWAL)
 
 
-def quoted(detail: str | None) -> str:
-    """What somebody else said, fit for one line of ours."""
+def shorten_detail(detail: str | None) -> str:
+    """Fit a message of the authority into one line of ours."""
     line = " ".join((detail or "").split())
-    return line if len(line) <= LONGEST_DETAIL else f"{line[:LONGEST_DETAIL]}…"
+    return line if len(line) <= MAX_DETAIL_LENGTH else f"{line[:MAX_DETAIL_LENGTH]}…"

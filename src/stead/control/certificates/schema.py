@@ -13,24 +13,25 @@ class TlsView(Struct):
     state: Annotated[
         State,
         Meta(
-            description="`unconfigured` without a certificate to come, `not_registered` before the first"
-            " attempt, `pending` until it is issued, then `valid`, and `expired` past its end.",
+            description="`unconfigured`: no certificate will be issued. `not_registered`: waiting for the"
+            " first attempt. `pending`: not issued yet. `valid`: issued. `expired`: expired and not renewed.",
             examples=["pending"],
         ),
     ]
-    ca: Annotated[str | None, Meta(description="Who issued it.", examples=[None])]
+    ca: Annotated[str | None, Meta(description="The certificate authority that issued it.", examples=[None])]
     issued_at: Annotated[datetime | None, Meta(examples=[None])]
     expires_at: Annotated[datetime | None, Meta(examples=[None])]
     error: (
         Annotated[
             str,
             Meta(
-                description="Why it was not issued, or not renewed, at the last attempt.",
+                description="Why the last attempt to issue or renew the certificate failed.",
                 examples=["example.com leads to 192.0.2.7. Let its A record lead to 203.0.113.5."],
             ),
         ]
         | UnsetType
     ) = UNSET
-    error_code: Annotated[Reason, Meta(description="The same in a word.", examples=["dns"])] | UnsetType = (
-        UNSET
-    )
+    error_code: (
+        Annotated[Reason, Meta(description="The reason for `error`, as a code.", examples=["dns"])]
+        | UnsetType
+    ) = UNSET

@@ -24,4 +24,4 @@ async def has_served_certificate(tx: Tx, host: str) -> bool:
 
 
 async def get_status(tx: Tx, site: str, host: str) -> TlsView:
-    return await store.view(tx, site, host) or TlsView(host, "unconfigured", None, None, None)
+    return await store.get_view(tx, site, host) or TlsView(host, "unconfigured", None, None, None)

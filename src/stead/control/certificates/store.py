@@ -1,18 +1,24 @@
-"""Rows of certificates and of the accounts with certificate authorities."""
+"""Rows of certificates and of the accounts at certificate authorities."""
 
 from datetime import datetime
 from typing import Any
 
-from stead.control.certificates.rules import Issued, Problem, State, Wish
+from stead.control.certificates.rules import ClaimedCertificate, Issued, Problem, State
 from stead.control.certificates.schema import TlsView
 from stead.control.engines.postgres import Tx
 
-_WISH = ", ".join(f"c.{field}" for field in Wish.__slots__)
+_CLAIMED = (
+    "c.host, c.site_id, c.region, c.state, c.error_code, c.chain, c.sealed_key, c.expires_at, c.stage,"
+    " c.told_region, c.order_uri, c.order_key, c.challenge, c.forgotten, c.attempts"
+)
 
 
 async def request_certificate(tx: Tx, site: str, host: str, region: str) -> None:
-    """A host that is wanted again keeps its certificate, which edges elsewhere must be told of; one that
-    failed is tried again at once, unless the authority asked for patience."""
+    """Request a certificate, or request it again.
+
+    A host that is requested again keeps its certificate, which is published again if the region changed. A
+    failed issuance is retried at once, unless a rate limit of the authority was reached.
+    """
     await tx.run(
         "insert into certificates as c (host, site_id, region, next_attempt_at, created_at)"
         " values ($1, $2, $3, $4, $4) on conflict (host) do update set site_id = $2, region = $3,"
@@ -31,7 +37,7 @@ async def request_certificate(tx: Tx, site: str, host: str, region: str) -> None
 
 
 async def mark_for_removal(tx: Tx, host: str) -> None:
-    """The row stays until the edges have forgotten it too."""
+    """The row stays until the edges have deleted the certificate too."""
     await tx.run(
         "update certificates set forgotten = true, served_since = null, next_attempt_at = $2 where host = $1",
         host,
@@ -49,10 +55,10 @@ async def has_served_certificate(tx: Tx, host: str) -> bool:
     )
 
 
-async def view(tx: Tx, site: str, host: str) -> TlsView | None:
-    """A certificate past its end is expired, whether or not anybody has noticed."""
+async def get_view(tx: Tx, site: str, host: str) -> TlsView | None:
+    """A certificate past its end is shown as expired even before it is marked so."""
     return await tx.one(
-        _view,
+        _build_view,
         "select host, case when state = 'valid' and expires_at <= $3 then 'expired' else state end,"
         " ca, issued_at, expires_at, error, error_code"
         " from certificates where host = $2 and site_id = $1 and not forgotten",
@@ -62,19 +68,19 @@ async def view(tx: Tx, site: str, host: str) -> TlsView | None:
     )
 
 
-def _view(host: str, state: State, ca: str | None, *rest: Any) -> TlsView:
+def _build_view(host: str, state: State, ca: str | None, *rest: Any) -> TlsView:
     issued_at, expires_at, error, code = rest
-    shown = {} if error is None else {"error": error, "error_code": code}
-    return TlsView(host, state, ca, issued_at, expires_at, **shown)
+    failure = {} if error is None else {"error": error, "error_code": code}
+    return TlsView(host, state, ca, issued_at, expires_at, **failure)
 
 
 async def enroll(tx: Tx) -> int:
-    """Whatever was wanted while nobody issued certificates is in line now."""
+    """Queue the hosts that were requested while no certificate authority was configured."""
     return await tx.run("update certificates set state = 'not_registered' where state = 'unconfigured'")
 
 
-async def ended(tx: Tx) -> list[tuple[str, str]]:
-    """Hosts, and their sites, whose certificate has ended and of which nobody was told."""
+async def list_expired(tx: Tx) -> list[tuple[str, str]]:
+    """Hosts, with their sites, whose certificate has expired but is not marked so."""
     return await tx.all(
         lambda *row: row,
         "select host, site_id from certificates"
@@ -83,8 +89,8 @@ async def ended(tx: Tx) -> list[tuple[str, str]]:
     )
 
 
-async def expire(tx: Tx, host: str) -> bool:
-    """Whether it was this caller who noticed."""
+async def mark_expired(tx: Tx, host: str) -> bool:
+    """Returns False if another worker has already marked it."""
     changed = await tx.run(
         "update certificates set state = 'expired'"
         " where host = $1 and state = 'valid' and expires_at <= $2 and not forgotten",
@@ -94,21 +100,21 @@ async def expire(tx: Tx, host: str) -> bool:
     return changed == 1
 
 
-async def owner_of(tx: Tx, site: str) -> tuple[str | None, str | None]:
-    """Account and team."""
+async def get_owner(tx: Tx, site: str) -> tuple[str | None, str | None]:
+    """The account and the team of a site."""
     found = await tx.one(lambda *row: row, "select account_id, team_id from sites where id = $1", site)
     return found or (None, None)
 
 
-async def claim(tx: Tx, holder: str, until: datetime) -> Wish | None:
-    """The one that has been due the longest and that nobody works on."""
+async def claim(tx: Tx, holder: str, until: datetime) -> ClaimedCertificate | None:
+    """Lease the certificate that has been due the longest and is not leased to another worker."""
     return await tx.one(
-        Wish,
+        ClaimedCertificate,
         "update certificates c set lease_holder = $1, lease_until = $2,"  # noqa: S608
         " state = case when state in ('unconfigured', 'not_registered') then 'pending' else state end"
         " where host = (select host from certificates where next_attempt_at <= $3"
         " and (lease_until is null or lease_until <= $3)"
-        f" order by next_attempt_at limit 1 for update skip locked) returning {_WISH}",
+        f" order by next_attempt_at limit 1 for update skip locked) returning {_CLAIMED}",
         holder,
         until,
         tx.now,
@@ -124,19 +130,21 @@ async def release(tx: Tx, host: str, holder: str) -> None:
     )
 
 
-async def note_order(tx: Tx, wish: Wish, holder: str, uri: str | None, sealed_key: bytes | None) -> bool:
-    return await _noted(tx, wish, holder, "order_uri = $6, order_key = $7", uri, sealed_key)
+async def record_order(tx: Tx, claimed: ClaimedCertificate, holder: str, uri: str, sealed_key: bytes) -> bool:
+    return await _update(tx, claimed, holder, "order_uri = $6, order_key = $7", uri, sealed_key)
 
 
-async def note_challenge(tx: Tx, wish: Wish, holder: str, challenge: str | None) -> bool:
-    return await _noted(tx, wish, holder, "challenge = $6", challenge)
+async def record_challenge(tx: Tx, claimed: ClaimedCertificate, holder: str, challenge: str | None) -> bool:
+    return await _update(tx, claimed, holder, "challenge = $6", challenge)
 
 
-async def note_issued(tx: Tx, wish: Wish, holder: str, issued: Issued, sealed_key: bytes) -> bool:
-    """The certificate replaces the one before; the edges have to be told of it yet."""
-    return await _noted(
+async def record_issued(
+    tx: Tx, claimed: ClaimedCertificate, holder: str, issued: Issued, sealed_key: bytes
+) -> bool:
+    """The certificate replaces the previous one; it is not published yet."""
+    return await _update(
         tx,
-        wish,
+        claimed,
         holder,
         "ca = $6, chain = $7, sealed_key = $8, issued_at = $9, expires_at = $10, state = 'valid',"
         " error_code = null, error = null, attempts = 0, stage = 'stored',"
@@ -145,28 +153,31 @@ async def note_issued(tx: Tx, wish: Wish, holder: str, issued: Issued, sealed_ke
     )
 
 
-async def note_telling(tx: Tx, wish: Wish, holder: str) -> bool:
-    return await _noted(tx, wish, holder, "told_region = region")
+async def record_publishing(tx: Tx, claimed: ClaimedCertificate, holder: str) -> bool:
+    return await _update(tx, claimed, holder, "told_region = region")
 
 
-async def note_told(tx: Tx, wish: Wish, holder: str) -> bool:
+async def record_published(tx: Tx, claimed: ClaimedCertificate, holder: str) -> bool:
     since = "served_since = coalesce(served_since, $6)"
-    return await _noted(tx, wish, holder, f"stage = 'told', {since}", tx.now)
+    return await _update(tx, claimed, holder, f"stage = 'told', {since}", tx.now)
 
 
-async def life_of(tx: Tx, host: str) -> tuple[datetime, datetime]:
+async def get_validity(tx: Tx, host: str) -> tuple[datetime, datetime]:
+    """When the certificate was issued and when it expires."""
     found = await tx.one(
         lambda *row: row, "select issued_at, expires_at from certificates where host = $1", host
     )
     if found is None:
-        raise LookupError("the certificate is gone")
+        raise LookupError("the certificate was deleted")
     return found
 
 
-async def settle(tx: Tx, wish: Wish, holder: str, next_attempt_at: datetime) -> bool:
-    return await _noted(
+async def record_completed(
+    tx: Tx, claimed: ClaimedCertificate, holder: str, next_attempt_at: datetime
+) -> bool:
+    return await _update(
         tx,
-        wish,
+        claimed,
         holder,
         "stage = 'settled', next_attempt_at = $6, attempts = 0, error_code = null, error = null,"
         " lease_holder = null, lease_until = null",
@@ -174,50 +185,56 @@ async def settle(tx: Tx, wish: Wish, holder: str, next_attempt_at: datetime) -> 
     )
 
 
-async def note_failure(
-    tx: Tx, wish: Wish, holder: str, problem: Problem, next_attempt_at: datetime, *, order_goes_on: bool
+async def record_failure(
+    tx: Tx,
+    claimed: ClaimedCertificate,
+    holder: str,
+    problem: Problem,
+    next_attempt_at: datetime,
+    *,
+    keep_order: bool,
 ) -> bool:
-    """What was issued before stays as it is."""
-    return await _noted(
+    """A certificate that was issued before is not changed."""
+    return await _update(
         tx,
-        wish,
+        claimed,
         holder,
         "error_code = $6, error = $7, attempts = attempts + 1, next_attempt_at = $8,"
         " order_uri = case when $9 then order_uri end, order_key = case when $9 then order_key end,"
         " lease_holder = null, lease_until = null",
-        *(problem.reason, problem.sentence, next_attempt_at, order_goes_on),
+        *(problem.reason, problem.message, next_attempt_at, keep_order),
     )
 
 
-async def _noted(tx: Tx, wish: Wish, holder: str, changes: str, *values: object) -> bool:
-    """Only by who holds the lease, and only while the wish is what it was when it was claimed."""
+async def _update(tx: Tx, claimed: ClaimedCertificate, holder: str, changes: str, *values: object) -> bool:
+    """Update only under the lease, and only if site, region and removal have not changed since the claim."""
     changed = await tx.run(
         f"update certificates set {changes} where host = $1 and lease_holder = $2"  # noqa: S608
         " and site_id = $3 and region = $4 and forgotten = $5",
-        *(wish.host, holder, wish.site_id, wish.region, wish.forgotten),
+        *(claimed.host, holder, claimed.site_id, claimed.region, claimed.removed),
         *values,
     )
     return changed == 1
 
 
-async def remove(tx: Tx, host: str, holder: str) -> None:
-    """Unless somebody wants it again meanwhile: then its certificate has to be told once more."""
-    gone = await tx.run(
+async def delete(tx: Tx, host: str, holder: str) -> None:
+    """If the certificate was requested again in the meantime, release it: it must be published again."""
+    deleted = await tx.run(
         "delete from certificates where host = $1 and lease_holder = $2 and forgotten", host, holder
     )
-    if not gone:
+    if not deleted:
         await release(tx, host, holder)
 
 
-async def account(tx: Tx, directory: str) -> tuple[bytes, str | None] | None:
-    """The sealed key of the account with this authority, and where it is registered."""
+async def get_account(tx: Tx, directory: str) -> tuple[bytes, str | None] | None:
+    """The sealed key of the account at this authority, and its URI if it is registered."""
     return await tx.one(
         lambda *row: row, "select sealed_key, uri from acme_accounts where directory = $1", directory
     )
 
 
 async def add_account(tx: Tx, directory: str, sealed_key: bytes) -> None:
-    """Of two who bring a key at once, the second's is dropped."""
+    """If two workers add one at the same time, the first is kept."""
     await tx.run(
         "insert into acme_accounts (directory, sealed_key, created_at) values ($1, $2, $3)"
         " on conflict (directory) do nothing",
@@ -227,5 +244,5 @@ async def add_account(tx: Tx, directory: str, sealed_key: bytes) -> None:
     )
 
 
-async def note_registration(tx: Tx, directory: str, uri: str) -> None:
+async def record_registration(tx: Tx, directory: str, uri: str) -> None:
     await tx.run("update acme_accounts set uri = $2 where directory = $1", directory, uri)

@@ -66,7 +66,7 @@ class EdgeFeed:
         must belong to one region, since an edge never receives the revisions of another.
         """
         if not records:
-            raise ValueError("there are no records to publish")
+            raise ValueError("there is nothing to publish")
         if len({key.partition(".")[0] for key in records}) > 1:
             raise ValueError("the keys belong to more than one region")
         items, revision = list(records.items()), 0

@@ -1,4 +1,4 @@
-"""Stands between our client and the certificate authority: counts, refuses and withholds what passes."""
+"""A proxy in front of the certificate authority: counts requests, refuses them or holds responses back."""
 
 import asyncio
 import contextlib
@@ -17,30 +17,30 @@ ORDER, CHALLENGE, FINALIZE, CERTIFICATE = "/order-plz", "/chalZ/", "/finalize-or
 
 
 def refusal(kind: str, detail: str, status: str, headers: str = "") -> bytes:
-    """An answer as an authority words it."""
+    """An error response in the format of ACME."""
     problem = msgspec.json.encode({"type": f"urn:ietf:params:acme:error:{kind}", "detail": detail})
     head = f"HTTP/1.1 {status}\r\nContent-Type: application/problem+json\r\n{headers}"
     return f"{head}Content-Length: {len(problem)}\r\nConnection: close\r\n\r\n".encode() + problem
 
 
 @dataclass
-class Between:
-    """`refuse` and `withhold` name the beginning of a path."""
+class AcmeProxy:
+    """The keys of `refuse` and the value of `hold_back` are the beginnings of paths."""
 
     pebble: Pebble
     port: int = 0
     passed: Counter[str] = field(default_factory=Counter)
     refuse: dict[str, bytes] = field(default_factory=dict)
-    withhold: str | None = None
-    withheld: asyncio.Event = field(default_factory=asyncio.Event)
-    _over: asyncio.Event = field(default_factory=asyncio.Event)
+    hold_back: str | None = None
+    held_back: asyncio.Event = field(default_factory=asyncio.Event)
+    _released: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def directory(self) -> str:
         return f"https://{LOOPBACK}:{self.port}/dir"
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator["Between"]:
+    async def open(self) -> AsyncIterator["AcmeProxy"]:
         tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         tls.load_cert_chain(
             self.pebble.server_certificate, self.pebble.server_certificate.with_suffix(".key")
@@ -53,9 +53,9 @@ class Between:
             server.close()
 
     def let_go(self) -> None:
-        """Answer whoever waits, late as it is, and withhold nothing any more."""
-        self.withhold = None
-        self._over.set()
+        """Send the responses that were held back, and hold back no more."""
+        self.hold_back = None
+        self._released.set()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, asyncio.IncompleteReadError, ssl.SSLError):
@@ -64,16 +64,18 @@ class Between:
             lines = [line for line in head.split(b"\r\n") if not line.lower().startswith(b"connection:")]
             sizes = [int(line[15:]) for line in lines if line.lower().startswith(b"content-length:")]
             body = await reader.readexactly(sizes[0]) if sizes else b""
-            said = next((said for start, said in self.refuse.items() if path.startswith(start)), None)
-            if said is None:
-                said = await self._forward(b"\r\n".join([lines[0], b"Connection: close", *lines[1:]]) + body)
-                if said.split(b" ", 2)[1].startswith(b"2"):
+            response = next((answer for start, answer in self.refuse.items() if path.startswith(start)), None)
+            if response is None:
+                response = await self._forward(
+                    b"\r\n".join([lines[0], b"Connection: close", *lines[1:]]) + body
+                )
+                if response.split(b" ", 2)[1].startswith(b"2"):
                     self.passed[f"/{path.split('/')[1]}{'/' if path.count('/') > 1 else ''}"] += 1
-            if self.withhold is not None and path.startswith(self.withhold):
-                # The authority has done it; whoever asked never hears.
-                self.withheld.set()
-                await self._over.wait()
-            writer.write(said)
+            if self.hold_back is not None and path.startswith(self.hold_back):
+                # The authority has processed the request, but the client does not learn of it.
+                self.held_back.set()
+                await self._released.wait()
+            writer.write(response)
             await writer.drain()
         writer.close()
 

@@ -1,4 +1,4 @@
-"""A site's domain is wanted when the site opens, and forgotten when it closes."""
+"""The certificate of a site's domain is requested when the site goes live, and removed when it is deleted."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.client import Client
 from tests.control.sites.estate import Estate, create, delete
 from tests.people import Person
 
-ROW = "select count(*) from certificates where site_id = $1 and not forgotten"
+COUNT = "select count(*) from certificates where site_id = $1 and not forgotten"
 
 
 @pytest.fixture
@@ -19,35 +19,37 @@ async def estate(plane: ControlPlane) -> Estate:
     return Estate(plane)
 
 
-async def _opened(estate: Estate, client: Client) -> str:
+async def _create_live_site(estate: Estate, client: Client) -> str:
     job = (await create(client)).json()["data"]
     assert await estate.perform(job["id"]) == "running"
     return str(job["resource"]["site_id"])
 
 
-async def test_a_live_site_wants_a_certificate_from_its_opening_to_its_end(estate: Estate, person: Person):
-    site = await _opened(estate, person.session)
-    assert await estate.value(ROW, site) == 1
+async def test_a_live_site_has_a_certificate_until_it_is_deleted(estate: Estate, person: Person):
+    site = await _create_live_site(estate, person.session)
+    assert await estate.value(COUNT, site) == 1
     domain = str(await estate.value("select domain from sites where id = $1", site))
-    gone = (await delete(person.session, site, domain)).json()["data"]["id"]
-    assert await estate.value(ROW, site) == 1
-    assert await estate.perform(gone) == "deleted"
-    assert await estate.value(ROW, site) == 0
-    back = (await person.session.post(f"/v1/sites/{site}/recover")).json()["data"]["id"]
-    assert await estate.perform(back) == "running"
-    assert await estate.value(ROW, site) == 1
+    deletion = (await delete(person.session, site, domain)).json()["data"]["id"]
+    assert await estate.value(COUNT, site) == 1
+    assert await estate.perform(deletion) == "deleted"
+    assert await estate.value(COUNT, site) == 0
+    recovery = (await person.session.post(f"/v1/sites/{site}/recover")).json()["data"]["id"]
+    assert await estate.perform(recovery) == "running"
+    assert await estate.value(COUNT, site) == 1
 
 
 async def test_a_simulated_site_gets_no_certificate(estate: Estate, person: Person):
     client = await person.key(mode="test")
-    site = await _opened(estate, client)
-    assert await estate.value(ROW, site) == 0
+    site = await _create_live_site(estate, client)
+    assert await estate.value(COUNT, site) == 0
     shown = await client.get(f"/v1/sites/{site}/tls")
     assert shown.json()["data"]["state"] == "unconfigured"
 
 
-async def test_the_status_is_for_those_who_see_the_site(estate: Estate, person: Person, stranger: Person):
-    site = await _opened(estate, person.session)
+async def test_the_status_needs_access_to_the_site_and_the_tls_scope(
+    estate: Estate, person: Person, stranger: Person
+):
+    site = await _create_live_site(estate, person.session)
     assert (await stranger.session.get(f"/v1/sites/{site}/tls")).status_code == 404
     without = await person.key("sites:read")
     assert (await without.get(f"/v1/sites/{site}/tls")).status_code == 403
