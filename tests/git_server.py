@@ -1,4 +1,4 @@
-"""Repositories on a real git server: smart HTTP over TLS on the loopback, by git's own backend."""
+"""A real git server on the loopback: smart HTTP over TLS with git's own backend."""
 
 import asyncio
 import os
@@ -37,7 +37,7 @@ def git(*argv: str, cwd: Path) -> str:
 
 @dataclass
 class Repository:
-    """A bare repository, and a clone in which commits are made."""
+    """A bare repository, and a working copy in which commits are made."""
 
     bare: Path
     work: Path
@@ -52,7 +52,7 @@ class Repository:
         return made
 
     def commit(self, branch: str = "main", **files: str) -> str:
-        """Commit to a branch and push it; the id of the commit."""
+        """Commit to a branch and push it. Returns the id of the commit."""
         known = git("branch", "--list", branch, cwd=self.work)
         if git("branch", "--show-current", cwd=self.work) != branch:
             git("checkout", "--quiet", *([] if known else ["-b"]), branch, cwd=self.work)
@@ -74,14 +74,14 @@ class Repository:
 
 @dataclass
 class GitServer:
-    """Everything below `root`, for whoever asks."""
+    """Serves every repository below `root`."""
 
     root: Path
     host: str = "127.0.0.1"
     port: int = field(default_factory=lambda: reserve_ports(1)[0])
-    asked: list[str] = field(default_factory=list)
-    says: bytes | None = None
-    """An answer for everything, instead of what git says."""
+    requests: list[str] = field(default_factory=list)
+    response: bytes | None = None
+    """If set, the response to every request instead of git's."""
 
     def create(self, name: str = "site.git") -> Repository:
         made = Repository.create(self.root, name)
@@ -103,10 +103,12 @@ class GitServer:
             first, *lines = head.strip().split("\r\n")
             headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
             method, target, _ = first.split(" ")
-            self.asked.append(target)
+            self.requests.append(target)
             body = await reader.readexactly(int(headers.get("content-length", "0")))
             writer.write(
-                self.says if self.says is not None else await self._backend(method, target, headers, body)
+                self.response
+                if self.response is not None
+                else await self._backend(method, target, headers, body)
             )
             await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
@@ -116,7 +118,7 @@ class GitServer:
 
     async def _backend(self, method: str, target: str, headers: dict[str, str], body: bytes) -> bytes:
         path, _, query = target.partition("?")
-        asked = {
+        environment = {
             **_SETTINGS,
             "GIT_PROJECT_ROOT": str(self.root),
             "GIT_HTTP_EXPORT_ALL": "1",
@@ -129,10 +131,10 @@ class GitServer:
             "GIT_PROTOCOL": headers.get("git-protocol", ""),
         }
         process = await asyncio.create_subprocess_exec(
-            "git", "http-backend", env=asked, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            "git", "http-backend", env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
-        said, _ = await process.communicate(body)
-        head, _, rest = said.partition(b"\r\n\r\n")
+        output, _ = await process.communicate(body)
+        head, _, rest = output.partition(b"\r\n\r\n")
         status, kept = b"200 OK", []
         for line in head.split(b"\r\n"):
             name, _, value = line.partition(b": ")

@@ -4,7 +4,7 @@ import asyncio
 
 import httpx
 
-from tests.control.git.forges import Posted, github, github_push
+from tests.control.git.forges import DeliveryRequest, github, github_push
 from tests.delivery.delivery import Delivery, Site
 from tests.faults.jobs.programs import until
 
@@ -21,7 +21,7 @@ async def _secret(delivery: Delivery, site: Site) -> str:
     return str(answer["hook_secret"])
 
 
-async def _post(delivery: Delivery, site: Site, posted: Posted) -> httpx.Response:
+async def _post(delivery: Delivery, site: Site, posted: DeliveryRequest) -> httpx.Response:
     base = delivery.harness.client.base_url
     async with httpx.AsyncClient(base_url=base, timeout=30) as forge:
         return await forge.post(f"/hooks/git/{site.id}", content=posted.body, headers=posted.headers)
@@ -56,7 +56,7 @@ async def test_a_site_from_git_is_built_by_itself_and_then_with_every_push_the_n
     secret, node = await _secret(delivery, site), delivery.harness.node
     await node.work_at(1.0)
 
-    def pushed(number: int) -> Posted:
+    def pushed(number: int) -> DeliveryRequest:
         return github(github_push("refs/heads/main", commit(number), REPOSITORY), secret)
 
     answered = await _post(delivery, site, pushed(0))

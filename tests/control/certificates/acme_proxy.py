@@ -52,7 +52,7 @@ class AcmeProxy:
         finally:
             server.close()
 
-    def let_go(self) -> None:
+    def release_responses(self) -> None:
         """Send the responses that were held back, and hold back no more."""
         self.hold_back = None
         self._released.set()

@@ -1,4 +1,4 @@
-"""A site with a repository and a hook, and forges that post to it."""
+"""A site with a repository and a hook, and a forge that posts deliveries to it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,13 +7,13 @@ import httpx
 import pytest
 
 from stead.control.app import ControlPlane
-from stead.control.git import pushes
+from stead.control.git import push_builds
 from stead.control.nodes import service as nodes
 from stead.protocol.commands import Heartbeat
 from tests import teams
 from tests.conftest import NewPerson
 from tests.control.git import forges
-from tests.control.git.forges import Posted
+from tests.control.git.forges import DeliveryRequest
 from tests.control.sites.estate import Estate
 from tests.people import Person
 
@@ -26,7 +26,7 @@ def commit(number: int) -> str:
 
 
 @dataclass
-class Connected:
+class ConnectedSite:
     plane: ControlPlane
     person: Person
     forge: httpx.AsyncClient
@@ -49,24 +49,24 @@ class Connected:
         self.secret = answer.get("hook_secret", self.secret)
         return answer
 
-    async def shown(self) -> dict[str, Any]:
+    async def get_routes(self) -> dict[str, Any]:
         got = await self.person.session.get(f"/v1/sites/{self.id}/branch-routes")
         assert got.status_code == 200, got.text
         return dict(got.json()["data"])
 
-    async def post(self, posted: Posted, *, site: str | None = None) -> httpx.Response:
+    async def post(self, posted: DeliveryRequest, *, site: str | None = None) -> httpx.Response:
         return await self.forge.post(
             f"/hooks/git/{site or self.id}", content=posted.body, headers=posted.headers
         )
 
-    def pushed(self, branch: str, number: int) -> Posted:
+    def build_delivery(self, branch: str, number: int) -> DeliveryRequest:
         return forges.github(
             forges.github_push(f"refs/heads/{branch}", commit(number), self.repository), self.secret
         )
 
     async def push(self, branch: str = "main", number: int = 1) -> dict[str, Any]:
-        """The decision about a push as GitHub tells of it."""
-        answered = await self.post(self.pushed(branch, number))
+        """Push as GitHub does, and return the decision."""
+        answered = await self.post(self.build_delivery(branch, number))
         assert answered.status_code == 202, answered.text
         (decision,) = answered.json()["data"]["decisions"]
         return dict(decision)
@@ -97,14 +97,14 @@ class Connected:
         async with self.plane.database.reading() as tx:
             return await tx.one(lambda *row: row, sql, *args)
 
-    async def environment_is_ready(self, env: str) -> None:
-        """Its job has ended; whoever waits for that looks now and not in a minute."""
+    async def finish_environment(self, env: str) -> None:
+        """Let the environment's job succeed, and retry its pending push now instead of in a minute."""
         await self.run("update jobs set status = 'succeeded' where env_id = $1 and type like 'env%'", env)
         await self.run("update environments set status = 'running', node_id = 'node-1' where id = $1", env)
         await self.run("update pushes set try_at = now() - interval '1 second' where env_id = $1", env)
 
-    async def deployed(self) -> None:
-        """Production shows something."""
+    async def deploy(self) -> None:
+        """Give production a live deployment."""
         await self.run(
             "insert into deployments (id, site_id, env_id, artifact_id, digest, kind, status, created_at,"
             " deployed_at, current_since)"
@@ -119,20 +119,20 @@ class Connected:
             await tx.run(sql, *args)
 
     async def begin_build(self, job: str) -> None:
-        """What a build's job does first."""
+        """Do what a build's job does first."""
         await self.estate.begin(job)
 
     async def fail_build(self, job: str, code: str = "build.failed") -> None:
         await self.estate.fail(job, code)
 
-    async def follow(self) -> None:
-        """As a worker does every second."""
-        left = True
-        while left:
+    async def follow_up(self) -> None:
+        """Do what a worker does every second."""
+        found = True
+        while found:
             async with self.plane.database.transaction() as tx:
-                left = await pushes.follow_up(tx) > 0
+                found = await push_builds.follow_up_build(tx) > 0
         async with self.plane.database.transaction() as tx:
-            await pushes.greet_arrived(tx)
+            await push_builds.finish_first_pushes(tx)
 
 
 @pytest.fixture
@@ -143,14 +143,16 @@ async def node(plane: ControlPlane) -> str:
 
 
 @pytest.fixture
-def outside(plane: ControlPlane) -> httpx.AsyncClient:
-    """A client that knows nothing of our API."""
+def forge(plane: ControlPlane) -> httpx.AsyncClient:
+    """A plain HTTP client, which does not know the API."""
     return httpx.AsyncClient(transport=httpx.ASGITransport(plane), base_url="http://stead.test")
 
 
 @pytest.fixture
-async def connect(plane: ControlPlane, new_person: NewPerson, outside: httpx.AsyncClient, node: str) -> Any:
-    async def make(*rules: tuple[str, str], repository: str | None = REPOSITORY, **more: Any) -> Connected:
+async def connect(plane: ControlPlane, new_person: NewPerson, forge: httpx.AsyncClient, node: str) -> Any:
+    async def make(
+        *rules: tuple[str, str], repository: str | None = REPOSITORY, **more: Any
+    ) -> ConnectedSite:
         person = await new_person()
         async with plane.database.transaction() as tx:
             site = await teams.insert_site(tx, account=person.id, **more)
@@ -159,7 +161,7 @@ async def connect(plane: ControlPlane, new_person: NewPerson, outside: httpx.Asy
             )
             await tx.run("update environments set node_id = $2 where site_id = $1", site, node)
             env = await teams.environment_of(tx, site)
-        made = Connected(plane, person, outside, site, env, repository=repository or REPOSITORY)
+        made = ConnectedSite(plane, person, forge, site, env, repository=repository or REPOSITORY)
         await made.route(*rules, roll=True)
         return made
 
@@ -167,7 +169,7 @@ async def connect(plane: ControlPlane, new_person: NewPerson, outside: httpx.Asy
 
 
 @pytest.fixture
-async def site(connect: Any) -> Connected:
-    """Only `main` leads anywhere: to production."""
-    made: Connected = await connect()
+async def site(connect: Any) -> ConnectedSite:
+    """Only `main` is routed, to production."""
+    made: ConnectedSite = await connect()
     return made

@@ -1,4 +1,4 @@
-"""Deliveries as GitHub, GitLab and Gitea make them: headers, payloads, signatures."""
+"""Deliveries in the formats of GitHub, GitLab and Gitea: headers, payloads, signatures."""
 
 import hashlib
 import hmac
@@ -13,7 +13,7 @@ BEFORE = "1" * 40
 
 
 @dataclass(frozen=True)
-class Posted:
+class DeliveryRequest:
     headers: dict[str, str]
     body: bytes
 
@@ -100,7 +100,7 @@ def gitlab_push(ref: str, after: str, url: str) -> dict[str, Any]:
 
 def github(
     payload: dict[str, Any], secret: str, *, event: str = "push", form: bool = False, delivery: str = ""
-) -> Posted:
+) -> DeliveryRequest:
     body = json.dumps(payload).encode()
     if form:
         body = urlencode({"payload": body.decode()}).encode()
@@ -114,10 +114,12 @@ def github(
         "x-hub-signature": "sha1=" + hmac.new(secret.encode(), body, hashlib.sha1).hexdigest(),
         "x-hub-signature-256": f"sha256={signature(secret, body)}",
     }
-    return Posted(headers, body)
+    return DeliveryRequest(headers, body)
 
 
-def gitlab(payload: dict[str, Any], secret: str, *, event: str = "Push Hook", uuid: str = "") -> Posted:
+def gitlab(
+    payload: dict[str, Any], secret: str, *, event: str = "Push Hook", uuid: str = ""
+) -> DeliveryRequest:
     headers = {
         "content-type": "application/json",
         "user-agent": "GitLab/17.1.0",
@@ -128,10 +130,10 @@ def gitlab(payload: dict[str, Any], secret: str, *, event: str = "Push Hook", uu
         "x-gitlab-instance": "https://gitlab.example.com",
         "x-gitlab-token": secret,
     }
-    return Posted(headers, json.dumps(payload).encode())
+    return DeliveryRequest(headers, json.dumps(payload).encode())
 
 
-def gitea(payload: dict[str, Any], secret: str, *, event: str = "push") -> Posted:
+def gitea(payload: dict[str, Any], secret: str, *, event: str = "push") -> DeliveryRequest:
     body, delivery = json.dumps(payload, indent=2).encode(), str(uuid4())
     code = signature(secret, body)
     headers = {
@@ -144,4 +146,4 @@ def gitea(payload: dict[str, Any], secret: str, *, event: str = "push") -> Poste
         "x-hub-signature": "sha1=" + hmac.new(secret.encode(), body, hashlib.sha1).hexdigest(),
         "x-hub-signature-256": f"sha256={code}",
     }
-    return Posted(headers, body)
+    return DeliveryRequest(headers, body)

@@ -1,4 +1,4 @@
-"""Branch routes through the API, and what connects a repository."""
+"""Branch routes, hook secrets and deploy keys through the API."""
 
 import asyncio
 from typing import Any
@@ -38,7 +38,7 @@ async def _get(person: Person, site: str) -> dict[str, Any]:
     return dict(got.json()["data"])
 
 
-async def test_a_new_site_has_no_rules_and_says_how_to_connect(person: Person, site: str):
+async def test_a_new_site_has_no_rules_and_shows_how_to_connect(person: Person, site: str):
     shown = await _get(person, site)
     assert shown["rules"] == []
     assert shown["hook_url"] == f"http://stead.test/hooks/git/{site}"
@@ -59,7 +59,7 @@ async def test_rules_are_replaced_as_a_whole_and_keep_their_order(person: Person
     assert (await _get(person, site))["rules"] == []
 
 
-async def test_a_secret_is_shown_once_when_it_is_asked_for(person: Person, site: str):
+async def test_a_secret_is_returned_only_when_it_is_rolled(person: Person, site: str):
     first = await _put(person, site, roll_hook_secret=True)
     assert len(first["hook_secret"]) >= 40
     assert (first["hook_secret_set"], "hook_secret" in await _get(person, site)) == (True, False)
@@ -88,7 +88,7 @@ async def test_a_secret_is_shown_once_when_it_is_asked_for(person: Person, site:
     ],
     ids=lambda value: str(value)[:60],
 )
-async def test_what_cannot_be_is_refused_by_the_name_of_the_field(
+async def test_invalid_rules_are_refused_and_the_field_is_named(
     person: Person, site: str, body: dict[str, Any], param: str
 ):
     await _put(person, site, ("main", "staging"))
@@ -98,23 +98,23 @@ async def test_what_cannot_be_is_refused_by_the_name_of_the_field(
     assert len((await _get(person, site))["rules"]) == 1
 
 
-async def test_a_hundred_rules_are_taken(person: Person, site: str):
+async def test_a_hundred_rules_are_accepted(person: Person, site: str):
     await _put(person, site, *((f"b{number}", "ignore") for number in range(100)))
     assert len((await _get(person, site))["rules"]) == 100
 
 
-async def test_a_deploy_key_is_made_once_however_many_ask(person: Person, site: str):
+async def test_concurrent_requests_create_one_deploy_key(person: Person, site: str):
     shown = await asyncio.gather(*(_get(person, site) for _ in range(10)))
     assert len({each["deploy_key"] for each in shown}) == 1
 
 
-async def test_the_private_key_belongs_to_the_public_one_and_is_opened_for_a_node_alone(
+async def test_the_private_deploy_key_matches_the_public_one_and_opens_only_for_its_site(
     plane: ControlPlane, person: Person, site: str
 ):
     public = load_ssh_public_key((await _get(person, site))["deploy_key"].encode())
     sealer = Sealer.from_text(plane.settings.sealing_key)
     async with plane.database.reading() as tx:
-        sealed = await git.sealed_deploy_key(tx, site)
+        sealed = await git.get_sealed_deploy_key(tx, site)
     assert "PRIVATE" not in sealed
     work = Build("static", GitSource(REPOSITORY, "main", key=sealed), "staged/x")
     opened = with_key(work, sealer, site)
@@ -132,21 +132,23 @@ async def test_a_site_without_a_repository_has_no_deploy_key(plane: ControlPlane
     assert (await _get(person, plain))["deploy_key"] is None
 
 
-async def test_another_tenant_sees_and_changes_nothing(person: Person, stranger: Person, site: str):
+async def test_another_tenant_can_neither_read_nor_change_routes(person: Person, stranger: Person, site: str):
     for method, body in (("GET", None), ("PUT", {"rules": [], "roll_hook_secret": True})):
         answered = await stranger.session.request(method, f"/v1/sites/{site}/branch-routes", json=body)
         assert (answered.status_code, answered.json()["error"]["code"]) == (404, "site.not_found")
     assert (await _get(person, site))["hook_secret_set"] is False
 
 
-async def test_whoever_may_only_read_rolls_no_secret(person: Person, site: str):
+async def test_a_key_with_read_scope_cannot_change_routes(person: Person, site: str):
     reader = await person.key("sites:read")
     assert (await reader.get(f"/v1/sites/{site}/branch-routes")).status_code == 200
     refused = await reader.request("PUT", f"/v1/sites/{site}/branch-routes", json={"rules": []})
     assert refused.status_code == 403
 
 
-async def test_a_change_is_told_without_what_is_secret(plane: ControlPlane, person: Person, site: str):
+async def test_events_and_audit_entries_do_not_contain_the_secret(
+    plane: ControlPlane, person: Person, site: str
+):
     secret = (await _put(person, site, ("main", "live"), roll_hook_secret=True))["hook_secret"]
     async with plane.database.reading() as tx:
         told = await tx.all(

@@ -1,4 +1,4 @@
-"""Who cannot sign learns nothing and changes nothing; who can, changes only what a push may."""
+"""Deliveries without a valid signature reveal and change nothing; signed ones change only what a push may."""
 
 import asyncio
 import dataclasses
@@ -10,23 +10,23 @@ from typing import Any
 import pytest
 
 from stead.control.app import ControlPlane
-from stead.control.git import hooks as pages
+from stead.control.git import hooks
 from stead.shared.ids import new_id
 from tests.control.git import forges
-from tests.control.git.conftest import Connected, commit
-from tests.control.git.forges import Posted, gitea, github, github_push, gitlab, gitlab_push
+from tests.control.git.conftest import ConnectedSite, commit
+from tests.control.git.forges import DeliveryRequest, gitea, github, github_push, gitlab, gitlab_push
 
 
-def _push(site: Connected) -> dict[str, Any]:
+def _push(site: ConnectedSite) -> dict[str, Any]:
     return github_push("refs/heads/main", commit(1), site.repository)
 
 
-def _with(posted: Posted, **headers: str | None) -> Posted:
+def _with(posted: DeliveryRequest, **headers: str | None) -> DeliveryRequest:
     changed = {**posted.headers, **{name.replace("_", "-"): value for name, value in headers.items()}}
-    return Posted({name: value for name, value in changed.items() if value is not None}, posted.body)
+    return DeliveryRequest({name: value for name, value in changed.items() if value is not None}, posted.body)
 
 
-def _unsigned(posted: Posted) -> Posted:
+def _unsigned(posted: DeliveryRequest) -> DeliveryRequest:
     return _with(posted, x_hub_signature_256=None, x_gitea_signature=None, x_gitlab_token=None)
 
 
@@ -76,14 +76,14 @@ FORGERIES = {
 
 
 @pytest.mark.parametrize("forgery", FORGERIES)
-async def test_a_forged_delivery_is_refused_and_changes_nothing(site: Connected, forgery: str):
+async def test_a_forged_delivery_is_refused_and_changes_nothing(site: ConnectedSite, forgery: str):
     answered = await site.post(FORGERIES[forgery](site))
     assert (answered.status_code, answered.json()["error"]["code"]) == (401, "hook.refused")
     assert await site.builds() == []
     assert await site.value("select hook_heard_at from git_connections where site_id = $1", site.id) is None
 
 
-async def test_bytes_that_are_not_text_in_a_signature_are_refused(site: Connected):
+async def test_a_signature_of_invalid_bytes_is_refused(site: ConnectedSite):
     made = github(_push(site), site.secret)
     headers = [(name.encode(), value.encode()) for name, value in made.headers.items()]
     headers = [(name, b"\xff\xfe" if name == b"x-hub-signature-256" else value) for name, value in headers]
@@ -91,14 +91,16 @@ async def test_bytes_that_are_not_text_in_a_signature_are_refused(site: Connecte
     assert answered.status_code == 401
 
 
-async def test_whether_there_is_such_a_site_cannot_be_told(site: Connected, connect: Any):
-    without = await connect()
-    await without.run("update git_connections set hook_secret = null where site_id = $1", without.id)
+async def test_responses_do_not_reveal_whether_a_site_exists(site: ConnectedSite, connect: Any):
+    without_secret = await connect()
+    await without_secret.run(
+        "update git_connections set hook_secret = null where site_id = $1", without_secret.id
+    )
     deleted = await connect(status="deleted")
     forged = github(_push(site), "another")
     answers = []
     for target in (
-        *(site.id, without.id, deleted.id, new_id("site"), new_id("team"), "site_x", "a" * 2000),
+        *(site.id, without_secret.id, deleted.id, new_id("site"), new_id("team"), "site_x", "a" * 2000),
         "%00",
     ):
         answered = await site.post(forged, site=target)
@@ -111,26 +113,26 @@ async def test_whether_there_is_such_a_site_cannot_be_told(site: Connected, conn
     assert answers[0][0] == 401
 
 
-async def test_an_unknown_site_takes_as_long_as_a_forged_signature(site: Connected):
+async def test_an_unknown_site_takes_as_long_as_a_forged_signature(site: ConnectedSite):
     forged = github(_push(site) | {"padding": "x" * 1_000_000}, "another")
-    took: dict[str, list[float]] = {site.id: [], new_id("site"): []}
+    durations: dict[str, list[float]] = {site.id: [], new_id("site"): []}
     for _ in range(15):
-        for target, times in took.items():
-            begun = time.perf_counter()
+        for target, times in durations.items():
+            started = time.perf_counter()
             await site.post(forged, site=target)
-            times.append(time.perf_counter() - begun)
-    known, unknown = (statistics.median(times) for times in took.values())
+            times.append(time.perf_counter() - started)
+    known, unknown = (statistics.median(times) for times in durations.values())
     assert 0.4 < known / unknown < 2.5
 
 
-async def test_the_secret_of_one_site_says_nothing_at_another(site: Connected, connect: Any):
+async def test_the_secret_of_one_site_is_refused_at_another(site: ConnectedSite, connect: Any):
     other = await connect()
     answered = await other.post(github(_push(site), site.secret))
     assert answered.status_code == 401
     assert await other.builds() == []
 
 
-async def test_a_rolled_secret_is_void_at_once(site: Connected):
+async def test_the_old_secret_stops_working_immediately_when_it_is_rolled(site: ConnectedSite):
     before = site.secret
     await site.route(roll=True)
     assert site.secret != before
@@ -138,21 +140,21 @@ async def test_a_rolled_secret_is_void_at_once(site: Connected):
     assert (await site.post(github(_push(site), site.secret))).status_code == 202
 
 
-async def test_routes_that_are_replaced_leave_the_secret_as_it_is(site: Connected):
+async def test_replacing_routes_does_not_change_the_secret(site: ConnectedSite):
     answer = await site.route(("main", "live"))
     assert "hook_secret" not in answer
     assert (await site.post(github(_push(site), site.secret))).status_code == 202
 
 
-async def test_a_replayed_delivery_is_answered_the_same_and_built_once(site: Connected):
+async def test_a_replayed_delivery_gets_the_same_answer_and_is_built_once(site: ConnectedSite):
     posted = github(_push(site), site.secret)
     first, *others = [await site.post(posted) for _ in range(3)]
     assert [each.json()["data"] for each in others] == [first.json()["data"]] * 2
     assert len(await site.builds()) == 1
 
 
-async def test_a_replay_under_another_delivery_id_is_still_one(site: Connected):
-    """The signature covers the body alone."""
+async def test_a_replay_with_another_delivery_id_is_recognized(site: ConnectedSite):
+    """The signature covers only the body."""
     posted = github(_push(site), site.secret)
     first = await site.post(posted)
     again = await site.post(_with(posted, x_github_delivery="another"))
@@ -160,8 +162,8 @@ async def test_a_replay_under_another_delivery_id_is_still_one(site: Connected):
     assert len(await site.builds()) == 1
 
 
-async def test_a_replay_of_an_old_push_does_not_bring_an_old_commit_back(site: Connected):
-    old = site.pushed("main", 1)
+async def test_a_replay_of_an_old_push_does_not_build_the_old_commit(site: ConnectedSite):
+    old = site.build_delivery("main", 1)
     await site.post(old)
     await site.push("main", 2)
     await site.post(old)
@@ -169,7 +171,7 @@ async def test_a_replay_of_an_old_push_does_not_bring_an_old_commit_back(site: C
     assert built == commit(2)
 
 
-async def test_of_twenty_that_come_at_once_one_is_heard(site: Connected):
+async def test_of_twenty_simultaneous_copies_one_is_handled(site: ConnectedSite):
     posted = github(_push(site), site.secret)
     answers = await asyncio.gather(*(site.post(posted) for _ in range(20)))
     assert {answer.status_code for answer in answers} == {202}
@@ -177,16 +179,16 @@ async def test_of_twenty_that_come_at_once_one_is_heard(site: Connected):
     assert len(await site.builds()) == 1
 
 
-async def test_gitlab_pushes_that_look_alike_are_two_when_it_says_so(site: Connected):
+async def test_identical_gitlab_payloads_with_different_ids_are_two_pushes(site: ConnectedSite):
     payload = gitlab_push("refs/heads/main", commit(1), site.repository)
     for uuid in ("one", "two", "one"):
         assert (await site.post(gitlab(payload, site.secret, uuid=uuid))).status_code == 202
     assert await site.value("select serial from pushes where env_id = $1", site.env) == 2
 
 
-async def test_a_body_beyond_the_bound_is_not_read(site: Connected):
-    body = b'{"ref": "' + b"x" * pages.MOST_BYTES + b'"}'
-    answered = await site.post(Posted(github({}, site.secret).headers, body))
+async def test_a_body_that_is_too_large_is_refused(site: ConnectedSite):
+    body = b'{"ref": "' + b"x" * hooks.MAX_BYTES + b'"}'
+    answered = await site.post(DeliveryRequest(github({}, site.secret).headers, body))
     assert (answered.status_code, answered.json()["error"]["code"]) == (413, "request.too_large")
 
 
@@ -215,16 +217,16 @@ async def test_a_body_beyond_the_bound_is_not_read(site: Connected):
     ],
     ids=lambda body: repr(body[:60]),
 )
-async def test_a_signed_body_that_is_no_push_is_refused(site: Connected, body: bytes):
+async def test_a_signed_body_that_is_not_a_push_is_refused(site: ConnectedSite, body: bytes):
     headers = github({}, site.secret).headers
     headers["x-hub-signature-256"] = f"sha256={forges.signature(site.secret, body)}"
-    answered = await site.post(Posted(headers, body))
+    answered = await site.post(DeliveryRequest(headers, body))
     assert (answered.status_code, answered.json()["error"]["code"]) == (400, "request.malformed")
     assert await site.builds() == []
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "", "application/xml", "multipart/form-data; boundary=x"])
-async def test_another_content_type_is_refused(site: Connected, kind: str):
+async def test_another_content_type_is_refused(site: ConnectedSite, kind: str):
     answered = await site.post(_with(github(_push(site), site.secret), content_type=kind))
     assert answered.status_code == 400
     assert "application/json" in answered.json()["error"]["message"]
@@ -239,37 +241,37 @@ async def test_another_content_type_is_refused(site: Connected, kind: str):
     ],
     ids=ascii,
 )
-async def test_what_is_no_branch_that_we_take_is_passed_over(site: Connected, ref: str):
+async def test_refs_that_are_not_accepted_branches_are_ignored(site: ConnectedSite, ref: str):
     await site.route(("**", "live"))
     answered = await site.post(github(github_push(ref, commit(1), site.repository), site.secret))
     assert (answered.status_code, answered.json()["data"]) == (200, {"decisions": []})
     assert await site.builds() == []
 
 
-async def test_a_push_of_another_repository_is_ignored(site: Connected):
+async def test_a_push_to_another_repository_is_ignored(site: ConnectedSite):
     elsewhere = github_push("refs/heads/main", commit(1), "https://git.example.com/octo/other.git")
     answered = await site.post(github(elsewhere, site.secret))
     assert answered.status_code == 202
     (decision,) = answered.json()["data"]["decisions"]
-    assert (decision["target"], decision["reason"]) == ("ignore", "It is of another repository.")
+    assert (decision["target"], decision["reason"]) == ("ignore", "The push is for another repository.")
     assert await site.builds() == []
 
 
-async def test_nothing_of_a_payload_is_believed_but_branch_and_commit(site: Connected):
+async def test_only_the_branch_and_the_commit_of_a_payload_are_used(site: ConnectedSite):
     payload = _push(site)
     payload["head_commit"]["message"] = payload["commits"][0]["message"] = "<script>alert(1)</script>"
     payload["git_repo"] = payload["site_id"] = "another"
     await site.post(github(payload, site.secret))
-    said = await site.value("select author, message from builds where site_id = $1", site.id)
-    assert said is None
-    told = await site.events("git.push_received")
-    assert "script" not in json.dumps(told)
+    author = await site.value("select author, message from builds where site_id = $1", site.id)
+    assert author is None
+    events = await site.events("git.push_received")
+    assert "script" not in json.dumps(events)
 
 
-async def test_a_flood_from_one_address_is_turned_away(
-    site: Connected, plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
+async def test_deliveries_from_one_address_are_rate_limited(
+    site: ConnectedSite, plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(pages, "PER_ADDRESS_AND_SITE", 3)
+    monkeypatch.setattr(hooks, "PER_ADDRESS_AND_SITE", 3)
     forged = github(_push(site), "another")
     statuses = [(await site.post(forged)).status_code for _ in range(5)]
     assert statuses == [401, 401, 401, 429, 429]
@@ -277,28 +279,26 @@ async def test_a_flood_from_one_address_is_turned_away(
     assert int(refused.headers["retry-after"]) >= 1
 
 
-async def test_a_site_takes_only_so_many_deliveries_a_minute(
-    site: Connected, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(pages, "PER_SITE", 3)
-    statuses = [(await site.post(site.pushed("main", number))).status_code for number in range(5)]
+async def test_deliveries_to_one_site_are_rate_limited(site: ConnectedSite, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(hooks, "PER_SITE", 3)
+    statuses = [(await site.post(site.build_delivery("main", number))).status_code for number in range(5)]
     assert statuses == [202, 202, 202, 429, 429]
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "HEAD"])
-async def test_only_post_is_taken(site: Connected, method: str):
+async def test_only_post_is_allowed(site: ConnectedSite, method: str):
     answered = await site.forge.request(method, f"/hooks/git/{site.id}")
     assert answered.status_code == 405
 
 
-async def test_the_secret_and_the_private_key_are_nowhere_in_clear(site: Connected):
-    await site.shown()
+async def test_the_secret_and_the_private_key_are_not_stored_in_plain_text(site: ConnectedSite):
+    await site.get_routes()
     async with site.plane.database.reading() as tx:
         (row,) = await tx.all(lambda *row: row, "select * from git_connections where site_id = $1", site.id)
-    kept = repr(row)
-    assert site.secret not in kept
-    assert "PRIVATE KEY" not in kept
+    stored = repr(row)
+    assert site.secret not in stored
+    assert "PRIVATE KEY" not in stored
     assert site.secret not in json.dumps(
         await site.events("site.hook_secret_rolled", "site.branch_routes_changed")
     )
-    assert "hook_secret" not in await site.shown()
+    assert "hook_secret" not in await site.get_routes()

@@ -1,4 +1,4 @@
-"""What comes of a push: as each forge tells of it, along each route, newest only."""
+"""Pushes of each forge: which environment is built, and that only the newest push is."""
 
 import asyncio
 from typing import Any
@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from stead.control.app import ControlPlane
-from stead.control.git import pushes
+from stead.control.git import deliveries, push_builds
 from tests import teams
 from tests.control.git import forges
-from tests.control.git.conftest import Connected, commit
+from tests.control.git.conftest import ConnectedSite, commit
 from tests.control.git.forges import ZEROS, gitea, github, github_push, gitlab, gitlab_push
 
-SIGNED = {
+FORGES = {
     "github": lambda site, ref, after: github(github_push(ref, after, site.repository), site.secret),
     "github, as a form": lambda site, ref, after: github(
         github_push(ref, after, site.repository), site.secret, form=True
@@ -22,9 +22,9 @@ SIGNED = {
 }
 
 
-@pytest.mark.parametrize("forge", SIGNED)
-async def test_a_push_is_built_at_its_commit_and_deployed(site: Connected, forge: str):
-    answered = await site.post(SIGNED[forge](site, "refs/heads/main", commit(7)))
+@pytest.mark.parametrize("forge_name", FORGES)
+async def test_a_push_is_built_at_its_commit_and_deployed(site: ConnectedSite, forge_name: str):
+    answered = await site.post(FORGES[forge_name](site, "refs/heads/main", commit(7)))
     assert answered.status_code == 202, answered.text
     ((env, status, ref, built),) = await site.builds()
     assert (env, status, ref, built) == (site.env, "queued", "main", commit(7))
@@ -44,48 +44,48 @@ async def test_a_push_is_built_at_its_commit_and_deployed(site: Connected, forge
     ]
 
 
-@pytest.mark.parametrize("forge", SIGNED)
-async def test_a_commit_of_the_longer_kind_is_built_too(site: Connected, forge: str):
-    await site.post(SIGNED[forge](site, "refs/heads/main", "c" * 64))
+@pytest.mark.parametrize("forge_name", FORGES)
+async def test_a_sha_256_commit_is_built(site: ConnectedSite, forge_name: str):
+    await site.post(FORGES[forge_name](site, "refs/heads/main", "c" * 64))
     ((_, _, _, built),) = await site.builds()
     assert built == "c" * 64
 
 
-@pytest.mark.parametrize("forge", SIGNED)
-async def test_a_push_to_a_branch_without_a_route_is_ignored(site: Connected, forge: str):
-    answered = await site.post(SIGNED[forge](site, "refs/heads/other", commit(7)))
+@pytest.mark.parametrize("forge_name", FORGES)
+async def test_a_push_to_a_branch_without_a_route_is_ignored(site: ConnectedSite, forge_name: str):
+    answered = await site.post(FORGES[forge_name](site, "refs/heads/other", commit(7)))
     (decision,) = answered.json()["data"]["decisions"]
     assert (answered.status_code, decision["target"]) == (202, "ignore")
     assert await site.builds() == []
 
 
-async def test_a_ping_is_answered(site: Connected):
+async def test_a_ping_is_answered(site: ConnectedSite):
     ping = {"zen": "Keep it logically awesome.", "hook_id": 1, "repository": {"clone_url": site.repository}}
     answered = await site.post(github(ping, site.secret, event="ping"))
     assert (answered.status_code, answered.json()["data"]) == (200, {"decisions": []})
 
 
 @pytest.mark.parametrize("event", ["Tag Push Hook", "Merge Request Hook", "Pipeline Hook"])
-async def test_what_is_no_push_is_passed_over(site: Connected, event: str):
+async def test_other_events_are_ignored(site: ConnectedSite, event: str):
     payload = gitlab_push("refs/heads/main", commit(1), site.repository)
     answered = await site.post(gitlab(payload, site.secret, event=event))
     assert answered.status_code == 200
     assert await site.builds() == []
 
 
-async def test_a_payload_that_names_no_repository_is_believed(site: Connected):
+async def test_a_payload_that_names_no_repository_is_accepted(site: ConnectedSite):
     answered = await site.post(github({"ref": "refs/heads/main", "after": commit(1)}, site.secret))
     assert answered.status_code == 202
     assert len(await site.builds()) == 1
 
 
-async def test_a_hook_is_remembered_and_shown(site: Connected):
-    assert (await site.shown())["last_hook_at"] is None
+async def test_the_time_of_the_last_hook_is_shown(site: ConnectedSite):
+    assert (await site.get_routes())["last_hook_at"] is None
     await site.push()
-    assert (await site.shown())["last_hook_at"] is not None
+    assert (await site.get_routes())["last_hook_at"] is not None
 
 
-async def test_a_push_to_staging_is_built_there(connect: Any):
+async def test_a_push_is_built_on_staging(connect: Any):
     site = await connect(("next", "staging"))
     async with site.plane.database.transaction() as tx:
         staging = f"env_{site.id.partition('_')[2]}"
@@ -102,17 +102,17 @@ async def test_a_push_to_staging_is_built_there(connect: Any):
     assert (env, ref) == (staging, "next")
 
 
-async def test_where_there_is_no_staging_environment_the_owner_is_told(connect: Any):
+async def test_a_push_without_a_staging_environment_is_skipped_with_an_event(connect: Any):
     site = await connect(("next", "staging"))
     decision = await site.push("next")
     assert "no staging environment" in decision["reason"]
     assert await site.builds() == []
-    (told,) = await site.events("git.push_skipped")
-    assert (told["branch"], told["target"]) == ("next", "staging")
-    assert "no staging environment" in told["reason"]
+    (event,) = await site.events("git.push_skipped")
+    assert (event["branch"], event["target"]) == ("next", "staging")
+    assert "no staging environment" in event["reason"]
 
 
-async def test_a_preview_gets_an_environment_of_its_own_which_is_built_once_it_is_there(connect: Any):
+async def test_a_preview_environment_is_created_and_then_built(connect: Any):
     site = await connect(("feature/*", "preview"))
     decision = await site.push("feature/shop", 1)
     env = decision["env_id"]
@@ -121,18 +121,18 @@ async def test_a_preview_gets_an_environment_of_its_own_which_is_built_once_it_i
     assert await site.builds() == []
     await site.push("feature/shop", 2)
     assert await site.value("select count(*) from environments where site_id = $1", site.id) == 2
-    await site.environment_is_ready(env)
-    await site.follow()
+    await site.finish_environment(env)
+    await site.follow_up()
     assert await site.builds() == [(env, "queued", "feature/shop", commit(2))]
 
 
-async def test_each_branch_has_its_own(connect: Any):
+async def test_each_branch_has_its_own_preview(connect: Any):
     site = await connect(("feature/*", "preview"))
     first, second = await site.push("feature/a"), await site.push("feature/b")
     assert first["env_id"] != second["env_id"]
 
 
-async def test_no_preview_is_made_beyond_the_plan(connect: Any):
+async def test_no_preview_is_created_beyond_the_plans_limit(connect: Any):
     site = await connect(("**", "preview"))
     async with site.plane.database.transaction() as tx:
         await tx.run(
@@ -144,13 +144,13 @@ async def test_no_preview_is_made_beyond_the_plan(connect: Any):
         await tx.run("update accounts set plan = 'two branches' where id = $1", site.person.id)
     decisions = [await site.push(f"b{number}", number) for number in range(3)]
     assert ["env_id" in decision for decision in decisions] == [True, True, False]
-    (told,) = await site.events("git.push_skipped")
-    assert told["branch"] == "b2"
-    assert "allows 2" in told["reason"]
+    (event,) = await site.events("git.push_skipped")
+    assert event["branch"] == "b2"
+    assert "allows 2" in event["reason"]
 
 
 @pytest.mark.parametrize("how", ["push", "delete"])
-async def test_a_branch_that_is_gone_and_comes_back(connect: Any, how: str):
+async def test_a_branch_that_is_deleted_and_comes_back(connect: Any, how: str):
     site = await connect(("feature/*", "preview"))
     env = (await site.push("feature/a"))["env_id"]
     gone = github_push("refs/heads/feature/a", ZEROS, site.repository)
@@ -158,13 +158,13 @@ async def test_a_branch_that_is_gone_and_comes_back(connect: Any, how: str):
         gone = {"ref": "feature/a", "ref_type": "branch", "repository": gone["repository"]}
     answered = await site.post(gitea(gone, site.secret, event=how))
     assert answered.status_code == 202
-    asked = "select branch_gone_at from environments where id = $1"
-    assert await site.value(asked, env) is not None
+    query = "select branch_gone_at from environments where id = $1"
+    assert await site.value(query, env) is not None
     await site.push("feature/a", 2)
-    assert await site.value(asked, env) is None
+    assert await site.value(query, env) is None
 
 
-async def test_a_tag_that_is_deleted_takes_no_branch_along(connect: Any):
+async def test_deleting_a_tag_does_not_delete_a_branch(connect: Any):
     site = await connect(("**", "preview"))
     env = (await site.push("v1"))["env_id"]
     gone = {"ref": "v1", "ref_type": "tag", "repository": {"clone_url": site.repository}}
@@ -172,87 +172,87 @@ async def test_a_tag_that_is_deleted_takes_no_branch_along(connect: Any):
     assert await site.value("select branch_gone_at from environments where id = $1", env) is None
 
 
-async def test_a_push_replaces_one_whose_build_has_not_begun(site: Connected):
+async def test_a_push_replaces_an_older_one_whose_build_has_not_begun(site: ConnectedSite):
     jobs = {(await site.push("main", number))["job_id"] for number in range(50)}
     assert len(jobs) == 1
     assert await site.builds() == [(site.env, "queued", "main", commit(49))]
 
 
-async def test_of_fifty_pushes_while_a_build_runs_the_newest_alone_is_built(site: Connected):
+async def test_of_fifty_pushes_during_a_build_only_the_newest_is_built(site: ConnectedSite):
     first = (await site.push("main", 0))["job_id"]
     await site.begin_build(first)
     for number in range(1, 51):
         assert "job_id" not in await site.push("main", number)
-    await site.follow()
+    await site.follow_up()
     assert len(await site.builds()) == 1
     await site.fail_build(first)
-    await site.follow()
-    await site.follow()
+    await site.follow_up()
+    await site.follow_up()
     assert [built for _, _, _, built in await site.builds()] == [commit(0), commit(50)]
 
 
-async def test_a_burst_of_pushes_at_once_while_a_build_begins_leaves_two_builds_at_most(site: Connected):
-    """Whether the build began before or after each push, the newest is what is built last."""
+async def test_simultaneous_pushes_while_a_build_begins_cause_at_most_two_builds(site: ConnectedSite):
+    """Whether the build begins before or after each push, the newest push is built last."""
     first = (await site.push("main", 0))["job_id"]
-    posted = [site.pushed("main", number) for number in range(1, 31)]
+    posted = [site.build_delivery("main", number) for number in range(1, 31)]
     await asyncio.gather(*(site.post(each) for each in posted[:15]), site.begin_build(first))
     await asyncio.gather(*(site.post(each) for each in posted[15:]))
     newest = await site.value("select commit from pushes where env_id = $1", site.env)
     await site.fail_build(first)
-    await asyncio.gather(*(site.follow() for _ in range(5)))
+    await asyncio.gather(*(site.follow_up() for _ in range(5)))
     built = [each for _, _, _, each in await site.builds()]
     assert len(built) == 2
     assert built[-1] == newest
 
 
-async def test_a_failed_build_is_not_repeated_by_itself(site: Connected):
+async def test_a_failed_build_is_not_repeated_automatically(site: ConnectedSite):
     await site.fail_build((await site.push())["job_id"])
-    await site.follow()
-    await site.follow()
+    await site.follow_up()
+    await site.follow_up()
     assert len(await site.builds()) == 1
 
 
 async def test_environments_do_not_wait_for_one_another(connect: Any):
     site = await connect(("feature/*", "preview"))
     env = (await site.push("feature/a"))["env_id"]
-    await site.environment_is_ready(env)
-    await site.follow()
+    await site.finish_environment(env)
+    await site.follow_up()
     await site.begin_build((await site.push("main"))["job_id"])
     assert "job_id" in await site.push("feature/a", 5)
 
 
-async def test_with_too_many_jobs_waiting_a_push_waits_too(site: Connected, plane: ControlPlane):
+async def test_a_push_waits_when_too_many_jobs_are_queued(site: ConnectedSite, plane: ControlPlane):
     async with plane.database.transaction() as tx:
         waiting = [await teams.insert_job(tx, site.id, site.person.id) for _ in range(100)]
     assert "job_id" not in await site.push()
     await site.run("update jobs set status = 'succeeded' where id = any($1)", waiting)
     await site.run("update pushes set try_at = now() - interval '1 second' where env_id = $1", site.env)
-    await site.follow()
+    await site.follow_up()
     assert len(await site.builds()) == 1
 
 
-async def test_a_suspended_preview_is_built_when_it_is_back(connect: Any):
+async def test_a_suspended_preview_is_built_when_it_is_resumed(connect: Any):
     site = await connect(("feature/*", "preview"))
     env = (await site.push("feature/a", 1))["env_id"]
     await site.run("update environments set status = 'suspended' where id = $1", env)
     await site.push("feature/a", 2)
-    await site.follow()
+    await site.follow_up()
     assert await site.builds() == []
-    await site.environment_is_ready(env)
-    await site.follow()
+    await site.finish_environment(env)
+    await site.follow_up()
     assert [built for _, _, _, built in await site.builds()] == [commit(2)]
 
 
-async def test_what_was_pushed_to_a_destroyed_preview_is_forgotten(connect: Any):
+async def test_the_pending_push_of_a_destroyed_preview_is_deleted(connect: Any):
     site = await connect(("feature/*", "preview"))
     env = (await site.push("feature/a"))["env_id"]
     await site.run("update environments set status = 'deleted' where id = $1", env)
     await site.run("update pushes set try_at = now() - interval '1 second' where env_id = $1", env)
-    await site.follow()
+    await site.follow_up()
     assert await site.value("select count(*) from pushes where env_id = $1", env) == 0
 
 
-async def test_a_site_that_cannot_be_built_yet_says_so(connect: Any):
+async def test_a_push_to_a_site_without_a_builder_is_skipped_with_an_event(connect: Any):
     site = await connect()
     await site.run("update sites set runtime = 'cms', profile = 'git_managed' where id = $1", site.id)
     decision = await site.push()
@@ -265,48 +265,48 @@ async def test_a_site_without_a_repository_ignores_pushes(connect: Any):
     assert (await site.push())["target"] == "ignore"
 
 
-async def test_deliveries_are_forgotten_after_their_time(site: Connected):
+async def test_old_deliveries_are_deleted(site: ConnectedSite):
     await site.push()
     await site.run("update hook_deliveries set heard_at = heard_at - interval '31 days'")
     async with site.plane.database.transaction() as tx:
-        assert await pushes.forget_deliveries(tx) >= 1
+        assert await deliveries.delete_old_deliveries(tx) >= 1
     assert await site.value("select count(*) from hook_deliveries where site_id = $1", site.id) == 0
 
 
-async def test_a_site_whose_branch_is_missing_awaits_its_push_and_runs_after_it(site: Connected):
+async def test_a_site_whose_branch_is_missing_awaits_a_push_and_then_runs(site: ConnectedSite):
     async with site.plane.database.transaction() as tx:
-        await pushes.first_push(tx, site.id)
+        await push_builds.build_first_push(tx, site.id)
     ((_, _, ref, built),) = await site.builds()
     assert (ref, built) == ("main", None)
     job = await site.value("select job_id from builds where site_id = $1", site.id)
     await site.fail_build(job, "build.ref_missing")
-    await site.follow()
+    await site.follow_up()
     status, reason = await site.row("select status, status_reason from sites where id = $1", site.id)
     assert (status, reason) == ("awaiting_push", "The branch main does not exist yet.")
     assert "job_id" in await site.push("main", 1)
-    await site.deployed()
-    await site.follow()
+    await site.deploy()
+    await site.follow_up()
     assert await site.row("select status, status_reason from sites where id = $1", site.id) == (
         "running",
         None,
     )
 
 
-async def test_a_site_that_was_live_does_not_wait_when_its_branch_is_renamed(site: Connected):
-    await site.deployed()
+async def test_a_deployed_site_does_not_await_a_push_when_its_branch_is_missing(site: ConnectedSite):
+    await site.deploy()
     await site.fail_build((await site.push())["job_id"], "build.ref_missing")
-    await site.follow()
+    await site.follow_up()
     assert await site.value("select status from sites where id = $1", site.id) == "running"
 
 
-async def test_a_build_that_fails_otherwise_leaves_the_site_running(site: Connected):
+async def test_a_site_keeps_running_when_a_build_fails(site: ConnectedSite):
     await site.fail_build((await site.push())["job_id"], "build.failed")
-    await site.follow()
+    await site.follow_up()
     assert await site.value("select status from sites where id = $1", site.id) == "running"
 
 
-async def test_no_delivery_says_more_than_it_must(site: Connected):
-    answered = await site.post(site.pushed("main", 1))
+async def test_the_answer_to_a_delivery_contains_no_secret(site: ConnectedSite):
+    answered = await site.post(site.build_delivery("main", 1))
     assert set(answered.json()) == {"data", "request_id"}
     assert forges.signature(site.secret, b"") not in answered.text
     assert site.secret not in answered.text

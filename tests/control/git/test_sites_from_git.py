@@ -1,4 +1,4 @@
-"""A site with a repository: served with its placeholder, then built from its branch by itself."""
+"""A site with a repository shows its placeholder page, then its branch is built automatically."""
 
 import pytest
 
@@ -12,7 +12,7 @@ def estate(plane: ControlPlane) -> Estate:
     return Estate(plane)
 
 
-async def _deployed(estate: Estate, person: Person, **body: str) -> str:
+async def _create_site(estate: Estate, person: Person, **body: str) -> str:
     made = await create(person.session, fresh(), **body)
     assert made.status_code == 202, made.text
     job = made.json()["data"]
@@ -35,26 +35,24 @@ async def _builds(estate: Estate, site: str) -> list[tuple[object, ...]]:
     "url",
     ["https://git.example.com/o/site.git", "git@git.example.com:o/site.git", "ssh://git@h.example/s.git"],
 )
-async def test_the_first_build_follows_the_first_deployment(estate: Estate, person: Person, url: str):
-    site = await _deployed(estate, person, git_repo=url, git_branch="trunk")
+async def test_the_first_build_is_queued_when_the_site_goes_live(estate: Estate, person: Person, url: str):
+    site = await _create_site(estate, person, git_repo=url, git_branch="trunk")
     assert await _builds(estate, site) == [("trunk", None, True, "git", "queued")]
 
 
 @pytest.mark.usefixtures("node")
-async def test_a_branch_that_nobody_named_is_main(estate: Estate, person: Person):
-    site = await _deployed(estate, person, git_repo="https://git.example.com/o/site.git")
+async def test_the_default_branch_is_main(estate: Estate, person: Person):
+    site = await _create_site(estate, person, git_repo="https://git.example.com/o/site.git")
     assert (await _builds(estate, site))[0][0] == "main"
 
 
 @pytest.mark.usefixtures("node")
 async def test_a_site_without_a_repository_is_not_built(estate: Estate, person: Person):
-    assert await _builds(estate, await _deployed(estate, person)) == []
+    assert await _builds(estate, await _create_site(estate, person)) == []
 
 
 @pytest.mark.usefixtures("node")
-async def test_a_route_that_leads_the_branch_elsewhere_counts_for_the_first_build_too(
-    estate: Estate, person: Person
-):
+async def test_branch_rules_apply_to_the_first_build(estate: Estate, person: Person):
     made = await create(person.session, fresh(), git_repo="https://git.example.com/o/site.git")
     site = made.json()["data"]["resource"]["site_id"]
     body = {"rules": [{"pattern": "main", "target": "ignore"}]}
@@ -64,17 +62,17 @@ async def test_a_route_that_leads_the_branch_elsewhere_counts_for_the_first_buil
 
 
 @pytest.mark.usefixtures("node")
-async def test_a_site_that_has_no_builder_yet_is_deployed_all_the_same_and_its_owner_is_told(
+async def test_a_site_without_a_builder_goes_live_and_publishes_a_skipped_push(
     estate: Estate, person: Person
 ):
-    site = await _deployed(
+    site = await _create_site(
         estate, person, profile="git_managed", git_repo="https://git.example.com/o/site.git"
     )
     assert await _builds(estate, site) == []
     assert "git.push_skipped" in await estate.events(site)
 
 
-async def test_a_deployment_that_is_repeated_builds_once(estate: Estate, person: Person, node: str):
+async def test_a_repeated_job_queues_one_build(estate: Estate, person: Person, node: str):
     made = await create(person.session, fresh(), git_repo="https://git.example.com/o/site.git")
     job = made.json()["data"]["id"]
     await estate.perform(job)

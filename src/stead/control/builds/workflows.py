@@ -56,7 +56,7 @@ async def _build(tx: Tx, job: BuildJob) -> NodeCommand | None:
         raise Refused(BuildUnavailable.code, "No node builds it.")
     source = source_for_node(build, origin)
     if isinstance(source, GitSource) and not source.url.startswith("https://"):
-        source = replace(source, key=await git.sealed_deploy_key(tx, build.site_id))
+        source = replace(source, key=await git.get_sealed_deploy_key(tx, build.site_id))
     work = node_work.Build(build.builder, source, staged_name(build.id))
     return NodeCommand(build.node_id, build.env_id, "simulator" if origin.mode == "test" else "live", work)
 

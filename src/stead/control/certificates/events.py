@@ -9,7 +9,9 @@ from stead.control.outbox.event_types import Domain, EventType, Payload, Reason,
 
 class CertificateIssued(Payload):
     domain: Domain
-    ca: Annotated[str, Meta(description="Who issued it.", examples=["Example Trust CA"])]
+    ca: Annotated[
+        str, Meta(description="The certificate authority that issued it.", examples=["Example Trust CA"])
+    ]
     expires_at: Annotated[str, Meta(examples=["2027-02-13T04:18:51+00:00"])]
 
 
@@ -28,12 +30,12 @@ CERTIFICATE_RENEWED = EventType(
 CERTIFICATE_FAILED = EventType(
     "certificate.failed",
     "security",
-    "A certificate could not be had",
+    "A certificate could not be issued",
     "warning",
     data=CertificateFailed,
     in_app=True,
     email=True,
-    text="There is no new certificate for {domain}: {reason}",
+    text="No certificate could be issued for {domain}: {reason}",
 )
 CERTIFICATE_EXPIRED = EventType(
     "certificate.expired",
@@ -43,5 +45,5 @@ CERTIFICATE_EXPIRED = EventType(
     data=SitePayload,
     in_app=True,
     email=True,
-    text="The certificate of {domain} has expired; browsers turn visitors away.",
+    text="The certificate of {domain} has expired; browsers show visitors a warning.",
 )

@@ -1,1 +1,1 @@
-"""How a site is connected to its repository: branch routes, the secret of its hook, its deploy key."""
+"""Git: connects a site to its repository and builds what is pushed to it."""

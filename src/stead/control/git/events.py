@@ -1,4 +1,4 @@
-"""Event types of repositories."""
+"""Event types of repositories and pushes."""
 
 from typing import Annotated
 
@@ -9,11 +9,11 @@ from stead.control.outbox.event_types import Domain, EventType, Payload, Reason,
 
 class BranchRoutesReplaced(Payload):
     domain: Domain
-    rules: Annotated[int, Meta(description="How many there are now.", examples=[3])]
+    rules: Annotated[int, Meta(description="The number of rules now.", examples=[3])]
 
 
 class PushReceived(Payload):
-    """`commit` is null where nobody said which: it is built wherever the branch stands."""
+    """`commit` is null if it is not known; then the head of the branch is built."""
 
     domain: Domain
     branch: Annotated[str, Meta(examples=["feature/shop"])]
@@ -26,12 +26,12 @@ class PushSkipped(PushReceived):
 
 
 GIT_PUSH_RECEIVED = EventType(
-    "git.push_received", "build", "A push was heard and is built", data=PushReceived
+    "git.push_received", "build", "A push was received and is built", data=PushReceived
 )
 GIT_PUSH_SKIPPED = EventType(
     "git.push_skipped",
     "build",
-    "Nothing could be built of a push",
+    "A push could not be built",
     "warning",
     data=PushSkipped,
     in_app=True,
@@ -40,12 +40,12 @@ GIT_PUSH_SKIPPED = EventType(
 GIT_UNREACHABLE = EventType(
     "git.unreachable",
     "build",
-    "A repository cannot be asked for its branches",
+    "A repository cannot be polled for its branches",
     "warning",
     data=SiteFailure,
     in_app=True,
     email=True,
-    text="Pushes to {domain} are not noticed: {reason}",
+    text="Pushes to {domain} are not detected: {reason}",
 )
 SITE_BRANCH_ROUTES_CHANGED = EventType(
     "site.branch_routes_changed",
@@ -54,5 +54,5 @@ SITE_BRANCH_ROUTES_CHANGED = EventType(
     data=BranchRoutesReplaced,
 )
 SITE_HOOK_SECRET_ROLLED = EventType(
-    "site.hook_secret_rolled", "security", "The hook of a site got a new secret", data=SitePayload
+    "site.hook_secret_rolled", "security", "A new secret was created for the hook of a site", data=SitePayload
 )

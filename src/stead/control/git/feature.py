@@ -1,4 +1,4 @@
-"""Repositories: branch routes, hooks, polling, and what a push does."""
+"""Git: branch routes, hooks, polling, and builds of what is pushed."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -7,8 +7,9 @@ from functools import partial
 from starlette.routing import Route
 
 from stead.control.feature import ApiServices, Feature
-from stead.control.git import events, operations, pushes
-from stead.control.git.hooks import Hooks
+from stead.control.git import deliveries, events, operations, push_builds
+from stead.control.git.deliveries import DeliveryHandler
+from stead.control.git.hooks import HookEndpoint
 from stead.control.git.poller import Poller
 from stead.control.http.client_address import parse_networks
 from stead.control.tasks import PeriodicTask, Task, WorkerServices, in_batches, in_transaction
@@ -21,28 +22,27 @@ def _tasks(worker: WorkerServices) -> list[Task]:
     client = HttpsClient(Guard(parse_networks(settings.git_allowed)))
     poller = Poller(database, client, settings.preview_domain, seconds=settings.git_poll_seconds)
 
-    async def follow() -> None:
-        await in_batches(database, pushes.follow_up)
-        await in_transaction(database, pushes.greet_arrived)
+    async def follow_up() -> None:
+        await in_batches(database, push_builds.follow_up_build)
+        await in_transaction(database, push_builds.finish_first_pushes)
 
     return [
         PeriodicTask("git.poll", min(5, settings.git_poll_seconds), poller.poll),
-        PeriodicTask("git.follow", 1, follow),
-        PeriodicTask("git.forget", 600, partial(in_batches, database, pushes.forget_deliveries)),
+        PeriodicTask("git.follow", 1, follow_up),
+        PeriodicTask("git.forget", 600, partial(in_batches, database, deliveries.delete_old_deliveries)),
     ]
 
 
 def _pages(api: ApiServices) -> Sequence[Route]:
-    hooks = Hooks(
+    handler = DeliveryHandler(
         api.database,
-        api.limiter,
-        api.authenticator,
-        api.sealer,
         api.settings.preview_domain,
-        docs_url=api.settings.docs,
-        quiet=timedelta(seconds=api.settings.git_poll_seconds),
+        poll_pause=timedelta(seconds=api.settings.git_poll_seconds),
     )
-    return hooks.routes()
+    endpoint = HookEndpoint(
+        api.database, api.limiter, api.authenticator, api.sealer, handler, docs_url=api.settings.docs
+    )
+    return endpoint.routes()
 
 
 FEATURE = Feature(

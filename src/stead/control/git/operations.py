@@ -15,8 +15,8 @@ operation = Operations(tag="Git")
     errors=[SiteNotFound],
 )
 async def get_branch_routes(call: Call, site: VisibleSite) -> BranchRoutesView:
-    """Read what becomes of a push to each branch, and what connects the repository."""
-    return await service.view(call.tx, site, call.sealer, base_url=call.context.base_url)
+    """Get the branch routes of a site, and what is needed to connect its repository."""
+    return await service.get_branch_routes(call.tx, site, call.sealer, base_url=call.context.base_url)
 
 
 @operation(
@@ -29,8 +29,11 @@ async def get_branch_routes(call: Call, site: VisibleSite) -> BranchRoutesView:
 async def replace_branch_routes(call: Call, site: VisibleSite, body: NewBranchRoutes) -> BranchRoutesView:
     """Replace the branch routes of a site.
 
-    Of several rules that match a branch, the first counts. A branch that none matches is ignored, except the
-    site's own `git_branch`, which is live. In a pattern `*` stands for anything but `/`, `**` for anything.
-    With `roll_hook_secret` the answer carries a new secret for the hook; it is not shown again.
+    If several rules match a branch, the first applies. A branch that no rule matches is ignored, except the
+    site's own `git_branch`, which is live. In a pattern, `*` matches anything except `/`, and `**` matches
+    anything. With `roll_hook_secret`, the response contains a new secret for the hook; it is returned only
+    once.
     """
-    return await service.set_routes(call.tx, site, body, call.sealer, base_url=call.context.base_url)
+    return await service.replace_branch_routes(
+        call.tx, site, body, call.sealer, base_url=call.context.base_url
+    )

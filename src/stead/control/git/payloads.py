@@ -1,4 +1,4 @@
-"""What GitHub, GitLab and Gitea post: who signed it, and the one fact in it that we believe."""
+"""Deliveries of GitHub, GitLab and Gitea: verifies their signatures and reads the push from the payload."""
 
 import hashlib
 import hmac
@@ -10,18 +10,18 @@ from urllib.parse import parse_qs
 import msgspec
 from msgspec import Struct
 
-from stead.control.git.push_rules import Push, is_commit
+from stead.control.git.rules import Push, is_commit
 from stead.control.sites.repositories import same
 from stead.shared.branches import is_plain_branch_name
 from stead.shared.errors import RequestMalformed
 
-Header = Callable[[bytes], str]
-"""A header's value, empty when it was not sent."""
-Signed = Literal["hmac", "token"]
+GetHeader = Callable[[bytes], str]
+"""Returns the value of a header, empty if it was not sent."""
+Verification = Literal["hmac", "token"]
 
-_SIGNATURES = (b"x-hub-signature-256", b"x-gitea-signature", b"x-gitlab-token")
+_SIGNATURE_HEADERS = (b"x-hub-signature-256", b"x-gitea-signature", b"x-gitlab-token")
 _HEADS = "refs/heads/"
-_ADDRESSES = ("clone_url", "ssh_url", "html_url", "git_http_url", "git_ssh_url", "web_url")
+_URL_FIELDS = ("clone_url", "ssh_url", "html_url", "git_http_url", "git_ssh_url", "web_url")
 
 
 class _Repository(Struct):
@@ -33,8 +33,8 @@ class _Repository(Struct):
     web_url: str | None = None
 
     @property
-    def addresses(self) -> list[str]:
-        return [url for name in _ADDRESSES if (url := getattr(self, name))]
+    def urls(self) -> list[str]:
+        return [url for name in _URL_FIELDS if (url := getattr(self, name))]
 
 
 class _Payload(Struct):
@@ -47,99 +47,100 @@ class _Payload(Struct):
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """`push` is None for what is no push to a branch. `said` are the addresses of its repository."""
+    """`push` is None if it is not a push to a branch. `repository_urls` are those that the payload names."""
 
     push: Push | None = None
-    said: tuple[str, ...] = ()
+    repository_urls: tuple[str, ...] = ()
 
-    def is_of(self, git_repo: str | None) -> bool:
-        """Whether it may be of this repository: who says nothing does not contradict."""
-        return git_repo is None or not self.said or any(same(git_repo, url) for url in self.said)
+    def is_for(self, git_repo: str | None) -> bool:
+        """Whether it can be for this repository. A payload that names no repository is accepted."""
+        urls = self.repository_urls
+        return git_repo is None or not urls or any(same(git_repo, url) for url in urls)
 
 
 _decoder = msgspec.json.Decoder(_Payload)
 
 
-def signed(secret: bytes, header: Header, body: bytes) -> Signed | None:
-    """How the holder of the secret vouches for this; None when nobody does.
+def verify_signature(secret: bytes, header: GetHeader, body: bytes) -> Verification | None:
+    """How the delivery proves knowledge of the secret; None if it does not.
 
-    All that was sent must hold, and all is compared whether or not it was sent.
+    Every signature that was sent must be right. All are compared, sent or not, to take the same time.
     """
     code = hmac.digest(secret, body, "sha256").hex().encode()
     expected = (b"sha256=" + code, code, secret)
-    given = [header(name).encode("latin-1", "replace") for name in _SIGNATURES]
-    holds = [hmac.compare_digest(*pair) for pair in zip(given, expected, strict=True)]
+    given = [header(name).encode("latin-1", "replace") for name in _SIGNATURE_HEADERS]
+    matches = [hmac.compare_digest(*pair) for pair in zip(given, expected, strict=True)]
     sent = [bool(value) for value in given]
-    if not any(sent) or holds != sent:
+    if not any(sent) or matches != sent:
         return None
     return "hmac" if sent[0] or sent[1] else "token"
 
 
-def identity(how: Signed, header: Header, body: bytes) -> bytes:
-    """What a repeated delivery is known by.
+def compute_digest(verification: Verification, header: GetHeader, body: bytes) -> bytes:
+    """A digest by which a repeated delivery is recognized.
 
-    A signature covers the body and not the headers: whoever replays one can give it another delivery id. With
-    a token nothing is covered, and two pushes may look alike, so the id counts too.
+    A signature covers the body but not the headers, so an attacker who replays a delivery could change its
+    id; only the body counts. A token covers nothing, and two pushes may look alike, so the id counts too.
     """
-    marked = hashlib.sha256(body)
-    if how == "token":
+    digest = hashlib.sha256(body)
+    if verification == "token":
         uuid = header(b"idempotency-key") or header(b"x-gitlab-event-uuid")
-        marked.update(b"\0" + uuid.encode("latin-1", "replace"))
-    return marked.digest()
+        digest.update(b"\0" + uuid.encode("latin-1", "replace"))
+    return digest.digest()
 
 
-def read(header: Header, body: bytes) -> Delivery:
-    event = _event(header)
+def parse_delivery(header: GetHeader, body: bytes) -> Delivery:
+    event = _get_event(header)
     if event not in ("push", "delete"):
         return Delivery()
-    payload = _payload(header, body)
-    branch = _branch(event, payload)
+    payload = _parse_payload(header, body)
+    branch = _get_branch(event, payload)
     if branch is None:
         return Delivery()
-    said = [url for each in (payload.repository, payload.project) if each for url in each.addresses]
-    commit = _commit(payload.after) if event == "push" else None
-    return Delivery(Push(branch, commit, "hook"), tuple(said))
+    named = [each for each in (payload.repository, payload.project) if each]
+    commit = _parse_commit(payload.after) if event == "push" else None
+    return Delivery(Push(branch, commit, "hook"), tuple(url for each in named for url in each.urls))
 
 
-def _commit(after: str) -> str | None:
-    """None where a row of zeros says that there is none any more."""
+def _parse_commit(after: str) -> str | None:
+    """None if it is all zeros, which means that the branch was deleted."""
     if after and not after.strip("0"):
         return None
     if not is_commit(after):
-        raise RequestMalformed(reason="`after` is not a commit")
+        raise RequestMalformed(reason="`after` is not a commit id")
     return after
 
 
-def _event(header: Header) -> str:
-    """GitLab speaks of a `Push Hook`; Gitea says the same in its own words and in GitHub's."""
+def _get_event(header: GetHeader) -> str:
+    """GitLab calls a push `Push Hook`; Gitea sends both its own header and GitHub's."""
     gitlab = header(b"x-gitlab-event")
     if gitlab:
         return "push" if gitlab == "Push Hook" else gitlab[:40]
     return (header(b"x-gitea-event") or header(b"x-github-event"))[:40]
 
 
-def _payload(header: Header, body: bytes) -> _Payload:
+def _parse_payload(header: GetHeader, body: bytes) -> _Payload:
     kind = header(b"content-type").partition(";")[0].strip().lower()
     if kind == "application/x-www-form-urlencoded":
-        body = _form(body)
+        body = _extract_form_payload(body)
     elif kind != "application/json":
         raise RequestMalformed(reason="it is neither JSON nor a form; choose `application/json` in the forge")
     try:
         return _decoder.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        raise RequestMalformed(reason="it is not a push as a forge describes it") from None
+        raise RequestMalformed(reason="it is not a push payload of a supported forge") from None
 
 
-def _form(body: bytes) -> bytes:
+def _extract_form_payload(body: bytes) -> bytes:
     try:
         (payload,) = parse_qs(body.decode("ascii"), strict_parsing=True, max_num_fields=4)["payload"]
     except (ValueError, KeyError):
-        raise RequestMalformed(reason="its form has no `payload`") from None
+        raise RequestMalformed(reason="the form has no field `payload`") from None
     return payload.encode("utf-8", "surrogatepass")
 
 
-def _branch(event: str, payload: _Payload) -> str | None:
-    """A branch whose name we take; None for tags and for the rest."""
+def _get_branch(event: str, payload: _Payload) -> str | None:
+    """None for tags, and for branches whose names the platform does not accept."""
     if event == "delete":
         name = payload.ref.removeprefix(_HEADS) if payload.ref_type == "branch" else ""
     else:

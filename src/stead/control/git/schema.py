@@ -5,7 +5,7 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from stead.control.git.rules import MOST_RULES, BranchRule
+from stead.control.git.branch_rules import MAX_RULES, BranchRule
 
 
 class BranchRoutesView(Struct):
@@ -13,27 +13,31 @@ class BranchRoutesView(Struct):
     hook_url: Annotated[
         str,
         Meta(
-            description="Where the forge posts its pushes.",
+            description="The URL to enter as a webhook in the forge.",
             examples=["https://api.example.com/hooks/git/site_01k9zy3v7d00r3m8w5x2t6b4qa"],
         ),
     ]
-    hook_secret_set: Annotated[bool, Meta(description="Without a secret no hook is believed.")]
+    hook_secret_set: Annotated[
+        bool, Meta(description="Whether the hook has a secret. Without one, all deliveries are refused.")
+    ]
     deploy_key: Annotated[
         str | None,
         Meta(
-            description="The public key of this site, for a repository over ssh; null without a repository.",
+            description="The site's public key for a repository over ssh; null without a repository.",
             examples=["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0WZ6mQ stead"],
         ),
     ]
-    last_hook_at: Annotated[datetime | None, Meta(description="When a hook was last heard.")]
+    last_hook_at: Annotated[datetime | None, Meta(description="When the last hook delivery arrived.")]
     last_checked_at: Annotated[
-        datetime | None, Meta(description="When the repository was last asked for its branches.")
+        datetime | None, Meta(description="When the repository was last polled for its branches.")
     ]
-    last_error: Annotated[str | None, Meta(description="Why it could not be asked, if so.", examples=[None])]
+    last_error: Annotated[
+        str | None, Meta(description="Why the last poll failed, if it did.", examples=[None])
+    ]
     hook_secret: (
         Annotated[
             str,
-            Meta(description="Shown once, when it is made.", examples=["c2hvd24gb25jZSBvbmx5"]),
+            Meta(description="Returned only once, when it is created.", examples=["c2hvd24gb25jZSBvbmx5"]),
         ]
         | UnsetType
     ) = UNSET
@@ -42,9 +46,12 @@ class BranchRoutesView(Struct):
 class NewBranchRoutes(Struct, forbid_unknown_fields=True):
     rules: Annotated[
         list[BranchRule],
-        Meta(max_length=MOST_RULES, description="The whole set, in order: the first that matches counts."),
+        Meta(max_length=MAX_RULES, description="All rules, in order: the first that matches applies."),
     ]
     roll_hook_secret: Annotated[
         bool,
-        Meta(description="Make a new secret for the hook. The old one is void at once.", examples=[False]),
+        Meta(
+            description="Create a new secret for the hook. The old one stops working immediately.",
+            examples=[False],
+        ),
     ] = False

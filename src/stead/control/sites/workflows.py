@@ -6,7 +6,7 @@ from stead.control.deployments.events import DEPLOY_COMPLETED, DEPLOY_FAILED
 from stead.control.edge_feed import announcements
 from stead.control.engines.postgres import Tx
 from stead.control.environments import service as environments
-from stead.control.git import pushes
+from stead.control.git import push_builds
 from stead.control.jobs.definition import (
     Announcement,
     NodeCommand,
@@ -158,7 +158,7 @@ async def _open(tx: Tx, job: SiteJob) -> Results:
 async def _open_first(tx: Tx, job: SiteJob) -> Results:
     await sites.tell(tx, job, DEPLOY_COMPLETED)
     results = await _open(tx, job)
-    await pushes.first_push(tx, job.site_id)
+    await push_builds.build_first_push(tx, job.site_id)
     return results
 
 

@@ -1,4 +1,4 @@
-"""Which route a branch takes."""
+"""Branch rules: patterns, targets and validation."""
 
 import re
 import time
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stead.control.git.rules import BranchRule, Glob, Target, check, route
+from stead.control.git.branch_rules import BranchPattern, BranchRule, Target, check_rules, choose_target
 from stead.shared.errors import FieldInvalid
 
 
@@ -35,8 +35,8 @@ def rules(**targets: Target) -> list[BranchRule]:
         ("**/fix-*", "fix-1", False),
     ],
 )
-def test_globs(pattern: str, name: str, matches: bool):
-    assert Glob(pattern).matches(name) is matches
+def test_branch_patterns(pattern: str, name: str, matches: bool):
+    assert BranchPattern(pattern).matches(name) is matches
 
 
 _PATTERNS = st.lists(st.sampled_from(["a", "b", "/", "*", "**", "."]), min_size=1, max_size=12).map("".join)
@@ -44,41 +44,45 @@ _NAMES = st.text("ab/.", max_size=12)
 
 
 @given(pattern=_PATTERNS, name=_NAMES)
-def test_a_glob_matches_what_the_same_expression_matches(pattern: str, name: str):
+def test_a_pattern_matches_the_same_names_as_the_equivalent_regular_expression(pattern: str, name: str):
     if "***" in pattern:
         return
     same = "".join(
         {"**": ".*", "*": "[^/]*"}.get(token, re.escape(token)) for token in re.findall(r"\*\*|.", pattern)
     )
-    assert Glob(pattern).matches(name) == bool(re.fullmatch(same, name))
+    assert BranchPattern(pattern).matches(name) == bool(re.fullmatch(same, name))
 
 
-def test_no_pattern_takes_long_to_match():
+def test_matching_is_fast_for_any_pattern():
     pattern, name = "*a" * 100, "a" * 199 + "b"
     begun = time.perf_counter()
-    assert not Glob(pattern).matches(name)
+    assert not BranchPattern(pattern).matches(name)
     assert time.perf_counter() - begun < 1
 
 
-def test_the_first_rule_that_matches_counts():
+def test_the_first_matching_rule_applies():
     ordered = rules(**{"feature/live": "live", "feature/*": "preview", "**": "staging"})
-    assert [route(ordered, None, name) for name in ("feature/live", "feature/x", "other")] == [
+    assert [choose_target(ordered, None, name) for name in ("feature/live", "feature/x", "other")] == [
         "live",
         "preview",
         "staging",
     ]
-    assert route(ordered[::-1], None, "feature/live") == "staging"
+    assert choose_target(ordered[::-1], None, "feature/live") == "staging"
 
 
-def test_without_rules_the_own_branch_is_live_and_every_other_ignored():
-    assert [route([], "main", name) for name in ("main", "other", "mai")] == ["live", "ignore", "ignore"]
-    assert route([], None, "main") == "ignore"
+def test_without_rules_the_sites_own_branch_is_live_and_others_are_ignored():
+    assert [choose_target([], "main", name) for name in ("main", "other", "mai")] == [
+        "live",
+        "ignore",
+        "ignore",
+    ]
+    assert choose_target([], None, "main") == "ignore"
 
 
-def test_the_own_branch_stays_live_unless_a_rule_says_otherwise():
-    assert route(rules(**{"feature/*": "preview"}), "main", "main") == "live"
-    assert route(rules(main="staging"), "main", "main") == "staging"
-    assert route(rules(**{"**": "ignore"}), "main", "main") == "ignore"
+def test_the_sites_own_branch_stays_live_unless_a_rule_matches_it():
+    assert choose_target(rules(**{"feature/*": "preview"}), "main", "main") == "live"
+    assert choose_target(rules(main="staging"), "main", "main") == "staging"
+    assert choose_target(rules(**{"**": "ignore"}), "main", "main") == "ignore"
 
 
 @pytest.mark.parametrize(
@@ -89,13 +93,13 @@ def test_the_own_branch_stays_live_unless_a_rule_says_otherwise():
     ],
     ids=ascii,
 )
-def test_what_cannot_be_a_pattern_is_refused_by_its_place(pattern: str):
+def test_an_invalid_pattern_is_refused_with_its_position(pattern: str):
     with pytest.raises(FieldInvalid) as refused:
-        check([BranchRule("main", "live"), BranchRule(pattern, "preview")])
+        check_rules([BranchRule("main", "live"), BranchRule(pattern, "preview")])
     assert refused.value.param == "rules.1.pattern"
 
 
-def test_a_pattern_has_one_rule():
+def test_a_repeated_pattern_is_refused():
     with pytest.raises(FieldInvalid) as refused:
-        check([BranchRule("main", "live"), BranchRule("a", "preview"), BranchRule("main", "staging")])
+        check_rules([BranchRule("main", "live"), BranchRule("a", "preview"), BranchRule("main", "staging")])
     assert refused.value.param == "rules.2.pattern"
