@@ -124,7 +124,7 @@ async def many_sites(sites: int) -> AsyncIterator[ManySites]:
         async with run_stack(scratch, [NatsServer, Nginx, NodeAgent]) as stack, _connected(stack) as nats:
             await ensure_streams(nats)
             await ensure_consumers(nats, LOCAL_NODE, LOCAL_REGION)
-            many = ManySites(stack, Edges(nats), sites)
+            many = ManySites(stack, EdgeFeed(nats), sites)
             await many.fill()
             yield many
     finally:

@@ -218,7 +218,7 @@ async def _machine(stack: RunningStack, node: str, net: Network, ending: AsyncEx
     return Machine(stack, node, await net.add(), wire, nats_address)
 
 
-async def _edges(stack: RunningStack, ending: AsyncExitStack) -> Edges:
+async def _edges(stack: RunningStack, ending: AsyncExitStack) -> EdgeFeed:
     login = stack[NatsServer].login(Role.WORKER)
     nats = Nats(login.url, user=login.user, password=login.password, program=Role.WORKER)
     nats.start()

@@ -44,7 +44,7 @@ async def told(dev: RunningStack, environment: str, hosts: dict[str, bool]) -> N
     nats.start()
     await nats.ready()
     try:
-        edges, records = Edges(nats), dict[str, Record | None]()
+        edges, records = EdgeFeed(nats), dict[str, Record | None]()
         records[environment_key(LOCAL_REGION, environment)] = Environment("site_1", LOCAL_NODE)
         for host, leads in hosts.items():
             records[host_key(LOCAL_REGION, host)] = Host(environment) if leads else None
