@@ -8,5 +8,5 @@ from tests.edge.stage import edge as running_edge
 
 @pytest.fixture(scope="module")
 async def edge() -> AsyncIterator[Edge]:
-    async with running_edge() as made:
-        yield made
+    async with running_edge() as started:
+        yield started

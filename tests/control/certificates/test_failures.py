@@ -23,18 +23,18 @@ async def fail(harness: Harness, certifier: Certifier, reason: str) -> tuple[Sit
     """Create a site whose certificate fails; return it with the error message that its owner sees."""
     site = await harness.create_site()
     await certifier.process_due()
-    shown = await site.tls()
-    assert (shown["state"], shown["error_code"]) == ("pending", reason)
+    status = await site.tls()
+    assert (status["state"], status["error_code"]) == ("pending", reason)
     assert await harness.events(site) == ["certificate.failed"]
-    return site, str(shown["error"])
+    return site, str(status["error"])
 
 
 async def recover(harness: Harness, site: Site, certifier: Certifier | None = None) -> None:
     await (certifier or harness.certifier()).process_due()
-    shown = await site.tls()
-    assert shown["state"] == "valid", shown
-    assert "error" not in shown
-    assert "error_code" not in shown
+    status = await site.tls()
+    assert status["state"] == "valid", status
+    assert "error" not in status
+    assert "error_code" not in status
     assert await harness.events(site) == ["certificate.failed", "certificate.issued"]
 
 
@@ -43,9 +43,9 @@ async def test_the_authority_is_not_contacted_for_a_host_that_points_elsewhere(h
     site = await harness.create_site()
     await harness.point(site.domain, "192.0.2.7")
     await harness.certifier(UNREACHABLE_AUTHORITY).process_due()
-    shown = await site.tls()
-    assert (shown["state"], shown["error_code"]) == ("pending", "dns")
-    assert shown["error"] == f"{site.domain} points to 192.0.2.7. Point its A record to 127.0.0.1."
+    status = await site.tls()
+    assert (status["state"], status["error_code"]) == ("pending", "dns")
+    assert status["error"] == f"{site.domain} points to 192.0.2.7. Point its A record to 127.0.0.1."
     await harness.manage_dns("clear-a", host=f"{site.domain}.")
     harness.clock.move(AFTER_FIRST_RETRY)
     await recover(harness, site)
@@ -171,8 +171,8 @@ async def test_a_host_that_the_authority_rejects_is_reported(harness: Harness):
         await tx.run("update sites set domain = $2 where id = $1", site.id, domain)
         await service.request_certificate(tx, site.id, domain, REGION)
     await harness.certifier().process_due()
-    shown = await site.tls()
-    assert (shown["state"], shown["error_code"]) == ("pending", "ca_refused")
+    status = await site.tls()
+    assert (status["state"], status["error_code"]) == ("pending", "ca_refused")
 
 
 @pytest.mark.parametrize("at", [ORDER, FINALIZE])
@@ -220,8 +220,8 @@ async def test_a_failed_renewal_keeps_the_certificate_and_reports_the_reason(har
     before = harness.publisher.certificate(site.domain)
     harness.clock.move(timedelta(days=62))
     await harness.certifier(UNREACHABLE_AUTHORITY).process_due()
-    shown = await site.tls()
-    assert (shown["state"], shown["error_code"]) == ("valid", "ca_unreachable")
+    status = await site.tls()
+    assert (status["state"], status["error_code"]) == ("valid", "ca_unreachable")
     assert harness.publisher.certificate(site.domain) == before
     assert await harness.events(site) == ["certificate.issued", "certificate.failed"]
 
@@ -235,8 +235,8 @@ async def test_an_expired_certificate_is_marked_and_still_renewed(harness: Harne
     for _ in range(2):
         await without_authority.enroll_and_expire()
         await without_authority.process_due()
-    shown = await site.tls()
-    assert (shown["state"], shown["error_code"]) == ("expired", "ca_unreachable")
+    status = await site.tls()
+    assert (status["state"], status["error_code"]) == ("expired", "ca_unreachable")
     assert harness.refreshed == [site.id, site.id]
     events = ["certificate.issued", "certificate.expired", "certificate.failed"]
     assert await harness.events(site) == events
@@ -253,7 +253,7 @@ async def test_an_invalid_response_is_reported_and_retried(at: str, harness: Har
     proxy.refuse[at] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
     site = await harness.create_site()
     await harness.certifier(proxy.directory).process_due()
-    shown = await site.tls()
-    assert shown["state"] == "pending"
-    assert shown["error_code"] in ("ca_unreachable", "internal")
+    status = await site.tls()
+    assert status["state"] == "pending"
+    assert status["error_code"] in ("ca_unreachable", "internal")
     assert await harness.seconds_until_due(site.domain) > 0

@@ -26,11 +26,11 @@ _CONTEXTS: dict[str, ssl.SSLContext] = {}
 async def test_a_requested_certificate_is_trusted_by_visitors(harness: Harness):
     site = await harness.create_site()
     await harness.certifier().process_due()
-    shown = await site.tls()
-    assert (shown["domain"], shown["state"]) == (site.domain, "valid")
-    assert shown["ca"].startswith("Pebble")
-    assert shown["issued_at"] < shown["expires_at"]
-    assert "error" not in shown
+    status = await site.tls()
+    assert (status["domain"], status["state"]) == (site.domain, "valid")
+    assert status["ca"].startswith("Pebble")
+    assert status["issued_at"] < status["expires_at"]
+    assert "error" not in status
     assert await harness.events(site) == ["certificate.issued"]
     assert harness.refreshed == [site.id]
     assert harness.publisher.challenges() == []

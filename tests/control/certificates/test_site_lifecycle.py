@@ -42,8 +42,8 @@ async def test_a_simulated_site_gets_no_certificate(estate: Estate, person: Pers
     client = await person.key(mode="test")
     site = await _create_live_site(estate, client)
     assert await estate.value(COUNT, site) == 0
-    shown = await client.get(f"/v1/sites/{site}/tls")
-    assert shown.json()["data"]["state"] == "unconfigured"
+    status = await client.get(f"/v1/sites/{site}/tls")
+    assert status.json()["data"]["state"] == "unconfigured"
 
 
 async def test_the_status_needs_access_to_the_site_and_the_tls_scope(

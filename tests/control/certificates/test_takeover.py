@@ -116,8 +116,8 @@ async def test_a_published_certificate_is_completed_without_the_authority(harnes
     published = list(harness.publisher.published)
     harness.clock.move(timedelta(minutes=2))
     await harness.certifier("https://127.0.0.1:1/dir").process_due()
-    shown = await site.tls()
-    assert (shown["state"], "error" in shown) == ("valid", False)
+    status = await site.tls()
+    assert (status["state"], "error" in status) == ("valid", False)
     assert (harness.refreshed, harness.publisher.published) == ([site.id], published)
 
 

@@ -150,7 +150,7 @@ def forge(plane: ControlPlane) -> httpx.AsyncClient:
 
 @pytest.fixture
 async def connect(plane: ControlPlane, new_person: NewPerson, forge: httpx.AsyncClient, node: str) -> Any:
-    async def make(
+    async def create(
         *rules: tuple[str, str], repository: str | None = REPOSITORY, **more: Any
     ) -> ConnectedSite:
         person = await new_person()
@@ -161,15 +161,15 @@ async def connect(plane: ControlPlane, new_person: NewPerson, forge: httpx.Async
             )
             await tx.run("update environments set node_id = $2 where site_id = $1", site, node)
             env = await teams.environment_of(tx, site)
-        made = ConnectedSite(plane, person, forge, site, env, repository=repository or REPOSITORY)
-        await made.route(*rules, roll=True)
-        return made
+        connected = ConnectedSite(plane, person, forge, site, env, repository=repository or REPOSITORY)
+        await connected.route(*rules, roll=True)
+        return connected
 
-    return make
+    return create
 
 
 @pytest.fixture
 async def site(connect: Any) -> ConnectedSite:
     """Only `main` is routed, to production."""
-    made: ConnectedSite = await connect()
-    return made
+    connected: ConnectedSite = await connect()
+    return connected

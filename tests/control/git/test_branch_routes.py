@@ -20,9 +20,9 @@ REPOSITORY = "ssh://git@git.example.com/o/site.git"
 @pytest.fixture
 async def site(plane: ControlPlane, person: Person) -> str:
     async with plane.database.transaction() as tx:
-        made = await teams.insert_site(tx, account=person.id)
-        await tx.run("update sites set git_repo = $2, git_branch = 'main' where id = $1", made, REPOSITORY)
-    return made
+        site_id = await teams.insert_site(tx, account=person.id)
+        await tx.run("update sites set git_repo = $2, git_branch = 'main' where id = $1", site_id, REPOSITORY)
+    return site_id
 
 
 async def _put(person: Person, site: str, *rules: tuple[str, str], **more: Any) -> dict[str, Any]:
@@ -39,13 +39,13 @@ async def _get(person: Person, site: str) -> dict[str, Any]:
 
 
 async def test_a_new_site_has_no_rules_and_shows_how_to_connect(person: Person, site: str):
-    shown = await _get(person, site)
-    assert shown["rules"] == []
-    assert shown["hook_url"] == f"http://stead.test/hooks/git/{site}"
-    assert shown["hook_secret_set"] is False
-    assert shown["deploy_key"].startswith("ssh-ed25519 ")
-    assert (shown["last_hook_at"], shown["last_checked_at"], shown["last_error"]) == (None, None, None)
-    assert "hook_secret" not in shown
+    routes = await _get(person, site)
+    assert routes["rules"] == []
+    assert routes["hook_url"] == f"http://stead.test/hooks/git/{site}"
+    assert routes["hook_secret_set"] is False
+    assert routes["deploy_key"].startswith("ssh-ed25519 ")
+    assert (routes["last_hook_at"], routes["last_checked_at"], routes["last_error"]) == (None, None, None)
+    assert "hook_secret" not in routes
 
 
 async def test_rules_are_replaced_as_a_whole_and_keep_their_order(person: Person, site: str):
@@ -104,8 +104,8 @@ async def test_a_hundred_rules_are_accepted(person: Person, site: str):
 
 
 async def test_concurrent_requests_create_one_deploy_key(person: Person, site: str):
-    shown = await asyncio.gather(*(_get(person, site) for _ in range(10)))
-    assert len({each["deploy_key"] for each in shown}) == 1
+    routes = await asyncio.gather(*(_get(person, site) for _ in range(10)))
+    assert len({each["deploy_key"] for each in routes}) == 1
 
 
 async def test_the_private_deploy_key_matches_the_public_one_and_opens_only_for_its_site(
@@ -123,7 +123,7 @@ async def test_the_private_deploy_key_matches_the_public_one_and_opens_only_for_
     private = load_ssh_private_key(opened.source.key.encode(), password=None)
     assert private.public_key() == public
     with pytest.raises(SealBroken):
-        with_key(work, sealer, "site_of_somebody_else")
+        with_key(work, sealer, "site_of_another_owner")
 
 
 async def test_a_site_without_a_repository_has_no_deploy_key(plane: ControlPlane, person: Person):
@@ -151,11 +151,11 @@ async def test_events_and_audit_entries_do_not_contain_the_secret(
 ):
     secret = (await _put(person, site, ("main", "live"), roll_hook_secret=True))["hook_secret"]
     async with plane.database.reading() as tx:
-        told = await tx.all(
+        events = await tx.all(
             lambda type_, data: (type_, str(data)),
             "select type, data from events where site_id = $1 order by written",
             site,
         )
-        trail = await tx.all(str, "select meta::text from audit_events where site_id = $1", site)
-    assert [type_ for type_, _ in told] == ["site.branch_routes_changed", "site.hook_secret_rolled"]
-    assert secret not in str(told) + str(trail)
+        audit_entries = await tx.all(str, "select meta::text from audit_events where site_id = $1", site)
+    assert [type_ for type_, _ in events] == ["site.branch_routes_changed", "site.hook_secret_rolled"]
+    assert secret not in str(events) + str(audit_entries)

@@ -37,27 +37,27 @@ FORGERIES = {
     "an empty secret": lambda site: github(_push(site), ""),
     "an empty signature": lambda site: _with(github(_push(site), site.secret), x_hub_signature_256=""),
     "no prefix": lambda site: _with(
-        (made := github(_push(site), site.secret)),
-        x_hub_signature_256=made.headers["x-hub-signature-256"].removeprefix("sha256="),
+        (signed := github(_push(site), site.secret)),
+        x_hub_signature_256=signed.headers["x-hub-signature-256"].removeprefix("sha256="),
     ),
     "another prefix": lambda site: _with(
-        (made := github(_push(site), site.secret)),
-        x_hub_signature_256=made.headers["x-hub-signature-256"].replace("sha256", "sha512"),
+        (signed := github(_push(site), site.secret)),
+        x_hub_signature_256=signed.headers["x-hub-signature-256"].replace("sha256", "sha512"),
     ),
     "upper case": lambda site: _with(
-        (made := github(_push(site), site.secret)),
-        x_hub_signature_256="sha256=" + made.headers["x-hub-signature-256"][7:].upper(),
+        (signed := github(_push(site), site.secret)),
+        x_hub_signature_256="sha256=" + signed.headers["x-hub-signature-256"][7:].upper(),
     ),
     "cut off": lambda site: _with(
-        (made := github(_push(site), site.secret)),
-        x_hub_signature_256=made.headers["x-hub-signature-256"][:-1],
+        (signed := github(_push(site), site.secret)),
+        x_hub_signature_256=signed.headers["x-hub-signature-256"][:-1],
     ),
     "of another body": lambda site: dataclasses.replace(
         github(_push(site), site.secret), body=json.dumps(_push(site)).encode() + b" "
     ),
     "gitea's with a prefix": lambda site: _with(
-        (made := _unsigned(gitea(_push(site), site.secret))),
-        x_gitea_signature="sha256=" + forges.signature(site.secret, made.body),
+        (signed := _unsigned(gitea(_push(site), site.secret))),
+        x_gitea_signature="sha256=" + forges.signature(site.secret, signed.body),
     ),
     "gitea's of another secret": lambda site: _with(
         gitea(_push(site), site.secret), x_gitea_signature="0" * 64
@@ -84,10 +84,10 @@ async def test_a_forged_delivery_is_refused_and_changes_nothing(site: ConnectedS
 
 
 async def test_a_signature_of_invalid_bytes_is_refused(site: ConnectedSite):
-    made = github(_push(site), site.secret)
-    headers = [(name.encode(), value.encode()) for name, value in made.headers.items()]
+    signed = github(_push(site), site.secret)
+    headers = [(name.encode(), value.encode()) for name, value in signed.headers.items()]
     headers = [(name, b"\xff\xfe" if name == b"x-hub-signature-256" else value) for name, value in headers]
-    answered = await site.forge.post(f"/hooks/git/{site.id}", content=made.body, headers=headers)
+    answered = await site.forge.post(f"/hooks/git/{site.id}", content=signed.body, headers=headers)
     assert answered.status_code == 401
 
 

@@ -51,16 +51,16 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
 
 @pytest.fixture
 async def client(authority: CertificateAuthority) -> AsyncIterator[HttpsClient]:
-    made = HttpsClient(Guard(LOOPBACK), context=authority.client_context(), seconds=10)
-    yield made
-    await made.close()
+    created = HttpsClient(Guard(LOOPBACK), context=authority.client_context(), seconds=10)
+    yield created
+    await created.close()
 
 
 @pytest.fixture
 async def server(tmp_path: Path, authority: CertificateAuthority) -> AsyncIterator[GitServer]:
-    made = GitServer(tmp_path)
-    async with made.open(authority.server_context(made.host)):
-        yield made
+    created = GitServer(tmp_path)
+    async with created.open(authority.server_context(created.host)):
+        yield created
 
 
 @pytest.fixture
@@ -85,8 +85,8 @@ async def test_branches_found_by_the_first_poll_are_not_built(polled: PolledSite
     polled.repository.commit("feature/a")
     await polled.poll()
     assert await polled.site.builds() == []
-    shown = await polled.site.get_routes()
-    assert (shown["last_checked_at"] is not None, shown["last_error"]) == (True, None)
+    routes = await polled.site.get_routes()
+    assert (routes["last_checked_at"] is not None, routes["last_error"]) == (True, None)
 
 
 async def test_a_branch_that_moves_is_built_at_its_new_head(polled: PolledSite):
@@ -103,7 +103,9 @@ async def test_a_new_branch_gets_a_preview_and_a_deleted_one_loses_it(polled: Po
     await polled.poll()
     polled.repository.commit("feature/a")
     await polled.poll()
-    gone = "select branch_gone_at is not null from environments where site_id = $1 and branch = 'feature/a'"
+    is_gone = (
+        "select branch_gone_at is not null from environments where site_id = $1 and branch = 'feature/a'"
+    )
     assert await polled.site.value(gone, polled.site.id) is False
     polled.repository.delete("feature/a")
     await polled.poll()
@@ -218,9 +220,9 @@ RESPONSES = {
 async def test_an_invalid_response_is_reported_briefly(polled: PolledSite, case: str):
     polled.server.response, expected = RESPONSES[case]
     await polled.poll()
-    shown = await polled.site.get_routes()
-    assert expected in shown["last_error"]
-    assert len(shown["last_error"]) < 200
+    routes = await polled.site.get_routes()
+    assert expected in routes["last_error"]
+    assert len(routes["last_error"]) < 200
     assert await polled.site.builds() == []
     polled.server.response = None
     polled.repository.commit("main")

@@ -153,10 +153,10 @@ async def test_no_preview_is_created_beyond_the_plans_limit(connect: Any):
 async def test_a_branch_that_is_deleted_and_comes_back(connect: Any, how: str):
     site = await connect(("feature/*", "preview"))
     env = (await site.push("feature/a"))["env_id"]
-    gone = github_push("refs/heads/feature/a", ZEROS, site.repository)
+    deletion = github_push("refs/heads/feature/a", ZEROS, site.repository)
     if how == "delete":
-        gone = {"ref": "feature/a", "ref_type": "branch", "repository": gone["repository"]}
-    answered = await site.post(gitea(gone, site.secret, event=how))
+        deletion = {"ref": "feature/a", "ref_type": "branch", "repository": deletion["repository"]}
+    answered = await site.post(gitea(deletion, site.secret, event=how))
     assert answered.status_code == 202
     query = "select branch_gone_at from environments where id = $1"
     assert await site.value(query, env) is not None
@@ -167,8 +167,8 @@ async def test_a_branch_that_is_deleted_and_comes_back(connect: Any, how: str):
 async def test_deleting_a_tag_does_not_delete_a_branch(connect: Any):
     site = await connect(("**", "preview"))
     env = (await site.push("v1"))["env_id"]
-    gone = {"ref": "v1", "ref_type": "tag", "repository": {"clone_url": site.repository}}
-    assert (await site.post(github(gone, site.secret, event="delete"))).status_code == 200
+    deletion = {"ref": "v1", "ref_type": "tag", "repository": {"clone_url": site.repository}}
+    assert (await site.post(github(deletion, site.secret, event="delete"))).status_code == 200
     assert await site.value("select branch_gone_at from environments where id = $1", env) is None
 
 

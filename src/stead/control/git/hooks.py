@@ -31,7 +31,7 @@ PER_ADDRESS = 1200
 """Deliveries per minute from one address to all sites: a forge serves many customers from one address."""
 PER_ADDRESS_AND_SITE = 240
 _UNKNOWN_SITE = f"site_{'0' * 26}"
-_DECOY_CONTEXT = b"git hook of nobody"
+_DECOY_CONTEXT = b"decoy of git hooks"
 _FIXED_HEADERS = [JSON, (b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
 
 
