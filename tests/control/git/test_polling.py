@@ -106,13 +106,13 @@ async def test_a_new_branch_gets_a_preview_and_a_deleted_one_loses_it(polled: Po
     is_gone = (
         "select branch_gone_at is not null from environments where site_id = $1 and branch = 'feature/a'"
     )
-    assert await polled.site.value(gone, polled.site.id) is False
+    assert await polled.site.value(is_gone, polled.site.id) is False
     polled.repository.delete("feature/a")
     await polled.poll()
-    assert await polled.site.value(gone, polled.site.id) is True
+    assert await polled.site.value(is_gone, polled.site.id) is True
     polled.repository.commit("feature/a")
     await polled.poll()
-    assert await polled.site.value(gone, polled.site.id) is False
+    assert await polled.site.value(is_gone, polled.site.id) is False
 
 
 async def test_a_site_that_awaits_a_push_is_built_when_the_branch_exists(polled: PolledSite):
