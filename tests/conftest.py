@@ -16,6 +16,8 @@ from tests.client import Client
 from tests.engines import TEMPLATE, TestEngines, addresses
 from tests.people import Person, make_person
 
+pytest_plugins = ["tests.scheduling"]
+
 _engines = pytest.StashKey[TestEngines]()
 FIGURE = "figure"
 UNLIMITED = (
@@ -25,7 +27,7 @@ UNLIMITED = (
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # A shell lets what it starts in the background ignore it, and so would everything that the tests start.
+    # Programs that a shell starts in the background ignore SIGINT, and so would everything the tests start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if hasattr(config, "workerinput") or config.option.collectonly:
         return
@@ -40,7 +42,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """A figure that a test recorded travels with its report, so it is told under xdist too."""
+    """Print the figures that tests recorded. They are part of the reports, so this works under xdist too."""
     for report in terminalreporter.getreports("passed"):
         for name, value in report.user_properties:
             if name == FIGURE:

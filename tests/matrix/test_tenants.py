@@ -4,9 +4,7 @@ from collections.abc import AsyncIterator
 from itertools import combinations
 from typing import Any
 
-import httpx
 import pytest
-from msgspec.structs import replace
 
 from stead.control.app import ControlPlane
 from stead.control.features import all_operations, id_prefixes
@@ -15,22 +13,20 @@ from stead.control.http.operations import BodyInput, Operation, ResourceInput
 from stead.control.invites.rules import InviteNotFound
 from stead.control.keys.rules import PinnedResourceNotFound
 from stead.control.projects.rules import VisibleTeamProject
-from stead.control.settings import Settings
 from stead.control.sites.rules import SiteNotFound, VisibleSite
 from stead.control.teams.rules import TeamNotFound, VisibleTeam
-from stead.shared.clock import MovableClock
 from stead.shared.errors import AccountNotFound
 from stead.shared.roles import Role
-from tests import teams
+from tests import own_database, teams
 from tests.client import Client, code_of
-from tests.conftest import UNLIMITED
 from tests.feature_samples import merged
 from tests.matrix.asking import Asking, ask, body, path
 from tests.matrix.dump import belongings, ids_of
 from tests.matrix.rules import VISIBLE, flavours
 from tests.matrix.world import Caller, Flavour, World, make_world
 from tests.people import EVERY_SCOPE
-from tests.teams import spare_database
+
+settings, plane, anonymous = own_database.settings, own_database.plane, own_database.anonymous
 
 OPERATIONS = all_operations()
 WITH_PATH = [each for each in OPERATIONS if each.path_parameters]
@@ -52,23 +48,6 @@ ELSEWHERE_IN_BODY = {
 
 FOREIGN_IDS = {name: foreign for name, (_, foreign) in merged("foreign_ids").items() if foreign}
 PINNABLE = {"team": VisibleTeam, "project": VisibleTeamProject, "site": VisibleSite}
-
-
-@pytest.fixture(scope="module")
-async def plane(settings: Settings, clock: MovableClock, worker_id: str) -> AsyncIterator[ControlPlane]:
-    """On a database of its own: these tests read every row of every table twice, and the shared database
-    holds the rows of all tests that ran before."""
-    async with spare_database(f"stead_tenants_{worker_id}") as url:
-        plane = ControlPlane(replace(settings, database_url=url), clock=clock)
-        async with plane.running():
-            async with plane.database.transaction() as tx:
-                await tx.run(UNLIMITED)
-            yield plane
-
-
-@pytest.fixture(scope="module")
-def anonymous(plane: ControlPlane) -> Client:
-    return Client(transport=httpx.ASGITransport(plane), base_url="http://stead.test")
 
 
 @pytest.fixture

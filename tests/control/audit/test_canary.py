@@ -17,6 +17,7 @@ from stead.control.http.operations import BodyInput, Operation
 from stead.control.settings import Settings
 from stead.shared.clock import MovableClock
 from stead.shared.roles import Role
+from tests import own_database
 from tests.client import Client
 from tests.matrix.asking import Asking, ask, body
 from tests.matrix.dump import rows_mentioning
@@ -24,6 +25,8 @@ from tests.matrix.rules import flavours
 from tests.matrix.world import World
 from tests.matrix.worlds import Worlds
 from tests.people import PASSWORD
+
+settings, plane, anonymous = own_database.settings, own_database.plane, own_database.anonymous
 
 WITH_BODY = [each for each in all_operations() if each.method != "GET" and each.input(BodyInput)]
 
@@ -38,6 +41,11 @@ class Overheard:
 
     def said(self) -> str:
         return self.requests.getvalue().decode() + repr(self.events)
+
+
+@pytest.fixture(scope="module")
+def worlds(plane: ControlPlane) -> Worlds:
+    return Worlds(plane.database)
 
 
 @pytest.fixture

@@ -1,0 +1,75 @@
+"""How xdist distributes the tests over its workers.
+
+Tests that share a stack of engines and programs run in one worker, so that the stack starts once. What takes
+longest starts first: a long file that starts last would leave the other workers without work.
+"""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from xdist.scheduler import LoadScopeScheduling
+
+SHARED_STACKS = (
+    "tests/edges",
+    "tests/delivery",
+    "tests/journeys",
+    "tests/dev",
+    "tests/streams",
+)
+"""Directories with a stack for all of their files. Every other file is distributed on its own."""
+
+LONGEST_FIRST = (
+    "tests/edges",
+    "tests/delivery",
+    "tests/faults/webhooks",
+    "tests/journeys",
+    "tests/contract/test_fuzz.py",
+    "tests/dev",
+    "tests/control/audit/test_canary.py",
+    "tests/faults/test_lost_answers.py",
+    "tests/faults",
+    "tests/control/certificates",
+    "tests/matrix/test_tenants.py",
+    "tests/node",
+    "tests/streams",
+    "tests/edge",
+    "tests/matrix",
+    "tests/contract",
+)
+"""Files and directories that take more than a few seconds. The first entry that fits a test counts."""
+
+
+def unit_of(test: str) -> str:
+    """The tests of a unit run in one worker, one after the other."""
+    file = test.partition("::")[0]
+    return next((each for each in SHARED_STACKS if _is_below(file, each)), file)
+
+
+def _is_below(file: str, path: str) -> bool:
+    return file == path or file.startswith(f"{path}/")
+
+
+def _rank(test: str) -> int:
+    for rank, path in enumerate(LONGEST_FIRST):
+        if _is_below(test.partition("::")[0], path):
+            return rank
+    return len(LONGEST_FIRST)
+
+
+class UnitScheduling(LoadScopeScheduling):
+    def _split_scope(self, nodeid: str) -> str:
+        return unit_of(nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> UnitScheduling:
+    config.option.loadscopereorder = False
+    return UnitScheduling(config, log)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not hasattr(config, "workerinput"):
+        return
+    sizes = Counter(unit_of(item.nodeid) for item in items)
+    items.sort(key=lambda item: (_rank(item.nodeid), -sizes[unit_of(item.nodeid)], unit_of(item.nodeid)))
