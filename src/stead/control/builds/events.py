@@ -24,7 +24,7 @@ class BuildFailed(BuildPayload):
     reason: Reason = None
 
 
-BUILD_STARTED = EventType("build.started", "build", "A build began", data=BuildPayload)
+BUILD_STARTED = EventType("build.started", "build", "A build started", data=BuildPayload)
 BUILD_SUCCEEDED = EventType("build.succeeded", "build", "A build succeeded", data=BuildSucceeded)
 BUILD_FAILED = EventType(
     "build.failed",

@@ -6,5 +6,8 @@ SITE_CONFIG_CHANGED = EventType(
     "site.config_changed", "site", "The configuration of a site was changed", data=SitePayload
 )
 ENVIRONMENT_CONFIG_CHANGED = EventType(
-    "environment.config_changed", "environment", "An environment was configured", data=SitePayload
+    "environment.config_changed",
+    "environment",
+    "The configuration of an environment was changed",
+    data=SitePayload,
 )

@@ -14,7 +14,7 @@ _Digest = Annotated[
 
 
 class DeploymentPayload(Payload):
-    """Of an artifact; the first deployment of a site has none."""
+    """The first deployment of a site has no artifact."""
 
     domain: Domain
     deployment_id: _DeploymentId = None
@@ -40,7 +40,7 @@ DEPLOY_COMPLETED = EventType(
     "A deployment is live",
     data=DeploymentPayload,
     in_app=True,
-    text="{domain} is served by its newest deployment.",
+    text="The new deployment of {domain} is live.",
 )
 DEPLOY_FAILED = EventType(
     "deploy.failed",
@@ -52,14 +52,14 @@ DEPLOY_FAILED = EventType(
     email=True,
     text="The deployment of {domain} failed: {reason}",
 )
-DEPLOY_STARTED = EventType("deploy.started", "deploy", "A deployment began", data=DeploymentPayload)
+DEPLOY_STARTED = EventType("deploy.started", "deploy", "A deployment started", data=DeploymentPayload)
 DEPLOY_PROMOTED = EventType(
     "deploy.promoted",
     "deploy",
     "A deployment was promoted",
     data=DeploymentPayload,
     in_app=True,
-    text="An environment of {domain} shows what another one showed.",
+    text="An artifact of {domain} was promoted to another environment.",
 )
 DEPLOY_ROLLED_BACK = EventType(
     "deploy.rolled_back",
@@ -67,5 +67,5 @@ DEPLOY_ROLLED_BACK = EventType(
     "A deployment was rolled back",
     data=DeploymentPayload,
     in_app=True,
-    text="{domain} shows again what it showed before.",
+    text="{domain} was rolled back to an earlier deployment.",
 )

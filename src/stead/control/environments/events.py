@@ -8,7 +8,7 @@ from stead.control.outbox.event_types import Domain, EventType, Payload, Reason,
 
 
 class EnvironmentPayload(Payload):
-    """`domain` is its site's, `subdomain` its own."""
+    """`domain` is the domain of the site, `subdomain` the host name of the environment."""
 
     domain: Domain
     subdomain: Annotated[str, Meta(examples=["example-com-x7k2-feature-checkout.preview.stead.example"])]
@@ -17,7 +17,7 @@ class EnvironmentPayload(Payload):
 
 
 class EnvironmentStatusChanged(EnvironmentPayload):
-    """`status` is what the environment became, `previous` what it was."""
+    """`status` is the new status, `previous` the old one."""
 
     status: Status
     previous: Annotated[str, Meta(examples=["provisioning"])]
@@ -29,7 +29,7 @@ class EnvironmentTakenDown(EnvironmentPayload):
 
 
 class EnvironmentActionFailed(EnvironmentPayload):
-    action: Annotated[str, Meta(description="What was tried.", examples=["resume"])]
+    action: Annotated[str, Meta(description="The action that failed.", examples=["resume"])]
     reason: Reason = None
 
 
@@ -51,18 +51,16 @@ ENV_SUSPENDED = EventType(
     "An environment was suspended",
     data=EnvironmentTakenDown,
     in_app=True,
-    text="{subdomain} is paused until somebody resumes it.",
+    text="{subdomain} is suspended until it is resumed.",
 )
-ENV_RESUMED = EventType(
-    "env.resumed", "environment", "An environment is back in service", data=EnvironmentPayload
-)
+ENV_RESUMED = EventType("env.resumed", "environment", "An environment was resumed", data=EnvironmentPayload)
 ENV_DESTROYED = EventType(
     "env.destroyed",
     "environment",
     "An environment was destroyed",
     data=EnvironmentTakenDown,
     in_app=True,
-    text="{subdomain} is gone.",
+    text="{subdomain} was destroyed.",
 )
 ENV_DESTROY_SCHEDULED = EventType(
     "env.destroy_scheduled",
@@ -71,25 +69,25 @@ ENV_DESTROY_SCHEDULED = EventType(
     "warning",
     data=EnvironmentDestroyScheduled,
     in_app=True,
-    text="The branch {branch} is gone; {subdomain} follows it on {destroy_at}.",
+    text="The branch {branch} was deleted. {subdomain} will be destroyed on {destroy_at}.",
 )
 ENV_DESTROY_CALLED_OFF = EventType(
     "env.destroy_called_off",
     "environment",
-    "An environment stays, for its branch is back",
+    "An environment will not be destroyed: its branch is back",
     data=EnvironmentPayload,
 )
 ENV_REFRESHED = EventType(
-    "env.refreshed", "environment", "An environment shows what production shows", data=EnvironmentPayload
+    "env.refreshed", "environment", "An environment was refreshed from production", data=EnvironmentPayload
 )
 ENV_RESET = EventType("env.reset", "environment", "An environment was reset", data=EnvironmentPayload)
 ENV_PUSHED = EventType(
     "env.pushed",
     "environment",
-    "The content of an environment became production's",
+    "An environment was pushed to production",
     data=EnvironmentPayload,
     in_app=True,
-    text="{domain} shows what {subdomain} showed.",
+    text="The content of {subdomain} was pushed to {domain}.",
 )
 ENV_RENEWED = EventType(
     "env.renewed", "environment", "The lease of an environment was renewed", data=EnvironmentLeaseRenewed
@@ -97,7 +95,7 @@ ENV_RENEWED = EventType(
 ENV_FAILED = EventType(
     "env.failed",
     "environment",
-    "Something could not be done with an environment",
+    "An action on an environment failed",
     "error",
     data=EnvironmentActionFailed,
     in_app=True,

@@ -15,6 +15,6 @@ class InvitePayload(Payload):
 
 
 TEAM_INVITE_CREATED = EventType(
-    "team.invite_created", "team", "Somebody was invited into a team", data=InvitePayload
+    "team.invite_created", "team", "Somebody was invited to a team", data=InvitePayload
 )
 TEAM_INVITE_REVOKED = EventType("team.invite_revoked", "team", "An invite was revoked", data=InvitePayload)

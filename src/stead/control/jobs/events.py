@@ -21,6 +21,6 @@ class JobFinished(Payload):
 
 
 JOB_QUEUED = EventType("job.queued", "job", "A job was queued", data=JobPayload)
-JOB_STARTED = EventType("job.started", "job", "A job began", data=JobPayload)
+JOB_STARTED = EventType("job.started", "job", "A job started", data=JobPayload)
 JOB_SUCCEEDED = EventType("job.succeeded", "job", "A job succeeded", data=JobFinished)
 JOB_FAILED = EventType("job.failed", "job", "A job failed", "error", data=JobFinished)

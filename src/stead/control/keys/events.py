@@ -16,16 +16,16 @@ class KeyPayload(Payload):
 KEY_CREATED = EventType(
     "key.created",
     "security",
-    "An API key was minted",
+    "An API key was created",
     data=KeyPayload,
     in_app=True,
-    text="The key {key_id} was minted. If that was not you, revoke it and change your password.",
+    text="The key {key_id} was created. If that was not you, revoke it and change your password.",
 )
-KEY_CHANGED = EventType("key.changed", "security", "An API key was renamed or narrowed", data=KeyPayload)
+KEY_CHANGED = EventType("key.changed", "security", "An API key was renamed or restricted", data=KeyPayload)
 KEY_ROLLED = EventType(
     "key.rolled",
     "security",
-    "An API key got a new secret",
+    "The secret of an API key was replaced",
     data=KeyPayload,
     in_app=True,
     text="The key {key_id} has a new secret; the old one works for 24 hours.",

@@ -26,7 +26,7 @@ TEAM_MEMBER_ADDED = EventType(
     data=MemberPayload,
     in_app=True,
     audience="admins",
-    text="Somebody joined as {role}.",
+    text="A member joined as {role}.",
 )
 TEAM_MEMBER_CHANGED = EventType(
     "team.member_changed", "team", "The role of a member changed", data=MemberPayload
@@ -38,5 +38,5 @@ TEAM_MEMBER_REMOVED = EventType(
     data=MemberRemoved,
     in_app=True,
     audience="admins",
-    text="Somebody left, or was removed.",
+    text="A member left or was removed.",
 )

@@ -23,7 +23,7 @@ class SiteCreated(Payload):
 
 
 class SiteStatusChanged(Payload):
-    """`status` is what the site became, `previous` what it was."""
+    """`status` is the new status, `previous` the old one."""
 
     domain: Domain
     status: Status
@@ -58,7 +58,7 @@ SITE_DELETION_FAILED = EventType(
     data=SiteFailure,
     in_app=True,
     email=True,
-    text="{domain} was not deleted and goes on as it was: {reason}",
+    text="{domain} was not deleted: {reason}",
 )
 SITE_RECOVERED = EventType(
     "site.recovered",
@@ -96,12 +96,12 @@ SITE_TRANSFERRED = EventType(
     "warning",
     data=SiteTransferred,
     in_app=True,
-    text="A site has another owner now.",
+    text="A site was transferred to another owner.",
 )
 SITE_UNREACHABLE = EventType(
     "site.unreachable",
     "site",
-    "A site lost its node",
+    "A site is unreachable",
     "error",
     data=SiteFailure,
     in_app=True,
@@ -111,7 +111,7 @@ SITE_UNREACHABLE = EventType(
 SITE_REACHABLE = EventType(
     "site.reachable",
     "site",
-    "The node of a site is back",
+    "A site is reachable again",
     data=SitePayload,
     in_app=True,
     email=True,

@@ -19,13 +19,16 @@ class EndpointDisabled(Payload):
 
 
 WEBHOOK_ENDPOINT_CREATED = EventType(
-    "webhook.endpoint_created", "webhook", "A webhook endpoint was made", data=EndpointPayload
+    "webhook.endpoint_created", "webhook", "A webhook endpoint was created", data=EndpointPayload
 )
 WEBHOOK_ENDPOINT_CHANGED = EventType(
     "webhook.endpoint_changed", "webhook", "A webhook endpoint was changed", data=EndpointPayload
 )
 WEBHOOK_ENDPOINT_ROLLED = EventType(
-    "webhook.endpoint_rolled", "webhook", "A webhook endpoint got a new secret", data=EndpointPayload
+    "webhook.endpoint_rolled",
+    "webhook",
+    "The secret of a webhook endpoint was replaced",
+    data=EndpointPayload,
 )
 WEBHOOK_ENDPOINT_DELETED = EventType(
     "webhook.endpoint_deleted", "webhook", "A webhook endpoint was deleted", data=EndpointPayload
@@ -38,5 +41,5 @@ WEBHOOK_ENDPOINT_DISABLED = EventType(
     data=EndpointDisabled,
     in_app=True,
     email=True,
-    text="Nothing is sent to the endpoint {endpoint_id} any more. {reason}",
+    text="The endpoint {endpoint_id} no longer receives deliveries. {reason}",
 )
