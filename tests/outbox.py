@@ -1,5 +1,4 @@
-"""An installation whose events really leave: API, sequencer, delivery worker and digest mailer, on a database
-of its own."""
+"""An installation that delivers events: API, sequencer, delivery worker and digest mailer."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -56,31 +55,33 @@ class Outbox:
                 await publish(tx, self.plane.context.event_catalog[event], About(**about), **(data or {}))
 
     async def number_events(self) -> int:
-        """Let the sequencer do all there is to do."""
+        """Run the sequencer until no event is left."""
         transports = [webhooks.receive_events, notifications.receive_events]
-        sequencer, total = (
-            Sequencer(self.plane.database, self.plane.listener, transports, self.plane.context.event_catalog),
-            0,
+        sequencer = Sequencer(
+            self.plane.database, self.plane.listener, transports, self.plane.context.event_catalog
         )
-        while handed := await sequencer.process_batch():
-            total += handed
+        total = 0
+        while processed := await sequencer.process_batch():
+            total += processed
         return total
 
     def delivery_worker(self) -> DeliveryWorker:
         settings = self.plane.settings
         guard = Guard(parse_networks(settings.webhooks_allowed))
         client = HttpsClient(guard, context=self.authority.client_context(), seconds=self.seconds)
-        made = DeliveryWorker(self.plane.database, self.plane.listener, self.sealer, client, clock=self.clock)
-        self._delivery_workers.append(made)
-        return made
+        worker = DeliveryWorker(
+            self.plane.database, self.plane.listener, self.sealer, client, clock=self.clock
+        )
+        self._delivery_workers.append(worker)
+        return worker
 
-    async def deliver(self, delivery_worker: DeliveryWorker | None = None) -> None:
-        """Hand on what was published, and send whatever is due until nothing is."""
-        sending = delivery_worker or self.delivery_worker()
+    async def deliver(self, worker: DeliveryWorker | None = None) -> None:
+        """Number published events, and send deliveries until none is due."""
+        worker = worker or self.delivery_worker()
         await self.number_events()
         async with asyncio.timeout(60):
-            while await sending.send_due():
-                await sending.wait_until_idle()
+            while await worker.send_due():
+                await worker.wait_until_idle()
 
     def digest_mailer(self) -> DigestMailer:
         return DigestMailer(self.plane.database, self.sealer, base_url=self.plane.settings.base_url)
@@ -127,8 +128,8 @@ async def outbox_of(
         try:
             yield made
         finally:
-            for delivery_worker in made._delivery_workers:
-                await delivery_worker._client.close()
+            for worker in made._delivery_workers:
+                await worker._client.close()
             await plane.listener.stop()
             await plane.redis.close()
             await plane.database.close()

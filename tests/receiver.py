@@ -1,4 +1,5 @@
-"""A customer's server: takes deliveries over TLS, keeps them, answers as it is told."""
+"""A customer's server for webhooks: accepts deliveries over TLS, records them, and responds as a test
+wants."""
 
 import asyncio
 import secrets
@@ -14,14 +15,14 @@ PORT = 8443
 
 
 @dataclass(frozen=True)
-class Received:
+class ReceivedRequest:
     path: str
     headers: dict[str, str]
     body: bytes
     at: float
 
     @property
-    def delivery(self) -> str:
+    def delivery_id(self) -> str:
         return self.headers["api-delivery-id"]
 
     @property
@@ -29,44 +30,45 @@ class Received:
         return str(msgspec.json.decode(self.body)["type"])
 
 
-def answer(status: int = 204, body: bytes = b"", **headers: str) -> bytes:
-    lines = [f"HTTP/1.1 {status} Whatever", f"content-length: {len(body)}"]
+def http_response(status: int = 204, body: bytes = b"", **headers: str) -> bytes:
+    lines = [f"HTTP/1.1 {status} Reason", f"content-length: {len(body)}"]
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
     return "\r\n".join([*lines, "", ""]).encode() + body
 
 
-Behaviour = Callable[[Received], Awaitable[bytes]]
+Responder = Callable[[ReceivedRequest], Awaitable[bytes]]
 
 
-async def take(_: Received) -> bytes:
-    return answer()
+async def accept(_: ReceivedRequest) -> bytes:
+    return http_response()
 
 
-def saying(said: bytes) -> Behaviour:
-    async def behave(_: Received) -> bytes:
-        return said
+def respond_with(response: bytes) -> Responder:
+    async def respond(_: ReceivedRequest) -> bytes:
+        return response
 
-    return behave
+    return respond
 
 
-async def never(_: Received) -> bytes:
+async def never_respond(_: ReceivedRequest) -> bytes:
     await asyncio.Event().wait()
     return b""
 
 
 @dataclass
 class Receiver:
-    """Listens on an address of the loopback that nobody else has."""
+    """Listens on a random loopback address, so that receivers do not share an address."""
 
     host: str = field(
         default_factory=lambda: "127." + ".".join(str(1 + secrets.randbelow(250)) for _ in "123")
     )
     port: int = PORT
-    behave: Behaviour = take
-    got: list[Received] = field(default_factory=list)
-    at_once: int = 0
-    most_at_once: int = 0
+    respond: Responder = accept
+    requests: list[ReceivedRequest] = field(default_factory=list)
+    in_flight: int = 0
+    max_in_flight: int = 0
     connections: int = 0
+    _tasks: set["asyncio.Task[None]"] = field(default_factory=set)
 
     @property
     def url(self) -> str:
@@ -79,11 +81,13 @@ class Receiver:
             yield self
         finally:
             server.close()
-            for task in list(self._tasks):
-                task.cancel()
+            self.drop_connections()
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    _tasks: set["asyncio.Task[None]"] = field(default_factory=set)
+    def drop_connections(self) -> None:
+        """Close every open connection without a message."""
+        for task in list(self._tasks):
+            task.cancel()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -91,17 +95,17 @@ class Receiver:
         self._tasks.add(task)
         self.connections += 1
         try:
-            while (received := await read_request(reader)) is not None:
-                self.got.append(received)
-                self.at_once += 1
-                self.most_at_once = max(self.most_at_once, self.at_once)
+            while (request := await read_request(reader)) is not None:
+                self.requests.append(request)
+                self.in_flight += 1
+                self.max_in_flight = max(self.max_in_flight, self.in_flight)
                 try:
-                    said = await self.behave(received)
+                    response = await self.respond(request)
                 finally:
-                    self.at_once -= 1
-                writer.write(said)
+                    self.in_flight -= 1
+                writer.write(response)
                 await writer.drain()
-                if not said or b"connection: close" in said.lower():
+                if not response or b"connection: close" in response.lower():
                     break
         except (ConnectionError, asyncio.CancelledError):
             pass
@@ -110,7 +114,7 @@ class Receiver:
             writer.close()
 
 
-async def read_request(reader: asyncio.StreamReader) -> Received | None:
+async def read_request(reader: asyncio.StreamReader) -> ReceivedRequest | None:
     try:
         head = await reader.readuntil(b"\r\n\r\n")
     except (asyncio.IncompleteReadError, ConnectionError):
@@ -120,4 +124,4 @@ async def read_request(reader: asyncio.StreamReader) -> Received | None:
     headers = {name.lower(): value for name, value in pairs}
     assert len(headers) == len(pairs), "a header was sent twice"
     body = await reader.readexactly(int(headers["content-length"]))
-    return Received(first.split(" ")[1], headers, body, time.monotonic())
+    return ReceivedRequest(first.split(" ")[1], headers, body, time.monotonic())

@@ -1,4 +1,4 @@
-"""What the tests of the audit trail look at."""
+"""Fixtures for tests of the audit trail."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -22,7 +22,7 @@ def worlds(plane: ControlPlane) -> Worlds:
 
 @pytest.fixture
 def written(plane: ControlPlane) -> Written:
-    """Everything that was written down since the last time it was asked."""
+    """A function that returns the audit entries since its previous call."""
     seen = new_id("aud")
 
     async def read() -> list[AuditEventView]:

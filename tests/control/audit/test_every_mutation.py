@@ -1,4 +1,4 @@
-"""Every mutation leaves one row: who did what where. Refusals are told; misses and mistakes are not."""
+"""Every mutation writes one audit entry. Denied requests are recorded; not-found and invalid ones are not."""
 
 from collections.abc import Callable
 from typing import Any
@@ -41,18 +41,18 @@ def _key(world: World) -> Caller:
 
 
 def _actor(asking: Asking, answer: httpx.Response) -> str | None:
-    """Who acted. Whoever signs up or in is only known by then."""
+    """The account that acted. After signing up or in, the response names it."""
     if not asking.operation.requires.public:
         return asking.caller.account
-    told = answer.json()["data"]
-    return str(told.get("account_id", told["id"]))
+    data = answer.json()["data"]
+    return str(data.get("account_id", data["id"]))
 
 
 def _site_of(thing: Thing) -> tuple[str | None, str | None]:
     return thing.team, thing.id
 
 
-OWN_PLACE: dict[str, Callable[[Asking, httpx.Response], tuple[str | None, str | None]]] = {
+SPECIAL_LOCATIONS: dict[str, Callable[[Asking, httpx.Response], tuple[str | None, str | None]]] = {
     "teams.create": lambda _, answer: (answer.json()["data"]["team_id"], None),
     "invites.accept": lambda asking, _: (asking.world.entry_team, None),
     "sites.create": lambda _, answer: (None, answer.json()["data"]["resource"]["site_id"]),
@@ -67,15 +67,15 @@ OWN_PLACE: dict[str, Callable[[Asking, httpx.Response], tuple[str | None, str | 
         asking.world.loose_sites["team"].id,
     ),
 }
-"""Where it happened, when the path does not tell."""
+"""The team and site of operations whose path does not contain them."""
 
 
 ROWS = {"sites.transfer": 2}
-"""A transfer is told in the team that the site came from and in the one that it went to."""
+"""A transfer is recorded in the old and in the new team of the site."""
 
 
-def _place(asking: Asking, answer: httpx.Response) -> tuple[str | None, str | None]:
-    known = OWN_PLACE.get(asking.operation.id)
+def _location(asking: Asking, answer: httpx.Response) -> tuple[str | None, str | None]:
+    known = SPECIAL_LOCATIONS.get(asking.operation.id)
     if known is not None:
         return known(asking, answer)
     things = resources(asking.operation, asking.world, asking.flavour)
@@ -86,13 +86,13 @@ def _place(asking: Asking, answer: httpx.Response) -> tuple[str | None, str | No
     return last.team, last.site or (last.id if last.kind is VisibleSite else None)
 
 
-def _who(event: AuditEventView) -> tuple[Any, ...]:
+def _actor_columns(event: AuditEventView) -> tuple[Any, ...]:
     return event.actor_kind, event.actor_user_id, event.actor_key_id
 
 
 @each(MUTATIONS)
 @pytest.mark.parametrize("credential", [_session, _key], ids=["member", "api_key"])
-async def test_a_mutation_writes_exactly_one_row(
+async def test_a_mutation_writes_exactly_one_entry(
     operation: Operation,
     credential: Callable[[World], Caller],
     plane: ControlPlane,
@@ -111,33 +111,33 @@ async def test_a_mutation_writes_exactly_one_row(
         assert len(others) == ROWS.get(operation.id, 1) - 1
         assert (event.event, event.outcome) == (operation.audit, "success")
         if operation.requires.public:
-            assert _who(event) == ("member", _actor(asking, answer), None)
+            assert _actor_columns(event) == ("member", _actor(asking, answer), None)
         elif key_id:
-            assert _who(event) == ("api_key", world.subject.id, key_id)
+            assert _actor_columns(event) == ("api_key", world.subject.id, key_id)
             assert event.actor_email == world.subject.email
         else:
-            assert _who(event) == ("member", world.subject.id, None)
+            assert _actor_columns(event) == ("member", world.subject.id, None)
             assert event.actor_email == world.subject.email
-        assert (event.team_id, event.site_id) == _place(asking, answer)
+        assert (event.team_id, event.site_id) == _location(asking, answer)
 
 
 @each(WITH_CREDENTIAL)
-async def test_a_refused_permission_is_written_down_as_denied(
+async def test_a_refused_permission_is_recorded_as_denied(
     operation: Operation, plane: ControlPlane, anonymous: Client, worlds: Worlds, written: Written
 ):
-    """Whether the key lacks the scope or the member the role; with the place, where it is known."""
+    """Both for a missing scope and for a missing role, with the team if it is known."""
     tried = 0
     for role in Role:
         world = await worlds.shared(role)
         for flavour in flavours(operation):
             for caller in world.callers(operation):
-                told = expected(operation, world, caller, flavour, oneself=False)
-                if told.status != 403:
+                verdict = expected(operation, world, caller, flavour, oneself=False)
+                if verdict.status != 403:
                     continue
                 await world.credential(caller)
                 await written()
                 answer = await ask(plane, anonymous, Asking(operation, world, caller, flavour))
-                assert code_of(answer) == told.code
+                assert code_of(answer) == verdict.code
                 [event] = await written()
                 assert (event.event, event.outcome) == (operation.audit, "denied")
                 assert event.actor_user_id == caller.account
@@ -149,21 +149,21 @@ async def test_a_refused_permission_is_written_down_as_denied(
 
 
 @each(WITH_CREDENTIAL)
-async def test_what_is_not_found_is_not_written_down(
+async def test_a_request_for_a_missing_resource_is_not_recorded(
     operation: Operation, plane: ControlPlane, anonymous: Client, worlds: Worlds, written: Written
 ):
     world = await worlds.shared(Role.OWNER)
     for flavour in flavours(operation):
         for caller in world.callers(operation):
-            told = expected(operation, world, caller, flavour, oneself=False)
-            if told.status in (401, 404):
+            verdict = expected(operation, world, caller, flavour, oneself=False)
+            if verdict.status in (401, 404):
                 answer = await ask(plane, anonymous, Asking(operation, world, caller, flavour))
-                assert code_of(answer) == told.code
+                assert code_of(answer) == verdict.code
                 assert await written() == []
 
 
 @each([each for each in MUTATIONS if each.input(BodyInput)])
-async def test_what_cannot_be_read_is_not_written_down(
+async def test_an_invalid_request_is_not_recorded(
     operation: Operation, plane: ControlPlane, anonymous: Client, worlds: Worlds, written: Written
 ):
     world = await worlds.shared(Role.OWNER)
@@ -174,7 +174,7 @@ async def test_what_cannot_be_read_is_not_written_down(
 
 
 @each([each for each in MUTATIONS if each.takes_idempotency_key])
-async def test_a_replay_writes_no_second_row(
+async def test_an_idempotent_replay_writes_no_second_entry(
     operation: Operation, plane: ControlPlane, anonymous: Client, worlds: Worlds, written: Written
 ):
     world = await worlds.fresh(Role.OWNER, operation)
@@ -188,7 +188,7 @@ async def test_a_replay_writes_no_second_row(
     assert [event.event for event in await written()] == [operation.audit] * ROWS.get(operation.id, 1)
 
 
-async def test_a_mutation_that_is_rolled_back_leaves_no_row(
+async def test_a_rolled_back_mutation_writes_no_entry(
     plane: ControlPlane, anonymous: Client, worlds: Worlds, written: Written
 ):
     world = await worlds.shared(Role.OWNER)

@@ -1,4 +1,4 @@
-"""Reading the trail: by whom, of what, when, and a page at a time."""
+"""Reading the audit trail: filters and pagination."""
 
 from datetime import timedelta
 from typing import Any
@@ -20,9 +20,9 @@ async def team(person: Person) -> str:
 
 
 async def _events(client: Client, path: str, **query: str | int) -> list[dict[str, Any]]:
-    answer = await client.get(path, params=query)
-    assert answer.status_code == 200, answer.text
-    return list(answer.json()["data"])
+    response = await client.get(path, params=query)
+    assert response.status_code == 200, response.text
+    return list(response.json()["data"])
 
 
 async def _rename(client: Client, team: str, *names: str) -> None:
@@ -30,7 +30,9 @@ async def _rename(client: Client, team: str, *names: str) -> None:
         assert (await client.patch(f"/v1/teams/{team}", json={"name": name})).status_code == 200
 
 
-async def test_an_account_reads_what_it_did_newest_first(person: Person, new_person: NewPerson, team: str):
+async def test_an_account_reads_its_own_actions_newest_first(
+    person: Person, new_person: NewPerson, team: str
+):
     other = await new_person()
     await teams.found_team(other)
     await _rename(person.session, team, "one")
@@ -42,7 +44,7 @@ async def test_an_account_reads_what_it_did_newest_first(person: Person, new_per
     assert {event["actor_user_id"] for event in events} == {person.id}
 
 
-async def test_a_team_reads_what_everybody_did_in_it(person: Person, new_person: NewPerson, team: str):
+async def test_a_team_reads_the_actions_of_all_its_members(person: Person, new_person: NewPerson, team: str):
     other = await new_person()
     await teams.add_member(person.session, team, other.id, "admin")
     await _rename(other.session, team, "two")
@@ -52,7 +54,7 @@ async def test_a_team_reads_what_everybody_did_in_it(person: Person, new_person:
     assert events[1]["meta"] == {"team_id": team, "client_id": other.id, "role": "admin"}
 
 
-async def test_a_site_has_a_trail_of_its_own(person: Person, plane: ControlPlane, team: str):
+async def test_a_site_has_its_own_audit_trail(person: Person, plane: ControlPlane, team: str):
     async with plane.database.transaction() as tx:
         site, other = [await teams.insert_site(tx, team=team) for _ in range(2)]
         project = await teams.insert_project(tx, team=team)
@@ -63,7 +65,7 @@ async def test_a_site_has_a_trail_of_its_own(person: Person, plane: ControlPlane
     assert (event["event"], event["site_id"], event["team_id"]) == ("team_project_assign_site", site, team)
 
 
-async def test_the_trail_is_filtered_by_event(person: Person, team: str):
+async def test_the_audit_trail_can_be_filtered_by_event(person: Person, team: str):
     await _rename(person.session, team, "one", "two")
     path = f"/v1/teams/{team}/audit"
     assert [each["event"] for each in await _events(person.session, path, event="team_create")] == [
@@ -73,7 +75,7 @@ async def test_the_trail_is_filtered_by_event(person: Person, team: str):
     assert await _events(person.session, path, event="team_delete") == []
 
 
-async def test_the_trail_is_filtered_by_actor_as_account_address_or_key(
+async def test_the_audit_trail_can_be_filtered_by_account_address_or_key(
     person: Person, new_person: NewPerson, team: str, anonymous: Client
 ):
     other = await new_person()
@@ -111,33 +113,35 @@ async def test_since_is_inclusive_and_until_exclusive(person: Person, team: str,
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 8])
-async def test_a_walk_by_cursor_meets_everything_once(person: Person, team: str, size: int):
+async def test_pagination_by_cursor_returns_every_entry_once(person: Person, team: str, size: int):
     await _rename(person.session, team, *"abcdef")
     for path in (f"/v1/teams/{team}/audit", "/v1/account/audit"):
-        whole = [event["id"] for event in await _events(person.session, path)]
-        assert len(whole) >= 7
-        walked, query = [], {"limit": str(size)}
+        everything = [event["id"] for event in await _events(person.session, path)]
+        assert len(everything) >= 7
+        collected, query = [], {"limit": str(size)}
         while True:
             page = (await person.session.get(path, params=query)).json()
-            walked += [event["id"] for event in page["data"]]
+            collected += [event["id"] for event in page["data"]]
             if not page["pagination"]["has_more"]:
                 break
             query["cursor"] = page["pagination"]["next_cursor"]
-            await _rename(person.session, team, "while somebody walks")
-        assert walked == whole
+            await _rename(person.session, team, "during pagination")
+        assert collected == everything
 
 
-async def test_a_walk_by_before_meets_everything_once(person: Person, team: str):
+async def test_pagination_by_before_returns_every_entry_once(person: Person, team: str):
     await _rename(person.session, team, *"abcd")
     path = f"/v1/teams/{team}/audit"
-    whole = [event["id"] for event in await _events(person.session, path)]
-    walked: list[str] = []
-    while page := await _events(person.session, path, limit=2, **({"before": walked[-1]} if walked else {})):
-        walked += [event["id"] for event in page]
-    assert walked == whole
+    everything = [event["id"] for event in await _events(person.session, path)]
+    collected: list[str] = []
+    while page := await _events(
+        person.session, path, limit=2, **({"before": collected[-1]} if collected else {})
+    ):
+        collected += [event["id"] for event in page]
+    assert collected == everything
 
 
-async def test_a_cursor_fits_only_the_filters_it_was_made_with(person: Person, team: str):
+async def test_a_cursor_is_valid_only_with_its_own_filters(person: Person, team: str):
     await _rename(person.session, team, *"ab")
     path = f"/v1/teams/{team}/audit"
     page = (await person.session.get(path, params={"limit": 1, "event": "team_update"})).json()
@@ -145,9 +149,7 @@ async def test_a_cursor_fits_only_the_filters_it_was_made_with(person: Person, t
     assert code_of(await person.session.get(path, params={"cursor": cursor})) == "request.cursor_invalid"
 
 
-async def test_a_pinned_key_reads_only_what_was_done_to_its_pin(
-    person: Person, plane: ControlPlane, team: str
-):
+async def test_a_pinned_key_reads_only_entries_of_its_pin(person: Person, plane: ControlPlane, team: str):
     elsewhere = await teams.found_team(person, "Elsewhere")
     async with plane.database.transaction() as tx:
         project = await teams.insert_project(tx, team=team)

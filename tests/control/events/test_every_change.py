@@ -1,4 +1,4 @@
-"""Whatever changes for customers is published: jobs, status machines and mutations are walked, not listed."""
+"""Every mutation, job status and status change publishes an event. The tests find them; no list is needed."""
 
 import importlib
 import importlib.util
@@ -46,9 +46,9 @@ from tests.people import Person
 
 CATALOG = event_catalog()
 MUTATIONS = [each for each in all_operations() if each.method != "GET" and not each.requires.public]
-UNHEARD = {
-    "account.update": "a person's own name, address and password: nobody waits for them",
-    "sessions.revoke": "nor for the end of a session",
+SILENT = {
+    "account.update": "the name, address and password of a person concern nobody else",
+    "sessions.revoke": "the end of a session concerns nobody else",
     "projects.create": "a project is a label",
     "projects.update": "a project is a label",
     "projects.delete": "a project is a label",
@@ -60,11 +60,11 @@ UNHEARD = {
     "team_projects.assign_site": "a project is a label",
     "team_projects.remove_site": "a project is a label",
     "notifications.mark_read": "reading is not an event",
-    "notification_preferences.replace": "a person's own choice",
-    "uploads.create": "an address to send something to: the build of it is what follows",
-    "webhook_deliveries.replay": "the delivery itself is what follows",
+    "notification_preferences.replace": "a preference concerns nobody else",
+    "uploads.create": "only a URL to upload to; the build publishes events",
+    "webhook_deliveries.replay": "the delivery itself is the effect",
 }
-"""Mutations that publish nothing, and why that is right."""
+"""Mutations that publish no event, and the reason."""
 
 
 async def _published(tx: Tx, **about: str) -> list[tuple[str, dict[str, Any]]]:
@@ -74,33 +74,35 @@ async def _published(tx: Tx, **about: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("operation", MUTATIONS, ids=lambda operation: operation.id)
-async def test_a_mutation_publishes(operation: Operation, person: Person, plane: ControlPlane):
+async def test_a_mutation_publishes_an_event(operation: Operation, person: Person, plane: ControlPlane):
     values, options = await request_of(operation, person)
     async with plane.database.reading() as tx:
         last = await tx.value("select coalesce(max(written), 0) from events")
-    answer = await ask(person.session, operation, values, **options)
-    assert answer.status_code == operation.status, answer.text
-    mine = [person.id, *values.values()]
+    response = await ask(person.session, operation, values, **options)
+    assert response.status_code == operation.status, response.text
+    owners = [person.id, *values.values()]
     async with plane.database.reading() as tx:
-        told = await tx.all(
+        published = await tx.all(
             str,
             "select type from events where written > $1 and (account_id = any($2) or team_id = any($2)"
             " or team_id in (select team_id from team_members where account_id = $3))",
             last,
-            mine,
+            owners,
             person.id,
         )
-    if operation.id in UNHEARD:
-        assert told == [], f"{operation.id} publishes after all: take it out of UNHEARD"
+    if operation.id in SILENT:
+        assert published == [], f"{operation.id} publishes an event: remove it from SILENT"
     else:
-        assert told, f"{operation.id} publishes nothing: publish an event, or say in UNHEARD why not"
+        assert published, (
+            f"{operation.id} publishes nothing: publish an event, or add it to SILENT with a reason"
+        )
 
 
-def test_only_real_mutations_are_excused():
-    assert UNHEARD.keys() <= {each.id for each in MUTATIONS}
+def test_only_existing_mutations_are_exempt():
+    assert SILENT.keys() <= {each.id for each in MUTATIONS}
 
 
-GIVEN: dict[type, dict[str, Any]] = {
+JOB_PARAMS: dict[type, dict[str, Any]] = {
     ConfigurationWork: {"subject": "site_1", "change": {}},
     RedirectsWork: {"rules": []},
     PurgeWork: {"environment": "env_1"},
@@ -108,7 +110,7 @@ GIVEN: dict[type, dict[str, Any]] = {
     BuildWork: {"build": "build_1"},
     DeploymentWork: {"deployment": "dep_1"},
 }
-"""Parameters of jobs that need some."""
+"""Parameters of kinds of job that require some."""
 ERROR = ErrorBody(type="api_error", message="It did not work.", code="job.lost", doc_url="https://x.example/")
 
 
@@ -116,9 +118,9 @@ ERROR = ErrorBody(type="api_error", message="It did not work.", code="job.lost",
 async def test_every_status_of_every_kind_of_job_is_published(
     workflow: Workflow[Any], person: Person, plane: ControlPlane
 ):
-    """Queued, started, and each of its two ends."""
+    """Queued, started, and both ways to end."""
     kind = workflow.kind
-    params = msgspec.convert(GIVEN.get(kind.params, {}), kind.params)
+    params = msgspec.convert(JOB_PARAMS.get(kind.params, {}), kind.params)
     for error in (None, ERROR):
         async with plane.database.transaction() as tx:
             site = await teams.insert_site(tx, account=person.id)
@@ -131,12 +133,16 @@ async def test_every_status_of_every_kind_of_job_is_published(
             row = await queue.get(tx, job.id)
             assert row is not None
             assert await jobs.end(tx, workflow, row, error)
-            told = [type_ for type_, _ in await _published(tx, job_id=job.id)]
+            published = [type_ for type_, _ in await _published(tx, job_id=job.id)]
         ending = "job.succeeded" if error is None else "job.failed"
-        assert [type_ for type_ in told if type_.startswith("job.")] == ["job.queued", "job.started", ending]
+        assert [type_ for type_ in published if type_.startswith("job.")] == [
+            "job.queued",
+            "job.started",
+            ending,
+        ]
 
 
-def test_the_statuses_of_a_job_are_those_that_were_walked():
+def test_job_statuses_are_those_that_the_tests_cover():
     assert set(JobStatus.__args__) == {"queued", "running", "succeeded", "failed"}  # type: ignore[attr-defined]
 
 
@@ -148,7 +154,7 @@ async def _move_site(tx: Tx, site: str, before: str, after: str) -> None:
 
 
 @pytest.mark.parametrize(("before", "after"), PAIRS)
-async def test_every_move_of_a_sites_status_is_published(
+async def test_every_status_change_of_a_site_is_published(
     before: SiteStatus, after: SiteStatus, person: Person, plane: ControlPlane
 ):
     async with plane.database.transaction() as tx:
@@ -157,7 +163,7 @@ async def test_every_move_of_a_sites_status_is_published(
         ((type_, data),) = await _published(tx, site_id=site)
         assert (type_, data["previous"], data["status"]) == ("site.status_changed", before, after)
         await sites.set_status(tx, site, before, after=("provisioning",) if after != "provisioning" else ())
-        assert len(await _published(tx, site_id=site)) == 1, "what did not move is not told"
+        assert len(await _published(tx, site_id=site)) == 1, "an unchanged status is not published"
 
 
 async def _move_environment(tx: Tx, env: str, before: str, after: str) -> None:
@@ -168,7 +174,7 @@ async def _move_environment(tx: Tx, env: str, before: str, after: str) -> None:
     ("before", "after"),
     [(before, after) for before, following in ENVIRONMENT_NEXT.items() for after in sorted(following)],
 )
-async def test_every_move_of_an_environments_status_is_published(
+async def test_every_status_change_of_an_environment_is_published(
     before: EnvironmentStatus, after: EnvironmentStatus, person: Person, plane: ControlPlane
 ):
     async with plane.database.transaction() as tx:
@@ -179,7 +185,7 @@ async def test_every_move_of_an_environments_status_is_published(
         assert (type_, data["previous"], data["status"]) == ("env.status_changed", before, after)
         assert data["reason"] == "A reason."
         await _move_environment(tx, await teams.environment_of(tx, site), "running", "failed")
-        assert len(await _published(tx, site_id=site)) == 1, "of production its site tells"
+        assert len(await _published(tx, site_id=site)) == 1, "changes of production are published by the site"
 
 
 BUILDS = [(before, after) for before in build_rules.NEXT for after in sorted(build_rules.NEXT[before])]
@@ -197,53 +203,53 @@ async def _move_deployment(tx: Tx, deployment: str, before: str, after: str) -> 
 
 
 @pytest.mark.parametrize(("before", "after"), BUILDS)
-async def test_every_move_of_a_builds_status_is_published(
+async def test_every_status_change_of_a_build_is_published(
     before: str, after: str, person: Person, plane: ControlPlane
 ):
-    told = {"running": "build.started", "succeeded": "build.succeeded", "failed": "build.failed"}
+    expected = {"running": "build.started", "succeeded": "build.succeeded", "failed": "build.failed"}
     async with plane.database.transaction() as tx:
         site = await teams.insert_site(tx, account=person.id)
         build = await teams.insert_build(tx, site, await teams.environment_of(tx, site), status=before)
         await _move_build(tx, build, before, after)
         ((type_, data),) = await _published(tx, site_id=site)
-        assert (type_, data["build_id"]) == (told[after], build)
-        assert not await builds.become(tx, build, "running"), "what has gone on does not begin again"
-        assert len(await _published(tx, site_id=site)) == 1, "what did not move is not told"
+        assert (type_, data["build_id"]) == (expected[after], build)
+        assert not await builds.become(tx, build, "running"), "an ended build does not start again"
+        assert len(await _published(tx, site_id=site)) == 1, "an unchanged status is not published"
 
 
 @pytest.mark.parametrize("kind", ["deploy", "promote", "rollback"])
 @pytest.mark.parametrize(("before", "after"), DEPLOYMENTS)
-async def test_every_move_of_a_deployments_status_is_published(
+async def test_every_status_change_of_a_deployment_is_published(
     before: str, after: str, kind: str, person: Person, plane: ControlPlane
 ):
-    """But for the one that was live before: that another is live now tells it."""
+    """Except for superseded deployments: the new deployment publishes that."""
     live = {"promote": "deploy.promoted", "rollback": "deploy.rolled_back"}.get(kind, "deploy.completed")
-    told = {"deploying": "deploy.started", "live": live, "failed": "deploy.failed"}
+    expected = {"deploying": "deploy.started", "live": live, "failed": "deploy.failed"}
     async with plane.database.transaction() as tx:
         site = await teams.insert_site(tx, account=person.id)
         env, artifact = await teams.environment_of(tx, site), await teams.insert_artifact(tx, site)
         made = await teams.insert_deployment(tx, site, env, artifact, status=before, kind=kind)
         await _move_deployment(tx, made, before, after)
         seen = [(type_, data["deployment_id"]) for type_, data in await _published(tx, site_id=site)]
-        assert seen == ([] if after == "superseded" else [(told[after], made)])
+        assert seen == ([] if after == "superseded" else [(expected[after], made)])
 
 
-WATCHED: dict[str, Callable[..., Awaitable[None]]] = {
+STATUS_MACHINES: dict[str, Callable[..., Awaitable[None]]] = {
     "stead.control.sites.rules": _move_site,
     "stead.control.builds.rules": _move_build,
     "stead.control.deployments.rules": _move_deployment,
     "stead.control.environments.rules": _move_environment,
 }
-"""Status machines, and how a test makes each of their moves."""
+"""Status machines, and the function that performs their transitions."""
 
 
-def test_there_is_no_status_machine_that_is_not_walked():
-    """A machine is a `NEXT` in some feature's rules. A new one gets its own walk like the one above."""
+def test_every_status_machine_is_covered():
+    """A status machine is a `NEXT` in the rules of a feature. Add a test like those above for a new one."""
     found = set()
     for module in pkgutil.walk_packages(stead.control.__path__, "stead.control."):
         if module.name.endswith(".rules") and hasattr(importlib.import_module(module.name), "NEXT"):
             found.add(module.name)
-    assert found == WATCHED.keys()
+    assert found == STATUS_MACHINES.keys()
 
 
 def test_every_declared_event_type_is_listed_by_its_feature():
@@ -262,9 +268,9 @@ def test_two_event_types_with_the_same_name_are_refused():
 
 
 @pytest.mark.parametrize("event", CATALOG.values(), ids=CATALOG)
-def test_every_type_says_what_it_is(event: EventType):
+def test_every_event_type_is_complete(event: EventType):
     assert event.category in CATEGORIES
-    assert event.data is not None, "its payload has a shape"
+    assert event.data is not None, "every type declares its payload"
     assert event.title[0].isupper()
     assert not event.title.endswith(".")
     assert event.in_app or not event.email
@@ -273,23 +279,25 @@ def test_every_type_says_what_it_is(event: EventType):
 
 
 @pytest.mark.parametrize("event", CATALOG.values(), ids=CATALOG)
-def test_every_example_is_valid_and_stays_so_with_a_field_more(event: EventType):
-    schema, shown = envelope_schema(event), envelope_example(event)
+def test_every_example_is_valid_also_with_additional_fields(event: EventType):
+    schema, example = envelope_schema(event), envelope_example(event)
     jsonschema.Draft202012Validator.check_schema(schema)
-    jsonschema.validate(shown, schema)
-    jsonschema.validate({**shown, "new": 1, "data": {**shown["data"], "another": 2}}, schema)
+    jsonschema.validate(example, schema)
+    jsonschema.validate({**example, "new": 1, "data": {**example["data"], "another": 2}}, schema)
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate({**shown, "type": "another.type"}, schema)
+        jsonschema.validate({**example, "type": "another.type"}, schema)
 
 
 @pytest.mark.parametrize("data", [{}, {"domain": 1}, {"domain": "x", "password": "y"}], ids=str)
-async def test_what_the_catalog_does_not_promise_is_not_published(data: dict[str, Any], plane: ControlPlane):
+async def test_data_that_does_not_match_the_payload_is_not_published(
+    data: dict[str, Any], plane: ControlPlane
+):
     async with plane.database.transaction() as tx:
         with pytest.raises(msgspec.ValidationError):
             await publish(tx, SITE_RESTARTED, About(account_id="client_x"), **data)
 
 
-async def test_a_lost_node_and_its_return_are_told_to_the_owners_of_its_sites(
+async def test_the_loss_and_return_of_a_node_are_published_to_the_owners_of_its_sites(
     person: Person, plane: ControlPlane
 ):
     async with plane.database.transaction() as tx:
@@ -305,8 +313,8 @@ async def test_a_lost_node_and_its_return_are_told_to_the_owners_of_its_sites(
         await tx.run("update nodes set last_seen_at = $2 where id = $1", site, tx.now)
         _, back = await nodes.report(tx)
         assert site in back
-        told = await _published(tx, site_id=site)
-    assert [(type_, data.get("status")) for type_, data in told] == [
+        published = await _published(tx, site_id=site)
+    assert [(type_, data.get("status")) for type_, data in published] == [
         ("site.status_changed", "failed"),
         ("site.unreachable", None),
         ("site.status_changed", "running"),

@@ -1,4 +1,4 @@
-"""The feed is in the order of commits: whoever has read to its end never finds anything new further down."""
+"""The feed is in commit order: new events never appear below an event that was already read."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -24,7 +24,7 @@ async def reader(outbox: Outbox) -> Person:
 
 
 async def read_all(client: Client, *, limit: int = 3, **query: str) -> list[str]:
-    """The ids from the newest to the oldest, page by page."""
+    """Read the ids of all events, newest first, page by page."""
     found: list[str] = []
     cursor: str | None = None
     while True:
@@ -37,7 +37,7 @@ async def read_all(client: Client, *, limit: int = 3, **query: str) -> list[str]
 
 
 class Writer:
-    """A transaction that publishes when it is told to and commits when it is told to."""
+    """A transaction that the test publishes in and commits step by step."""
 
     def __init__(self, outbox: Outbox, owner: str) -> None:
         self._outbox, self._owner = outbox, owner
@@ -65,7 +65,9 @@ STEPS = st.lists(
 @hypothesis_settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-async def test_whatever_overlaps_a_poller_sees_every_event_once(steps: list[tuple[str, int]], outbox: Outbox):
+async def test_a_poller_sees_every_event_once_however_transactions_overlap(
+    steps: list[tuple[str, int]], outbox: Outbox
+):
     owner = await outbox.person()
     writers = [Writer(outbox, owner.id) for _ in range(3)]
     seen: list[str] = []
@@ -90,10 +92,10 @@ async def test_whatever_overlaps_a_poller_sees_every_event_once(steps: list[tupl
 
 
 async def _poll(client: Client, seen: list[str]) -> None:
-    """Read from the top down to the newest that was seen before, as the documentation says."""
+    """Read from the top until the newest event of the previous poll, as the documentation says."""
     found = await read_all(client)
     last = found.index(seen[-1]) if seen else len(found)
-    assert found[last:] == seen[::-1], "something changed below what was seen"
+    assert found[last:] == seen[::-1], "something changed below an event that was already read"
     seen += found[:last][::-1]
 
 
@@ -102,8 +104,8 @@ async def _ids(outbox: Outbox, owner: Person, order: str) -> list[str]:
         return await tx.all(str, f"select id from events where account_id = $1 order by {order}", owner.id)
 
 
-async def test_what_committed_before_the_next_was_written_comes_before_it(outbox: Outbox, reader: Person):
-    """Although the later transaction made its identifier first."""
+async def test_an_event_comes_before_those_that_commit_later(outbox: Outbox, reader: Person):
+    """Even if the later transaction generated its identifier first."""
     slow, quick = Writer(outbox, reader.id), Writer(outbox, reader.id)
     await slow.publish()
     await quick.publish()
@@ -114,23 +116,21 @@ async def test_what_committed_before_the_next_was_written_comes_before_it(outbox
     await outbox.number_events()
     newest, oldest = await read_all(reader.session)
     assert oldest == first
-    assert newest < oldest, "the identifier of what came later is the smaller one: that is the point"
+    assert newest < oldest, "the later event has the smaller identifier, which this test is about"
 
 
-async def test_what_is_not_committed_is_not_in_the_feed_nor_what_was_rolled_back(
-    outbox: Outbox, reader: Person
-):
-    open_one = Writer(outbox, reader.id)
-    await open_one.publish()
+async def test_an_uncommitted_event_is_not_in_the_feed(outbox: Outbox, reader: Person):
+    writer = Writer(outbox, reader.id)
+    await writer.publish()
     await outbox.number_events()
     assert await read_all(reader.session) == []
-    await open_one.commit()
+    await writer.commit()
     await outbox.number_events()
     assert len(await read_all(reader.session)) == 1
 
 
-async def test_many_writers_and_many_sequencers_lose_and_repeat_nothing(outbox: Outbox, reader: Person):
-    """Pages that are read meanwhile never change below where the reader stands."""
+async def test_concurrent_writers_and_sequencers_lose_and_repeat_no_event(outbox: Outbox, reader: Person):
+    """Pages that are read meanwhile never change below the position of the reader."""
     total, seen = 300, list[str]()
     done = asyncio.Event()
 
@@ -147,17 +147,17 @@ async def test_many_writers_and_many_sequencers_lose_and_repeat_nothing(outbox: 
         while not done.is_set():
             await _poll(reader.session, seen)
 
-    helpers = [asyncio.create_task(each()) for each in (sequence, sequence, poll)]
+    tasks = [asyncio.create_task(each()) for each in (sequence, sequence, poll)]
     await asyncio.gather(*(write(total // 6) for _ in range(6)))
     done.set()
-    await asyncio.gather(*helpers)
+    await asyncio.gather(*tasks)
     await outbox.number_events()
     await _poll(reader.session, seen)
     assert len(seen) == len(set(seen)) == total
     assert seen == await _ids(outbox, reader, "position")
 
 
-async def test_a_walk_is_not_disturbed_by_what_happens_meanwhile(outbox: Outbox, reader: Person):
+async def test_pagination_is_not_affected_by_new_events(outbox: Outbox, reader: Person):
     await outbox.publish("site.restarted", times=7, account_id=reader.id, data={"domain": "a.example"})
     await outbox.number_events()
     before = await read_all(reader.session)
@@ -172,13 +172,13 @@ async def test_a_walk_is_not_disturbed_by_what_happens_meanwhile(outbox: Outbox,
     assert [event["id"] for event in [*first["data"], *rest]] == before
 
 
-async def test_a_sequencer_is_woken_by_what_commits(outbox: Outbox, reader: Person):
+async def test_the_sequencer_is_woken_by_a_commit(outbox: Outbox, reader: Person):
     sequencer = Sequencer(outbox.plane.database, outbox.plane.listener, [], event_catalog())
     running = asyncio.create_task(sequencer.run())
     try:
         await outbox.publish("site.restarted", account_id=reader.id, data={"domain": "a.example"})
         async with asyncio.timeout(10):
-            while not await read_all(reader.session):  # noqa: ASYNC110 - it comes from the database
+            while not await read_all(reader.session):  # noqa: ASYNC110 - polls the database
                 await asyncio.sleep(0.01)
     finally:
         running.cancel()

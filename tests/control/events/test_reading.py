@@ -1,4 +1,4 @@
-"""Who reads which events: one's own and one's teams', within pin and mode, for thirty days."""
+"""Which events a caller can read: those of the account and its teams, within pin and mode, for 30 days."""
 
 from datetime import timedelta
 
@@ -28,7 +28,7 @@ async def _site(outbox: Outbox, **owner: str) -> str:
         return await teams.insert_site(tx, **owner)  # type: ignore[arg-type]
 
 
-async def test_an_event_shows_what_it_is_about(outbox: Outbox):
+async def test_an_event_names_its_resources_and_data(outbox: Outbox):
     person = await outbox.person()
     site = await _site(outbox, account=person.id)
     await outbox.publish("site.restarted", account_id=person.id, site_id=site, job_id="job_x", data=DOMAIN)
@@ -45,7 +45,7 @@ async def test_an_event_shows_what_it_is_about(outbox: Outbox):
 
 
 @pytest.mark.parametrize("role", Role)
-async def test_a_member_reads_the_events_of_the_team_where_the_role_lets_them(outbox: Outbox, role: Role):
+async def test_a_member_reads_team_events_if_the_role_permits(outbox: Outbox, role: Role):
     founder, member = await outbox.person(), await outbox.person()
     async with outbox.plane.database.transaction() as tx:
         team = await teams.insert_team(tx, founder.id)
@@ -56,7 +56,7 @@ async def test_a_member_reads_the_events_of_the_team_where_the_role_lets_them(ou
     assert len(await read_all(member.session)) == (0 if role is Role.BILLING else 1)
 
 
-async def test_a_membership_that_has_ended_reads_nothing(outbox: Outbox):
+async def test_an_expired_member_reads_no_team_events(outbox: Outbox):
     founder, former = await outbox.person(), await outbox.person()
     async with outbox.plane.database.transaction() as tx:
         team = await teams.insert_team(tx, founder.id)
@@ -66,7 +66,7 @@ async def test_a_membership_that_has_ended_reads_nothing(outbox: Outbox):
     assert await read_all(former.session) == []
 
 
-async def test_nobody_reads_what_is_somebody_elses(outbox: Outbox):
+async def test_events_of_other_accounts_are_not_visible(outbox: Outbox):
     person, stranger = await outbox.person(), await outbox.person()
     await outbox.publish("site.restarted", account_id=person.id, data=DOMAIN)
     await outbox.number_events()
@@ -77,7 +77,7 @@ async def test_nobody_reads_what_is_somebody_elses(outbox: Outbox):
     assert event == page["data"][0]["id"]
 
 
-async def test_a_pinned_key_reads_only_what_is_about_its_pin(outbox: Outbox):
+async def test_a_pinned_key_reads_only_events_of_its_pin(outbox: Outbox):
     person = await outbox.person()
     async with outbox.plane.database.transaction() as tx:
         team = await teams.insert_team(tx, person.id)
@@ -86,9 +86,9 @@ async def test_a_pinned_key_reads_only_what_is_about_its_pin(outbox: Outbox):
         beside = await teams.insert_site(tx, team=team)
         own = await teams.insert_site(tx, account=person.id)
     for owner, site in (("team_id", inside), ("team_id", beside), ("account_id", own)):
-        whose = team if owner == "team_id" else person.id
+        owner_id = team if owner == "team_id" else person.id
         await outbox.publish(
-            "site.restarted", **{owner: whose}, site_id=site, env_id=f"env_{site}", data=DOMAIN
+            "site.restarted", **{owner: owner_id}, site_id=site, env_id=f"env_{site}", data=DOMAIN
         )
     await outbox.publish("team.renamed", team_id=team, data={"name": "Another"})
     await outbox.publish("key.revoked", account_id=person.id, data={"key_id": "key_x"})
@@ -106,7 +106,7 @@ async def test_a_pinned_key_reads_only_what_is_about_its_pin(outbox: Outbox):
     assert len(await read_all(person.session)) == 5
 
 
-async def test_a_test_key_does_not_read_of_live_sites_nor_a_live_key_of_test_sites(outbox: Outbox):
+async def test_test_keys_and_live_keys_read_only_events_of_their_mode(outbox: Outbox):
     person = await outbox.person()
     for mode in ("live", "test"):
         site = await _site(outbox, account=person.id, mode=mode)
@@ -119,7 +119,7 @@ async def test_a_test_key_does_not_read_of_live_sites_nor_a_live_key_of_test_sit
     assert len(await read_all(person.session)) == 2
 
 
-async def test_the_feed_can_be_narrowed_to_a_type(outbox: Outbox):
+async def test_the_feed_can_be_filtered_by_type(outbox: Outbox):
     person = await outbox.person()
     await outbox.publish("site.restarted", times=3, account_id=person.id, data=DOMAIN)
     await outbox.publish("deploy.completed", times=2, account_id=person.id, data=DOMAIN)
@@ -146,5 +146,5 @@ async def test_events_are_kept_for_thirty_days(outbox: Outbox, clock: MovableClo
         left = await tx.value("select count(*) from events where account_id = $1", person.id)
     clock.move(-timedelta(days=30, seconds=1))
     assert (kept, left) == (3, 0)
-    walked = await person.session.get("/v1/events", params={"limit": 1, "cursor": cursor})
-    assert walked.json()["data"] == []
+    page = await person.session.get("/v1/events", params={"limit": 1, "cursor": cursor})
+    assert page.json()["data"] == []

@@ -17,7 +17,7 @@ from stead.shared.addresses import Guard
 from tests.control.git.conftest import PREVIEW_DOMAIN, ConnectedSite
 from tests.control.git.forges import github, github_push
 from tests.git_server import GitServer, Repository
-from tests.receiver import answer
+from tests.receiver import http_response
 
 LOOPBACK = (ip_network("127.0.0.0/8"),)
 
@@ -198,15 +198,15 @@ async def test_a_site_without_a_connection_gets_one(connect: Any, client: HttpsC
 
 
 RESPONSES = {
-    "a redirect": (answer(302, location="https://169.254.169.254/latest/meta-data"), "redirect"),
-    "a permanent redirect": (answer(301, location="http://127.0.0.1:22/"), "redirect"),
-    "a login": (answer(401, www_authenticate="Basic"), "private"),
-    "forbidden": (answer(403), "may not be read"),
-    "not found": (answer(404), "no such repository"),
-    "a server error": (answer(500), "answered 500"),
-    "a web page": (answer(200, b"<html></html>"), "smart HTTP"),
-    "the dumb protocol": (answer(200, b"a" * 40 + b"\trefs/heads/main\n"), "smart HTTP"),
-    "a response that is too long": (answer(200, b"0" * (poller.MAX_BYTES + 1)), "too long"),
+    "a redirect": (http_response(302, location="https://169.254.169.254/latest/meta-data"), "redirect"),
+    "a permanent redirect": (http_response(301, location="http://127.0.0.1:22/"), "redirect"),
+    "a login": (http_response(401, www_authenticate="Basic"), "private"),
+    "forbidden": (http_response(403), "may not be read"),
+    "not found": (http_response(404), "no such repository"),
+    "a server error": (http_response(500), "answered 500"),
+    "a web page": (http_response(200, b"<html></html>"), "smart HTTP"),
+    "the dumb protocol": (http_response(200, b"a" * 40 + b"\trefs/heads/main\n"), "smart HTTP"),
+    "a response that is too long": (http_response(200, b"0" * (poller.MAX_BYTES + 1)), "too long"),
     "a truncated response": (
         b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n001e# service=git-upload-pack",
         "cut off",
@@ -231,7 +231,7 @@ async def test_an_invalid_response_is_reported_briefly(polled: PolledSite, case:
 
 
 async def test_after_three_failures_one_event_is_published_and_polling_slows_down(polled: PolledSite):
-    polled.server.response = answer(404)
+    polled.server.response = http_response(404)
     for _ in range(5):
         await polled.poll()
     (event,) = await polled.site.events("git.unreachable")

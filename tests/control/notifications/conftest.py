@@ -1,3 +1,3 @@
-"""What leaves the outbox, on a database of its own."""
+"""Fixtures for tests of notifications, on a database of their own."""
 
-from tests.control.outboxes import authority, outbox  # noqa: F401 - fixtures
+from tests.control.outbox_fixtures import authority, outbox  # noqa: F401 - fixtures

@@ -1,18 +1,18 @@
-"""What leaves the outbox, on a database of its own."""
+"""Fixtures for tests of webhooks, on a database of their own."""
 
 from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.control.outboxes import authority, outbox  # noqa: F401 - fixtures
+from tests.control.outbox_fixtures import authority, outbox  # noqa: F401 - fixtures
 from tests.outbox import Outbox
 from tests.people import Person
 from tests.receiver import Receiver
 
 
 @pytest.fixture
-async def quiet(outbox: Outbox) -> Outbox:  # noqa: F811 - the fixture
-    """The outbox with everything out of the way that others left waiting."""
+async def clean_outbox(outbox: Outbox) -> Outbox:  # noqa: F811 - the fixture
+    """The outbox without events, endpoints or settings of earlier tests."""
     await outbox.number_events()
     await outbox.run("update webhook_endpoints set enabled = false")
     outbox.seconds = 15.0
@@ -27,8 +27,8 @@ async def receiver(outbox: Outbox) -> AsyncIterator[Receiver]:  # noqa: F811 - t
 
 
 @pytest.fixture
-async def person(quiet: Outbox) -> Person:
-    """Time moves on by days here: a session would end, a key lasts."""
-    made = await quiet.person()
+async def person(clean_outbox: Outbox) -> Person:
+    """A person with an API key. These tests move the clock by days, and a session would expire."""
+    made = await clean_outbox.person()
     made.session = await made.key(expires_in_days=365)
     return made

@@ -1,4 +1,4 @@
-"""Endpoints: where events go, which of them, and a secret that is shown once."""
+"""Creating, reading, changing and deleting endpoints."""
 
 import base64
 from typing import Any
@@ -17,68 +17,68 @@ from tests.people import EVERY_SCOPE
 URL = "https://hooks.example.com/stead"
 
 
-async def test_an_endpoint_is_made_read_changed_and_deleted(outbox: Outbox):
+async def test_an_endpoint_is_created_read_changed_and_deleted(outbox: Outbox):
     person = await outbox.person()
     made = await outbox.endpoint(person, URL, "deploy.completed", description="for the chat")
-    where = f"/v1/webhook-endpoints/{made['id']}"
+    path = f"/v1/webhook-endpoints/{made['id']}"
     shown = {name: value for name, value in made.items() if name != "secret"}
-    assert (await person.session.get(where)).json()["data"] == shown
+    assert (await person.session.get(path)).json()["data"] == shown
     assert (await person.session.get("/v1/webhook-endpoints")).json()["data"] == [shown]
-    wish = {"url": "https://other.example.com:8443/x?y=z", "event_types": ["*"], "description": None}
-    changed = (await person.session.patch(where, json=wish)).json()["data"]
-    assert changed == {**shown, **wish}
-    assert (await person.session.delete(where)).status_code == 204
-    assert code_of(await person.session.get(where)) == "webhook_endpoint.not_found"
+    change = {"url": "https://other.example.com:8443/x?y=z", "event_types": ["*"], "description": None}
+    changed = (await person.session.patch(path, json=change)).json()["data"]
+    assert changed == {**shown, **change}
+    assert (await person.session.delete(path)).status_code == 204
+    assert code_of(await person.session.get(path)) == "webhook_endpoint.not_found"
     assert (await person.session.get("/v1/webhook-endpoints")).json()["data"] == []
 
 
-async def test_everything_is_sent_unless_something_is_chosen(outbox: Outbox):
+async def test_an_endpoint_subscribes_to_all_events_by_default(outbox: Outbox):
     person = await outbox.person()
     made = await person.session.post("/v1/webhook-endpoints", json={"url": URL})
     assert made.json()["data"]["event_types"] == ["*"]
     assert made.json()["data"]["enabled"] is True
 
 
-async def test_the_secret_is_shown_once_and_stands_nowhere_in_clear(outbox: Outbox):
+async def test_the_secret_is_shown_once_and_stored_encrypted(outbox: Outbox):
     person = await outbox.person()
     made = await outbox.endpoint(person, URL)
-    where = f"/v1/webhook-endpoints/{made['id']}"
-    rolled = (await person.session.post(f"{where}/roll")).json()["data"]
+    path = f"/v1/webhook-endpoints/{made['id']}"
+    rolled = (await person.session.post(f"{path}/roll")).json()["data"]
     secrets = [made["secret"], rolled["secret"]]
     for secret in secrets:
         assert secret.startswith("whsec_")
         assert len(base64.b64decode(secret.removeprefix("whsec_"))) == 32
     assert len(set(secrets)) == 2
-    for answer in (
-        await person.session.get(where),
+    for response in (
+        await person.session.get(path),
         await person.session.get("/v1/webhook-endpoints"),
-        await person.session.patch(where, json={"enabled": True}),
+        await person.session.patch(path, json={"enabled": True}),
     ):
-        assert "whsec_" not in answer.text
+        assert "whsec_" not in response.text
     await outbox.number_events()
-    hidden = [base64.b64decode(secret.removeprefix("whsec_")).hex() for secret in secrets]
+    as_hex = [base64.b64decode(secret.removeprefix("whsec_")).hex() for secret in secrets]
     async with outbox.plane.database.reading() as tx:
-        forms = [*secrets, *(secret.removeprefix("whsec_") for secret in secrets), *hidden]
+        forms = [*secrets, *(secret.removeprefix("whsec_") for secret in secrets), *as_hex]
         assert await rows_mentioning(tx, forms) == set()
 
 
 @pytest.mark.parametrize(
     "chosen", [["*"], ["deploy.completed"], ["category:security", "job.failed"]], ids=str
 )
-async def test_types_and_categories_can_be_chosen(outbox: Outbox, chosen: list[str]):
+async def test_an_endpoint_can_subscribe_to_types_and_categories(outbox: Outbox, chosen: list[str]):
     person = await outbox.person()
     assert (await outbox.endpoint(person, URL, *chosen, *chosen))["event_types"] == chosen
 
 
 @pytest.mark.parametrize("chosen", ["deploy.nothing", "category:nothing", "category:", "", "**", "deploy.*"])
-async def test_what_no_event_is_called_cannot_be_chosen(outbox: Outbox, chosen: str):
+async def test_an_unknown_event_type_is_refused(outbox: Outbox, chosen: str):
     person = await outbox.person()
     made = await person.session.post("/v1/webhook-endpoints", json={"url": URL, "event_types": ["*", chosen]})
     assert code_of(made) == "request.field_invalid"
     assert made.json()["error"]["param"] == "event_types.1"
 
 
-async def test_nobody_has_endless_endpoints(outbox: Outbox):
+async def test_the_number_of_endpoints_is_limited(outbox: Outbox):
     person = await outbox.person()
     for _ in range(MAX_ENDPOINTS):
         made = await outbox.endpoint(person, URL)
@@ -88,7 +88,7 @@ async def test_nobody_has_endless_endpoints(outbox: Outbox):
     await outbox.endpoint(person, URL)
 
 
-async def test_a_key_sees_the_endpoints_of_its_own_pin_and_mode(outbox: Outbox):
+async def test_a_key_sees_only_endpoints_of_its_pin_and_mode(outbox: Outbox):
     person = await outbox.person()
     async with outbox.plane.database.transaction() as tx:
         site = await teams.insert_site(tx, account=person.id)
@@ -105,17 +105,17 @@ async def _listed(client: Any) -> set[str]:
     return {each["id"] for each in (await client.get("/v1/webhook-endpoints")).json()["data"]}
 
 
-async def test_the_catalog_is_told_with_a_schema_and_an_example_of_each(outbox: Outbox):
+async def test_event_types_are_listed_with_a_schema_and_an_example(outbox: Outbox):
     person = await outbox.person()
-    told = (await person.session.get("/v1/webhook-endpoints/event-types")).json()["data"]["event_types"]
-    assert [each["type"] for each in told] == list(event_catalog())
-    for each in told:
+    listed = (await person.session.get("/v1/webhook-endpoints/event-types")).json()["data"]["event_types"]
+    assert [each["type"] for each in listed] == list(event_catalog())
+    for each in listed:
         assert each["schema"]["type"] == "object"
         assert set(each["schema"].get("required", [])) <= set(each["example"])
         assert "additionalProperties" not in each["schema"]
 
 
-async def test_an_old_version_gets_the_same_answers(outbox: Outbox):
+async def test_older_api_versions_list_event_types_too(outbox: Outbox):
     person = await outbox.person()
     headers = {"api-version": "2026-06-26"}
     assert (await person.session.get("/v1/webhook-endpoints/event-types", headers=headers)).status_code == 200

@@ -1,4 +1,4 @@
-"""What may stand in `url`: plainly an HTTPS address of the public internet, or nothing at all."""
+"""Endpoint URLs: only unambiguous HTTPS URLs of public hosts are accepted."""
 
 from ipaddress import ip_address
 
@@ -10,7 +10,7 @@ from stead.shared.addresses import Guard, is_public
 from tests.client import code_of
 from tests.outbox import Outbox
 
-GOOD = {
+VALID = {
     "https://example.com": "https://example.com/",
     "https://example.com/": "https://example.com/",
     "HTTPS://EXAMPLE.com/Path": "https://example.com/Path",
@@ -84,30 +84,30 @@ PUBLIC = [
 ]
 
 
-@pytest.mark.parametrize(("url", "normal"), GOOD.items())
-def test_a_plain_address_is_kept_in_its_normal_form(url: str, normal: str):
-    assert urls.parse_target(url).url == normal
-    assert urls.parse_target(normal).url == normal
+@pytest.mark.parametrize(("url", "normalized"), VALID.items())
+def test_a_valid_url_is_normalized(url: str, normalized: str):
+    assert urls.parse_target(url).url == normalized
+    assert urls.parse_target(normalized).url == normalized
 
 
 @pytest.mark.parametrize("url", MALFORMED)
-def test_what_could_be_read_in_two_ways_is_refused(url: str):
+def test_an_ambiguous_or_malformed_url_is_refused(url: str):
     with pytest.raises(urls.NotAnAddress):
         urls.parse_target(url)
 
 
 @pytest.mark.parametrize("address", PRIVATE)
-def test_an_address_that_is_not_public_is_not_dialled(address: str):
+def test_a_private_address_is_not_permitted(address: str):
     assert not is_public(ip_address(address))
     assert not Guard().permits(ip_address(address))
 
 
 @pytest.mark.parametrize("address", PUBLIC)
-def test_an_address_of_the_internet_is(address: str):
+def test_a_public_address_is_permitted(address: str):
     assert is_public(ip_address(address))
 
 
-def test_an_operator_can_open_networks_of_its_own():
+def test_an_operator_can_permit_private_networks():
     guard = Guard(parse_networks(["10.1.0.0/16", "fd00:1::/32"]))
     assert guard.permits(ip_address("10.1.2.3"))
     assert guard.permits(ip_address("fd00:1::1"))
@@ -115,7 +115,7 @@ def test_an_operator_can_open_networks_of_its_own():
         assert not guard.permits(ip_address(other))
 
 
-def test_the_tables_are_long_enough_to_mean_something():
+def test_the_tables_have_enough_distinct_cases():
     assert len(MALFORMED) + len(PRIVATE) >= 60
     assert len(set(MALFORMED)) == len(MALFORMED)
 
@@ -123,12 +123,12 @@ def test_the_tables_are_long_enough_to_mean_something():
 @pytest.mark.parametrize(
     "url", [*MALFORMED[:40:4], "https://10.0.0.1/", "https://[::1]/", "https://[::ffff:10.0.0.1]/"]
 )
-async def test_such_an_endpoint_cannot_be_made_nor_an_endpoint_changed_to_it(outbox: Outbox, url: str):
+async def test_an_endpoint_cannot_be_created_with_or_changed_to_a_bad_url(outbox: Outbox, url: str):
     person = await outbox.person()
     made = await person.session.post("/v1/webhook-endpoints", json={"url": url})
     assert code_of(made) in ("webhook.url_not_allowed", "request.field_invalid")
     assert made.json()["error"]["param"] == "url"
     good = await outbox.endpoint(person, "https://hooks.example.com/")
-    where = f"/v1/webhook-endpoints/{good['id']}"
-    assert (await person.session.patch(where, json={"url": url})).status_code == 400
-    assert (await person.session.get(where)).json()["data"]["url"] == "https://hooks.example.com/"
+    path = f"/v1/webhook-endpoints/{good['id']}"
+    assert (await person.session.patch(path, json={"url": url})).status_code == 400
+    assert (await person.session.get(path)).json()["data"]["url"] == "https://hooks.example.com/"

@@ -28,7 +28,7 @@ from stead.shared.clock import wall_clock
 
 
 class SharedClock:
-    """The wall clock, ahead by the seconds that stand in a file."""
+    """The wall clock plus an offset in seconds that is stored in a file, shared between processes."""
 
     def __init__(self, file: Path) -> None:
         with file.open("r+b") as opened:
@@ -58,15 +58,15 @@ async def _run(database_url: str, key: str, authority: str, clock_file: str, sec
         context=ssl.create_default_context(cafile=authority),
         seconds=float(seconds),
     )
-    delivery_worker = DeliveryWorker(database, listener, Sealer.from_text(key), client, clock=clock)
+    deliveries = DeliveryWorker(database, listener, Sealer.from_text(key), client, clock=clock)
 
     async def clean_up() -> None:
         async with database.transaction() as tx:
             await webhooks.clean_up(tx)
 
     TaskRunner([PeriodicTask("webhooks.clean_up", 0.5, clean_up)]).start()
-    print("ready", flush=True)  # noqa: T201 - whoever started it waits for this
-    await asyncio.gather(sequencer.run(), delivery_worker.run())
+    print("ready", flush=True)  # noqa: T201 - the parent process waits for this line
+    await asyncio.gather(sequencer.run(), deliveries.run())
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""Secrets are sent through every field of every body, and then looked for wherever they must not be."""
+"""Secrets are sent in every field of every request body, then searched for in logs, audit entries and
+tables."""
 
 import asyncio
 import io
@@ -31,15 +32,15 @@ settings, plane, anonymous = own_database.settings, own_database.plane, own_data
 WITH_BODY = [each for each in all_operations() if each.method != "GET" and each.input(BodyInput)]
 
 
-class Overheard:
-    """A control plane whose every log line is kept."""
+class LoggedPlane:
+    """A control plane that keeps all of its log lines."""
 
     def __init__(self, settings: Settings, clock: MovableClock) -> None:
         self.requests = io.BytesIO()
         self.plane = ControlPlane(settings, clock=clock, access_log=AccessLog(self.requests))
         self.events: list[Any] = []
 
-    def said(self) -> str:
+    def output(self) -> str:
         return self.requests.getvalue().decode() + repr(self.events)
 
 
@@ -49,37 +50,37 @@ def worlds(plane: ControlPlane) -> Worlds:
 
 
 @pytest.fixture
-async def overheard(settings: Settings, clock: MovableClock, plane: ControlPlane) -> AsyncIterator[Overheard]:
+async def logged(settings: Settings, clock: MovableClock, plane: ControlPlane) -> AsyncIterator[LoggedPlane]:
     with structlog.testing.capture_logs() as events:
-        heard = Overheard(settings, clock)
-        heard.events = events
-        await heard.plane.redis.start()
-        yield heard
-        await heard.plane.redis.close()
-        await heard.plane.database.close()
+        logged = LoggedPlane(settings, clock)
+        logged.events = events
+        await logged.plane.redis.start()
+        yield logged
+        await logged.plane.redis.close()
+        await logged.plane.database.close()
 
 
 def _canary() -> str:
     return f"canary{random.token_hex(16)}"
 
 
-def _poisoned(value: Any) -> Iterator[tuple[Any, str]]:
-    """The value with one string in it after the other replaced, each time with what was put in."""
+def _with_canary(value: Any) -> Iterator[tuple[Any, str]]:
+    """Yield copies of the value, each with one string replaced by a canary, and the canary."""
     if isinstance(value, str):
         canary = _canary()
         yield (f"{canary}@example.com" if "@" in value else canary), canary
     elif isinstance(value, dict):
         for name, inner in value.items():
-            for poisoned, canary in _poisoned(inner):
-                yield {**value, name: poisoned}, canary
+            for changed, canary in _with_canary(inner):
+                yield {**value, name: changed}, canary
     elif isinstance(value, list):
-        for place, inner in enumerate(value):
-            for poisoned, canary in _poisoned(inner):
-                yield [*value[:place], poisoned, *value[place + 1 :]], canary
+        for index, inner in enumerate(value):
+            for changed, canary in _with_canary(inner):
+                yield [*value[:index], changed, *value[index + 1 :]], canary
 
 
 def _full_body(asking: Asking) -> dict[str, Any]:
-    """With the passwords that other tests leave out."""
+    """Return the body with the passwords that other tests omit."""
     filled = body(asking) or {}
     if asking.operation.id == "account.update":
         filled |= {"new_email": f"{_canary()}@example.com", "new_password": _canary(), "name": _canary()}
@@ -87,55 +88,56 @@ def _full_body(asking: Asking) -> dict[str, Any]:
     return filled
 
 
-def _shown_once(answer: httpx.Response) -> set[str]:
-    data = answer.json().get("data") if answer.content else None
+def _shown_once(response: httpx.Response) -> set[str]:
+    data = response.json().get("data") if response.content else None
     return {data[name] for name in ("token", "secret") if name in data} if isinstance(data, dict) else set()
 
 
 async def _send_secrets(
-    overheard: Overheard, client: Client, worlds: Worlds, operation: Operation
+    logged: LoggedPlane, client: Client, worlds: Worlds, operation: Operation
 ) -> tuple[set[str], set[str]]:
-    """Make the call well once, and badly or oddly once a field. The canaries, and the real secrets."""
+    """Call the operation with a canary in each field, then correctly. Return the canaries and the real
+    secrets."""
     canaries, real = set(), {PASSWORD}
     for role in (Role.OWNER, Role.ADMIN, Role.OBSERVER):
         world = await worlds.fresh(role, operation)
         for caller in list(world.callers(operation))[:3]:
             asking = Asking(operation, world, caller, flavours(operation)[0])
             if operation.id == "account.update":
-                await overheard.plane.redis.execute("FLUSHDB")
-            for sent, canary in _poisoned(_full_body(asking)):
-                answer = await ask(overheard.plane, client, asking, body=sent)
+                await logged.plane.redis.execute("FLUSHDB")
+            for sent, canary in _with_canary(_full_body(asking)):
+                response = await ask(logged.plane, client, asking, body=sent)
                 canaries.add(canary)
-                real |= _shown_once(answer)
-            real |= await _well_made_call(overheard, client, worlds, asking)
+                real |= _shown_once(response)
+            real |= await _correct_call(logged, client, worlds, asking)
             real.add((await world.credential(caller))[1])
     return canaries, real
 
 
-async def _well_made_call(overheard: Overheard, client: Client, worlds: Worlds, asking: Asking) -> set[str]:
+async def _correct_call(logged: LoggedPlane, client: Client, worlds: Worlds, asking: Asking) -> set[str]:
     world = await worlds.fresh(asking.world.role, asking.operation)
     callers = list(world.callers(asking.operation))
     caller = next(each for each in callers if each.name == asking.caller.name)
     again = Asking(asking.operation, world, caller, asking.flavour)
     sent = _full_body(again)
-    answer = await ask(overheard.plane, client, again, body=sent)
-    assert answer.status_code in (asking.operation.status, 403), answer.text
+    response = await ask(logged.plane, client, again, body=sent)
+    assert response.status_code in (asking.operation.status, 403), response.text
     passwords = {value for name, value in sent.items() if "password" in name or name == "token"}
-    return _shown_once(answer) | passwords | {(await world.credential(caller))[1]}
+    return _shown_once(response) | passwords | {(await world.credential(caller))[1]}
 
 
 @pytest.mark.parametrize("operation", WITH_BODY, ids=lambda operation: operation.id)
 @pytest.mark.usefixtures("cheap_passwords")
-async def test_no_secret_reaches_the_trail_the_logs_or_any_table(
-    operation: Operation, overheard: Overheard, worlds: Worlds, capfd: pytest.CaptureFixture[str]
+async def test_no_secret_reaches_the_audit_trail_the_logs_or_any_table(
+    operation: Operation, logged: LoggedPlane, worlds: Worlds, capfd: pytest.CaptureFixture[str]
 ):
-    client = Client(transport=httpx.ASGITransport(overheard.plane), base_url="http://stead.test")
-    canaries, real = await _send_secrets(overheard, client, worlds, operation)
+    client = Client(transport=httpx.ASGITransport(logged.plane), base_url="http://stead.test")
+    canaries, real = await _send_secrets(logged, client, worlds, operation)
     await asyncio.sleep(0.15)
-    said = overheard.said() + "".join(capfd.readouterr())
-    assert '"operation":"' + operation.id in said
-    assert [secret for secret in canaries | real if secret in said] == []
-    async with overheard.plane.database.reading() as tx:
+    output = logged.output() + "".join(capfd.readouterr())
+    assert '"operation":"' + operation.id in output
+    assert [secret for secret in canaries | real if secret in output] == []
+    async with logged.plane.database.reading() as tx:
         trail = "\n".join(await tx.all(str, "select a::text from audit_events a"))
         meta = "\n".join(await tx.all(str, "select meta::text from audit_events"))
         everywhere = [form for secret in real for form in (secret, secret.encode().hex())]
@@ -144,16 +146,14 @@ async def test_no_secret_reaches_the_trail_the_logs_or_any_table(
     assert [canary for canary in canaries if canary in meta] == []
 
 
-async def test_a_client_id_that_cannot_be_one_is_not_written_down(
-    plane: ControlPlane, anonymous: Client, worlds: Worlds
-):
-    """It is refused for its role; what stands in its place could be anything, of any length."""
+async def test_an_invalid_client_id_is_not_recorded(plane: ControlPlane, anonymous: Client, worlds: Worlds):
+    """The request is denied because of its role, and the client id could be any text of any length."""
     operation = next(each for each in WITH_BODY if each.id == "members.add")
     world: World = await worlds.shared(Role.ADMIN)
     asking = Asking(operation, world, next(world.callers(operation)), "team")
     canary = _canary()
-    answer = await ask(plane, anonymous, asking, body={"client_id": canary, "role": "owner"})
-    assert answer.status_code in (400, 403, 404)
+    response = await ask(plane, anonymous, asking, body={"client_id": canary, "role": "owner"})
+    assert response.status_code in (400, 403, 404)
     async with plane.database.reading() as tx:
         assert not await tx.value(
             "select exists (select from audit_events where meta::text like $1)", f"%{canary}%"

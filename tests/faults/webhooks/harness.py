@@ -1,4 +1,4 @@
-"""Fifty customers with an endpoint each, workers that can be killed, and a record of what arrived where."""
+"""Fifty customers with an endpoint each, workers that can be killed, and a record of received requests."""
 
 import asyncio
 import base64
@@ -36,43 +36,43 @@ class Customer:
 
 
 @dataclass
-class Stage:
+class Harness:
     connection: Any
     database_url: str
     scratch: Path
     clock: SharedClock
     authority: CertificateAuthority
     key: str
-    patience: float
+    receiver_seconds: float
     customers: list[Customer] = field(default_factory=list)
     workers: list[asyncio.subprocess.Process] = field(default_factory=list)
     killed: int = 0
 
     @property
-    def book(self) -> Path:
-        return self.scratch / "book"
+    def record_file(self) -> Path:
+        return self.scratch / "requests"
 
-    async def add(self, kinds: dict[Kind, int]) -> None:
+    async def add_customers(self, kinds: dict[Kind, int]) -> None:
         sealer = Sealer.from_text(self.key)
         for kind, number in kinds.items():
             for _ in range(number):
                 host = "127." + ".".join(str(1 + secrets.randbelow(250)) for _ in range(3))
-                made = Customer(new_id("client"), new_id("whe"), host, kind)
+                customer = Customer(new_id("client"), new_id("whe"), host, kind)
                 await self.connection.execute(
                     "insert into accounts (id, email, name, password_hash, plan, created_at)"
                     " values ($1, $1 || '@example.com', 'x', 'x', 'free', now())",
-                    made.account,
+                    customer.account,
                 )
                 await self.connection.execute(
                     "insert into webhook_endpoints (id, account_id, mode, url, event_types, secret,"
                     " created_at) values ($1, $2, 'live', $3, '{site.restarted}', $4, now())",
-                    *(made.endpoint, made.account, f"https://{host}:8443/hook"),
-                    service.seal(sealer, made.endpoint, signing.new_secret()),
+                    *(customer.endpoint, customer.account, f"https://{host}:8443/hook"),
+                    service.seal(sealer, customer.endpoint, signing.new_secret()),
                 )
-                self.customers.append(made)
+                self.customers.append(customer)
 
     async def publish(self, customers: Iterable[Customer], each: int, per_second: float) -> None:
-        """So many events for each, in turn, at a steady pace; a few in every transaction."""
+        """Publish `each` events per customer, in turn, at a steady rate, some in every transaction."""
         chosen = [customer for _ in range(each) for customer in customers]
         loop = asyncio.get_running_loop()
         began, sent, batch = loop.time(), 0, 20
@@ -89,10 +89,16 @@ class Stage:
 
     async def start_worker(self) -> None:
         clock_file = str(self.scratch / "clock")
-        words = [self.database_url, self.key, str(self.authority.root_file), clock_file, str(self.patience)]
+        arguments = [
+            self.database_url,
+            self.key,
+            str(self.authority.root_file),
+            clock_file,
+            str(self.receiver_seconds),
+        ]
         with (self.scratch / "workers.log").open("ab") as log:
             worker = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "tests.faults.webhooks.worker", *words),
+                *(sys.executable, "-m", "tests.faults.webhooks.worker", *arguments),
                 cwd=ROOT,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -102,8 +108,8 @@ class Stage:
         async with asyncio.timeout(60):
             assert await worker.stdout.readline() == b"ready\n"
 
-    async def keep_killing(self, seconds: float) -> None:
-        """The oldest, without a warning, once another is there to take its place."""
+    async def keep_killing_workers(self, seconds: float) -> None:
+        """Kill the oldest worker without warning, after another one has started."""
         while True:
             await asyncio.sleep(seconds)
             await self.start_worker()
@@ -114,11 +120,11 @@ class Stage:
         return await self.connection.fetchval(sql, *args)
 
     def received(self) -> list[tuple[str, str, float, bool]]:
-        """Host, delivery, when, and whether it was taken, of every request that was read whole."""
-        lines = self.book.read_text().splitlines()
+        """The host, delivery, time and acceptance of every complete request."""
+        lines = self.record_file.read_text().splitlines()
         return [
-            (host, delivery, float(at), taken == "1")
-            for host, delivery, at, taken in (line.split() for line in lines)
+            (host, delivery, float(at), accepted == "1")
+            for host, delivery, at, accepted in (line.split() for line in lines)
         ]
 
     async def stop(self) -> None:
@@ -127,50 +133,57 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(name: str, scratch: Path, kinds: dict[Kind, int], *, patience: float) -> AsyncIterator[Stage]:
-    """`patience` is what the workers give a receiver, in real seconds."""
+async def start_harness(
+    name: str, scratch: Path, kinds: dict[Kind, int], *, receiver_seconds: float
+) -> AsyncIterator[Harness]:
+    """`receiver_seconds` is how long workers wait for a response, in real time."""
     async with spare_database(name) as url, AsyncExitStack() as ending:
         connection: Any = await asyncpg.connect(url)
         ending.push_async_callback(connection.close)
         (scratch / "clock").write_bytes(bytes(8))
-        (scratch / "book").touch()
+        (scratch / "requests").touch()
         key = _random_key()
-        made = Stage(
+        harness = Harness(
             connection,
             url,
             scratch,
             SharedClock(scratch / "clock"),
             CertificateAuthority(scratch),
             key,
-            patience,
+            receiver_seconds,
         )
-        await made.add(kinds)
-        sink = await _start_sink(made)
-        ending.push_async_callback(_end, sink)
-        ending.push_async_callback(made.stop)
-        yield made
+        await harness.add_customers(kinds)
+        receivers = await _start_receivers(harness)
+        ending.push_async_callback(_end, receivers)
+        ending.push_async_callback(harness.stop)
+        yield harness
 
 
 def _random_key() -> str:
     return base64.b64encode(os.urandom(32)).decode()
 
 
-async def _start_sink(made: Stage) -> asyncio.subprocess.Process:
-    hosts = {customer.host: customer.kind for customer in made.customers}
-    certificate, secret = made.authority.issue(*hosts)
-    given = {"certificate": str(certificate), "key": str(secret), "book": str(made.book), "hosts": hosts}
-    sink = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.faults.webhooks.sink"),
+async def _start_receivers(harness: Harness) -> asyncio.subprocess.Process:
+    hosts = {customer.host: customer.kind for customer in harness.customers}
+    certificate, secret = harness.authority.issue(*hosts)
+    config = {
+        "certificate": str(certificate),
+        "key": str(secret),
+        "record": str(harness.record_file),
+        "hosts": hosts,
+    }
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.faults.webhooks.receivers"),
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
-    assert sink.stdin is not None
-    assert sink.stdout is not None
-    sink.stdin.write(json.dumps(given).encode() + b"\n")
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(json.dumps(config).encode() + b"\n")
     async with asyncio.timeout(30):
-        assert await sink.stdout.readline() == b"ready\n"
-    return sink
+        assert await process.stdout.readline() == b"ready\n"
+    return process
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

@@ -1,4 +1,4 @@
-"""What we sign, others verify: the helpers of the documentation, the libraries of Standard Webhooks."""
+"""Signatures verify with the documented functions and with the libraries of Standard Webhooks."""
 
 import base64
 import json
@@ -13,7 +13,7 @@ import pytest
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from stead.control.webhooks import signing
-from tests.control.webhooks.verifying import block, documented
+from tests.control.webhooks.documented_verifiers import code_block, documented_verifier
 
 WEB = Path(__file__).parents[3] / "web"
 BODY = '{"id":"evt_01","type":"deploy.completed","data":{"domain":"bücher.example"}}'.encode()
@@ -22,8 +22,8 @@ DELIVERY = "whd_01k9zy3v7d00r3m8w5x2t6b4qa"
 Verify = Callable[[str, dict[str, str], bytes], bool]
 
 
-def _python_helper(secret: str, headers: dict[str, str], body: bytes) -> bool:
-    return bool(documented().verify(secret, headers, body))
+def _documented_python(secret: str, headers: dict[str, str], body: bytes) -> bool:
+    return bool(documented_verifier()(secret, headers, body))
 
 
 def _python_library(secret: str, headers: dict[str, str], body: bytes) -> bool:
@@ -36,9 +36,9 @@ def _python_library(secret: str, headers: dict[str, str], body: bytes) -> bool:
 
 def _node(program: str, secret: str, headers: dict[str, str], body: bytes) -> bool:
     node = shutil.which("node")
-    assert node, "Node.js is among the tools a checkout needs"
+    assert node, "Node.js is required"
     given = {"secret": secret, "headers": headers, "body": base64.b64encode(body).decode()}
-    ended = subprocess.run(
+    finished = subprocess.run(
         [node, "-e", program],
         input=json.dumps(given),
         capture_output=True,
@@ -47,37 +47,37 @@ def _node(program: str, secret: str, headers: dict[str, str], body: bytes) -> bo
         timeout=30,
         check=False,
     )
-    assert ended.returncode == 0, ended.stderr
-    return bool(json.loads(ended.stdout))
+    assert finished.returncode == 0, finished.stderr
+    return bool(json.loads(finished.stdout))
 
 
-_READ = """
+_READ_INPUT = """
 const given = JSON.parse(require("node:fs").readFileSync(0, "utf8"));
 const body = Buffer.from(given.body, "base64");
 """
-_ASK_HELPER = """
+_RUN_DOCUMENTED = """
 console.log(JSON.stringify(verify(given.secret, given.headers, body)));
 """
-_ASK_LIBRARY = """
+_RUN_LIBRARY = """
 const { Webhook } = require("standardwebhooks");
-let fits = true;
-try { new Webhook(given.secret).verify(body, given.headers); } catch { fits = false; }
-console.log(JSON.stringify(fits));
+let valid = true;
+try { new Webhook(given.secret).verify(body, given.headers); } catch { valid = false; }
+console.log(JSON.stringify(valid));
 """
 
 
-def _node_helper(secret: str, headers: dict[str, str], body: bytes) -> bool:
-    return _node(block("javascript") + _READ + _ASK_HELPER, secret, headers, body)
+def _documented_node(secret: str, headers: dict[str, str], body: bytes) -> bool:
+    return _node(code_block("javascript") + _READ_INPUT + _RUN_DOCUMENTED, secret, headers, body)
 
 
 def _node_library(secret: str, headers: dict[str, str], body: bytes) -> bool:
-    return _node(_READ + _ASK_LIBRARY, secret, headers, body)
+    return _node(_READ_INPUT + _RUN_LIBRARY, secret, headers, body)
 
 
 VERIFIERS: dict[str, Verify] = {
-    "our Python": _python_helper,
+    "documented Python": _documented_python,
     "standardwebhooks in Python": _python_library,
-    "our Node": _node_helper,
+    "documented Node": _documented_node,
     "standardwebhooks in Node": _node_library,
 }
 
@@ -94,12 +94,12 @@ def second() -> int:
 
 
 @pytest.mark.parametrize("verifier", VERIFIERS)
-def test_a_delivery_verifies_and_nothing_else_does(verifier: str, second: int):
+def test_a_valid_delivery_verifies_and_a_changed_one_does_not(verifier: str, second: int):
     verify, secret, other = VERIFIERS[verifier], signing.new_secret(), signing.new_secret()
     good = _sign(second, secret)
     assert verify(secret, good, BODY)
-    assert verify(secret, _sign(second, other, secret), BODY), "the older of two, after a roll"
-    assert verify(other, _sign(second, other, secret), BODY), "the newer of two"
+    assert verify(secret, _sign(second, other, secret), BODY), "the older of two secrets, after a roll"
+    assert verify(other, _sign(second, other, secret), BODY), "the newer of two secrets"
     assert not verify(other, good, BODY), "another secret"
     assert not verify(secret, good, BODY + b" "), "another body"
     assert not verify(secret, _sign(second - 3600, secret), BODY), "too old"
@@ -112,35 +112,35 @@ def test_a_delivery_verifies_and_nothing_else_does(verifier: str, second: int):
     assert not verify(secret, moved, BODY), "another delivery"
 
 
-@pytest.mark.parametrize("verifier", ["our Python", "our Node"])
+@pytest.mark.parametrize("verifier", ["documented Python", "documented Node"])
 @pytest.mark.parametrize(
     "signature", ["", "t=", "t=1", "v1=", "t=x,v1=y", "t=1,v1=zz,v1", ",,,", "=,=", "t=1;v1=x"]
 )
-def test_a_signature_that_is_none_is_refused_without_an_error(verifier: str, signature: str):
+def test_a_malformed_signature_is_refused_without_an_error(verifier: str, signature: str):
     headers = {"api-delivery-id": DELIVERY, "api-signature": signature}
     assert VERIFIERS[verifier](signing.new_secret(), headers, BODY) is False
     assert VERIFIERS[verifier](signing.new_secret(), {}, BODY) is False
 
 
 @pytest.mark.parametrize("language", ["php", "go"])
-def test_the_other_helpers_are_there(language: str):
-    """Executed where their language is installed; here they are only read."""
-    assert "whsec_" in block(language)
+def test_the_documentation_has_code_in_other_languages(language: str):
+    """The code runs only where the language is installed."""
+    assert "whsec_" in code_block(language)
 
 
-@pytest.mark.skipif(shutil.which("php") is None, reason="there is no PHP here")
-def test_the_php_helper_verifies(second: int, tmp_path: Path):
+@pytest.mark.skipif(shutil.which("php") is None, reason="PHP is not installed")
+def test_the_documented_php_code_verifies(second: int, tmp_path: Path):
     secret = signing.new_secret()
     program = tmp_path / "verify.php"
-    asked = (
+    script = (
         "$given = json_decode(stream_get_contents(STDIN), true);"
         'echo json_encode(stead_verify($given["secret"], $given["headers"], base64_decode($given["body"])));'
     )
-    program.write_text(block("php") + asked)
-    for body, fits in ((BODY, True), (BODY + b" ", False)):
+    program.write_text(code_block("php") + script)
+    for body, valid in ((BODY, True), (BODY + b" ", False)):
         given = {"secret": secret, "headers": _sign(second, secret), "body": base64.b64encode(body).decode()}
         php = shutil.which("php") or "php"
-        ended = subprocess.run(
+        finished = subprocess.run(
             [php, str(program)], input=json.dumps(given), capture_output=True, text=True, check=True
         )
-        assert json.loads(ended.stdout) is fits
+        assert json.loads(finished.stdout) is valid

@@ -1,7 +1,8 @@
-"""Nothing but the public internet is ever dialled, whatever a URL spells and whatever its name resolves to.
+"""Deliveries connect only to public addresses, whatever the URL contains and its host name resolves to.
 
-It all happens in a network namespace where every address, private or public, leads to a trap that speaks TLS
-with a valid certificate: only the guard stands between a delivery and the trap.
+The tests run in a network namespace where every address, private or public, leads to a local server that
+speaks TLS with a valid certificate. So only the address check keeps a delivery from reaching a private
+address.
 """
 
 import json
@@ -20,8 +21,8 @@ from stead.dev.certificate_authority import CertificateAuthority
 from tests.control.webhooks.test_urls import MALFORMED, PRIVATE
 
 ROOT = Path(__file__).parents[3]
-GOOD, GOOD6, OTHER_GOOD = "93.184.215.14", "2606:2800:21f:cb07::14", "151.101.1.1"
-TAKEN = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+PUBLIC, PUBLIC6, OTHER_PUBLIC = "93.184.215.14", "2606:2800:21f:cb07::14", "151.101.1.1"
+ACCEPTED = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 NAME = "hook.hostile.example"
 URL = f"https://{NAME}/hook"
 
@@ -30,10 +31,10 @@ URL = f"https://{NAME}/hook"
 class Case:
     url: str = URL
     names: dict[str, list[list[str]]] = field(default_factory=dict)
-    answer: str = TAKEN
+    response: str = ACCEPTED
     times: int = 1
     may_reach: set[str] = field(default_factory=set)
-    open: bool = False
+    allow_all: bool = False
 
 
 def _named(*answers: list[str], **more: Any) -> Case:
@@ -41,8 +42,8 @@ def _named(*answers: list[str], **more: Any) -> Case:
 
 
 def _redirect(status: int, where: str) -> Case:
-    said = f"HTTP/1.1 {status} Go\r\nlocation: {where}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
-    return _named([GOOD], answer=said, may_reach={GOOD})
+    response = f"HTTP/1.1 {status} Go\r\nlocation: {where}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+    return _named([PUBLIC], response=response, may_reach={PUBLIC})
 
 
 def _literal(address: str) -> str:
@@ -54,10 +55,10 @@ HOSTILE: dict[str, Case] = {
     **{f"literal on 8443 {each}": Case(f"https://{_literal(each)}:8443/") for each in PRIVATE[::5]},
     **{f"name of {each}": _named([each]) for each in PRIVATE},
     **{f"spelled {each!r}": Case(each) for each in MALFORMED},
-    "a private among public addresses": _named([GOOD, "10.0.0.1"]),
-    "a private one first": _named(["10.0.0.1", GOOD]),
-    "public IPv4, private IPv6": _named([GOOD, "fd00::1"]),
-    "private IPv4, public IPv6": _named(["192.168.0.1", GOOD6]),
+    "a private address among public ones": _named([PUBLIC, "10.0.0.1"]),
+    "a private address first": _named(["10.0.0.1", PUBLIC]),
+    "public IPv4, private IPv6": _named([PUBLIC, "fd00::1"]),
+    "private IPv4, public IPv6": _named(["192.168.0.1", PUBLIC6]),
     "an alias of a private name": Case(
         names={NAME: [["inner.hostile.example"]], "inner.hostile.example": [["10.0.0.1"]]}
     ),
@@ -68,19 +69,19 @@ HOSTILE: dict[str, Case] = {
             "c.hostile.example": [["169.254.169.254"]],
         }
     ),
-    "rebinding between check and connect": _named([GOOD], ["127.0.0.1"], may_reach={GOOD}),
-    "rebinding to metadata": _named([GOOD], ["169.254.169.254"], may_reach={GOOD}),
-    "rebinding between two deliveries": _named([GOOD], ["10.0.0.1"], may_reach={GOOD}, times=3),
+    "rebinding between check and connect": _named([PUBLIC], ["127.0.0.1"], may_reach={PUBLIC}),
+    "rebinding to metadata": _named([PUBLIC], ["169.254.169.254"], may_reach={PUBLIC}),
+    "rebinding between two deliveries": _named([PUBLIC], ["10.0.0.1"], may_reach={PUBLIC}, times=3),
     "rebinding back and forth": _named(
-        [GOOD], ["10.0.0.1"], [OTHER_GOOD], ["::1"], may_reach={GOOD, OTHER_GOOD}, times=5
+        [PUBLIC], ["10.0.0.1"], [OTHER_PUBLIC], ["::1"], may_reach={PUBLIC, OTHER_PUBLIC}, times=5
     ),
-    "rebinding IPv6 only": _named([GOOD6], ["::1"], may_reach={GOOD6}, times=2),
+    "rebinding IPv6 only": _named([PUBLIC6], ["::1"], may_reach={PUBLIC6}, times=2),
     "no address at all": _named([]),
-    "a name that is not": Case(),
-    "an unusual port": _named([GOOD], url=f"https://{NAME}:80/"),
-    "a database's port": _named([GOOD], url=f"https://{NAME}:5432/"),
+    "a name that does not exist": Case(),
+    "an unusual port": _named([PUBLIC], url=f"https://{NAME}:80/"),
+    "a database's port": _named([PUBLIC], url=f"https://{NAME}:5432/"),
     "a certificate for another name": Case(
-        "https://elsewhere.example/", names={"elsewhere.example": [[GOOD]]}, may_reach={GOOD}
+        "https://elsewhere.example/", names={"elsewhere.example": [[PUBLIC]]}, may_reach={PUBLIC}
     ),
     **{
         f"redirect {status} to {where}": _redirect(status, where)
@@ -96,16 +97,18 @@ HOSTILE: dict[str, Case] = {
     },
 }
 REACHED: dict[str, Case] = {
-    "a public name": _named([GOOD], may_reach={GOOD}),
-    "a public name on 8443": _named([GOOD], url=f"https://{NAME}:8443/", may_reach={GOOD}),
-    "IPv6": _named([GOOD6], may_reach={GOOD6}),
-    "a public literal": Case(f"https://{GOOD}/", may_reach={GOOD}),
-    "an alias": Case(names={NAME: [["b.hostile.example"]], "b.hostile.example": [[GOOD]]}, may_reach={GOOD}),
+    "a public name": _named([PUBLIC], may_reach={PUBLIC}),
+    "a public name on 8443": _named([PUBLIC], url=f"https://{NAME}:8443/", may_reach={PUBLIC}),
+    "IPv6": _named([PUBLIC6], may_reach={PUBLIC6}),
+    "a public literal": Case(f"https://{PUBLIC}/", may_reach={PUBLIC}),
+    "an alias": Case(
+        names={NAME: [["b.hostile.example"]], "b.hostile.example": [[PUBLIC]]}, may_reach={PUBLIC}
+    ),
 }
 UNDIALLABLE = {"0.0.0." + "0", "::", "224.0.0.1", "239.255.255.255", "ff02::1", "fe80::1", "255.255.255.255"}
-"""What the kernel itself does not connect a stream to, or connects to elsewhere."""
+"""Addresses that the kernel refuses to connect to, or connects to elsewhere."""
 UNGUARDED = {
-    f"{each} without the guard": _named([each], may_reach={each}, open=True)
+    f"{each} without the guard": _named([each], may_reach={each}, allow_all=True)
     for each in PRIVATE
     if each not in UNDIALLABLE and "ffff" not in each
 }
@@ -113,34 +116,36 @@ UNGUARDED = {
 
 @pytest.fixture(scope="module")
 def namespace() -> Iterator[str]:
-    """All addresses are local in it; names are asked for inside it."""
+    """A network namespace in which all addresses are local, with a name server of its own."""
     ip = shutil.which("ip")
     if ip is None or os.geteuid() != 0:
-        pytest.skip("making a network namespace takes root and iproute2")
+        pytest.skip("creating a network namespace requires root and iproute2")
     name = f"stead-hooks-{os.getpid()}"
-    resolving = Path("/etc/netns") / name
+    resolver_directory = Path("/etc/netns") / name
     subprocess.run([ip, "netns", "add", name], check=True)
     try:
-        resolving.mkdir(parents=True)
-        (resolving / "resolv.conf").write_text("nameserver 127.0.0.1\noptions timeout:1 attempts:1\n")
-        for words in (
+        resolver_directory.mkdir(parents=True)
+        (resolver_directory / "resolv.conf").write_text(
+            "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n"
+        )
+        for arguments in (
             ["link", "set", "lo", "up"],
             ["route", "add", "local", "default", "dev", "lo"],
             ["-6", "route", "add", "local", "::/0", "dev", "lo"],
         ):
-            subprocess.run([ip, "-n", name, *words], check=True)
+            subprocess.run([ip, "-n", name, *arguments], check=True)
         yield name
     finally:
         subprocess.run([ip, "netns", "delete", name], check=True)
-        shutil.rmtree(resolving)
+        shutil.rmtree(resolver_directory)
 
 
-def _outcomes(
+def _run_cases(
     namespace: str, authority: CertificateAuthority, cases: dict[str, Case]
 ) -> dict[str, dict[str, Any]]:
-    addresses = {*PRIVATE, GOOD, GOOD6, OTHER_GOOD}
+    addresses = {*PRIVATE, PUBLIC, PUBLIC6, OTHER_PUBLIC}
     certificate, key = authority.issue("*.hostile.example", *sorted(addresses))
-    given = {
+    arguments = {
         "certificate": str(certificate),
         "key": str(key),
         "authority": str(authority.root_file),
@@ -148,15 +153,15 @@ def _outcomes(
             {
                 "url": case.url,
                 "names": case.names,
-                "answer": case.answer,
+                "response": case.response,
                 "times": case.times,
-                "open": case.open,
+                "allow_all": case.allow_all,
             }
             for case in cases.values()
         ],
     }
     proxies = dict.fromkeys(("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "HTTP_PROXY"), "http://10.0.0.9:3128")
-    ended = subprocess.run(
+    finished = subprocess.run(
         [
             shutil.which("ip") or "ip",
             "netns",
@@ -164,9 +169,9 @@ def _outcomes(
             namespace,
             sys.executable,
             "-m",
-            "tests.control.webhooks.trap",
+            "tests.control.webhooks.address_probe",
         ],
-        input=json.dumps(given),
+        input=json.dumps(arguments),
         capture_output=True,
         text=True,
         timeout=240,
@@ -174,40 +179,40 @@ def _outcomes(
         env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **proxies},
         check=False,
     )
-    assert ended.returncode == 0, ended.stderr[-3000:]
-    return dict(zip(cases, json.loads(ended.stdout), strict=True))
+    assert finished.returncode == 0, finished.stderr[-3000:]
+    return dict(zip(cases, json.loads(finished.stdout), strict=True))
 
 
-def _addresses(outcome: dict[str, Any]) -> set[str]:
+def _reached(outcome: dict[str, Any]) -> set[str]:
     return {reached.split()[0] for reached in outcome["reached"]}
 
 
-def test_none_of_them_is_reached(namespace: str, authority: CertificateAuthority):
+def test_private_addresses_are_never_reached(namespace: str, authority: CertificateAuthority):
     assert len(HOSTILE) >= 60
-    outcomes = _outcomes(namespace, authority, HOSTILE)
-    astray = {
-        name: outcome for name, outcome in outcomes.items() if _addresses(outcome) - HOSTILE[name].may_reach
+    outcomes = _run_cases(namespace, authority, HOSTILE)
+    violations = {
+        name: outcome for name, outcome in outcomes.items() if _reached(outcome) - HOSTILE[name].may_reach
     }
-    assert astray == {}
+    assert violations == {}
     for name, outcome in outcomes.items():
-        assert len(outcome["said"]) == HOSTILE[name].times
+        assert len(outcome["results"]) == HOSTILE[name].times
         if not HOSTILE[name].may_reach:
-            assert not any(said.isdigit() for said in outcome["said"]), name
+            assert not any(result.isdigit() for result in outcome["results"]), name
     for name in ("rebinding between two deliveries", "rebinding back and forth"):
-        assert "Its address is not public." in outcomes[name]["said"]
+        assert "Its address is not public." in outcomes[name]["results"]
         assert outcomes[name]["reached"], "its first address was public"
     redirected = {name: outcome for name, outcome in outcomes.items() if name.startswith("redirect")}
     assert {outcome["posts"] for outcome in redirected.values()} == {1}
     assert outcomes["a certificate for another name"]["posts"] == 0
 
 
-def test_what_is_public_is_reached(namespace: str, authority: CertificateAuthority):
-    for name, outcome in _outcomes(namespace, authority, REACHED).items():
-        assert (outcome["said"], _addresses(outcome)) == (["200"], REACHED[name].may_reach), name
+def test_public_addresses_are_reached(namespace: str, authority: CertificateAuthority):
+    for name, outcome in _run_cases(namespace, authority, REACHED).items():
+        assert (outcome["results"], _reached(outcome)) == (["200"], REACHED[name].may_reach), name
 
 
-def test_it_is_the_guard_that_keeps_from_them(namespace: str, authority: CertificateAuthority):
-    """The same addresses, the guard wide open: the trap is there, and would have been reached."""
-    outcomes = _outcomes(namespace, authority, UNGUARDED)
+def test_the_address_check_is_what_prevents_the_connections(namespace: str, authority: CertificateAuthority):
+    """With every address permitted, the same cases reach the server."""
+    outcomes = _run_cases(namespace, authority, UNGUARDED)
     unreached = {name for name, outcome in outcomes.items() if not outcome["posts"]}
     assert unreached == set()

@@ -1,4 +1,4 @@
-"""A name server that answers as its script says, differently each time if need be."""
+"""A scripted name server. It can give different answers to repeated queries."""
 
 import asyncio
 import socket
@@ -8,16 +8,16 @@ from ipaddress import ip_address
 
 A, CNAME, AAAA = 1, 5, 28
 Script = dict[str, list[list[str]]]
-"""For each name the answers to its first lookup, its second, and so on; the last holds from then on.
+"""For each name, the answers to the first query, the second, and so on; the last is repeated.
 
-An answer is an address, or another name (which then is an alias).
+An answer is an address, or another name, which makes the name an alias.
 """
 
 
 class NameServer(asyncio.DatagramProtocol):
     def __init__(self, script: Script) -> None:
         self._script = {name.lower(): answers for name, answers in script.items()}
-        self._asked: Counter[tuple[str, int]] = Counter()
+        self._queries: Counter[tuple[str, int]] = Counter()
         self._transport: asyncio.DatagramTransport | None = None
 
     def connection_made(self, transport: asyncio.DatagramTransport) -> None:  # type: ignore[override]
@@ -28,7 +28,7 @@ class NameServer(asyncio.DatagramProtocol):
         self._transport.sendto(self._answer(data), address)
 
     def _answer(self, data: bytes) -> bytes:
-        name, end = _name(data, 12)
+        name, end = _decode_name(data, 12)
         kind = struct.unpack_from("!H", data, end)[0]
         records = self._records(name, kind)
         known = name in self._script
@@ -40,14 +40,14 @@ class NameServer(asyncio.DatagramProtocol):
         answers = self._script.get(name)
         if not answers:
             return []
-        turn = min(self._asked[name, kind], len(answers) - 1)
-        self._asked[name, kind] += 1
+        turn = min(self._queries[name, kind], len(answers) - 1)
+        self._queries[name, kind] += 1
         found = []
         for value in answers[turn]:
             try:
                 address = ip_address(value)
             except ValueError:
-                found.append(_record(name, CNAME, _spelled(value)))
+                found.append(_record(name, CNAME, _encode_name(value)))
                 found += self._records(value, kind)
                 continue
             if (address.version == 4) == (kind == A) and kind in (A, AAAA):
@@ -56,19 +56,19 @@ class NameServer(asyncio.DatagramProtocol):
 
 
 def _record(name: str, kind: int, data: bytes) -> bytes:
-    return _spelled(name) + struct.pack("!HHIH", kind, 1, 0, len(data)) + data
+    return _encode_name(name) + struct.pack("!HHIH", kind, 1, 0, len(data)) + data
 
 
-def _spelled(name: str) -> bytes:
+def _encode_name(name: str) -> bytes:
     return b"".join(bytes([len(part)]) + part.encode() for part in name.split(".")) + b"\0"
 
 
-def _name(data: bytes, place: int) -> tuple[str, int]:
+def _decode_name(data: bytes, position: int) -> tuple[str, int]:
     parts = []
-    while length := data[place]:
-        parts.append(data[place + 1 : place + 1 + length].decode())
-        place += 1 + length
-    return ".".join(parts).lower(), place + 1
+    while length := data[position]:
+        parts.append(data[position + 1 : position + 1 + length].decode())
+        position += 1 + length
+    return ".".join(parts).lower(), position + 1
 
 
 async def serve(script: Script, host: str = "127.0.0.1") -> asyncio.DatagramTransport:

@@ -1,4 +1,4 @@
-"""Fixtures for tests of what leaves the outbox."""
+"""Fixtures for tests of events, notifications and webhooks."""
 
 from collections.abc import AsyncIterator
 
@@ -23,7 +23,7 @@ async def outbox(
     clock: MovableClock,
     request: pytest.FixtureRequest,
 ) -> AsyncIterator[Outbox]:
-    """A database of its own: a sequencer hands on whatever it finds."""
+    """Uses a database of its own, because a sequencer processes every event it finds."""
     feature = request.path.parent.name
     async with outbox_of(settings, f"stead_{feature}_{worker_id}", authority, clock) as made:
         yield made

@@ -1,6 +1,6 @@
-"""Run inside a network namespace in which every address there is leads to this trap.
+"""Runs inside a network namespace in which every address leads to the server below.
 
-Reads cases from standard input, lets the client of deliveries at them, and prints which addresses it reached.
+Reads cases from standard input, sends a delivery for each, and prints the addresses that were reached.
 """
 
 import asyncio
@@ -15,35 +15,35 @@ from stead.control.webhooks import urls
 from stead.control.webhooks.client import HttpsClient
 from stead.control.webhooks.connection import RequestFailed
 from stead.shared.addresses import Guard
-from tests.control.webhooks import nameserver
+from tests.control.webhooks import name_server
 
 PORTS = (443, 8443, 80, 3128)
 EVERYTHING = ("0.0.0.0/0", "::/0")
 
 
-class Trap:
-    """Accepts on every address and notes which one was dialled, before a byte is exchanged."""
+class CatchAllServer:
+    """Accepts connections on every address and records the address before any data is exchanged."""
 
-    def __init__(self, context: ssl.SSLContext, answer: bytes) -> None:
-        self._context, self._answer = context, answer
+    def __init__(self, context: ssl.SSLContext, response: bytes) -> None:
+        self._context, self._response = context, response
         self.reached: list[str] = []
         self.posts = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
     def open(self) -> None:
-        for family, anywhere in ((socket.AF_INET, "0.0.0." + "0"), (socket.AF_INET6, "::")):
+        for family, wildcard in ((socket.AF_INET, "0.0.0." + "0"), (socket.AF_INET6, "::")):
             for port in PORTS:
                 listener = socket.socket(family)
                 listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 if family == socket.AF_INET6:
                     listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-                listener.bind((anywhere, port))
+                listener.bind((wildcard, port))
                 listener.listen(100)
                 listener.setblocking(False)
-                self._keep(self._accept(listener))
+                self._start(self._accept(listener))
 
-    def _keep(self, work: Any) -> None:
-        task = asyncio.create_task(work)
+    def _start(self, coroutine: Any) -> None:
+        task = asyncio.create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -52,7 +52,7 @@ class Trap:
         while True:
             connection, _ = await loop.sock_accept(listener)
             self.reached.append(f"{connection.getsockname()[0]} {connection.getsockname()[1]}")
-            self._keep(self._serve(connection))
+            self._start(self._serve(connection))
 
     async def _serve(self, connection: socket.socket) -> None:
         loop = asyncio.get_running_loop()
@@ -64,7 +64,7 @@ class Trap:
             writer = asyncio.StreamWriter(transport, protocol, reader, loop)
             await reader.readuntil(b"\r\n\r\n")
             self.posts += 1
-            writer.write(self._answer)
+            writer.write(self._response)
             await writer.drain()
             writer.close()
         except (OSError, asyncio.IncompleteReadError):
@@ -72,34 +72,34 @@ class Trap:
 
 
 async def _attempt(client: HttpsClient, url: str) -> str:
-    """As the delivery_worker does it, with whatever stands in the row."""
+    """Send like the delivery worker. Return the status, or the reason of the failure."""
     try:
-        reply = await client.post(urls.parse_target(url), b"X: y\r\n", b"{}")
+        response = await client.post(urls.parse_target(url), b"X: y\r\n", b"{}")
     except (urls.NotAnAddress, RequestFailed) as reason:
         return str(reason)
-    return str(reply.status)
+    return str(response.status)
 
 
 async def _run(case: dict[str, Any], context: ssl.SSLContext, authority: str) -> dict[str, Any]:
-    trap = Trap(context, case["answer"].encode())
-    names = await nameserver.serve(case["names"])
-    trap.open()
-    guard = Guard(parse_networks(EVERYTHING if case["open"] else ()))
+    server = CatchAllServer(context, case["response"].encode())
+    names = await name_server.serve(case["names"])
+    server.open()
+    guard = Guard(parse_networks(EVERYTHING if case["allow_all"] else ()))
     client = HttpsClient(guard, context=ssl.create_default_context(cafile=authority), seconds=3)
-    said = [await _attempt(client, case["url"]) for _ in range(case["times"])]
+    results = [await _attempt(client, case["url"]) for _ in range(case["times"])]
     await asyncio.sleep(0.02)
     await client.close()
     names.close()
-    for task in trap._tasks:
+    for task in server._tasks:
         task.cancel()
-    return {"said": said, "reached": trap.reached, "posts": trap.posts}
+    return {"results": results, "reached": server.reached, "posts": server.posts}
 
 
 def main() -> None:
-    given = json.load(sys.stdin)
+    arguments = json.load(sys.stdin)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(given["certificate"], given["key"])
-    results = [asyncio.run(_run(case, context, given["authority"])) for case in given["cases"]]
+    context.load_cert_chain(arguments["certificate"], arguments["key"])
+    results = [asyncio.run(_run(case, context, arguments["authority"])) for case in arguments["cases"]]
     json.dump(results, sys.stdout)
 
 
