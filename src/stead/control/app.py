@@ -5,14 +5,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import hiredis
-
 from stead.control import metrics
 from stead.control.accounts import service as account_service
 from stead.control.engines.nats import Nats
-from stead.control.engines.postgres import UNREACHABLE, Database
+from stead.control.engines.postgres import DATABASE_UNREACHABLE, Database
 from stead.control.engines.postgres_listener import PostgresListener
-from stead.control.engines.redis import Redis, RedisDown
+from stead.control.engines.redis import Redis, RedisDown, ReplyError
 from stead.control.feature import ApiServices
 from stead.control.features import FEATURES, all_operations, event_catalog, resolvers, workflows
 from stead.control.http.access_log import AccessLog
@@ -122,7 +120,7 @@ class ControlPlane:
             yield
         finally:
             await self._tasks.stop()
-            with contextlib.suppress(*UNREACHABLE):
+            with contextlib.suppress(*DATABASE_UNREACHABLE):
                 await self.record_use()
             self._access_log.flush()
             await self.listener.stop()
@@ -144,7 +142,7 @@ class ControlPlane:
                     mine = {id_: at for (its_kind, id_), at in used.items() if its_kind == kind}
                     if mine:
                         await record(tx, dict(sorted(mine.items())))
-        except UNREACHABLE:
+        except DATABASE_UNREACHABLE:
             self.authenticator.used = used | self.authenticator.used
             raise
 
@@ -159,7 +157,7 @@ class ControlPlane:
         try:
             async with self.database.reading() as tx:
                 return bool(await tx.value("select true"))
-        except UNREACHABLE:
+        except DATABASE_UNREACHABLE:
             return False
 
     async def _nats_answers(self) -> bool:
@@ -168,7 +166,7 @@ class ControlPlane:
     async def _redis_answers(self) -> bool:
         try:
             answers = bool(await self.redis.execute("PING") == b"PONG")
-        except (RedisDown, hiredis.ReplyError):
+        except (RedisDown, ReplyError):
             answers = False
         metrics.redis_connected.set(answers)
         return answers

@@ -4,13 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from starlette.routing import Route
-
 from stead.control.engines.postgres import Database
 from stead.control.http.authentication import Authenticator
 from stead.control.http.operations import Operations
 from stead.control.http.rate_limits import Limiter
 from stead.control.http.visibility import ResolverFunction
+from stead.control.http.web import Route
 from stead.control.jobs.definition import Workflow
 from stead.control.outbox.event_types import EventType
 from stead.control.outbox.transports import Transport

@@ -1,6 +1,6 @@
 """What an operator's Prometheus reads, on a port of its own."""
 
-from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client import Counter, Gauge, Histogram, start_http_server
 
 requests = Counter("stead_requests_total", "Requests answered.", ["operation", "status"])
 seconds = Histogram(
@@ -17,3 +17,8 @@ database_unreachable = Counter(
 )
 faults = Counter("stead_faults_total", "Requests that ended in an error of ours.", ["operation"])
 redis_connected = Gauge("stead_redis_connected", "1 while this process has a Redis connection.")
+
+
+def serve(port: int, host: str) -> None:
+    """Serve the metrics in a background thread."""
+    start_http_server(port, addr=host)

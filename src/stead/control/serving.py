@@ -4,9 +4,8 @@ import gc
 
 import uvicorn
 import uvloop
-from prometheus_client import start_http_server
 
-from stead.control import worker
+from stead.control import metrics, worker
 from stead.control.app import ControlPlane
 from stead.control.http import access_log
 from stead.control.settings import from_environment
@@ -24,7 +23,7 @@ def serve() -> None:
     settings = from_environment()
     log.configure()
     ids.new_id.move_to(settings.cell)
-    start_http_server(settings.metrics_port, addr=settings.api_host)
+    metrics.serve(settings.metrics_port, settings.api_host)
     plane = ControlPlane(settings, access_log=access_log.to_stdout())
     _leave_what_stays_alone()
     uvicorn.run(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import structlog
 
 from stead.control.edge_feed.announcer import Announcer
-from stead.control.engines.postgres import UNREACHABLE, Database, Tx
+from stead.control.engines.postgres import DATABASE_UNREACHABLE, Database, Tx
 from stead.control.engines.postgres_listener import PostgresListener
 from stead.control.engines.redis import RedisDown
 from stead.control.jobs.definition import WorkerContext
@@ -74,7 +74,7 @@ async def _run(task: Task) -> None:
         await asyncio.sleep(task.seconds)
         try:
             await task.run()
-        except (*UNREACHABLE, RedisDown) as error:
+        except (*DATABASE_UNREACHABLE, RedisDown) as error:
             log.warning("task.postponed", task=task.name, reason=type(error).__name__)
         except Exception as error:  # noqa: BLE001 - a task that failed once must run again
             log.error("task.failed", task=task.name, error=type(error).__name__)

@@ -7,14 +7,13 @@ import time
 from collections.abc import Sequence
 
 import structlog
-from nats.errors import Error as NatsError
 
 from stead.control.edge_feed.announcer import Announcer
 from stead.control.edge_feed.feed import EdgeFeed, FeedUnavailable
-from stead.control.engines.nats import Nats, NatsDown
+from stead.control.engines.nats import NATS_UNREACHABLE, Nats
 from stead.control.engines.nats_streams import ensure_consumers, ensure_streams
 from stead.control.engines.object_store import ObjectStoreUnavailable
-from stead.control.engines.postgres import UNREACHABLE, Database
+from stead.control.engines.postgres import DATABASE_UNREACHABLE, Database
 from stead.control.engines.postgres_listener import PostgresListener
 from stead.control.engines.temporal import Orchestrator, run_until
 from stead.control.environments import service as environments
@@ -75,7 +74,7 @@ class WorkerProgram:
         activities = Activities(
             self.services, self.workflows, self.gateway, self.announcer, self.settings.docs
         )
-        with contextlib.suppress(*UNREACHABLE):
+        with contextlib.suppress(*DATABASE_UNREACHABLE):
             await in_transaction(self.database, audit.maintain_partitions)
         tasks = TaskRunner(
             [
@@ -125,11 +124,11 @@ class WorkerProgram:
         try:
             async with self.database.transaction() as tx:
                 await nodes.seen(tx, beat)
-        except UNREACHABLE as error:
+        except DATABASE_UNREACHABLE as error:
             log.warning("node.unheard", node=beat.node, reason=type(error).__name__)
         try:
             await self._introduce(beat)
-        except (FeedUnavailable, NatsDown, NatsError, OSError, TimeoutError, ValueError) as error:
+        except (FeedUnavailable, *NATS_UNREACHABLE, ValueError) as error:
             log.warning("node.unmet", node=beat.node, reason=type(error).__name__)
 
     async def _introduce(self, beat: Heartbeat) -> None:
@@ -147,7 +146,7 @@ class WorkerProgram:
         try:
             async with self.database.transaction() as tx:
                 await environments.visited(tx, activity)
-        except UNREACHABLE as error:
+        except DATABASE_UNREACHABLE as error:
             log.warning("visits.unheard", node=activity.node, reason=type(error).__name__)
 
 

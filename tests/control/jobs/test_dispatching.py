@@ -10,10 +10,10 @@ import pytest
 from stead.control.engines.postgres import Database
 from stead.control.engines.postgres_listener import PostgresListener
 from stead.control.engines.temporal import Orchestrator
+from stead.control.engines.temporal_workflow import Plan
 from stead.control.features import workflows
 from stead.control.jobs import dispatcher
 from stead.control.jobs.dispatcher import Dispatcher
-from stead.control.jobs.workflow import Plan
 from stead.shared.clock import wall_clock
 from tests.control.jobs.yard import Yard
 from tests.engines import addresses

@@ -9,11 +9,11 @@ import httpx
 from stead.control.app import ControlPlane
 from stead.control.edge_feed.announcer import Announcer
 from stead.control.edge_feed.feed import EdgeFeed
+from stead.control.engines.temporal_workflow import Failure
 from stead.control.jobs import queue
 from stead.control.jobs.activities import Activities, _Run
 from stead.control.jobs.definition import AnnouncementBuilder, WorkerContext, Workflow
 from stead.control.jobs.kinds import JobRow
-from stead.control.jobs.workflow import Failure
 from stead.control.nodes.gateway import Gateway
 from stead.control.sealing import Sealer
 from stead.protocol.edge import Record

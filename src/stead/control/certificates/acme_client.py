@@ -24,7 +24,11 @@ FIRST_POLL_SECONDS, MAX_POLL_SECONDS = 0.2, 5.0
 DECISION_SECONDS = 75.0
 """How long an authority may take to decide about a challenge or an order within one attempt."""
 
-_FINAL = (messages.STATUS_VALID, messages.STATUS_INVALID)
+Order = messages.Order
+Authorization = messages.Authorization
+ChallengeBody = messages.ChallengeBody
+PENDING, VALID, INVALID = messages.STATUS_PENDING, messages.STATUS_VALID, messages.STATUS_INVALID
+_FINAL = (VALID, INVALID)
 _PROCESSED = (messages.STATUS_READY, *_FINAL)
 
 
@@ -77,34 +81,32 @@ class AcmeClient:
         self._use_account(uri)
         return uri
 
-    async def create_order(self, host: str) -> tuple[str, messages.Order]:
+    async def create_order(self, host: str) -> tuple[str, Order]:
         identifier = messages.Identifier(typ=messages.IDENTIFIER_FQDN, value=host)
         response = await self._post("newOrder", messages.NewOrder(identifiers=[identifier]))
         return str(response.headers["Location"]), _parse_order(response)
 
-    async def get_order(self, uri: str) -> messages.Order:
+    async def get_order(self, uri: str) -> Order:
         return _parse_order(await self._post(uri, None))
 
-    async def get_authorizations(self, order: messages.Order) -> dict[str, messages.Authorization]:
+    async def get_authorizations(self, order: Order) -> dict[str, Authorization]:
         return {uri: await self._get_authorization(uri) for uri in order.authorizations}
 
-    def solve_challenge(self, authorization: messages.Authorization) -> tuple[messages.ChallengeBody, str]:
+    def solve_challenge(self, authorization: Authorization) -> tuple[ChallengeBody, str]:
         """The http-01 challenge, and the text that must be served at the address of its token."""
         for body in authorization.challenges:
             if isinstance(body.chall, challenges.HTTP01):
                 return body, str(body.chall.validation(self._key))
         raise Problem("ca_refused", "The certificate authority offers no HTTP challenge for this domain.")
 
-    async def answer_challenge(self, challenge: messages.ChallengeBody) -> None:
+    async def answer_challenge(self, challenge: ChallengeBody) -> None:
         """Tell the authority that the proof can be fetched."""
         await self._post(challenge.uri, challenge.chall.response(self._key))
 
-    async def wait_for_decision(self, uri: str) -> messages.Authorization:
-        return await _poll(
-            lambda: self._get_authorization(uri), lambda found: found.status != messages.STATUS_PENDING
-        )
+    async def wait_for_decision(self, uri: str) -> Authorization:
+        return await _poll(lambda: self._get_authorization(uri), lambda found: found.status != PENDING)
 
-    async def finalize_order(self, uri: str, key: bytes, host: str) -> messages.Order:
+    async def finalize_order(self, uri: str, key: bytes, host: str) -> Order:
         """Request the certificate once the order is ready, and return the order once it is valid or not."""
         order = await _poll(lambda: self.get_order(uri), lambda found: found.status in _PROCESSED)
         if order.status == messages.STATUS_READY:
@@ -113,11 +115,11 @@ class AcmeClient:
             order = await _poll(lambda: self.get_order(uri), lambda found: found.status in _FINAL)
         return order
 
-    async def download_certificate(self, order: messages.Order, key: bytes) -> Issued:
+    async def download_certificate(self, order: Order, key: bytes) -> Issued:
         return _parse_certificate((await self._post(order.certificate, None)).text, key)
 
-    async def _get_authorization(self, uri: str) -> messages.Authorization:
-        found: messages.Authorization = messages.Authorization.from_json((await self._post(uri, None)).json())
+    async def _get_authorization(self, uri: str) -> Authorization:
+        found: Authorization = Authorization.from_json((await self._post(uri, None)).json())
         return found
 
     def _use_account(self, uri: str | None) -> None:
@@ -168,8 +170,8 @@ async def _poll(fetch: Callable[[], Awaitable[T]], is_done: Callable[[T], bool])
         ) from None
 
 
-def _parse_order(response: requests.Response) -> messages.Order:
-    order: messages.Order = messages.Order.from_json(response.json())
+def _parse_order(response: requests.Response) -> Order:
+    order: Order = Order.from_json(response.json())
     return order
 
 

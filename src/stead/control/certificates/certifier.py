@@ -28,7 +28,7 @@ from stead.control.certificates.rules import (
     LeaseLost,
     Problem,
 )
-from stead.control.engines.postgres import UNREACHABLE, Database
+from stead.control.engines.postgres import DATABASE_UNREACHABLE, Database
 from stead.control.sealing import Sealer
 from stead.control.tasks import PeriodicTask, Task
 from stead.protocol.edge import Certificate, certificate_key
@@ -112,11 +112,11 @@ class Certifier:
             await recorder.release()
         except asyncio.CancelledError:
             # A worker that is stopped does not make others wait for its lease to end.
-            with contextlib.suppress(*UNREACHABLE):
+            with contextlib.suppress(*DATABASE_UNREACHABLE):
                 await recorder.release()
             raise
         except Exception as error:
-            if isinstance(error, UNREACHABLE) and not isinstance(error, TimeoutError):
+            if isinstance(error, DATABASE_UNREACHABLE) and not isinstance(error, TimeoutError):
                 raise
             await recorder.record_failure(_TIMED_OUT if limit.expired() else _log_fault(claimed, error))
         return True

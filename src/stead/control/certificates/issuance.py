@@ -3,9 +3,15 @@
 import contextlib
 from typing import Protocol
 
-from acme import messages
-
-from stead.control.certificates.acme_client import AcmeClient, generate_key
+from stead.control.certificates.acme_client import (
+    INVALID,
+    PENDING,
+    VALID,
+    AcmeClient,
+    Authorization,
+    Order,
+    generate_key,
+)
 from stead.control.certificates.acme_errors import describe_failed_challenge, describe_refusal
 from stead.control.certificates.edge_publisher import EdgePublisher, EdgesNotUpdated, region_of
 from stead.control.certificates.rules import ClaimedCertificate, Issued, Problem
@@ -39,28 +45,28 @@ class Issuance:
     async def obtain_certificate(self) -> Issued:
         try:
             uri, key, order = await self._resume_or_create_order()
-            if order.status == messages.STATUS_PENDING:
+            if order.status == PENDING:
                 await self._prove_control(order)
         finally:
             await self._withdraw_challenge()
         order = await self._acme.finalize_order(uri, key, self._claimed.host)
-        if order.status != messages.STATUS_VALID:
+        if order.status != VALID:
             raise describe_refusal(order.error, self._claimed.host)
         return await self._acme.download_certificate(order, key)
 
-    async def _resume_or_create_order(self) -> tuple[str, bytes, messages.Order]:
+    async def _resume_or_create_order(self) -> tuple[str, bytes, Order]:
         """Continue with the order of an earlier attempt: its certificate may even be issued already."""
         if self._placed_order is not None:
             uri, key = self._placed_order
             order = await self._find_order(uri)
-            if order is not None and order.status != messages.STATUS_INVALID:
+            if order is not None and order.status != INVALID:
                 return uri, key, order
         key = generate_key()
         uri, order = await self._acme.create_order(self._claimed.host)
         await self._recorder.record_order(uri, key)
         return uri, key, order
 
-    async def _find_order(self, uri: str) -> messages.Order | None:
+    async def _find_order(self, uri: str) -> Order | None:
         try:
             return await self._acme.get_order(uri)
         except Problem as problem:
@@ -68,15 +74,15 @@ class Issuance:
                 return None
             raise
 
-    async def _prove_control(self, order: messages.Order) -> None:
+    async def _prove_control(self, order: Order) -> None:
         for uri, authorization in (await self._acme.get_authorizations(order)).items():
-            if authorization.status == messages.STATUS_PENDING:
+            if authorization.status == PENDING:
                 await self._complete_challenge(authorization)
                 authorization = await self._acme.wait_for_decision(uri)
-            if authorization.status != messages.STATUS_VALID:
+            if authorization.status != VALID:
                 raise describe_failed_challenge(authorization, self._claimed.host)
 
-    async def _complete_challenge(self, authorization: messages.Authorization) -> None:
+    async def _complete_challenge(self, authorization: Authorization) -> None:
         """Publish the proof. The authority is called only when every edge of the region serves it."""
         challenge, proof = self._acme.solve_challenge(authorization)
         region, token = self._claimed.region, challenge.chall.encode("token")

@@ -5,16 +5,20 @@ import contextlib
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager
 
-import nats.errors
-import nats.js.errors
 from msgspec import ValidationError, convert
-from nats.aio.client import Client
-from nats.aio.msg import Msg
-from nats.aio.subscription import Subscription
-from nats.js import JetStreamContext
-from nats.js.api import Header, PubAck
 
-from stead.control.engines.nats import Nats, NatsDown
+from stead.control.engines.nats import (
+    MESSAGE_TTL,
+    NATS_UNREACHABLE,
+    Client,
+    JetStreamContext,
+    Message,
+    Nats,
+    NatsError,
+    NatsNotFound,
+    PubAck,
+    Subscription,
+)
 from stead.protocol import subjects
 from stead.protocol.edge import (
     BUCKET,
@@ -92,7 +96,7 @@ class EdgeFeed:
                 found = await self._jetstream.get_last_msg(
                     bucket_stream(BUCKET), bucket_subject(key), direct=True
                 )
-            except nats.js.errors.NotFoundError:
+            except NatsNotFound:
                 return None
         return None if (found.headers or {}).get(_OPERATION) else found.data or b""
 
@@ -105,7 +109,7 @@ class EdgeFeed:
         with _translate_errors():
             try:
                 found = await self._jetstream.get_last_msg(APPLIED, subjects.applied(node), direct=True)
-            except nats.js.errors.NotFoundError:
+            except NatsNotFound:
                 return None
         return decode_applied(found.data or b"")
 
@@ -114,7 +118,7 @@ class EdgeFeed:
         with _translate_errors():
             try:
                 found = await self._jetstream.consumer_info(bucket_stream(BUCKET), consumer(Node(node)))
-            except nats.js.errors.NotFoundError:
+            except NatsNotFound:
                 return None
         return found.num_pending or 0
 
@@ -150,7 +154,7 @@ class EdgeFeed:
         """Receive the reports of nodes. Subscribe before reading the last ones, so that none is missed."""
         reports: asyncio.Queue[Applied] = asyncio.Queue()
 
-        async def receive(message: Msg) -> None:
+        async def receive(message: Message) -> None:
             report = decode_applied(message.data)
             # The server enforces who publishes to a subject; the content is only the node's claim.
             if message.subject == subjects.applied(report.node):
@@ -188,7 +192,7 @@ class EdgeFeed:
 
 
 async def _unsubscribe(subscription: Subscription) -> None:
-    with contextlib.suppress(nats.errors.Error):
+    with contextlib.suppress(NatsError):
         await subscription.unsubscribe()
 
 
@@ -211,15 +215,15 @@ def _translate_errors() -> Iterator[None]:
     """Raise FeedUnavailable, the one error that callers handle, for all errors of the library."""
     try:
         yield
-    except (NatsDown, nats.errors.Error, OSError, TimeoutError) as error:
+    except NATS_UNREACHABLE as error:
         raise FeedUnavailable(type(error).__name__) from None
 
 
 def _headers(record: Record | None) -> dict[str, str] | None:
     match record:
         case None:
-            return {_OPERATION: _DELETE, Header.MSG_TTL: str(DELETIONS_KEPT_SECONDS)}
+            return {_OPERATION: _DELETE, MESSAGE_TTL: str(DELETIONS_KEPT_SECONDS)}
         case Purge():
-            return {Header.MSG_TTL: str(PURGES_KEPT_SECONDS)}
+            return {MESSAGE_TTL: str(PURGES_KEPT_SECONDS)}
         case _:
             return None

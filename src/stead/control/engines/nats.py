@@ -1,20 +1,53 @@
-"""The connection to NATS: found again whenever it is lost, never in the way of a start."""
+"""The connection to NATS. It reconnects by itself, and a program starts without waiting for it.
+
+Other modules take the types and errors of the NATS library from here.
+"""
 
 import asyncio
 import contextlib
 
 import nats
+import nats.errors
+import nats.js.errors
 import structlog
 from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
 from nats.js import JetStreamContext
+from nats.js.api import Header, PubAck
 
 from stead.protocol.subjects import Program, inbox_prefix
 
 log = structlog.get_logger()
 
 
+Message = Msg
+MESSAGE_TTL = Header.MSG_TTL
+"""The header that says after how many seconds a message expires."""
+NatsError = nats.errors.Error
+NatsNotFound = nats.js.errors.NotFoundError
+
+
 class NatsDown(Exception):
     """There is no usable connection right now."""
+
+
+NATS_UNREACHABLE = (NatsDown, NatsError, OSError, TimeoutError)
+"""What a failed request to NATS raises. Most requests can be repeated."""
+
+__all__ = [
+    "MESSAGE_TTL",
+    "NATS_UNREACHABLE",
+    "Client",
+    "JetStreamContext",
+    "Message",
+    "Nats",
+    "NatsDown",
+    "NatsError",
+    "NatsNotFound",
+    "PubAck",
+    "Subscription",
+]
 
 
 class Nats:
@@ -53,7 +86,7 @@ class Nats:
                 await self._client.close()
 
     async def _connect(self) -> None:
-        """The library reconnects for ever once it has been connected; until then we try."""
+        """Retry until the first connection succeeds. After that, the library itself reconnects forever."""
         while self._client is None:
             try:
                 self._client = await nats.connect(
@@ -67,7 +100,7 @@ class Nats:
                     connect_timeout=2,
                     error_cb=_log_error,
                 )
-            except (OSError, TimeoutError, nats.errors.Error) as error:
+            except (OSError, TimeoutError, NatsError) as error:
                 log.warning("nats.unreachable", reason=type(error).__name__)
                 await asyncio.sleep(0.5)
 

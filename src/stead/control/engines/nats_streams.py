@@ -3,11 +3,11 @@ records."""
 
 import time
 
-import nats.js.errors
 import structlog
 from nats.js.api import AckPolicy, ConsumerConfig, StorageType, StreamConfig
+from nats.js.errors import BadRequestError
 
-from stead.control.engines.nats import Nats
+from stead.control.engines.nats import Nats, NatsNotFound
 from stead.protocol.streams import Consumer, Stream, commands_consumer, edge_consumer, streams
 from stead.protocol.subjects import Node
 
@@ -19,7 +19,7 @@ async def ensure_streams(nats_: Nats) -> None:
         config = stream_config(wanted)
         try:
             await nats_.js.add_stream(config)
-        except nats.js.errors.BadRequestError:
+        except BadRequestError:
             found = await nats_.js.stream_info(wanted.name)
             await nats_.js.update_stream(config.evolve(first_seq=found.config.first_seq))
 
@@ -31,7 +31,7 @@ async def ensure_consumers(nats_: Nats, node: str, region: str) -> bool:
     records = edge_consumer(Node(node), region)
     try:
         found = await nats_.js.consumer_info(records.stream, records.durable)
-    except nats.js.errors.NotFoundError:
+    except NatsNotFound:
         await nats_.js.add_consumer(records.stream, consumer_config(records))
         return True
     # A node says itself where it stands. It may not come to see another region by saying otherwise later.

@@ -15,7 +15,7 @@ from stead.shared.clock import Clock
 
 T = TypeVar("T")
 
-UNREACHABLE = (
+DATABASE_UNREACHABLE = (
     OSError,
     TimeoutError,
     asyncpg.InterfaceError,

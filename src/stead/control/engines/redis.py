@@ -19,6 +19,9 @@ log = structlog.get_logger()
 Argument = str | bytes | int
 FIRST_RETRY, LAST_RETRY = 0.02, 1.0
 
+ReplyError = hiredis.ReplyError
+"""An error that the server replied with."""
+
 
 class RedisDown(Exception):
     """There is no usable connection right now."""
@@ -60,7 +63,7 @@ class Redis:
             self._connection = None
 
     def execute(self, *command: Argument) -> asyncio.Future[Any]:
-        """The answer to a command. An error answer of the server is raised as `hiredis.ReplyError`."""
+        """The answer to a command. An error answer of the server is raised as `ReplyError`."""
         return self.execute_packed(pack(*command))
 
     def execute_packed(self, command: bytes) -> asyncio.Future[Any]:
@@ -77,7 +80,7 @@ class Redis:
                 if self._login:
                     await connection.send(pack("AUTH", *self._login))
                 await connection.send(pack("SELECT", self._database))
-        except (OSError, TimeoutError, hiredis.ReplyError) as error:
+        except (OSError, TimeoutError, ReplyError) as error:
             connection.abort()
             raise RedisDown from error
         self._on_connect()

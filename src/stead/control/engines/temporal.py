@@ -12,7 +12,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from stead.control.jobs.workflow import QUEUE, JobWorkflow, Plan
+from stead.control.engines.temporal_workflow import QUEUE, JobWorkflow, Plan
 
 log = structlog.get_logger()
 
@@ -20,7 +20,7 @@ TASK_SECONDS = 5
 RETRY_SECONDS = 0.5
 RPC = timedelta(seconds=5)
 
-Unreachable = RPCError
+TemporalUnreachable = RPCError
 
 
 class Orchestrator:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from stead.control.engines.postgres import UNREACHABLE, Database
+from stead.control.engines.postgres import DATABASE_UNREACHABLE, Database
 from stead.control.engines.postgres_listener import PostgresListener
 from stead.control.events import service
 from stead.control.outbox.event_types import EventCatalog
@@ -38,7 +38,7 @@ class Sequencer:
                 try:
                     while await self.process_batch():
                         pass
-                except UNREACHABLE as error:
+                except DATABASE_UNREACHABLE as error:
                     log.warning("events.postponed", reason=type(error).__name__)
                     await asyncio.sleep(SWEEP_SECONDS)
                 except Exception as error:  # noqa: BLE001 - the sequencer must go on after any failure

@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 
-from starlette.routing import Route
-
 from stead.control.feature import ApiServices, Feature
 from stead.control.git import deliveries, events, operations, push_builds
 from stead.control.git.deliveries import DeliveryHandler
 from stead.control.git.hooks import HookEndpoint
 from stead.control.git.poller import Poller
 from stead.control.http.client_address import parse_networks
+from stead.control.http.web import Route
 from stead.control.tasks import PeriodicTask, Task, WorkerServices, in_batches, in_transaction
 from stead.control.webhooks.client import HttpsClient
 from stead.shared.addresses import Guard

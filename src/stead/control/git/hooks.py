@@ -6,11 +6,8 @@ A caller without a valid signature learns nothing, not even whether a site exist
 import secrets
 
 import structlog
-from starlette.requests import Request as PageRequest
-from starlette.responses import Response
-from starlette.routing import Route
 
-from stead.control.engines.postgres import UNREACHABLE, Database
+from stead.control.engines.postgres import DATABASE_UNREACHABLE, Database
 from stead.control.git import payloads, service
 from stead.control.git.deliveries import DeliveryHandler
 from stead.control.git.rules import HookRefused
@@ -18,6 +15,7 @@ from stead.control.http.authentication import Authenticator
 from stead.control.http.rate_limits import Limiter
 from stead.control.http.requests import Request
 from stead.control.http.responses import JSON, ApiResponse, refuse, wrap
+from stead.control.http.web import Route, WebRequest, WebResponse
 from stead.control.sealing import Sealer
 from stead.shared.errors import ApiError, RateLimitExceeded, Unavailable
 from stead.shared.ids import has_shape
@@ -53,16 +51,16 @@ class HookEndpoint:
     def routes(self) -> list[Route]:
         return [Route(f"{service.HOOK_PATH}/{{site_id}}", self._respond, methods=["POST"])]
 
-    async def _respond(self, page: PageRequest) -> Response:
+    async def _respond(self, page: WebRequest) -> WebResponse:
         request = Request(page.scope, page.receive)
         try:
             answer = await self._receive(request, page.path_params["site_id"])
         except ApiError as error:
             answer = refuse(error, request.id, self._docs_url)
-        except UNREACHABLE as error:
+        except DATABASE_UNREACHABLE as error:
             log.warning("database.unreachable", operation="hooks.git", reason=type(error).__name__)
             answer = refuse(Unavailable(), request.id, self._docs_url)
-        response = Response(answer.body, answer.status)
+        response = WebResponse(answer.body, answer.status)
         response.raw_headers += [*_FIXED_HEADERS, (b"x-request-id", request.id.encode()), *answer.headers]
         return response
 

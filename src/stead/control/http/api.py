@@ -8,7 +8,7 @@ from datetime import date
 import structlog
 
 from stead.control import metrics
-from stead.control.engines.postgres import UNREACHABLE
+from stead.control.engines.postgres import DATABASE_UNREACHABLE
 from stead.control.http.access_log import AccessLog
 from stead.control.http.endpoint import Endpoint, EndpointDependencies
 from stead.control.http.operations import Operation
@@ -46,7 +46,7 @@ class Api:
             answer = await self._endpoints[operation].answer(request, path, version)
         except ApiError as error:
             answer = refuse(error, request.id, self._docs_url)
-        except UNREACHABLE as error:
+        except DATABASE_UNREACHABLE as error:
             metrics.database_unreachable.inc()
             log.warning("database.unreachable", operation=operation, reason=type(error).__name__)
             answer = refuse(Unavailable(), request.id, self._docs_url)

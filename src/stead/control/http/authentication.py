@@ -10,7 +10,7 @@ from stead.control import metrics
 from stead.control.engines.postgres import Database, Tx
 from stead.control.http.client_address import client_address
 from stead.control.http.principal import Address, Network, Principal
-from stead.control.http.rate_limits import Limiter, Marks, RateClass, RateLimitResult, unenforced
+from stead.control.http.rate_limits import FreshnessMarks, Limiter, RateClass, RateLimitResult, unenforced
 from stead.control.http.requests import Request
 from stead.shared import secrets
 from stead.shared.clock import Clock
@@ -34,10 +34,10 @@ COMPLAINT_SECONDS = 60.0
 
 class _Copy(NamedTuple):
     principal: Principal
-    marks: Marks
+    marks: FreshnessMarks
     taken: float
 
-    def is_outdated(self, marks: Marks | None) -> bool:
+    def is_outdated(self, marks: FreshnessMarks | None) -> bool:
         return self.marks != marks or time.monotonic() - self.taken > COPY_SECONDS
 
 
@@ -95,7 +95,7 @@ class Authenticator:
             raise CredentialInvalid
         return principal
 
-    def _keep(self, hashed: bytes, principal: Principal, marks: Marks | None) -> None:
+    def _keep(self, hashed: bytes, principal: Principal, marks: FreshnessMarks | None) -> None:
         """Keep a copy. Its marks were read before it was loaded, so a change in between outdates it."""
         if marks is None:
             return

@@ -7,11 +7,9 @@ commit and the move, and is repeated until Redis has it.
 
 import secrets
 
-import hiredis
-
 from stead.control.engines.postgres import Database, Invalidation, Tx
-from stead.control.engines.redis import Redis, RedisDown
-from stead.control.http.rate_limits import MARK_SECONDS, mark_key
+from stead.control.engines.redis import Redis, RedisDown, ReplyError
+from stead.control.http.rate_limits import FRESHNESS_MARK_SECONDS, freshness_mark_key
 
 
 async def invalidate_cached_principals(tx: Tx, *subjects: str) -> None:
@@ -32,7 +30,7 @@ class PrincipalCacheInvalidator:
         """Move the marks of what a transaction has just outdated. A failure is left to `sweep`."""
         try:
             await self._move([each.subject for each in noted])
-        except (RedisDown, hiredis.ReplyError):
+        except (RedisDown, ReplyError):
             return
         async with self._database.reading() as tx:
             await tx.run("delete from outdated_subjects where id = any($1)", [each.id for each in noted])
@@ -52,4 +50,6 @@ class PrincipalCacheInvalidator:
 
     async def _move(self, subjects: list[str]) -> None:
         for subject in subjects:
-            await self._redis.execute("SET", mark_key(subject), secrets.token_bytes(9), "EX", MARK_SECONDS)
+            await self._redis.execute(
+                "SET", freshness_mark_key(subject), secrets.token_bytes(9), "EX", FRESHNESS_MARK_SECONDS
+            )

@@ -1,7 +1,7 @@
 """Token buckets in Redis: a request spends from its credential's bucket and from its team's, or from neither.
 
 A bucket is one number, the time at which it will be full again. The same round trip that spends returns the
-security stamps of the credential and its account, so an outdated copy in this process is noticed for free.
+freshness marks of the credential and its account, so an outdated copy in this process is noticed for free.
 """
 
 import hashlib
@@ -10,16 +10,14 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-import hiredis
-
-from stead.control.engines.redis import Redis, RedisDown, pack
+from stead.control.engines.redis import Redis, RedisDown, ReplyError, pack
 from stead.control.http.principal import Principal, RateLimits
 
 RateClass = Literal["read", "write", "create"]
 RATE_CLASSES: tuple[RateClass, ...] = ("read", "write", "create")
 MINUTE = 60_000_000
-MARK_SECONDS = 3600
-Marks = tuple[bytes, bytes]
+FRESHNESS_MARK_SECONDS = 3600
+FreshnessMarks = tuple[bytes, bytes]
 
 _SPEND = """
 local time = redis.call('TIME')
@@ -76,7 +74,7 @@ class RateLimitResult(NamedTuple):
     rate: RateClass
     own: Bucket
     ceiling: Bucket
-    marks: Marks | None
+    marks: FreshnessMarks | None
 
     @property
     def retry_after(self) -> int:
@@ -115,7 +113,7 @@ def limit_of(limits: RateLimits, rate: RateClass) -> int:
     return limits.write if rate == "write" else limits.create
 
 
-def mark_key(subject: str) -> str:
+def freshness_mark_key(subject: str) -> str:
     return f"fresh:{subject}"
 
 
@@ -132,7 +130,12 @@ def _spend_command(
     credential: str, account: str, ceiling_owner: str, rate: RateClass, limit: int, ceiling: int
 ) -> bytes:
     """The command of a credential never changes, so it is spelled once for each class."""
-    keys = (own_key(credential, rate), ceiling_key(ceiling_owner), mark_key(credential), mark_key(account))
+    keys = (
+        own_key(credential, rate),
+        ceiling_key(ceiling_owner),
+        freshness_mark_key(credential),
+        freshness_mark_key(account),
+    )
     return pack("EVALSHA", _SPEND_SHA, 4, *keys, limit, ceiling)
 
 
@@ -186,7 +189,7 @@ class Limiter:
                 Bucket(limit, now, max(int(value or 0), now))
                 for limit, value in zip(limits, await values, strict=True)
             ]
-        except (RedisDown, hiredis.ReplyError):
+        except (RedisDown, ReplyError):
             now = int(time.time() * 1_000_000)
             return [Bucket(limit, now, now) for limit in limits]
 
@@ -195,12 +198,12 @@ class Limiter:
         try:
             try:
                 return await self._redis.execute_packed(command)
-            except hiredis.ReplyError as error:
+            except ReplyError as error:
                 if "NOSCRIPT" not in str(error):
                     raise
                 await self._redis.execute("SCRIPT", "LOAD", _SPEND)
                 return await self._redis.execute_packed(command)
-        except (RedisDown, hiredis.ReplyError):
+        except (RedisDown, ReplyError):
             return None
 
 

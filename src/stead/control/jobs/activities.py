@@ -1,18 +1,21 @@
 """The activities: what a step really does, safe to repeat, and how a job ends."""
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import structlog
-from temporalio import activity
-from temporalio.exceptions import ApplicationError
 
 from stead.control.edge_feed.announcer import Announcer
 from stead.control.edge_feed.feed import NotApplied
 from stead.control.engines.postgres import Tx
+from stead.control.engines.temporal_activities import (
+    attempt_number,
+    declare_activity,
+    final_error,
+    heartbeating,
+    retryable_error,
+)
+from stead.control.engines.temporal_workflow import Failure
 from stead.control.http.responses import ErrorBody, doc_url
 from stead.control.jobs import queue, service
 from stead.control.jobs.definition import (
@@ -29,15 +32,13 @@ from stead.control.jobs.definition import (
 )
 from stead.control.jobs.kinds import Job, JobRow
 from stead.control.jobs.presigning import addressed, with_key
-from stead.control.jobs.rules import EdgeUnreachable, JobCancelled, JobTimeout
-from stead.control.jobs.workflow import REFUSED, Failure
+from stead.control.jobs.rules import EdgeUnreachable, JobCancelled, JobNotFound, JobTimeout
 from stead.control.nodes.gateway import Gateway
 from stead.protocol.commands import Cancel, Command, result_of
 from stead.shared.errors import ApiError, Internal, catalog
 
 log = structlog.get_logger()
 
-HEARTBEAT_SECONDS = 1.0
 STOP_EPOCH = 1_000_000
 """Higher than any epoch of the step itself, so a stop command is never stale."""
 
@@ -60,7 +61,7 @@ class Activities:
     def all(self) -> list[Any]:
         return [self.perform, self.undo, self.stop, self.finish]
 
-    @activity.defn(name="perform")
+    @declare_activity(name="perform")
     async def perform(self, job: str, name: str) -> None:
         row, workflow = await self._load(job)
         step = workflow.steps[name]
@@ -69,24 +70,22 @@ class Activities:
         if step.long_action is not None:
             await self._run_long_action(run, step.long_action)
 
-    @activity.defn(name="undo")
+    @declare_activity(name="undo")
     async def undo(self, job: str, name: str) -> None:
         row, workflow = await self._load(job)
         step = workflow.steps[name]
         run = _Run(row, workflow, f"undo-{name}")
         await self._do(run, step.undo_control, step.undo_command, step.undo_announce)
 
-    @activity.defn(name="stop")
+    @declare_activity(name="stop")
     async def stop(self, job: str, name: str) -> None:
         """When this returns, nothing of the step runs on the node any more."""
         row, workflow = await self._load(job)
         build = workflow.steps[name].command
         command = None if build is None else await self._build_command(row, workflow, build)
         if command is not None:
-            async with _heartbeating():
-                await self._gateway.stop(
-                    Cancel(command.node, job, name, STOP_EPOCH + activity.info().attempt)
-                )
+            async with heartbeating():
+                await self._gateway.stop(Cancel(command.node, job, name, STOP_EPOCH + attempt_number()))
 
     async def _build_command(
         self, row: JobRow, workflow: Workflow[Any], build: CommandBuilder
@@ -98,7 +97,7 @@ class Activities:
             except Refused:
                 return None
 
-    @activity.defn(name="finish")
+    @declare_activity(name="finish")
     async def finish(self, job: str, failure: Failure | None) -> None:
         row, workflow = await self._load(job)
         async with self._database.transaction() as tx:
@@ -120,7 +119,7 @@ class Activities:
             if announce is not None:
                 await self._announce(run, announce)
         except Refused as refusal:
-            raise _final(refusal) from None
+            raise final_error(refusal.code, refusal.reason) from None
 
     async def _run_control(self, run: "_Run", control: ControlAction) -> None:
         async with self._database.transaction() as tx:
@@ -153,7 +152,7 @@ class Activities:
             node=command.node,
             job=run.job,
             step=run.position,
-            epoch=activity.info().attempt,
+            epoch=attempt_number(),
             site=run.row.site_id,
             environment=command.environment,
             driver=command.driver,
@@ -162,12 +161,12 @@ class Activities:
             ),
             seconds=run.workflow.kind.limit.total_seconds(),
         )
-        async with _heartbeating():
+        async with heartbeating():
             result = await self._gateway.ask(wanted)
         if result.outcome == "refused":
             raise Refused(result.code or Internal.code, result.reason or "The node refused.")
         if result.outcome != "done":
-            raise ApplicationError(f"the node answered {result.outcome}")
+            raise retryable_error(f"the node answered {result.outcome}")
         if on_result is not None:
             async with self._database.transaction() as tx:
                 await on_result(tx, run.read(), result_of(command.work, result))
@@ -177,10 +176,10 @@ class Activities:
             await self._require_wanted(tx, run)
             await queue.begin(tx, run.job)
         try:
-            async with _heartbeating():
+            async with heartbeating():
                 await action(self._context, run.read())
         except Refused as refusal:
-            raise _final(refusal) from None
+            raise final_error(refusal.code, refusal.reason) from None
 
     async def _announce(self, run: "_Run", build: AnnouncementBuilder) -> None:
         async with self._database.transaction() as tx:
@@ -190,7 +189,7 @@ class Activities:
         if announcement is None:
             return
         try:
-            async with _heartbeating():
+            async with heartbeating():
                 await self._announcer.announce(announcement.region, announcement.records)
         except NotApplied as error:
             late = EdgeUnreachable(nodes=", ".join(error.nodes))
@@ -200,7 +199,7 @@ class Activities:
         async with self._database.reading() as tx:
             row = await queue.get(tx, job)
         if row is None:
-            raise ApplicationError("there is no such job", type=REFUSED, non_retryable=True)
+            raise final_error(JobNotFound.code, "There is no such job.")
         return row, self._workflows.of(row)
 
     def _error(self, failure: Failure) -> ErrorBody:
@@ -238,26 +237,7 @@ class _Run:
         return self.workflow.read(self.row)
 
 
-def _final(refusal: Refused) -> ApplicationError:
-    return ApplicationError(refusal.reason, refusal.code, refusal.reason, type=REFUSED, non_retryable=True)
-
-
 def _message(known: type[ApiError], failure: Failure) -> str:
     if known is JobTimeout:
         return str(JobTimeout(limit=failure.reason))
     return failure.reason or known.message
-
-
-@asynccontextmanager
-async def _heartbeating() -> AsyncIterator[None]:
-    heartbeats = asyncio.create_task(_send_heartbeats())
-    try:
-        yield
-    finally:
-        heartbeats.cancel()
-
-
-async def _send_heartbeats() -> None:
-    while True:
-        activity.heartbeat()
-        await asyncio.sleep(HEARTBEAT_SECONDS)

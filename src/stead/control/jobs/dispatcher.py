@@ -11,13 +11,13 @@ from typing import Any, TypeVar
 
 import structlog
 
-from stead.control.engines.postgres import UNREACHABLE, Database
+from stead.control.engines.postgres import DATABASE_UNREACHABLE, Database
 from stead.control.engines.postgres_listener import PostgresListener
-from stead.control.engines.temporal import Orchestrator, Unreachable
+from stead.control.engines.temporal import Orchestrator, TemporalUnreachable
+from stead.control.engines.temporal_workflow import Plan, PlannedStep
 from stead.control.jobs import queue
 from stead.control.jobs.definition import Workflow, WorkflowCatalog
 from stead.control.jobs.kinds import JobRow
-from stead.control.jobs.workflow import Plan, PlannedStep
 
 log = structlog.get_logger()
 T = TypeVar("T")
@@ -147,7 +147,7 @@ async def _repeat(work: Callable[[], Awaitable[None]], seconds: float, wake: asy
         wake.clear()
         try:
             await work()
-        except (*UNREACHABLE, Unreachable) as error:
+        except (*DATABASE_UNREACHABLE, TemporalUnreachable) as error:
             log.warning("dispatch.postponed", reason=type(error).__name__)
             await asyncio.sleep(SWEEP_SECONDS)
         except Exception as error:  # noqa: BLE001 - otherwise this worker would never dispatch again

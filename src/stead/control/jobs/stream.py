@@ -11,11 +11,12 @@ from datetime import date
 
 import msgspec
 
+from stead.control.engines.nats_reader import UNREADABLE
 from stead.control.http.context import ApiContext
 from stead.control.http.operations import Stream
 from stead.control.http.version_changes import History
 from stead.control.jobs import service
-from stead.control.jobs.output import UNREADABLE, Lines
+from stead.control.jobs.output import Lines
 from stead.control.jobs.rules import FINAL
 from stead.control.jobs.schema import JobView
 from stead.shared.versions import LATEST

@@ -7,11 +7,9 @@ recorded, so whoever waits here asks anew every few seconds and cannot miss an a
 import asyncio
 from collections.abc import Awaitable, Callable
 
-import nats.errors
 import structlog
-from nats.aio.msg import Msg
 
-from stead.control.engines.nats import Nats, NatsDown
+from stead.control.engines.nats import NATS_UNREACHABLE, Message, Nats
 from stead.protocol.commands import (
     Activity,
     Cancel,
@@ -95,23 +93,23 @@ class Gateway:
         kind = "cancel" if isinstance(order, Cancel) else "command"
         try:
             await self._nats.js.publish(command(order.node, kind), encode(order))
-        except (NatsDown, nats.errors.Error, OSError, TimeoutError) as error:
+        except NATS_UNREACHABLE as error:
             log.warning("node.unreachable", node=order.node, reason=type(error).__name__)
             return False
         return True
 
-    async def _on_result(self, message: Msg) -> None:
+    async def _on_result(self, message: Message) -> None:
         result = read_result(message.data)
         answer = self._waiting.get((result.job, result.step, result.epoch))
         if answer is not None and not answer.done():
             answer.set_result(result)
 
-    async def _on_heartbeat(self, message: Msg) -> None:
+    async def _on_heartbeat(self, message: Message) -> None:
         beat = read_heartbeat(message.data)
         if message.subject == f"node.{beat.node}.heartbeat":
             await self._heard(beat)
 
-    async def _on_activity(self, message: Msg) -> None:
+    async def _on_activity(self, message: Message) -> None:
         activity = read_activity(message.data)
         if self._visited is not None and message.subject == f"node.{activity.node}.activity":
             await self._visited(activity)

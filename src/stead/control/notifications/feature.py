@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from functools import partial
 
-from starlette.routing import Route
-
 from stead.control.feature import ApiServices, Feature
+from stead.control.http.web import Route
 from stead.control.notifications import operations, service
 from stead.control.notifications.digests import DigestMailer
 from stead.control.notifications.pages import unsubscribe_routes

@@ -1,11 +1,8 @@
 """The page behind the unsubscribe link of every notification email."""
 
-from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
-from starlette.routing import Route
-
 from stead.control.engines.postgres import Database
 from stead.control.http.error_pages import page
+from stead.control.http.web import HtmlResponse, Route, WebRequest, WebResponse
 from stead.control.notifications.unsubscribing import PATH, read_token, unsubscribe
 from stead.control.sealing import Sealer
 
@@ -23,17 +20,17 @@ _INVALID = page("Not found", "<h1>This link is not valid</h1><p>Perhaps a part o
 def unsubscribe_routes(database: Database, sealer: Sealer) -> list[Route]:
     """GET only shows the page, because mail programs follow links. The button and one-click requests POST."""
 
-    async def show(request: Request) -> Response:
+    async def show(request: WebRequest) -> WebResponse:
         wanted = read_token(sealer, request.query_params.get("token", ""))
         if wanted is None:
-            return HTMLResponse(_INVALID, 404, headers=_HEADERS)
-        return HTMLResponse(_confirmation_page(wanted.categories), headers=_HEADERS)
+            return HtmlResponse(_INVALID, 404, headers=_HEADERS)
+        return HtmlResponse(_confirmation_page(wanted.categories), headers=_HEADERS)
 
-    async def confirm(request: Request) -> Response:
+    async def confirm(request: WebRequest) -> WebResponse:
         done = await unsubscribe(database, sealer, request.query_params.get("token", ""))
         if done is None:
-            return HTMLResponse(_INVALID, 404, headers=_HEADERS)
-        return HTMLResponse(_done_page(done.categories), headers=_HEADERS)
+            return HtmlResponse(_INVALID, 404, headers=_HEADERS)
+        return HtmlResponse(_done_page(done.categories), headers=_HEADERS)
 
     return [
         Route(PATH, show, methods=["GET"]),

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from stead.control.engines.postgres import UNREACHABLE, Database, Tx
+from stead.control.engines.postgres import DATABASE_UNREACHABLE, Database, Tx
 from stead.control.engines.postgres_listener import PostgresListener
 from stead.control.outbox.events import About, publish
 from stead.control.sealing import Sealer
@@ -81,7 +81,7 @@ class DeliveryWorker:
             try:
                 while await self.send_due() >= CLAIM_SIZE:
                     continue
-            except UNREACHABLE as error:
+            except DATABASE_UNREACHABLE as error:
                 log.warning("webhooks.postponed", reason=type(error).__name__)
                 await asyncio.sleep(POLL_SECONDS)
             except Exception as error:  # noqa: BLE001 - the delivery worker must go on after any failure

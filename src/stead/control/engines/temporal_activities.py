@@ -1,0 +1,44 @@
+"""The parts of Temporal that the activities of a job use: declaration, attempt number, heartbeats, errors."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from stead.control.engines.temporal_workflow import REFUSED
+
+HEARTBEAT_SECONDS = 1.0
+
+declare_activity = activity.defn
+
+
+def attempt_number() -> int:
+    """How often Temporal has tried the current activity, this attempt included."""
+    return activity.info().attempt
+
+
+def final_error(code: str, reason: str) -> ApplicationError:
+    """An error after which Temporal does not retry."""
+    return ApplicationError(reason, code, reason, type=REFUSED, non_retryable=True)
+
+
+def retryable_error(reason: str) -> ApplicationError:
+    return ApplicationError(reason)
+
+
+@asynccontextmanager
+async def heartbeating() -> AsyncIterator[None]:
+    """Send heartbeats for the current activity. When they stop, Temporal gives it to another worker."""
+    heartbeats = asyncio.create_task(_send_heartbeats())
+    try:
+        yield
+    finally:
+        heartbeats.cancel()
+
+
+async def _send_heartbeats() -> None:
+    while True:
+        activity.heartbeat()
+        await asyncio.sleep(HEARTBEAT_SECONDS)
