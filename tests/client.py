@@ -50,7 +50,7 @@ def check(response: httpx.Response) -> None:
     if response.status_code in (204, 304):
         assert not response.content
         return
-    if operation.answer == "stream" and response.is_success:
+    if operation.response_kind == "stream" and response.is_success:
         assert response.headers["content-type"] == "text/event-stream"
         return
     body = response.json()
@@ -62,7 +62,7 @@ def check(response: httpx.Response) -> None:
         code = body["error"]["code"]
         assert code in {error.code for error in errors_of(operation)}, f"{operation.id}: undeclared {code}"
         assert body["error"]["doc_url"].endswith(f"/errors/{body['error']['type']}/{code}")
-    if operation.answer != "document":
+    if operation.response_kind != "document":
         assert body["request_id"].startswith("req_")
 
 

@@ -55,7 +55,7 @@ def test_an_operation_asks_for_the_scopes_of_its_row(operation: Operation, row: 
 @each_listed
 def test_an_operation_answers_as_its_row_says(operation: Operation, row: Row):
     assert operation.status == row.status
-    assert KIND_OF_ANSWER.get(operation.answer, operation.answer) == row.returns
+    assert KIND_OF_ANSWER.get(operation.response_kind, operation.response_kind) == row.returns
 
 
 @each_listed

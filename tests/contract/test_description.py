@@ -119,11 +119,11 @@ def test_every_documented_answer_fits_its_schema(operation: Operation):
             assert not problems(schema, shown), status
 
 
-@each(lambda operation: operation.answer in ("object", "list"))
+@each(lambda operation: operation.response_kind in ("object", "list"))
 def test_the_documented_success_is_of_the_declared_shape(operation: Operation):
     told = entry_of(operation)["responses"][str(operation.status)]["content"]["application/json"]
     data = told["example"]["data"]
-    for shown in data if operation.answer == "list" else [data]:
+    for shown in data if operation.response_kind == "list" else [data]:
         msgspec.convert(shown, operation.shape)
 
 

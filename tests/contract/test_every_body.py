@@ -9,9 +9,9 @@ import pytest
 from jsonschema import Draft202012Validator
 from msgspec import NODEFAULT
 
-from stead.control.http.idempotency import LONGEST_KEY
+from stead.control.http.idempotency import MAX_KEY_LENGTH
 from stead.control.http.operations import BodyInput, Operation
-from stead.control.http.requests import MOST_BYTES
+from stead.control.http.requests import MAX_BODY_BYTES
 from stead.shared.ids import new_id
 from tests.client import Client, description
 from tests.contract.walk import (
@@ -56,7 +56,7 @@ def schema_of(operation: Operation) -> dict[str, Any]:
 
 def another_body(operation: Operation, body: Any) -> Any:
     """A different body that is just as valid: without one of the fields that may be left out."""
-    given = operation.input(BodyInput)
+    given = operation.input_of(BodyInput)
     if given is None:
         return {"another": "body"}
     if given.optional:
@@ -86,7 +86,7 @@ def objects_in(schema: Any, seen: set[str]) -> list[dict[str, Any]]:
 @each(takes_body)
 def test_the_documented_body_is_one_that_the_operation_takes(operation: Operation):
     body = documented_body(operation)
-    msgspec.json.decode(msgspec.json.encode(body), type=operation.input(BodyInput).type)
+    msgspec.json.decode(msgspec.json.encode(body), type=operation.input_of(BodyInput).type)
     problems = Draft202012Validator(
         {**schema_of(operation), "components": description()["components"]}
     ).iter_errors(body)
@@ -132,14 +132,14 @@ async def test_a_body_that_cannot_be_read_is_malformed(
 async def test_a_body_that_is_no_object_is_refused(
     operation: Operation, body: str, owner: Person, visitor: Client
 ):
-    if body == "null" and operation.input(BodyInput).optional:
+    if body == "null" and operation.input_of(BodyInput).optional:
         return
     client, values = client_of(operation, owner, visitor), await path_values(operation, owner)
     refusal = await ask(client, operation, values, content=body)
     assert_refused(refusal, 400, "request.field_invalid", counted=counted(operation))
 
 
-@each(lambda operation: takes_body(operation) and not operation.input(BodyInput).optional)
+@each(lambda operation: takes_body(operation) and not operation.input_of(BodyInput).optional)
 async def test_a_body_that_is_needed_is_missed(operation: Operation, owner: Person, visitor: Client):
     client, values = client_of(operation, owner, visitor), await path_values(operation, owner)
     refusal = await ask(client, operation, values)
@@ -149,7 +149,7 @@ async def test_a_body_that_is_needed_is_missed(operation: Operation, owner: Pers
 @each(lambda operation: takes_body(operation) or operation.takes_idempotency_key)
 async def test_a_body_over_the_limit_is_too_large(operation: Operation, owner: Person, visitor: Client):
     client, values = client_of(operation, owner, visitor), await path_values(operation, owner)
-    refusal = await ask(client, operation, values, content=b" " * (MOST_BYTES + 1))
+    refusal = await ask(client, operation, values, content=b" " * (MAX_BODY_BYTES + 1))
     assert_refused(refusal, 413, "request.too_large", counted=counted(operation))
 
 
@@ -158,7 +158,7 @@ async def test_a_body_that_nobody_asked_for_is_ignored_or_refused_as_documented(
     operation: Operation, person: Person
 ):
     values = await path_values(operation, person)
-    answer = await ask(person.session, operation, values, content=b" " * (MOST_BYTES + 1))
+    answer = await ask(person.session, operation, values, content=b" " * (MAX_BODY_BYTES + 1))
     assert answer.status_code in (operation.status, 413), answer.text
 
 
@@ -189,7 +189,7 @@ async def test_a_key_used_for_one_request_is_refused_for_another(operation: Oper
 
 
 @each(lambda operation: operation.takes_idempotency_key)
-@pytest.mark.parametrize("key", ["", "x" * (LONGEST_KEY + 1)], ids=["empty", "too long"])
+@pytest.mark.parametrize("key", ["", "x" * (MAX_KEY_LENGTH + 1)], ids=["empty", "too long"])
 async def test_a_key_of_the_wrong_length_is_refused(operation: Operation, key: str, owner: Person):
     values, body = await request_of(operation, owner)
     refusal = await ask(owner.session, operation, values, headers={"idempotency-key": key}, **body)

@@ -96,7 +96,7 @@ async def test_a_session_succeeds_with_the_documented_request(operation: Operati
     answer = await ask(person.session, operation, values, **await body_for(operation, person, values))
     assert answer.status_code == operation.status, answer.text
     assert_headers(answer, counted=operation)
-    if answer.status_code != 204 and operation.answer != "stream":
+    if answer.status_code != 204 and operation.response_kind != "stream":
         assert answer.json()["request_id"] == answer.headers["x-request-id"]
 
 

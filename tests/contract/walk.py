@@ -37,7 +37,7 @@ def is_private(operation: Operation) -> bool:
 
 
 def takes_body(operation: Operation) -> bool:
-    return operation.input(BodyInput) is not None
+    return operation.input_of(BodyInput) is not None
 
 
 def looked_up(operation: Operation) -> list[str]:
@@ -47,7 +47,7 @@ def looked_up(operation: Operation) -> list[str]:
     while wanted:
         resolver = RESOLVERS[wanted.pop()]
         names.update(resolver.path_parameters)
-        wanted += resolver.needs
+        wanted += resolver.depends_on
     return [name for name in operation.path_parameters if name in names]
 
 
@@ -70,7 +70,7 @@ def url_of(operation: Operation, values: Values) -> str:
 
 
 def documented_body(operation: Operation) -> Any:
-    return example(operation.input(BodyInput).type)
+    return example(operation.input_of(BodyInput).type)
 
 
 async def body_for(operation: Operation, person: Person, values: Values) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def assert_headers(
     assert headers["x-api-stability"] == "preview"
     assert headers["x-request-id"].startswith("req_")
     if response.status_code not in (204, 304):
-        streams = counted is not None and counted.answer == "stream" and response.is_success
+        streams = counted is not None and counted.response_kind == "stream" and response.is_success
         assert headers["content-type"] == ("text/event-stream" if streams else "application/json")
     if counted is None or counted.requires.public:
         assert not [name for name in headers if "ratelimit" in name]

@@ -103,7 +103,7 @@ def path(asking: Asking) -> dict[str, str]:
 
 
 def body(asking: Asking) -> dict[str, Any] | None:
-    wanted = asking.operation.input(BodyInput)
+    wanted = asking.operation.input_of(BodyInput)
     if wanted is None:
         return None
     shape, shown = wanted.shape.__name__, example(wanted.shape)

@@ -70,7 +70,7 @@ _OF_SITES = {
 
 
 def flavours(operation: Operation) -> tuple[Flavour, ...]:
-    kinds = {each.type for each in operation.every(ResourceInput)}
+    kinds = {each.type for each in operation.inputs_of(ResourceInput)}
     if kinds & {VisibleTeam, VisibleTeamProject} or "team_id" in operation.path_parameters:
         return ("team",)
     return ("team", "personal") if kinds and kinds <= _OF_SITES else ("personal",)
@@ -82,7 +82,7 @@ def resources(operation: Operation, world: World, flavour: Flavour) -> list[Thin
     other = other_than_production(operation, world, flavour)
     if other is not None:
         return [other]
-    return [world.thing(each.type, flavour) for each in operation.every(ResourceInput)]
+    return [world.thing(each.type, flavour) for each in operation.inputs_of(ResourceInput)]
 
 
 def expected(
@@ -102,7 +102,7 @@ def expected(
     missing = operation.requires.missing(caller.allowed)
     if missing is not None:
         return _refused(ScopeInsufficient, missing)
-    if not (operation.own and oneself):
+    if not (operation.own_account_param and oneself):
         for thing in (each for each in things if issubclass(each.kind, Governed)):
             role = world.role_in(caller, thing)
             assert role is not None
@@ -114,7 +114,7 @@ def expected(
 
 def _told_by_body(operation: Operation, world: World, caller: Caller, flavour: Flavour) -> Expected:
     """A resource that the body names is looked up like one in the path, after everything else."""
-    body = operation.input(BodyInput)
+    body = operation.input_of(BodyInput)
     if body is not None and "site_id" in body.shape.__struct_fields__:
         sees, not_found = VISIBLE[VisibleSite]
         if not sees(world, caller, world.loose_sites[flavour]):

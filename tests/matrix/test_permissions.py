@@ -32,7 +32,7 @@ class Combination:
 
 
 def _combinations(operation: Operation, worlds: dict[Role, World]) -> Iterator[Combination]:
-    whom = (False, True) if operation.own else (False,)
+    whom = (False, True) if operation.own_account_param else (False,)
     for role, flavour, oneself in product(Role, flavours(operation), whom):
         for place, _ in enumerate(worlds[role].callers(operation)):
             yield Combination(role, flavour, oneself, place)
@@ -76,11 +76,11 @@ def _is_as_told(answer: httpx.Response, told: Expected) -> bool:
 @each_operation
 def test_every_path_parameter_and_resource_of_an_operation_is_covered(operation: Operation):
     assert set(operation.path_parameters) <= IN_PATH.keys()
-    assert {each.type for each in operation.every(ResourceInput)} <= VISIBLE.keys()
+    assert {each.type for each in operation.inputs_of(ResourceInput)} <= VISIBLE.keys()
 
 
 @pytest.mark.parametrize(
-    "operation", [each for each in OPERATIONS if each.input(BodyInput)], ids=lambda operation: operation.id
+    "operation", [each for each in OPERATIONS if each.input_of(BodyInput)], ids=lambda operation: operation.id
 )
 async def test_every_documented_body_can_be_filled_in(operation: Operation, worlds: Worlds):
     world = await worlds.shared(Role.OWNER)

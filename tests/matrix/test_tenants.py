@@ -97,7 +97,7 @@ async def test_an_identifier_of_another_tenant_in_the_path_is_not_found(
 
 
 def _named_in(operation: Operation) -> list[str]:
-    wanted = operation.input(BodyInput)
+    wanted = operation.input_of(BodyInput)
     return [name for name in example(wanted.type) if name in ELSEWHERE_IN_BODY] if wanted else []
 
 
@@ -174,10 +174,10 @@ def _pin(world: World) -> Any:
 
 
 def test_every_identifier_that_a_body_can_hold_is_covered():
-    bodies = [wanted.shape for each in OPERATIONS if (wanted := each.input(BodyInput))]
+    bodies = [wanted.shape for each in OPERATIONS if (wanted := each.input_of(BodyInput))]
     named = {name for kind in bodies for name in kind.__struct_fields__}
     identifiers = {name for name in named if name.endswith("_id")} | (named & {"token", "resource"})
     assert identifiers <= ELSEWHERE_IN_BODY.keys() | {"resource"}
-    kinds = {each.type for operation in OPERATIONS for each in operation.every(ResourceInput)}
+    kinds = {each.type for operation in OPERATIONS for each in operation.inputs_of(ResourceInput)}
     assert kinds
     assert {name for each in OPERATIONS for name in each.path_parameters} <= id_prefixes().keys()

@@ -91,7 +91,7 @@ class ControlPlane:
                 "redis": self._redis_answers,
                 "nats": self._nats_answers,
             },
-            needed=frozenset({"postgresql"}),
+            required=frozenset({"postgresql"}),
             pages=[page for feature in FEATURES if feature.pages for page in feature.pages(services)],
         )
         self._tasks = TaskRunner(

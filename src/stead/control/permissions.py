@@ -38,7 +38,7 @@ def _needs(operation: Operation) -> str:
 
 def _least_role(operation: Operation) -> str:
     """The lowest role whose mask has the scope and that reaches what the declaration asks for."""
-    if not any(issubclass(each.type, Governed) for each in operation.every(ResourceInput)):
+    if not any(issubclass(each.type, Governed) for each in operation.inputs_of(ResourceInput)):
         return "none: the caller's own"
     allowed = [
         role
@@ -46,7 +46,7 @@ def _least_role(operation: Operation) -> str:
         if operation.requires.missing(MASK[role]) is None
         and (operation.role is None or role.reaches(operation.role))
     ]
-    return allowed[-1] + (", or oneself" if operation.own else "")
+    return allowed[-1] + (", or oneself" if operation.own_account_param else "")
 
 
 def _pinned(operation: Operation) -> str:

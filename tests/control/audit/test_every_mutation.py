@@ -162,7 +162,7 @@ async def test_a_request_for_a_missing_resource_is_not_recorded(
                 assert await written() == []
 
 
-@each([each for each in MUTATIONS if each.input(BodyInput)])
+@each([each for each in MUTATIONS if each.input_of(BodyInput)])
 async def test_an_invalid_request_is_not_recorded(
     operation: Operation, plane: ControlPlane, anonymous: Client, worlds: Worlds, written: Written
 ):

@@ -29,7 +29,7 @@ from tests.people import PASSWORD
 
 settings, plane, anonymous = own_database.settings, own_database.plane, own_database.anonymous
 
-WITH_BODY = [each for each in all_operations() if each.method != "GET" and each.input(BodyInput)]
+WITH_BODY = [each for each in all_operations() if each.method != "GET" and each.input_of(BodyInput)]
 
 
 class LoggedPlane:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from stead.control.app import ControlPlane
 from stead.control.http.inputs import QueryReader
 from stead.control.http.operations import Call, Operation, Operations
-from stead.control.http.pagination import Page, PageRequest, _seal
+from stead.control.http.pagination import Page, PageRequest, _encode_cursor
 from stead.shared.errors import CursorInvalid
 from stead.shared.ids import new_id
 
@@ -49,7 +49,7 @@ def asked(of: Operation = TOYS, path: str = PATH, **values: str) -> PageRequest:
 async def read(plane: ControlPlane, request: PageRequest, toys: list[str]) -> Page[Toy]:
     sql = "select id from unnest($1::text[]) as t (id) where id < $2 order by id desc limit $3"
     async with plane.database.reading() as tx:
-        return await request.of(tx, Toy, sql, toys)
+        return await request.fetch(tx, Toy, sql, toys)
 
 
 async def first_cursor(plane: ControlPlane, request: PageRequest) -> str:
@@ -97,15 +97,15 @@ async def test_the_limit_may_change_within_a_walk_and_unknown_parameters_do_not_
 def test_a_forged_cursor_cannot_carry_what_the_database_refuses(last: str):
     """The binding is a checksum, not a signature: whoever knows the list can make one."""
     with pytest.raises(CursorInvalid):
-        PageRequest.read(limit=1, cursor=_seal(last, b"walk"), walk=b"walk")
+        PageRequest.read(limit=1, cursor=_encode_cursor(last, b"list_key"), list_key=b"list_key")
 
 
 @given(st.integers())
 def test_every_limit_is_brought_between_1_and_100(limit: int):
-    assert PageRequest.read(limit=limit, cursor=None, walk=b"").limit == max(1, min(limit, 100))
+    assert PageRequest.read(limit=limit, cursor=None, list_key=b"").limit == max(1, min(limit, 100))
 
 
 @given(st.text(), st.binary())
-def test_no_text_is_a_cursor_by_chance(text: str, walk: bytes):
+def test_no_text_is_a_cursor_by_chance(text: str, list_key: bytes):
     with pytest.raises(CursorInvalid):
-        PageRequest.read(limit=1, cursor=text, walk=walk)
+        PageRequest.read(limit=1, cursor=text, list_key=list_key)

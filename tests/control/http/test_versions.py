@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from stead.control.http.version_changes import CHANGES, History, JobResultsNameWhatTheyMade, Php81IsGone
+from stead.control.http.version_changes import CHANGES, History, JobResultsNameProducedResources, Php81Removed
 from stead.shared.versions import LATEST, VERSIONS
 from tests.client import Client, code_of
 from tests.people import Person
@@ -66,7 +66,7 @@ def test_job_results_named_nothing_before_july_4(version: date):
 
 def test_the_ids_that_a_result_lost_are_those_of_what_jobs_make():
     produced = {"artifact_id", "build_id", "snapshot_id", "deployment_id", "scan_id", "release_id", "key_id"}
-    assert produced == JobResultsNameWhatTheyMade.produced
+    assert produced == JobResultsNameProducedResources.produced
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_php_8_1_becomes_8_2_for_who_pinned_an_older_version(version: str, asked
     newer = History("NewSite").upgrade_request(old, date.fromisoformat(version))
     assert newer == {"domain": "a.example", "php_version": given}
     assert old["php_version"] == asked
-    assert Php81IsGone().upgrade_request({"domain": "a.example"}) == {"domain": "a.example"}
+    assert Php81Removed().upgrade_request({"domain": "a.example"}) == {"domain": "a.example"}
 
 
 def test_every_real_change_belongs_to_a_published_version():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stead.control.http.host_names import NotAnAddress
+from stead.control.http.host_names import InvalidUrl
 from stead.control.sites.repositories import read, same
 
 TAKEN = [
@@ -64,12 +64,12 @@ def test_a_plain_address_is_read(url: str, expected: tuple[object, ...]):
 
 @pytest.mark.parametrize("url", REFUSED, ids=ascii)
 def test_what_is_not_plainly_a_repository_is_refused(url: str):
-    with pytest.raises(NotAnAddress):
+    with pytest.raises(InvalidUrl):
         read(url)
 
 
 def test_whoever_puts_a_password_into_an_address_is_told_of_deploy_keys():
-    with pytest.raises(NotAnAddress, match="deploy key"):
+    with pytest.raises(InvalidUrl, match="deploy key"):
         read("https://ada:secret@git.example.com/x.git")
 
 

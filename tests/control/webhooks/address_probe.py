@@ -75,7 +75,7 @@ async def _attempt(client: HttpsClient, url: str) -> str:
     """Send like the delivery worker. Return the status, or the reason of the failure."""
     try:
         response = await client.post(urls.parse_target(url), b"X: y\r\n", b"{}")
-    except (urls.NotAnAddress, RequestFailed) as reason:
+    except (urls.InvalidUrl, RequestFailed) as reason:
         return str(reason)
     return str(response.status)
 

@@ -92,7 +92,7 @@ def test_a_valid_url_is_normalized(url: str, normalized: str):
 
 @pytest.mark.parametrize("url", MALFORMED)
 def test_an_ambiguous_or_malformed_url_is_refused(url: str):
-    with pytest.raises(urls.NotAnAddress):
+    with pytest.raises(urls.InvalidUrl):
         urls.parse_target(url)
 
 

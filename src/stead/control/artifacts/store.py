@@ -47,7 +47,7 @@ async def get(tx: Tx, artifact: str) -> Artifact | None:
 
 
 async def page(tx: Tx, site: str, request: PageRequest) -> Page[ArtifactView]:
-    return await request.of(
+    return await request.fetch(
         tx,
         ArtifactView,
         f"select {_VIEW} from artifacts where site_id = $1 and id < $2 order by id desc limit $3",  # noqa: S608

@@ -20,7 +20,7 @@ async def _page(
     tx: Tx, condition: str, query: AuditFilter, request: PageRequest, *args: object
 ) -> Page[AuditEventView]:
     after = 5 + len(args)
-    return await request.of(
+    return await request.fetch(
         tx,
         AuditEventView,
         f"select {_COLUMNS} from audit_events where {condition} {_FILTERED}"  # noqa: S608

@@ -42,7 +42,7 @@ async def view(tx: Tx, build: VisibleBuild) -> BuildView | None:
 
 
 async def page(tx: Tx, env: str, request: PageRequest) -> Page[BuildView]:
-    return await request.of(
+    return await request.fetch(
         tx,
         BuildView,
         f"select {_VIEW} from builds where env_id = $1 and id < $2 order by id desc limit $3",  # noqa: S608

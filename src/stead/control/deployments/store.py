@@ -71,7 +71,7 @@ async def live(tx: Tx, env: str) -> Deployment | None:
 
 
 async def page(tx: Tx, env: str, request: PageRequest) -> Page[DeploymentView]:
-    return await request.of(
+    return await request.fetch(
         tx,
         DeploymentView,
         f"select {_VIEW} from deployments where env_id = $1 and id < $2 order by id desc limit $3",  # noqa: S608
@@ -80,7 +80,7 @@ async def page(tx: Tx, env: str, request: PageRequest) -> Page[DeploymentView]:
 
 
 async def releases(tx: Tx, env: str, request: PageRequest) -> Page[ReleaseView]:
-    return await request.of(
+    return await request.fetch(
         tx,
         ReleaseView,
         f"select {_RELEASE} from deployments where env_id = $1 and deployed_at is not null and id < $2"  # noqa: S608

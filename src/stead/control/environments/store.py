@@ -57,7 +57,7 @@ async def view(tx: Tx, env: VisibleEnvironment) -> EnvironmentView | None:
 
 
 async def page(tx: Tx, site: SiteId, request: PageRequest) -> Page[EnvironmentView]:
-    return await request.of(
+    return await request.fetch(
         tx,
         EnvironmentView,
         f"select {_VIEW} from environments e where e.site_id = $1 and {_NO_PRODUCTION}"  # noqa: S608

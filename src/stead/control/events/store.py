@@ -20,7 +20,7 @@ async def page(tx: Tx, caller: Principal, query: EventFilter, request: PageReque
     The query reads the index of each owner, so its cost does not depend on the events of other owners. A
     cursor names an event; if that event has expired, everything below it has expired as well.
     """
-    return await request.of(
+    return await request.fetch(
         tx,
         EventView,
         f"""

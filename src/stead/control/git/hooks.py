@@ -14,7 +14,7 @@ from stead.control.git.rules import HookRefused
 from stead.control.http.authentication import Authenticator
 from stead.control.http.rate_limits import Limiter
 from stead.control.http.requests import Request
-from stead.control.http.responses import JSON, ApiResponse, refuse, wrap
+from stead.control.http.responses import JSON, ApiResponse, error_response, wrap
 from stead.control.http.web import Route, WebRequest, WebResponse
 from stead.control.sealing import Sealer
 from stead.shared.errors import ApiError, RateLimitExceeded, Unavailable
@@ -56,10 +56,10 @@ class HookEndpoint:
         try:
             answer = await self._receive(request, page.path_params["site_id"])
         except ApiError as error:
-            answer = refuse(error, request.id, self._docs_url)
+            answer = error_response(error, request.id, self._docs_url)
         except DATABASE_UNREACHABLE as error:
             log.warning("database.unreachable", operation="hooks.git", reason=type(error).__name__)
-            answer = refuse(Unavailable(), request.id, self._docs_url)
+            answer = error_response(Unavailable(), request.id, self._docs_url)
         response = WebResponse(answer.body, answer.status)
         response.raw_headers += [*_FIXED_HEADERS, (b"x-request-id", request.id.encode()), *answer.headers]
         return response

@@ -11,7 +11,7 @@ from stead.control.git.events import GIT_UNREACHABLE
 from stead.control.git.pushes import receive_push, skip_push
 from stead.control.git.ref_advertisement import MAX_BYTES, SERVICE, InvalidAdvertisement, parse_branches
 from stead.control.git.rules import Connection, DueRepository, Push
-from stead.control.http.host_names import NotAnAddress
+from stead.control.http.host_names import InvalidUrl
 from stead.control.outbox.events import publish
 from stead.control.sites import repositories
 from stead.control.webhooks.client import HttpsClient
@@ -125,7 +125,7 @@ def _find_changes(connection: Connection, branches: dict[str, str]) -> list[Push
 async def fetch_branches(client: HttpsClient, url: str) -> dict[str, str]:
     try:
         reply = await client.get(_refs_address(url), _HEADERS, max_bytes=MAX_BYTES)
-    except (NotAnAddress, RequestFailed) as failure:
+    except (InvalidUrl, RequestFailed) as failure:
         raise RepositoryUnreadable(str(failure)) from None
     if 300 <= reply.status < 400:
         raise RepositoryUnreadable("The repository's address redirects; redirects are not followed.")
@@ -142,6 +142,6 @@ async def fetch_branches(client: HttpsClient, url: str) -> dict[str, str]:
 def _refs_address(url: str) -> Target:
     repository = repositories.read(url)
     if not repository.is_https:
-        raise NotAnAddress("Only https repositories are polled.")
+        raise InvalidUrl("Only https repositories are polled.")
     path = f"/{repository.path}/info/refs?service={SERVICE}"
     return Target(repository.host, repository.port or 443, path, repository.literal)

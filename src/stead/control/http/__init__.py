@@ -1,1 +1,1 @@
-"""The request path: from bytes to an operation and back."""
+"""The request path: routing, authentication, rate limits, validation, dispatch and responses."""

@@ -1,4 +1,7 @@
-"""One line per request, written in batches: a line at a time would cost a tenth of a small read."""
+"""The access log: one line per request, written in batches.
+
+Writing each line separately would take about a tenth of the time of a small read.
+"""
 
 import asyncio
 import sys
@@ -26,14 +29,14 @@ class Line(msgspec.Struct):
 
 
 class AccessLog:
-    """Lines and metrics of requests, a tenth of a second's at a time. `to=None` counts and writes nothing."""
+    """Writes log lines and updates metrics every tenth of a second. Without a file, only updates metrics."""
 
-    def __init__(self, to: BinaryIO | None = None) -> None:
-        self._to = to
+    def __init__(self, file: BinaryIO | None = None) -> None:
+        self._file = file
         self._lines: list[Line] = []
         self._encode = msgspec.json.Encoder().encode_lines
 
-    def note(self, request: Request, operation: str, status: int, seconds: float) -> None:
+    def record(self, request: Request, operation: str, status: int, seconds: float) -> None:
         if not self._lines:
             asyncio.get_running_loop().call_later(BATCH_SECONDS, self.flush)
         ms = seconds * 1000
@@ -47,9 +50,9 @@ class AccessLog:
             metrics.requests.labels(operation, str(status)).inc(number)
         for line in lines:
             metrics.seconds.labels(line.operation).observe(line.ms / 1000)
-        if self._to is not None and lines:
-            self._to.write(self._encode(lines))
-            self._to.flush()
+        if self._file is not None and lines:
+            self._file.write(self._encode(lines))
+            self._file.flush()
 
 
 def to_stdout() -> AccessLog:

@@ -1,4 +1,4 @@
-"""The ASGI application under `/v1`: finds the operation, pins the version, answers whatever happens."""
+"""The ASGI application under `/v1`: finds the operation, selects the API version, and always responds."""
 
 import time
 import traceback
@@ -13,7 +13,7 @@ from stead.control.http.access_log import AccessLog
 from stead.control.http.endpoint import Endpoint, EndpointDependencies
 from stead.control.http.operations import Operation
 from stead.control.http.requests import Receive, Request, Scope, Send
-from stead.control.http.responses import ApiResponse, headers_of, refuse
+from stead.control.http.responses import ApiResponse, error_response, headers_of
 from stead.control.http.router import Router
 from stead.control.http.streaming import stream
 from stead.shared.errors import ApiError, Internal, Unavailable, VersionUnknown
@@ -42,26 +42,26 @@ class Api:
         try:
             found, path = self._router.find_segments(request.method, request.segments)
             operation = found.id
-            version = _pinned(request)
-            answer = await self._endpoints[operation].answer(request, path, version)
+            version = _pinned_version(request)
+            response = await self._endpoints[operation].handle(request, path, version)
         except ApiError as error:
-            answer = refuse(error, request.id, self._docs_url)
+            response = error_response(error, request.id, self._docs_url)
         except DATABASE_UNREACHABLE as error:
             metrics.database_unreachable.inc()
             log.warning("database.unreachable", operation=operation, reason=type(error).__name__)
-            answer = refuse(Unavailable(), request.id, self._docs_url)
-        except Exception as error:  # noqa: BLE001 - whatever it was, the caller gets the envelope
-            answer = self._fault(error, request, operation)
-        headers = headers_of(answer, request.id, version, request.rate_limit)
-        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-        if answer.stream is not None:
-            await stream(answer.stream, receive, send)
+            response = error_response(Unavailable(), request.id, self._docs_url)
+        except Exception as error:  # noqa: BLE001 - every unexpected error becomes an error envelope
+            response = self._report_fault(error, request, operation)
+        headers = headers_of(response, request.id, version, request.rate_limit)
+        await send({"type": "http.response.start", "status": response.status, "headers": headers})
+        if response.stream is not None:
+            await stream(response.stream, receive, send)
         else:
-            await send({"type": "http.response.body", "body": answer.body})
-        self._access_log.note(request, operation, answer.status, time.perf_counter() - started)
+            await send({"type": "http.response.body", "body": response.body})
+        self._access_log.record(request, operation, response.status, time.perf_counter() - started)
 
-    def _fault(self, error: Exception, request: Request, operation: str) -> ApiResponse:
-        """The message of an unforeseen error may quote a secret, so only its kind and place are logged."""
+    def _report_fault(self, error: Exception, request: Request, operation: str) -> ApiResponse:
+        """Log the type and the place of an unexpected error, but not its message: it may contain a secret."""
         metrics.faults.labels(operation).inc()
         frames = traceback.extract_tb(error.__traceback__)[-_TRACE_FRAMES:]
         log.error(
@@ -71,14 +71,14 @@ class Api:
             error=type(error).__name__,
             at=[f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames],
         )
-        return refuse(Internal(), request.id, self._docs_url)
+        return error_response(Internal(), request.id, self._docs_url)
 
 
-def _pinned(request: Request) -> date:
-    if not request.sent(b"api-version"):
+def _pinned_version(request: Request) -> date:
+    if not request.has_header(b"api-version"):
         return LATEST
-    wanted = request.header(b"api-version")
-    version = BY_NAME.get(wanted)
+    name = request.header(b"api-version")
+    version = BY_NAME.get(name)
     if version is None:
-        raise VersionUnknown(version=wanted[:40])
+        raise VersionUnknown(version=name[:40])
     return version

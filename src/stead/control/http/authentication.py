@@ -1,4 +1,4 @@
-"""The door: which credential is this, is it good from here and now, and has it requests left?"""
+"""Authenticates a request: checks its credential, the client address and the rate limits."""
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -25,20 +25,20 @@ from stead.shared.errors import (
 log = structlog.get_logger()
 
 Loader = Callable[[Tx, bytes], Awaitable[Principal | None]]
-"""Finds the principal of a secret's hash; raises when it was revoked, returns None when there is none."""
+"""Finds the principal by the hash of its secret. Returns None if there is none; raises if it was revoked."""
 
-COPY_SECONDS = 60.0
-MOST_COPIES = 10_000
-COMPLAINT_SECONDS = 60.0
+CACHE_SECONDS = 60.0
+MAX_CACHED = 10_000
+WARNING_SECONDS = 60.0
 
 
-class _Copy(NamedTuple):
+class _CachedPrincipal(NamedTuple):
     principal: Principal
     marks: FreshnessMarks
-    taken: float
+    loaded_at: float
 
-    def is_outdated(self, marks: FreshnessMarks | None) -> bool:
-        return self.marks != marks or time.monotonic() - self.taken > COPY_SECONDS
+    def is_stale(self, marks: FreshnessMarks | None) -> bool:
+        return self.marks != marks or time.monotonic() - self.loaded_at > CACHE_SECONDS
 
 
 class Authenticator:
@@ -52,29 +52,30 @@ class Authenticator:
     ) -> None:
         self._database, self._limiter, self._loaders = database, limiter, loaders
         self._proxies, self._clock = proxies, clock
-        self._copies: dict[bytes, _Copy] = {}
-        self._complained = -COMPLAINT_SECONDS
+        self._cache: dict[bytes, _CachedPrincipal] = {}
+        self._warned_at = -WARNING_SECONDS
         self.used: dict[tuple[str, str], float] = {}
+        """When each credential was last used, until the API writes it to the database."""
 
     def clear_cache(self) -> None:
-        """Trust no copy: the marks it was compared with may be gone."""
-        self._copies.clear()
+        """For a new Redis connection: the marks that cached principals were compared with may be lost."""
+        self._cache.clear()
 
     async def authenticate(self, request: Request, rate: RateClass | None) -> Principal:
-        """The caller; what it spent is left on the request, for its headers, even when it was too much."""
+        """Return the caller. Sets `request.rate_limit` for the response headers, also if it is exceeded."""
         text = _bearer(request)
         hashed = secrets.digest(text)
-        copy = self._copies.get(hashed) if rate is not None else None
-        if copy is not None and copy.principal.expires_at <= self._clock():
-            copy = None  # a session may have slid on since it was copied
-        principal = copy.principal if copy is not None else await self._load(text, hashed)
+        cached = self._cache.get(hashed) if rate is not None else None
+        if cached is not None and cached.principal.expires_at <= self._clock():
+            cached = None  # a session may have been extended since it was cached
+        principal = cached.principal if cached is not None else await self._load(text, hashed)
         self._check(principal, request)
         if rate is not None:
-            spent = await self._limiter.spend(principal, rate)
-            request.rate_limit = spent or self._unenforced(principal, rate)
-            if copy is None or spent is None or copy.is_outdated(spent.marks):
+            result = await self._limiter.spend(principal, rate)
+            request.rate_limit = result or self._unenforced(principal, rate)
+            if cached is None or result is None or cached.is_stale(result.marks):
                 principal = await self._load(text, hashed)
-                self._keep(hashed, principal, spent and spent.marks)
+                self._store(hashed, principal, result and result.marks)
                 self._check(principal, request)
         else:
             request.rate_limit = await self._limiter.peek(principal, "read")
@@ -88,33 +89,33 @@ class Authenticator:
         family = secrets.family_of(text)
         if family is None:
             raise CredentialMalformed
-        self._copies.pop(hashed, None)
+        self._cache.pop(hashed, None)
         async with self._database.reading() as tx:
             principal = await self._loaders[family](tx, hashed)
         if principal is None:
             raise CredentialInvalid
         return principal
 
-    def _keep(self, hashed: bytes, principal: Principal, marks: FreshnessMarks | None) -> None:
-        """Keep a copy. Its marks were read before it was loaded, so a change in between outdates it."""
+    def _store(self, hashed: bytes, principal: Principal, marks: FreshnessMarks | None) -> None:
+        """Cache a principal. Its marks were read before it was loaded: a change in between makes it stale."""
         if marks is None:
             return
-        if len(self._copies) >= MOST_COPIES:
-            self._copies.pop(next(iter(self._copies)))
-        self._copies[hashed] = _Copy(principal, marks, time.monotonic())
+        if len(self._cache) >= MAX_CACHED:
+            self._cache.pop(next(iter(self._cache)))
+        self._cache[hashed] = _CachedPrincipal(principal, marks, time.monotonic())
 
     def _check(self, principal: Principal, request: Request) -> None:
         if principal.expires_at <= self._clock():
             raise CredentialExpired
         if principal.networks:
             address = self.client_address(request)
-            if not principal.may_come_from(address):
+            if not principal.allows_address(address):
                 raise AddressNotAllowed(address=address)
 
     def _unenforced(self, principal: Principal, rate: RateClass) -> RateLimitResult:
         metrics.limits_unenforced.inc()
-        if time.monotonic() - self._complained >= COMPLAINT_SECONDS:
-            self._complained = time.monotonic()
+        if time.monotonic() - self._warned_at >= WARNING_SECONDS:
+            self._warned_at = time.monotonic()
             log.warning("limits.unenforced", reason="redis is unreachable")
         return unenforced(principal, rate)
 

@@ -1,4 +1,4 @@
-"""Where a request came from: the peer, or what a trusted proxy says of it."""
+"""The client address of a request: the peer, or the address that a trusted proxy reports."""
 
 from collections.abc import Iterable
 from ipaddress import IPv6Address, ip_address, ip_network
@@ -9,20 +9,20 @@ LOOPBACK = ip_address("127.0.0.1")
 
 
 def parse_networks(texts: Iterable[str]) -> tuple[Network, ...]:
-    """Exact addresses and CIDRs. Raises ValueError for anything else, host bits included."""
+    """Parse exact addresses and CIDRs. Raises ValueError for anything else, including host bits."""
     return tuple(ip_network(text) for text in texts)
 
 
 def client_address(peer: str | None, forwarded_for: str, proxies: tuple[Network, ...]) -> Address:
-    """The nearest address that is not a trusted proxy, read from the right: the left part can be forged."""
+    """The last address in `X-Forwarded-For` that is not a trusted proxy. Those before it can be forged."""
     address = _parse(peer) or LOOPBACK
     for hop in reversed(forwarded_for.split(",")):
         if not any(address in proxy for proxy in proxies):
             break
-        nearer = _parse(hop.strip())
-        if nearer is None:
+        forwarded = _parse(hop.strip())
+        if forwarded is None:
             break
-        address = nearer
+        address = forwarded
     return address
 
 

@@ -1,4 +1,4 @@
-"""What a handler can reach besides its transaction: what changes while somebody watches, and who we are."""
+"""Services and settings that every handler can use besides its transaction."""
 
 from dataclasses import dataclass
 
@@ -21,8 +21,8 @@ class ApiContext:
     docs_url: str
     preview_domain: str
     objects: ObjectStore
-    """To sign addresses with; what lies there is the worker's business."""
+    """Only for signing URLs. Objects are read and written by the worker."""
     base_url: str = ""
-    """Where this installation is reached."""
+    """The public URL of this installation."""
     webhook_networks: tuple[Network, ...] = ()
-    """The operator's own, which webhooks may reach although they are not public."""
+    """Private networks of the operator that webhooks may reach."""

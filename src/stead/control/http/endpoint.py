@@ -1,8 +1,10 @@
-"""One operation at work, always in the same order.
+"""Runs one operation. Every request passes the same checks in the same order:
 
-credential (401) → buckets (429) → visibility of every path resource (404) → scope and role (403) → capability
-(409) → body and query (400) → idempotency → handler → audit → commit. So nothing leaks about what a caller
-may not see, and rows, records and answers stand or fall together.
+credential (401) → rate limits (429) → visibility of every path resource (404) → scope and role (403) →
+capability (409) → body and query (400) → idempotency → handler → audit → commit.
+
+The order ensures that no response reveals a resource that the caller may not see. Changes, audit entry and
+recorded response are committed in one transaction.
 """
 
 import asyncio
@@ -49,15 +51,15 @@ from stead.shared.roles import MASK
 from stead.shared.versions import LATEST
 
 _REPLAYED = (b"idempotent-replayed", b"true")
-_VISITS_AT_ONCE = 4
+_PUBLIC_CALLS_AT_ONCE = 4
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointDependencies:
-    """What every endpoint runs on.
+    """What every endpoint uses.
 
-    Public operations check passwords, which is slow on purpose: `visits` keeps a crowd of them from holding
-    the connections that everybody else needs.
+    Public operations check passwords, which is slow by design. `public_slots` limits how many run at once,
+    so that they cannot occupy all database connections.
     """
 
     resolvers: Resolvers
@@ -67,28 +69,28 @@ class EndpointDependencies:
     invalidator: PrincipalCacheInvalidator
     sealer: Sealer
     context: ApiContext
-    visits: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_VISITS_AT_ONCE))
+    public_slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_PUBLIC_CALLS_AT_ONCE))
 
 
 class Endpoint:
     def __init__(self, operation: Operation, dependencies: EndpointDependencies) -> None:
         self.operation, self._dependencies = operation, dependencies
         self._resources = [
-            (each.name, dependencies.resolvers[each.type]) for each in operation.every(ResourceInput)
+            (each.name, dependencies.resolvers[each.type]) for each in operation.inputs_of(ResourceInput)
         ]
-        self._path_inputs = [each.name for each in operation.every(PathInput)]
-        body = operation.input(BodyInput)
+        self._path_inputs = [each.name for each in operation.inputs_of(PathInput)]
+        body = operation.input_of(BodyInput)
         self._body = BodyReader(body) if body else None
         self._query = QueryReader(operation)
-        self._filters = operation.input(QueryInput)
-        self._page = operation.input(PageInput)
+        self._filters = operation.input_of(QueryInput)
+        self._page = operation.input_of(PageInput)
         self._has_inputs = bool(self._path_inputs or self._body or self._filters or self._page)
         self._history = History(shape_name(operation.shape))
-        self._asked = History(shape_name(body.type)) if body else History(None)
+        self._body_history = History(shape_name(body.type)) if body else History(None)
 
-    async def answer(self, request: Request, path: Mapping[str, str], version: date) -> ApiResponse:
+    async def handle(self, request: Request, path: Mapping[str, str], version: date) -> ApiResponse:
         operation, dependencies = self.operation, self._dependencies
-        if operation.answer == "document":
+        if operation.response_kind == "document":
             return ApiResponse(operation.status, await operation.handler())
         if operation.requires.public:
             return await self._handle_public(request, path, version)
@@ -121,55 +123,57 @@ class Endpoint:
                     entry,
                     dependencies.context,
                 )
-                answer = await self._mutate(call, path, raw, version)
+                response = await self._mutate(call, path, raw, version)
         except Forbidden:
             await self._record_denial(entry)
             raise
         await self._invalidate_cache(tx)
-        return answer
+        return response
 
     async def _handle_public(self, request: Request, path: Mapping[str, str], version: date) -> ApiResponse:
         dependencies, operation = self._dependencies, self.operation
         raw = await request.body() if self._body else b""
-        async with dependencies.visits, dependencies.database.transaction() as tx:
+        async with dependencies.public_slots, dependencies.database.transaction() as tx:
             address = dependencies.authenticator.client_address(request)
             call = PublicCall(tx, request, dependencies.limiter, address, AuditEntry())
             values = self._read_inputs(request, path, raw, version)
-            answer = self._render(await operation.handler(call, **values), request, version)
+            response = self._render(await operation.handler(call, **values), request, version)
             await audit.record(tx, operation.audit, "success", call.audit)
         await self._invalidate_cache(tx)
-        return answer
+        return response
 
     async def _invalidate_cache(self, tx: Tx) -> None:
         if tx.invalidations:
             await self._dependencies.invalidator.publish(tx.invalidations)
 
     async def _record_denial(self, entry: AuditEntry) -> None:
-        """The refused transaction is gone; that somebody tried is told in one of its own."""
+        """Record a refused attempt in a new transaction: the transaction of the attempt was rolled back."""
         async with self._dependencies.database.transaction() as tx:
             await audit.record(tx, self.operation.audit, "denied", entry)
 
     async def _mutate(self, call: Call, path: Mapping[str, str], raw: bytes, version: date) -> ApiResponse:
         request, operation, sealer = call.request, self.operation, self._dependencies.sealer
         values = await self._prepare(call, path, raw, version)
-        place = None
-        if operation.takes_idempotency_key and request.sent(b"idempotency-key"):
+        record_key = None
+        if operation.takes_idempotency_key and request.has_header(b"idempotency-key"):
             key = request.header(b"idempotency-key")
-            place = idempotency.slot(call.caller, request.method, request.path, key, request.query, raw)
-            recorded = await idempotency.claim(call.tx, sealer, place)
+            record_key = idempotency.record_key(
+                call.caller, request.method, request.path, key, request.query, raw
+            )
+            recorded = await idempotency.claim(call.tx, sealer, record_key)
             if recorded is not None:
                 return ApiResponse(recorded.status, recorded.body, [*recorded.headers, _REPLAYED])
-        answer = self._render(await operation.handler(call, **values), request, version)
+        response = self._render(await operation.handler(call, **values), request, version)
         await audit.record(call.tx, operation.audit, "success", call.audit)
-        if place is not None:
-            recorded = idempotency.Recorded(answer.status, answer.body, answer.headers)
-            await idempotency.record(call.tx, sealer, place, recorded)
-        return answer
+        if record_key is not None:
+            recorded = idempotency.RecordedResponse(response.status, response.body, response.headers)
+            await idempotency.record(call.tx, sealer, record_key, recorded)
+        return response
 
     async def _prepare(
         self, call: Call, path: Mapping[str, str], raw: bytes, version: date
     ) -> dict[str, Any]:
-        """The handler's arguments, each check in its place."""
+        """Check the request and return the handler's arguments."""
         operation = self.operation
         if operation.account_wide and call.caller.pin is not None:
             raise AccountNotFound
@@ -184,7 +188,7 @@ class Endpoint:
         return values
 
     def _authorize(self, call: Call, path: Mapping[str, str], resources: Mapping[str, Any]) -> None:
-        """Role mask ∩ key scopes: the key must hold the scope, and the role must let its holder use it."""
+        """Require the scope twice: the credential must hold it, and the caller's role must allow it."""
         operation, entry = self.operation, call.audit
         roles = []
         for resource in resources.values():
@@ -194,7 +198,8 @@ class Endpoint:
         missing = operation.requires.missing(call.caller.allowed)
         if missing is not None:
             raise ScopeInsufficient(scope=missing)
-        if operation.own is not None and path[operation.own] == call.caller.account_id:
+        own_account = path[operation.own_account_param] if operation.own_account_param else None
+        if own_account == call.caller.account_id:
             return
         for role in roles:
             too_low = operation.role is not None and not role.reaches(operation.role)
@@ -218,31 +223,31 @@ class Endpoint:
 
     def _render(self, result: Any, request: Request, version: date) -> ApiResponse:
         operation = self.operation
-        if operation.answer == "none":
+        if operation.response_kind == "none":
             return ApiResponse(operation.status)
-        if operation.answer == "stream":
+        if operation.response_kind == "stream":
             return ApiResponse(operation.status, stream=result.frames)
         headers: list[Header] = []
-        if operation.answer == "job":
+        if operation.response_kind == "job":
             headers.append((b"location", result.links.self.encode()))
         if operation.tagged:
             headers.append((b"etag", f'"{result.etag}"'.encode()))
-            if _has_seen(request.header(b"if-none-match"), result.etag):
+            if _matches(request.header(b"if-none-match"), result.etag):
                 return ApiResponse(304, headers=headers)
             result = result.data
-        data = result.items if operation.answer == "list" else result
+        data = result.items if operation.response_kind == "list" else result
         if version is not LATEST:
-            unseen = self._history.since(version)
-            if unseen:
+            changes = self._history.since(version)
+            if changes:
                 data = self._history.downgrade_response(msgspec.to_builtins(data), version)
             headers += deprecation(
-                [*unseen, *self._asked.since(version)], self._dependencies.context.docs_url
+                [*changes, *self._body_history.since(version)], self._dependencies.context.docs_url
             )
-        if operation.answer == "list":
+        if operation.response_kind == "list":
             return ApiResponse(operation.status, wrap_page(data, result, request.id), headers)
         return ApiResponse(operation.status, wrap(data, request.id), headers)
 
 
-def _has_seen(if_none_match: str, etag: str) -> bool:
+def _matches(if_none_match: str, etag: str) -> bool:
     known = [tag.strip().removeprefix("W/") for tag in if_none_match.split(",")]
     return "*" in known or f'"{etag}"' in known

@@ -1,4 +1,4 @@
-"""The page behind every `doc_url`: Markdown under `docs/errors/`, HTML when it is served."""
+"""The page that `doc_url` of an error links to: Markdown under `docs/errors/`, and HTML for browsers."""
 
 from html import escape
 from pathlib import Path
@@ -12,8 +12,8 @@ MEANING = {
     "not_found": "The resource does not exist or is not visible to this credential.",
     "conflict": "The request conflicts with the current state.",
     "quota_exceeded": "A quota of the plan is exhausted.",
-    "rate_limit": "A rate bucket is empty.",
-    "api_error": "Something failed on our side.",
+    "rate_limit": "A rate limit is exceeded.",
+    "api_error": "The platform failed to process the request.",
 }
 
 
@@ -39,9 +39,9 @@ def index() -> str:
 
 
 def pages() -> dict[Path, str]:
-    """Every page by its path under `docs/errors/`."""
-    written = {Path(error.type) / f"{error.code}.md": markdown(error) for error in catalog()}
-    return {Path("README.md"): index(), **written}
+    """Every page, by its path under `docs/errors/`."""
+    by_path = {Path(error.type) / f"{error.code}.md": markdown(error) for error in catalog()}
+    return {Path("README.md"): index(), **by_path}
 
 
 def html(error: type[ApiError]) -> str:
@@ -55,7 +55,7 @@ def html(error: type[ApiError]) -> str:
 
 
 def page(title: str, content: str) -> str:
-    """A page of the documentation around some content that is HTML already."""
+    """A documentation page around `content`, which must be HTML."""
     return (
         f"<!doctype html><html lang=en><meta charset=utf-8><title>{escape(title)}</title>"
         f"<link rel=stylesheet href=/docs/page.css><main>{content}"

@@ -1,4 +1,4 @@
-"""An example of any shape, put together from the examples of its fields."""
+"""Builds an example of a JSON shape from the examples of its fields."""
 
 import types
 from datetime import datetime
@@ -7,19 +7,19 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import msgspec
 from msgspec import NODEFAULT, Meta, Struct
 
-MOMENT = "2026-11-15T09:30:00.000Z"
+EXAMPLE_TIME = "2026-11-15T09:30:00.000Z"
 
 
 class NoExample(TypeError):
-    """A field says nothing that an example could be made from."""
+    """A field has no example and its type implies none."""
 
 
 def example(kind: Any) -> Any:
-    """A value of the type as it looks in JSON. Optional fields are in it when they have an example."""
+    """An example value of the type, as JSON. Optional fields are included if they have an example."""
     origin = get_origin(kind)
     if origin is Annotated:
-        inner, *notes = get_args(kind)
-        given = [note.examples[0] for note in notes if isinstance(note, Meta) and note.examples]
+        inner, *metadata = get_args(kind)
+        given = [meta.examples[0] for meta in metadata if isinstance(meta, Meta) and meta.examples]
         return given[-1] if given else example(inner)
     if origin is Literal:
         return get_args(kind)[0]
@@ -30,15 +30,15 @@ def example(kind: Any) -> Any:
     if isinstance(kind, type) and issubclass(kind, Struct):
         return _of_struct(kind)
     if kind is datetime:
-        return MOMENT
+        return EXAMPLE_TIME
     if kind is bool:
         return True
     raise NoExample(f"give {kind!r} an example where it is used")
 
 
 def _of_struct(kind: type[Struct]) -> dict[str, Any]:
-    """Every field that must be there, and the others where their example says more than their default."""
-    shown = {}
+    """All required fields, and the optional fields whose example differs from their default."""
+    values = {}
     for field in msgspec.structs.fields(kind):
         required = field.default is NODEFAULT and field.default_factory is NODEFAULT
         try:
@@ -48,5 +48,5 @@ def _of_struct(kind: type[Struct]) -> dict[str, Any]:
                 raise NoExample(f"{kind.__name__}.{field.name}: {error}") from None
             continue
         if required or value != field.default:
-            shown[field.encode_name] = value
-    return shown
+            values[field.encode_name] = value
+    return values

@@ -1,4 +1,4 @@
-"""The request path itself."""
+"""The request path: deletes expired idempotency records."""
 
 from functools import partial
 
@@ -8,8 +8,8 @@ from stead.control.tasks import PeriodicTask, Task, WorkerServices, in_transacti
 
 
 def _tasks(worker: WorkerServices) -> list[Task]:
-    forget = partial(in_transaction, worker.database, idempotency.forget_old)
-    return [PeriodicTask("idempotency.forget", 60, forget)]
+    delete = partial(in_transaction, worker.database, idempotency.delete_expired)
+    return [PeriodicTask("idempotency.delete_expired", 60, delete)]
 
 
 FEATURE = Feature(name="http", tasks=_tasks)

@@ -1,8 +1,8 @@
-"""A POST repeated with its Idempotency-Key answers as it did the first time.
+"""A POST that is repeated with the same Idempotency-Key gets the same response again.
 
-The answer commits together with its effect, so whoever lost the answer can ask again; an advisory lock, which
-ends with the transaction, tells a twin that the first is still at work. Answers may hold a secret that is
-shown once: they are sealed.
+The response is recorded in the transaction of the request, so a client that lost it can repeat the request.
+An advisory lock shows a concurrent duplicate that the first request is still running. Recorded responses are
+sealed: they may contain a secret that is shown only once.
 """
 
 from dataclasses import dataclass
@@ -17,33 +17,37 @@ from stead.control.sealing import Sealer
 from stead.shared.errors import FieldInvalid, IdempotencyInFlight, IdempotencyKeyReused
 
 RETENTION = timedelta(hours=24)
-LONGEST_KEY = 255
+MAX_KEY_LENGTH = 255
 HEADER = "Idempotency-Key"
 
 
-class Recorded(msgspec.Struct):
+class RecordedResponse(msgspec.Struct):
     status: int
     body: bytes
     headers: list[tuple[bytes, bytes]] = []
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
-    """The place of one request's answer: who asked for what under which key, and with which content."""
+class RecordKey:
+    """Identifies the recorded response of a request."""
 
     name: bytes
+    """Hash of the account, the operation and the Idempotency-Key."""
     digest: bytes
+    """Hash of the content. Another content under the same name is an error."""
 
 
-def slot(principal: Principal, method: str, path: str, key: str, query: bytes, body: bytes) -> Slot:
-    if not 0 < len(key) <= LONGEST_KEY:
-        raise FieldInvalid(param=HEADER, reason=f"{HEADER} has 1 to {LONGEST_KEY} characters.")
+def record_key(
+    principal: Principal, method: str, path: str, key: str, query: bytes, body: bytes
+) -> RecordKey:
+    if not 0 < len(key) <= MAX_KEY_LENGTH:
+        raise FieldInvalid(param=HEADER, reason=f"{HEADER} must have 1 to {MAX_KEY_LENGTH} characters.")
     name = _hash(principal.account_id.encode(), method.encode(), path.encode(), key.encode())
-    return Slot(name, _hash(query, body, _power(principal)))
+    return RecordKey(name, _hash(query, body, _permissions(principal)))
 
 
-def _power(principal: Principal) -> bytes:
-    """An answer is replayed only to a credential that may do exactly what the first one might."""
+def _permissions(principal: Principal) -> bytes:
+    """A response is replayed only to a credential with exactly the same permissions as the first one."""
     return msgspec.json.encode(
         [
             principal.pin,
@@ -54,37 +58,37 @@ def _power(principal: Principal) -> bytes:
     )
 
 
-async def claim(tx: Tx, sealer: Sealer, place: Slot) -> Recorded | None:
-    """The recorded answer, or None for whoever is first and must now `record` its own."""
-    lock = int.from_bytes(place.name[:8], "big", signed=True)
+async def claim(tx: Tx, sealer: Sealer, key: RecordKey) -> RecordedResponse | None:
+    """The recorded response, or None for the first request, which must then `record` its response."""
+    lock = int.from_bytes(key.name[:8], "big", signed=True)
     if not await tx.value("select pg_try_advisory_xact_lock($1)", lock):
         raise IdempotencyInFlight
     found = await tx.one(
-        lambda digest, answer: (digest, answer),
+        lambda digest, response: (digest, response),
         "select digest, answer from idempotency_records where name = $1 and created_at > $2",
-        place.name,
+        key.name,
         tx.now - RETENTION,
     )
     if found is None:
         return None
-    digest, answer = found
-    if digest != place.digest:
+    digest, response = found
+    if digest != key.digest:
         raise IdempotencyKeyReused
-    return msgspec.msgpack.decode(sealer.open(answer, context=place.name), type=Recorded)
+    return msgspec.msgpack.decode(sealer.open(response, context=key.name), type=RecordedResponse)
 
 
-async def record(tx: Tx, sealer: Sealer, place: Slot, answer: Recorded) -> None:
+async def record(tx: Tx, sealer: Sealer, key: RecordKey, response: RecordedResponse) -> None:
     await tx.run(
         "insert into idempotency_records (name, digest, answer, created_at) values ($1, $2, $3, $4)"
         " on conflict (name) do update set digest = $2, answer = $3, created_at = $4",
-        place.name,
-        place.digest,
-        sealer.seal(msgspec.msgpack.encode(answer), context=place.name),
+        key.name,
+        key.digest,
+        sealer.seal(msgspec.msgpack.encode(response), context=key.name),
         tx.now,
     )
 
 
-async def forget_old(tx: Tx) -> int:
+async def delete_expired(tx: Tx) -> int:
     return await tx.run(
         "delete from idempotency_records where name in"
         " (select name from idempotency_records where created_at <= $1 limit 1000)",
@@ -93,8 +97,8 @@ async def forget_old(tx: Tx) -> int:
 
 
 def _hash(*parts: bytes) -> bytes:
-    """Each part is hashed with its length, so that no two lists of parts look alike."""
-    whole = sha256()
+    """Hash each part with its length, so that two different lists of parts never have the same input."""
+    total = sha256()
     for part in parts:
-        whole.update(len(part).to_bytes(8, "big") + part)
-    return whole.digest()
+        total.update(len(part).to_bytes(8, "big") + part)
+    return total.digest()

@@ -1,4 +1,4 @@
-"""From the bytes of a request to the typed arguments of a handler, with errors that name the field."""
+"""Decodes the body and query of a request into the typed arguments of a handler. Errors name the field."""
 
 import re
 from datetime import UTC, date, datetime
@@ -21,17 +21,18 @@ _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000|\x00")
 
 
 def shape_name(kind: Any) -> str | None:
-    """The name of a shape in the API description: the class name, without what only says it is a view."""
+    """The name of a shape in the API description: the class name without the suffix `View`."""
     for candidate in (kind, *get_args(kind)):
         if isinstance(candidate, type) and issubclass(candidate, msgspec.Struct):
             return candidate.__name__.removesuffix("View")
     return None
 
 
-class Moments:
-    """The moments among the fields of a shape: each a date and a time that exist on the calendar of UTC.
+class DatetimeFields:
+    """The fields of a shape that hold a date and time.
 
-    The decoder also takes a number of seconds for a moment, and one whose offset leads out of the calendar.
+    The decoder also accepts a number of seconds, and a time that is outside the calendar when converted to
+    UTC. Both are refused here.
     """
 
     def __init__(self, shape: Any) -> None:
@@ -48,21 +49,21 @@ class Moments:
 
     def check(self, value: Any) -> None:
         for name in self._names:
-            moment = getattr(value, name, None)
+            time = getattr(value, name, None)
             try:
-                if isinstance(moment, datetime):
-                    moment.astimezone(UTC)
+                if isinstance(time, datetime):
+                    time.astimezone(UTC)
             except OverflowError:
-                raise FieldInvalid(param=name, reason="A moment lies within the years 1 to 9999.") from None
+                raise FieldInvalid(param=name, reason="The year must be between 1 and 9999.") from None
 
 
 class BodyReader:
-    def __init__(self, wanted: BodyInput) -> None:
-        self._optional = wanted.optional
-        self._type = wanted.type
-        self._decoder = msgspec.json.Decoder(wanted.type)
-        self._history = History(shape_name(wanted.type))
-        self._moments = Moments(wanted.type)
+    def __init__(self, body: BodyInput) -> None:
+        self._optional = body.optional
+        self._type = body.type
+        self._decoder = msgspec.json.Decoder(body.type)
+        self._history = History(shape_name(body.type))
+        self._datetimes = DatetimeFields(body.type)
 
     def read(self, raw: bytes, version: date) -> Any:
         if not raw:
@@ -71,11 +72,11 @@ class BodyReader:
             raise RequestMalformed(reason="it has no body")
         if _NUL.search(raw):
             raise RequestMalformed(reason="it contains a NUL character")
-        body = self._decoded(raw, version)
-        self._moments.check(body)
+        body = self._decode(raw, version)
+        self._datetimes.check(body)
         return body
 
-    def _decoded(self, raw: bytes, version: date) -> Any:
+    def _decode(self, raw: bytes, version: date) -> Any:
         try:
             if version is LATEST or not self._history.since(version):
                 return self._decoder.decode(raw)
@@ -88,33 +89,33 @@ class BodyReader:
 
 
 class QueryReader:
-    """Unknown parameters are ignored; of one that is repeated the last counts."""
+    """Reads the query. Unknown parameters are ignored. Of a repeated parameter, the last value is used."""
 
     def __init__(self, operation: Operation) -> None:
-        filters: QueryInput | None = operation.input(QueryInput)
+        filters: QueryInput | None = operation.input_of(QueryInput)
         self._type = filters.type if filters else None
-        self._moments = Moments(self._type)
+        self._datetimes = DatetimeFields(self._type)
         self._operation, self._page_size = operation.id, str(operation.page_size)
 
     def filters(self, values: dict[str, str]) -> Any:
-        self._moments.check_text(values)
+        self._datetimes.check_text(values)
         try:
             filters = msgspec.convert(values, self._type, strict=False)
         except msgspec.ValidationError as error:
             raise field_error(error) from None
-        self._moments.check(filters)
+        self._datetimes.check(filters)
         return filters
 
     def page(self, values: dict[str, str], path: str, filters: Any) -> PageRequest:
-        wanted = values.get("limit", self._page_size)
-        if not _NUMBER.fullmatch(wanted):
-            raise FieldInvalid(param="limit", reason="`limit` is a whole number.")
-        limit = int(wanted)
+        limit_text = values.get("limit", self._page_size)
+        if not _NUMBER.fullmatch(limit_text):
+            raise FieldInvalid(param="limit", reason="`limit` must be a whole number.")
+        limit = int(limit_text)
         cursor = values.get("cursor")
         if cursor is not None and not cursor.isascii():
             raise CursorInvalid
-        walk = b"%b %b %b" % (self._operation.encode(), path.encode(), msgspec.json.encode(filters))
-        return PageRequest.read(limit=limit, cursor=cursor or None, walk=walk)
+        list_key = b"%b %b %b" % (self._operation.encode(), path.encode(), msgspec.json.encode(filters))
+        return PageRequest.read(limit=limit, cursor=cursor or None, list_key=list_key)
 
 
 def query_values(raw: bytes) -> dict[str, str]:
@@ -129,7 +130,7 @@ def query_values(raw: bytes) -> dict[str, str]:
 
 
 def field_error(error: msgspec.ValidationError) -> FieldInvalid:
-    """Msgspec's sentence, split into the path of the field and what is wrong with it."""
+    """Split the message of msgspec into the path of the field and the reason."""
     text = str(error)
     at = _AT.match(text)
     reason, path = (at["reason"], at["path"]) if at else (text, "")

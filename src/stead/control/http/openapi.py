@@ -1,4 +1,4 @@
-"""The API description (OpenAPI 3.1), read off the same declarations that dispatch runs."""
+"""The API description (OpenAPI 3.1), generated from the declarations that also drive request handling."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from stead.control.http.examples import example
-from stead.control.http.idempotency import HEADER, LONGEST_KEY
+from stead.control.http.idempotency import HEADER, MAX_KEY_LENGTH
 from stead.control.http.operations import (
     BodyInput,
     Operation,
@@ -14,7 +14,7 @@ from stead.control.http.operations import (
     QueryInput,
     ResourceInput,
 )
-from stead.control.http.pagination import MOST_LIMIT
+from stead.control.http.pagination import MAX_LIMIT
 from stead.control.http.responses import ErrorEnvelope, Pagination
 from stead.control.http.version_changes import CHANGES
 from stead.control.http.visibility import Governed
@@ -41,9 +41,9 @@ WITH_KEY: tuple[type[ApiError], ...] = (errors.IdempotencyInFlight, errors.Idemp
 
 
 def errors_of(operation: Operation) -> list[type[ApiError]]:
-    """Every refusal this operation can answer with: its own and those its declaration implies."""
-    requires, resources = operation.requires, operation.every(ResourceInput)
-    page, query = operation.input(PageInput), operation.input(QueryInput)
+    """Every error of this operation: those it declares and those that follow from its declaration."""
+    requires, resources = operation.requires, operation.inputs_of(ResourceInput)
+    page, query = operation.input_of(PageInput), operation.input_of(QueryInput)
     implied: list[tuple[object, tuple[type[ApiError], ...]]] = [
         (not requires.public, WITH_CREDENTIAL),
         (requires.scopes, (errors.ScopeInsufficient,)),
@@ -51,12 +51,12 @@ def errors_of(operation: Operation) -> list[type[ApiError]]:
         (operation.account_wide, (errors.AccountNotFound,)),
         (operation.rate, (errors.RateLimitExceeded,)),
         (operation.capability, (errors.CapabilityUnsupported,)),
-        (operation.input(BodyInput), WITH_BODY),
+        (operation.input_of(BodyInput), WITH_BODY),
         (page or query, WITH_QUERY),
         (page, (errors.CursorInvalid,)),
         (operation.takes_idempotency_key, (*WITH_KEY, *WITH_BODY)),
     ]
-    found = {*ALWAYS, *operation.errors, *(error for when, told in implied if when for error in told)}
+    found = {*ALWAYS, *operation.errors, *(error for applies, group in implied if applies for error in group)}
     return sorted(found, key=lambda error: (error.status, error.code))
 
 
@@ -91,12 +91,12 @@ def document(operations: Iterable[Operation], id_prefixes: Mapping[str, str], *,
 
 
 class _Shapes:
-    """JSON Schemas of every type, under the names that callers see."""
+    """JSON Schemas of all types, under the names that callers see."""
 
     def __init__(self, operations: list[Operation], id_prefixes: Mapping[str, str]) -> None:
         self.id_prefixes = id_prefixes
         kinds = [operation.shape for operation in operations if operation.shape is not None]
-        kinds += [body.type for operation in operations if (body := operation.input(BodyInput))]
+        kinds += [body.type for operation in operations if (body := operation.input_of(BodyInput))]
         self._kinds = [*kinds, Pagination, ErrorEnvelope]
         schemas, components = msgspec.json.schema_components(self._kinds, ref_template=_REF)
         self._renamed = {name: name.removesuffix("View") for name in components}
@@ -138,7 +138,7 @@ def _entry(operation: Operation, shapes: _Shapes) -> Json:
     }
     if operation.capability is not None:
         entry["x-capability"] = operation.capability
-    body = operation.input(BodyInput)
+    body = operation.input_of(BodyInput)
     if body is not None:
         entry["requestBody"] = {
             "required": not body.optional,
@@ -157,28 +157,30 @@ def _scopes(operation: Operation) -> Json:
 
 def _parameters(operation: Operation, shapes: _Shapes) -> list[Json]:
     found: list[Json] = [_path_parameter(operation, name, shapes) for name in operation.path_parameters]
-    query = operation.input(QueryInput)
+    query = operation.input_of(QueryInput)
     if query is not None:
         found += _filters(query.type)
-    if operation.input(PageInput):
+    if operation.input_of(PageInput):
         found += [
             _query_parameter("limit", {"type": "integer", "default": operation.page_size}, _LIMIT_HELP),
-            _query_parameter("cursor", {"type": "string"}, "`next_cursor` of the page before."),
+            _query_parameter("cursor", {"type": "string"}, "`next_cursor` of the previous page."),
         ]
     if operation.takes_idempotency_key:
-        found.append(_header_parameter(HEADER, {"type": "string", "minLength": 1, "maxLength": LONGEST_KEY}))
+        found.append(
+            _header_parameter(HEADER, {"type": "string", "minLength": 1, "maxLength": MAX_KEY_LENGTH})
+        )
     found.append(
         _header_parameter("Api-Version", {"type": "string", "enum": [each.isoformat() for each in VERSIONS]})
     )
     return found
 
 
-_LIMIT_HELP = f"How many items; above {MOST_LIMIT} it means {MOST_LIMIT}, below 1 it means 1."
+_LIMIT_HELP = f"Number of items. Values above {MAX_LIMIT} mean {MAX_LIMIT}, values below 1 mean 1."
 
 
 def _path_parameter(operation: Operation, name: str, shapes: _Shapes) -> Json:
     schema: Json = {"type": "string"}
-    if operation.input(ResourceInput) and name.endswith("_id"):
+    if operation.input_of(ResourceInput) and name.endswith("_id"):
         prefix = shapes.id_prefixes[name]
         schema |= {"pattern": f"^{prefix}_[{ALPHABET}]{{26}}$", "examples": [f"{prefix}_{'0' * 26}"]}
     return {"name": name, "in": "path", "required": True, "schema": schema}
@@ -201,9 +203,9 @@ def _filters(kind: Any) -> list[Json]:
 def _responses(operation: Operation, shapes: _Shapes) -> Json:
     responses: Json = {str(operation.status): _success(operation, shapes)}
     if operation.tagged:
-        responses["304"] = {"description": "Not changed since.", "headers": _header_refs(operation)}
+        responses["304"] = {"description": "Not modified.", "headers": _header_refs(operation)}
     for error in errors_of(operation):
-        told = responses.setdefault(
+        response = responses.setdefault(
             str(error.status),
             {
                 "description": "",
@@ -211,8 +213,8 @@ def _responses(operation: Operation, shapes: _Shapes) -> Json:
                 "content": {"application/json": {"schema": shapes.of(ErrorEnvelope), "examples": {}}},
             },
         )
-        told["description"] = ", ".join(filter(None, [told["description"], f"`{error.code}`"]))
-        told["content"]["application/json"]["examples"][error.code] = {"value": error_example(error)}
+        response["description"] = ", ".join(filter(None, [response["description"], f"`{error.code}`"]))
+        response["content"]["application/json"]["examples"][error.code] = {"value": error_example(error)}
     return responses
 
 
@@ -229,22 +231,22 @@ def error_example(error: type[ApiError]) -> Json:
 
 
 def _success(operation: Operation, shapes: _Shapes) -> Json:
-    told: Json = {"description": operation.summary, "headers": _header_refs(operation)}
-    if operation.answer == "none":
-        return told
-    if operation.answer == "document":
-        return {**told, "content": {"application/json": {"schema": {"type": "object"}}}}
-    if operation.answer == "stream":
-        return {**told, "content": {"text/event-stream": {"schema": {"type": "string"}}}}
-    item, shown = shapes.of(operation.shape), example(operation.shape)
+    response: Json = {"description": operation.summary, "headers": _header_refs(operation)}
+    if operation.response_kind == "none":
+        return response
+    if operation.response_kind == "document":
+        return {**response, "content": {"application/json": {"schema": {"type": "object"}}}}
+    if operation.response_kind == "stream":
+        return {**response, "content": {"text/event-stream": {"schema": {"type": "string"}}}}
+    item, data = shapes.of(operation.shape), example(operation.shape)
     properties: Json = {"data": item, "request_id": {"type": "string", "pattern": "^req_"}}
-    value: Json = {"data": shown, "request_id": "req_01k9zy3v7d00r3m8w5x2t6b4qa"}
-    if operation.answer == "list":
+    value: Json = {"data": data, "request_id": "req_01k9zy3v7d00r3m8w5x2t6b4qa"}
+    if operation.response_kind == "list":
         properties["data"] = {"type": "array", "items": item}
         properties["pagination"] = shapes.of(Pagination)
-        value |= {"data": [shown], "pagination": {"next_cursor": None, "has_more": False}}
+        value |= {"data": [data], "pagination": {"next_cursor": None, "has_more": False}}
     schema = {"type": "object", "properties": properties, "required": list(properties)}
-    return {**told, "content": {"application/json": {"schema": schema, "example": value}}}
+    return {**response, "content": {"application/json": {"schema": schema, "example": value}}}
 
 
 def _header_refs(operation: Operation) -> Json:
@@ -259,10 +261,12 @@ def _header(description: str, kind: str) -> Json:
 
 
 _HEADERS: Json = {
-    "Api-Version": _header("The dated version in effect.", "string"),
+    "Api-Version": _header("The API version of this response.", "string"),
     "X-Api-Stability": _header("`preview` while the API is in developer preview.", "string"),
-    "X-Request-Id": _header("The name of this request; also `request_id` in the body.", "string"),
-    "X-RateLimit-Limit": _header("Requests a minute in this request's class.", "integer"),
-    "X-RateLimit-Remaining": _header("What is left of them.", "integer"),
-    "X-RateLimit-Reset": _header("The Unix second at which the bucket is full again.", "integer"),
+    "X-Request-Id": _header("The ID of this request; also `request_id` in the body.", "string"),
+    "X-RateLimit-Limit": _header("Requests per minute in the rate class of this request.", "integer"),
+    "X-RateLimit-Remaining": _header("How many of these requests are left.", "integer"),
+    "X-RateLimit-Reset": _header(
+        "Unix time in seconds at which the full limit is available again.", "integer"
+    ),
 }

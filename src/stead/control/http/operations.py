@@ -4,9 +4,10 @@
     async def update_key(call: Call, key: VisibleKey, body: KeyChange) -> KeyView:
         \"\"\"Rename a key or narrow its scopes.\"\"\"
 
-The handler's annotations say the rest: `Visible…` types are found by their resolvers, so that no handler ever
-holds a resource its caller may not see; `body`, `query` and `page` are read from the request; the return type
-is the answer's shape. Dispatch and the API description both read this one record.
+The annotations of the handler declare the rest. A parameter with a `Visible…` type is looked up by the
+resolver of that type, so a handler never receives a resource that its caller may not see. `body`, `query` and
+`page` are read from the request. The return type is the shape of the response. Request handling and the API
+description both use this declaration.
 """
 
 import inspect
@@ -46,7 +47,7 @@ _PARAMETER = re.compile(r"{(\w+)}")
 
 @dataclass(frozen=True, slots=True)
 class PublicCall:
-    """A request without a credential, as a public operation sees it."""
+    """A request to a public operation: it has no credential."""
 
     tx: Tx
     request: Request
@@ -56,7 +57,7 @@ class PublicCall:
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A request with a credential: `caller` is who is asking."""
+    """A request with a credential. `caller` is the principal of the credential."""
 
     tx: Tx
     request: Request
@@ -68,18 +69,18 @@ class Call(msgspec.Struct, frozen=True):
 
 
 class Document(bytes):
-    """An answer that is a document of its own: it has no envelope and needs no request to be made."""
+    """A response without an envelope that is the same for every request."""
 
 
 class Tagged(msgspec.Struct, Generic[K]):
-    """An answer with an `ETag`: a caller who has seen it already is answered 304."""
+    """A response with an `ETag`. A caller that sends the tag in `If-None-Match` gets 304."""
 
     data: K
     etag: str
 
 
 class Stream(msgspec.Struct):
-    """An answer that goes on: server-sent events, begun once the request has let go of the database."""
+    """A response of server-sent events. It starts after the database connection is released."""
 
     frames: AsyncGenerator[bytes, None]
 
@@ -92,7 +93,7 @@ class BodyInput:
 
     @property
     def shape(self) -> Any:
-        """Its JSON shape, also where it may be left out."""
+        """The JSON shape, without the `None` of an optional body."""
         return next(kind for kind in (*get_args(self.type), self.type) if kind is not types.NoneType)
 
 
@@ -133,7 +134,7 @@ class Operation:
     rate: RateClass | None
     capability: str | None
     role: Role | None
-    own: str | None
+    own_account_param: str | None
     account_wide: bool
     audit: str
     preview: bool
@@ -144,25 +145,25 @@ class Operation:
     description: str
     handler: Handler
     inputs: tuple[Input, ...]
-    answer: ResponseKind
+    response_kind: ResponseKind
     page_size: int
-    """How many items a page has unless its caller says."""
+    """The default number of items on a page."""
     tagged: bool
-    """Whether the answer has an `ETag`."""
+    """Whether the response has an `ETag`."""
     shape: Any
-    """The type of `data`, or of each of its items in a list."""
+    """The type of `data`, or of its items in a list response."""
     path_parameters: tuple[str, ...]
 
     @property
     def takes_idempotency_key(self) -> bool:
         return self.method == "POST" and not self.requires.public
 
-    def every(self, kind: type[K]) -> list[K]:
+    def inputs_of(self, kind: type[K]) -> list[K]:
         return [each for each in self.inputs if isinstance(each, kind)]
 
-    def input(self, kind: type[K]) -> K | None:
-        """The input of this kind, where there is at most one."""
-        return next(iter(self.every(kind)), None)
+    def input_of(self, kind: type[K]) -> K | None:
+        """The input of this kind, or None. For kinds of which an operation has at most one."""
+        return next(iter(self.inputs_of(kind)), None)
 
 
 class Operations:
@@ -179,13 +180,13 @@ class Operations:
         self,
         route: str,
         *,
-        id: str,  # noqa: A002 - the word of the API description
+        id: str,  # noqa: A002 - the name in the API description
         scope: str | tuple[str, ...] | Requirement,
         status: int = 200,
         job: str | None = None,
-        counted: bool = True,
+        rate_limited: bool = True,
         role: Role | None = None,
-        own: str | None = None,
+        own_account_param: str | None = None,
         account_wide: bool = False,
         capability: str | None = None,
         audit: str | None = None,
@@ -196,11 +197,11 @@ class Operations:
     ) -> Callable[[Handler], Handler]:
         """Declare the decorated handler.
 
-        `role` is the least role that may do this in the team concerned; a caller whose own account the path
-        parameter `own` names needs none. `account_wide` closes it to pinned keys. `audit` names the event of
-        a mutation where its id does not do. `counted=False` spends nothing from the caller's buckets. `job`
-        is the type of the job that the handler queues and returns. `extension` says why an operation exists
-        that is not in the contract.
+        `role` is the minimum role in the team of the resource. If the path parameter `own_account_param`
+        names the account of the caller, no role is required. `account_wide` refuses pinned keys. `audit` is
+        the name of the audit event of a mutation, by default derived from the id. `rate_limited=False`
+        excludes the operation from rate limits. `job` is the type of the job that the handler queues and
+        returns. `extension` says why an operation exists that is not in the contract.
         """
         method, path = route.split()
         requires = requirement(scope)
@@ -208,11 +209,11 @@ class Operations:
         def declare(handler: Handler) -> Handler:
             summary, _, description = inspect.cleandoc(handler.__doc__ or "").partition("\n\n")
             if not summary.endswith("."):
-                raise TypeError(f"{id}: its docstring must begin with one sentence")
+                raise TypeError(f"{id}: the docstring of the handler must begin with one sentence")
             hints = get_type_hints(handler)
             returned = hints.pop("return")
-            answer, shape = _answer(returned)
-            answer = "job" if job is not None else answer
+            response_kind, shape = _response(returned)
+            response_kind = "job" if job is not None else response_kind
             self._all.append(
                 Operation(
                     id=id,
@@ -220,12 +221,12 @@ class Operations:
                     method=method,
                     path=path,
                     requires=requires,
-                    status={"none": 204, "job": 202}.get(answer, status),
+                    status={"none": 204, "job": 202}.get(response_kind, status),
                     job=job,
-                    rate=_RATE_OF_METHOD[method] if counted and not requires.public else None,
+                    rate=_RATE_OF_METHOD[method] if rate_limited and not requires.public else None,
                     capability=capability,
                     role=role,
-                    own=own,
+                    own_account_param=own_account_param,
                     account_wide=account_wide,
                     audit=audit or _audit_name(id),
                     preview=preview,
@@ -234,8 +235,8 @@ class Operations:
                     summary=summary,
                     description=description,
                     handler=handler,
-                    inputs=() if answer == "document" else _inputs(id, path, hints, requires),
-                    answer=answer,
+                    inputs=() if response_kind == "document" else _inputs(id, path, hints, requires),
+                    response_kind=response_kind,
                     page_size=page_size,
                     tagged=get_origin(returned) is Tagged,
                     shape=shape,
@@ -253,7 +254,7 @@ def _audit_name(id_: str) -> str:
     return f"{resource.removesuffix('s')}_{action}"
 
 
-def _answer(returned: Any) -> tuple[ResponseKind, Any]:
+def _response(returned: Any) -> tuple[ResponseKind, Any]:
     if returned is type(None):
         return "none", None
     if returned is Document:
@@ -271,7 +272,7 @@ def _inputs(id_: str, path: str, hints: dict[str, Any], requires: Requirement) -
     first, *rest = hints.items()
     if first != ("call", Call) and not (requires.public and first == ("call", PublicCall)):
         raise TypeError(
-            f"{id_}: the first parameter is `call: Call`, or `call: PublicCall` when it is public"
+            f"{id_}: the first parameter must be `call: Call`, or `call: PublicCall` for a public operation"
         )
     return tuple(_input(id_, path, name, hint) for name, hint in rest)
 
@@ -288,4 +289,4 @@ def _input(id_: str, path: str, name: str, hint: Any) -> Input:
         return PathInput(name)
     if isinstance(hint, type) and hint.__name__.startswith("Visible"):
         return ResourceInput(name, hint)
-    raise TypeError(f"{id_}: nothing in the request gives `{name}`")
+    raise TypeError(f"{id_}: the parameter `{name}` does not correspond to anything in the request")

@@ -1,4 +1,4 @@
-"""Pages by keyset: newest first, an opaque cursor that only fits the list and the filters it was made for."""
+"""Keyset pagination, newest first. A cursor is opaque and valid only for one list with the same filters."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable
@@ -11,7 +11,7 @@ import msgspec
 from stead.control.engines.postgres import Tx
 from stead.shared.errors import CursorInvalid
 
-DEFAULT_LIMIT, MOST_LIMIT = 50, 100
+DEFAULT_LIMIT, MAX_LIMIT = 50, 100
 NEWEST = "~"
 """Sorts after every identifier."""
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class Page(msgspec.Struct, Generic[T]):
-    """What a list operation returns; the engine wraps it in the list envelope."""
+    """One page of a list, as a handler returns it."""
 
     items: list[T]
     next_cursor: str | None
@@ -30,44 +30,44 @@ class Page(msgspec.Struct, Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """Where a walk stands. `walk` says which list, with which filters, is being walked."""
+    """Which page to read. `list_key` identifies the list and its filters; a cursor is bound to it."""
 
     limit: int
     after: str
-    walk: bytes
+    list_key: bytes
 
     @classmethod
-    def read(cls, *, limit: int, cursor: str | None, walk: bytes) -> "PageRequest":
-        limit = min(max(limit, 1), MOST_LIMIT)
-        return cls(limit, NEWEST if cursor is None else _open(cursor, walk), walk)
+    def read(cls, *, limit: int, cursor: str | None, list_key: bytes) -> "PageRequest":
+        limit = min(max(limit, 1), MAX_LIMIT)
+        return cls(limit, NEWEST if cursor is None else _decode_cursor(cursor, list_key), list_key)
 
-    async def of(self, tx: Tx, row: Callable[..., T], sql: str, *args: object, by: str = "id") -> Page[T]:
-        """Run `sql`, whose last two parameters are the id to stay below and the number of rows to read.
+    async def fetch(self, tx: Tx, row: Callable[..., T], sql: str, *args: object, by: str = "id") -> Page[T]:
+        """Run `sql`. Its last two parameters are the id that all rows must be below, and the number of rows.
 
-        `by` is the field of a row that its order and therefore its cursor go by.
+        `by` is the field that orders the rows; the cursor contains its last value.
         """
         items = await tx.all(row, sql, *args, self.after, self.limit + 1)
         if len(items) <= self.limit:
             return Page(items, None)
         items.pop()
-        return Page(items, _seal(getattr(items[-1], by), self.walk))
+        return Page(items, _encode_cursor(getattr(items[-1], by), self.list_key))
 
 
-def _binding(walk: bytes, last: bytes) -> bytes:
-    return blake2b(last, key=blake2b(walk, digest_size=32).digest(), digest_size=_BINDING_BYTES).digest()
+def _binding(list_key: bytes, last: bytes) -> bytes:
+    return blake2b(last, key=blake2b(list_key, digest_size=32).digest(), digest_size=_BINDING_BYTES).digest()
 
 
-def _seal(last: str, walk: bytes) -> str:
+def _encode_cursor(last: str, list_key: bytes) -> str:
     text = last.encode()
-    return urlsafe_b64encode(_binding(walk, text) + text).decode().rstrip("=")
+    return urlsafe_b64encode(_binding(list_key, text) + text).decode().rstrip("=")
 
 
-def _open(cursor: str, walk: bytes) -> str:
+def _decode_cursor(cursor: str, list_key: bytes) -> str:
     try:
         raw = urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
         last = raw[_BINDING_BYTES:].decode("ascii")
     except ValueError:
         raise CursorInvalid from None
-    if "\0" in last or cursor != _seal(last, walk):
+    if "\0" in last or cursor != _encode_cursor(last, list_key):
         raise CursorInvalid
     return last

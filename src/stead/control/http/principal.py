@@ -1,4 +1,4 @@
-"""Who is calling: a credential, the account it acts for, and everything that narrows it."""
+"""The principal of a request: its credential, the account it acts for, and its restrictions."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,7 +24,7 @@ class Pin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RateLimits(msgspec.Struct, frozen=True):
-    """Requests a minute: per credential and class, and for all credentials under one ceiling."""
+    """Requests per minute: per credential and rate class, and a ceiling for all credentials of an owner."""
 
     read: int
     write: int
@@ -45,11 +45,11 @@ ACCOUNT_JOINS = """
   left join teams t on t.id = m.team_id
   left join plans tp on tp.name = t.plan
 """
-"""What it joins. `$2` is now: a team that one no longer belongs to is nobody's default."""
+"""The joins for these columns. `$2` is the current time: an expired membership gives no default team."""
 
 
 class AccountAttributes(msgspec.Struct, frozen=True):
-    """What the account behind a credential lends to it."""
+    """The attributes of a principal that come from its account."""
 
     email: str
     ceiling_owner: str
@@ -74,11 +74,11 @@ class Principal:
     expires_at: datetime
     limits: RateLimits
     ceiling_owner: str
-    """The team, or the account without one, whose ceiling this credential shares."""
+    """The default team of the account, or the account itself: all its credentials share one ceiling."""
 
     @property
     def modes(self) -> list[Mode]:
-        """The kinds of resources it sees: a key those of its own mode, a person both."""
+        """The modes of the resources it sees: a key only its own mode, a session both."""
         return ["live", "test"] if self.kind == "session" else [self.mode]
 
     @property
@@ -89,5 +89,5 @@ class Principal:
     def pin_id(self) -> str | None:
         return self.pin.id if self.pin else None
 
-    def may_come_from(self, address: Address) -> bool:
+    def allows_address(self, address: Address) -> bool:
         return not self.networks or any(address in network for network in self.networks)

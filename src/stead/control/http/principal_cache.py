@@ -1,8 +1,8 @@
-"""How a change to a credential reaches every API process at once.
+"""Invalidates cached principals in all API processes when a credential or account changes.
 
-Each process keeps the principals it has seen. A mark in Redis says which copy is current; moving the mark
-outdates all copies. The wish to move it commits with the change, so that it survives a crash between the
-commit and the move, and is repeated until Redis has it.
+Each process caches the principals of recent requests together with their freshness marks in Redis. Changing a
+mark makes every cached copy stale. A row in `outdated_subjects` commits together with the change, so that the
+mark is also changed after a crash, or once Redis is reachable again.
 """
 
 import secrets
@@ -14,41 +14,42 @@ from stead.control.http.rate_limits import FRESHNESS_MARK_SECONDS, freshness_mar
 
 async def invalidate_cached_principals(tx: Tx, *subjects: str) -> None:
     """Make every cached copy of these credentials or accounts stale once the transaction commits."""
-    noted = await tx.all(
+    invalidations = await tx.all(
         Invalidation,
         "insert into outdated_subjects (subject) select unnest($1::text[]) returning id, subject",
         list(subjects),
     )
-    tx.invalidations.extend(noted)
+    tx.invalidations.extend(invalidations)
 
 
 class PrincipalCacheInvalidator:
     def __init__(self, database: Database, redis: Redis) -> None:
         self._database, self._redis = database, redis
 
-    async def publish(self, noted: list[Invalidation]) -> None:
-        """Move the marks of what a transaction has just outdated. A failure is left to `sweep`."""
+    async def publish(self, invalidations: list[Invalidation]) -> None:
+        """Change the marks after a transaction has committed. If Redis fails, `publish_pending` retries."""
         try:
-            await self._move([each.subject for each in noted])
+            await self._change_marks([each.subject for each in invalidations])
         except (RedisDown, ReplyError):
             return
+        done = [each.id for each in invalidations]
         async with self._database.reading() as tx:
-            await tx.run("delete from outdated_subjects where id = any($1)", [each.id for each in noted])
+            await tx.run("delete from outdated_subjects where id = any($1)", done)
 
     async def publish_pending(self) -> int:
-        """Move the marks that a crash or an absent Redis left behind."""
+        """Change the marks that were left over by a crash or while Redis was unreachable."""
         async with self._database.transaction() as tx:
-            left = await tx.all(
+            pending = await tx.all(
                 str,
                 "delete from outdated_subjects where id in"
                 " (select id from outdated_subjects order by id limit 500 for update skip locked)"
                 " returning subject",
             )
-            if left:
-                await self._move(left)
-        return len(left)
+            if pending:
+                await self._change_marks(pending)
+        return len(pending)
 
-    async def _move(self, subjects: list[str]) -> None:
+    async def _change_marks(self, subjects: list[str]) -> None:
         for subject in subjects:
             await self._redis.execute(
                 "SET", freshness_mark_key(subject), secrets.token_bytes(9), "EX", FRESHNESS_MARK_SECONDS

@@ -1,7 +1,8 @@
-"""Token buckets in Redis: a request spends from its credential's bucket and from its team's, or from neither.
+"""Token buckets in Redis. A request spends from the bucket of its credential and from that of its team.
 
-A bucket is one number, the time at which it will be full again. The same round trip that spends returns the
-freshness marks of the credential and its account, so an outdated copy in this process is noticed for free.
+It spends from both or, if one is empty, from neither. A bucket is stored as one number: the time at which it
+will be full again. The same round trip returns the freshness marks of the credential and its account, so that
+a stale cached principal is noticed without another request.
 """
 
 import hashlib
@@ -45,7 +46,7 @@ _SPEND_SHA = hashlib.sha1(_SPEND.encode(), usedforsecurity=False).hexdigest()
 
 
 class Bucket(NamedTuple):
-    """`full_at` and `now` in microseconds of Redis' clock."""
+    """`full_at` and `now` are microseconds of the Redis clock."""
 
     limit: int
     now: int
@@ -58,15 +59,15 @@ class Bucket(NamedTuple):
 
     @property
     def reset(self) -> int:
-        """The Unix second at which the bucket is full again."""
+        """Unix time in seconds at which the bucket is full again."""
         return -(-max(self.full_at, self.now) // 1_000_000)
 
     @property
     def wait(self) -> int:
-        """Seconds until one more request fits."""
+        """Seconds until one more request is allowed."""
         interval = MINUTE // self.limit
-        short = self.full_at + interval - self.now - interval * self.limit
-        return max(0, -(-short // 1_000_000))
+        missing = self.full_at + interval - self.now - interval * self.limit
+        return max(0, -(-missing // 1_000_000))
 
 
 class RateLimitResult(NamedTuple):
@@ -86,25 +87,25 @@ class RateLimitResult(NamedTuple):
         remaining = max(0, limit - -(-own_wait // (MINUTE // limit))) if self.allowed else 0
         remaining_for_all = max(0, ceiling - -(-ceiling_wait // (MINUTE // ceiling)))
         full_at = now + (own_wait if self.allowed else max(own_wait, ceiling_wait))
-        told_limit, told_policy, left = _constant(self.rate, limit, ceiling)
+        limit_header, policy_header, template = _constant_parts(self.rate, limit, ceiling)
         seconds, seconds_for_all = own_wait // 1_000_000 + 1, ceiling_wait // 1_000_000 + 1
         return [
-            told_limit,
+            limit_header,
             (b"x-ratelimit-remaining", b"%d" % remaining),
             (b"x-ratelimit-reset", b"%d" % -(-full_at // 1_000_000)),
-            told_policy,
-            (b"ratelimit", left % (remaining, seconds, remaining_for_all, seconds_for_all)),
+            policy_header,
+            (b"ratelimit", template % (remaining, seconds, remaining_for_all, seconds_for_all)),
         ]
 
 
 @lru_cache(maxsize=256)
-def _constant(
+def _constant_parts(
     rate: RateClass, limit: int, ceiling: int
 ) -> tuple[tuple[bytes, bytes], tuple[bytes, bytes], bytes]:
-    """What the headers of a class and plan always say, and one with gaps for what changes."""
+    """The headers that are constant for a rate class and plan, and a template for the one that is not."""
     policy = f'"{rate}";q={limit};w=60, "team";q={ceiling};w=60'.encode()
-    left = f'"{rate}";r=%d;t=%d, "team";r=%d;t=%d'.encode()
-    return (b"x-ratelimit-limit", b"%d" % limit), (b"ratelimit-policy", policy), left
+    template = f'"{rate}";r=%d;t=%d, "team";r=%d;t=%d'.encode()
+    return (b"x-ratelimit-limit", b"%d" % limit), (b"ratelimit-policy", policy), template
 
 
 def limit_of(limits: RateLimits, rate: RateClass) -> int:
@@ -129,7 +130,7 @@ def ceiling_key(subject: str) -> str:
 def _spend_command(
     credential: str, account: str, ceiling_owner: str, rate: RateClass, limit: int, ceiling: int
 ) -> bytes:
-    """The command of a credential never changes, so it is spelled once for each class."""
+    """The encoded command, cached: for one credential and rate class it is always the same."""
     keys = (
         own_key(credential, rate),
         ceiling_key(ceiling_owner),
@@ -144,15 +145,15 @@ class Limiter:
         self._redis = redis
 
     async def spend(self, principal: Principal, rate: RateClass) -> RateLimitResult | None:
-        """What was spent, or None while there is no Redis to count in."""
+        """Spend one request. None if Redis is unreachable."""
         limit, ceiling = limit_of(principal.limits, rate), principal.limits.ceiling
         command = _spend_command(
             principal.id, principal.account_id, principal.ceiling_owner, rate, limit, ceiling
         )
-        answer = await self._run(command)
-        if answer is None:
+        reply = await self._run(command)
+        if reply is None:
             return None
-        allowed, now, own_full, ceiling_full, credential_mark, account_mark = answer
+        allowed, now, own_full, ceiling_full, credential_mark, account_mark = reply
         return RateLimitResult(
             allowed == 1,
             rate,
@@ -162,7 +163,7 @@ class Limiter:
         )
 
     async def peek(self, principal: Principal, rate: RateClass) -> RateLimitResult:
-        """The buckets as a request of this class would find them, spending nothing."""
+        """The buckets of a rate class, without spending."""
         limits = [limit_of(principal.limits, rate), principal.limits.ceiling]
         own, ceiling = await self.peek_buckets(
             [own_key(principal.id, rate), ceiling_key(principal.ceiling_owner)], limits
@@ -170,17 +171,17 @@ class Limiter:
         return RateLimitResult(True, rate, own, ceiling, None)
 
     async def spend_anonymous(self, first: str, first_limit: int, second: str, second_limit: int) -> int:
-        """Spend from two buckets that belong to no credential; the seconds to wait, 0 when it was allowed."""
+        """Spend from two buckets without a credential. Returns the seconds to wait, 0 if it is allowed."""
         keys = f"rate:{first}", f"rate:{second}"
-        answer = await self._run(pack("EVALSHA", _SPEND_SHA, 2, *keys, first_limit, second_limit))
-        if answer is None or answer[0] == 1:
+        reply = await self._run(pack("EVALSHA", _SPEND_SHA, 2, *keys, first_limit, second_limit))
+        if reply is None or reply[0] == 1:
             return 0
-        _, now, first_full, second_full, *_ = answer
+        _, now, first_full, second_full, *_ = reply
         waits = Bucket(first_limit, now, first_full).wait, Bucket(second_limit, now, second_full).wait
         return max(1, *waits)
 
     async def peek_buckets(self, keys: Sequence[str], limits: Sequence[int]) -> list[Bucket]:
-        """Buckets as they stand, spending nothing; full ones while there is no Redis."""
+        """The current buckets, without spending. If Redis is unreachable, they are reported as full."""
         try:
             clock, values = self._redis.execute("TIME"), self._redis.execute("MGET", *keys)
             seconds, micros = await clock
@@ -194,7 +195,7 @@ class Limiter:
             return [Bucket(limit, now, now) for limit in limits]
 
     async def _run(self, command: bytes) -> Any:
-        """The script's answer; None when Redis is away or takes no writes."""
+        """The reply of the script. None if Redis is unreachable or refuses writes."""
         try:
             try:
                 return await self._redis.execute_packed(command)
@@ -208,7 +209,7 @@ class Limiter:
 
 
 def unenforced(principal: Principal, rate: RateClass) -> RateLimitResult:
-    """What the headers say while limits are not enforced: everything is left."""
+    """The result to report while limits are not enforced: nothing is spent."""
     now = int(time.time() * 1_000_000)
     limit, ceiling = limit_of(principal.limits, rate), principal.limits.ceiling
     return RateLimitResult(True, rate, Bucket(limit, now, now), Bucket(ceiling, now, now), None)

@@ -1,4 +1,4 @@
-"""One HTTP request as the platform sees it: a name, its headers, its bounded body."""
+"""One HTTP request: its id, headers and size-limited body."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -14,7 +14,7 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
-MOST_BYTES = 2 * 1024 * 1024
+MAX_BODY_BYTES = 2 * 1024 * 1024
 BODY_SECONDS = 30
 
 
@@ -32,7 +32,7 @@ class Request:
 
     @property
     def segments(self) -> list[str]:
-        """The path, split before it was decoded: an encoded slash separates nothing."""
+        """The path segments, split before decoding: an encoded slash does not separate segments."""
         raw = self._scope.get("raw_path")
         if raw is None or b"%" not in raw:
             return self.path.split("/")
@@ -44,29 +44,29 @@ class Request:
         return client[0] if client else None
 
     def header(self, name: bytes) -> str:
-        """A header's value, empty when it was not sent. `name` is in lower case."""
+        """The value of a header, empty if it was not sent. `name` must be lower case."""
         return self._headers.get(name, b"").decode("latin-1")
 
-    def sent(self, name: bytes) -> bool:
-        """Whether the header came at all, empty or not."""
+    def has_header(self, name: bytes) -> bool:
+        """Whether the header was sent, even if it is empty."""
         return name in self._headers
 
-    async def body(self, most: int = MOST_BYTES) -> bytes:
+    async def body(self, max_bytes: int = MAX_BODY_BYTES) -> bytes:
         try:
             async with asyncio.timeout(BODY_SECONDS):
-                return await self._read(most)
+                return await self._read(max_bytes)
         except TimeoutError:
             raise RequestMalformed(reason="its body did not arrive in time") from None
 
-    async def _read(self, most: int) -> bytes:
+    async def _read(self, max_bytes: int) -> bytes:
         parts, size, more = [], 0, True
         while more:
             message = await self._receive()
             if message["type"] == "http.disconnect":
-                raise RequestMalformed(reason="the connection ended in its body")
+                raise RequestMalformed(reason="the connection was closed before the end of its body")
             parts.append(message.get("body", b""))
             size += len(parts[-1])
-            if size > most:
-                raise RequestTooLarge(limit=most)
+            if size > max_bytes:
+                raise RequestTooLarge(limit=max_bytes)
             more = message.get("more_body", False)
         return b"".join(parts)

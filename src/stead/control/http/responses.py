@@ -1,4 +1,4 @@
-"""Envelopes and headers: what every response looks like."""
+"""The envelopes and headers of all responses."""
 
 from collections.abc import AsyncGenerator, Iterable
 from datetime import date
@@ -50,7 +50,7 @@ class ErrorEnvelope(msgspec.Struct):
 
 
 class ApiResponse(msgspec.Struct):
-    """`stream`, where there is one, is what is sent instead of a body, frame by frame."""
+    """A response. If it has a `stream`, its frames are sent instead of the body."""
 
     status: int
     body: bytes = b""
@@ -88,7 +88,7 @@ def error_body(error: ApiError, docs_url: str) -> ErrorBody:
     )
 
 
-def refuse(error: ApiError, request_id: str, docs_url: str) -> ApiResponse:
+def error_response(error: ApiError, request_id: str, docs_url: str) -> ApiResponse:
     body = error_body(error, docs_url)
     headers = [(name.lower().encode(), value.encode()) for name, value in error.headers.items()]
     if error.status == 401:
@@ -120,7 +120,7 @@ def headers_of(
 
 
 def deprecation(changes: Iterable[VersionChange], docs_url: str) -> list[Header]:
-    """Told to a caller who still lives on a shape that has changed since its version."""
+    """The headers for a caller whose pinned version has an older shape."""
     oldest = min((change.since for change in changes), default=None)
     if oldest is None:
         return []

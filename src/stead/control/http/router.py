@@ -1,4 +1,4 @@
-"""From a method and a path to an operation: one dictionary look-up per segment."""
+"""Finds the operation for a method and a path, with one dictionary lookup per segment."""
 
 from collections.abc import Iterable, Mapping
 
@@ -16,7 +16,7 @@ class _Node:
 
 
 class Router:
-    """Paths are told apart by their literal segments; a literal wins over a parameter in its place."""
+    """Distinguishes paths by their literal segments. A literal segment takes precedence over a parameter."""
 
     def __init__(self, operations: Iterable[Operation]) -> None:
         self._root = _Node()
@@ -29,21 +29,21 @@ class Router:
     def find_segments(self, method: str, segments: list[str]) -> tuple[Operation, Mapping[str, str]]:
         node, values = self._root, []
         for segment in segments:
-            following = node.literals.get(segment)
-            if following is None:
-                following = node.parameter
+            child = node.literals.get(segment)
+            if child is None:
+                child = node.parameter
                 values.append(segment)
-                if following is None or not segment:
+                if child is None or not segment:
                     raise RouteNotFound
-            node = following
+            node = child
         operation = node.methods.get(method)
         if operation is not None:
             return operation, dict(zip(operation.path_parameters, values, strict=True)) if values else {}
         if not node.methods:
             raise RouteNotFound
-        refusal = MethodNotAllowed(method=method)
-        refusal.headers = {"Allow": ", ".join(sorted(node.methods))}
-        raise refusal
+        error = MethodNotAllowed(method=method)
+        error.headers = {"Allow": ", ".join(sorted(node.methods))}
+        raise error
 
     def _add(self, operation: Operation) -> None:
         node = self._root

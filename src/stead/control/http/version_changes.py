@@ -1,7 +1,7 @@
-"""The history of the API's shapes: one small class per dated change, applied newest to oldest.
+"""The history of the API's shapes: one small class for each dated change.
 
-A handler knows only the latest shapes. For a caller who pinned an older version, each change made since
-rewrites the answer back, or the request forward.
+A handler knows only the latest shapes. For a caller with a pinned older version, each later change converts
+the response to the older shape, or the request to the newer shape.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ Shape = dict[str, Any]
 
 
 class VersionChange:
-    """`shape` names the JSON shape that changed; `since` is the first version that has the new one."""
+    """`shape` is the name of the JSON shape that changed, `since` the first version with the new shape."""
 
     since: ClassVar[date]
     shape: ClassVar[str]
@@ -25,10 +25,10 @@ class VersionChange:
         return old
 
 
-class JobResultsNameWhatTheyMade(VersionChange):
+class JobResultsNameProducedResources(VersionChange):
     since = date(2026, 7, 4)
     shape = "Job"
-    summary = "The result of a job carries the ids of what it produced."
+    summary = "The result of a job contains the IDs of the resources it produced."
 
     produced: ClassVar = frozenset(
         {"artifact_id", "build_id", "snapshot_id", "deployment_id", "scan_id", "release_id", "key_id"}
@@ -41,32 +41,32 @@ class JobResultsNameWhatTheyMade(VersionChange):
         return {**new, "result": {key: value for key, value in result.items() if key not in self.produced}}
 
 
-class Php81IsGone(VersionChange):
+class Php81Removed(VersionChange):
     since = date(2026, 7, 4)
     shape = "NewSite"
-    summary = "PHP is 8.2 to 8.5, 8.3 unless chosen; 8.1 was dropped."
+    summary = "PHP 8.1 was removed. The versions are 8.2 to 8.5, by default 8.3."
 
     def upgrade_request(self, old: Shape) -> Shape:
-        """Who still asks for 8.1 gets the oldest version there is instead of an error."""
+        """A request for 8.1 gets the oldest supported version instead of an error."""
         return {**old, "php_version": "8.2"} if old.get("php_version") == "8.1" else old
 
 
-CHANGES: tuple[VersionChange, ...] = (JobResultsNameWhatTheyMade(), Php81IsGone())
+CHANGES: tuple[VersionChange, ...] = (JobResultsNameProducedResources(), Php81Removed())
 
 
 class History:
     """The changes of one shape."""
 
     def __init__(self, shape: str | None, changes: tuple[VersionChange, ...] = CHANGES) -> None:
-        mine = [change for change in changes if change.shape == shape]
-        self._changes = sorted(mine, key=lambda change: change.since, reverse=True)
+        matching = [change for change in changes if change.shape == shape]
+        self._changes = sorted(matching, key=lambda change: change.since, reverse=True)
 
     def since(self, pin: date) -> list[VersionChange]:
-        """The changes that a caller pinned to this version has not seen, newest first."""
+        """The changes after the pinned version, newest first."""
         return [change for change in self._changes if change.since > pin]
 
     def downgrade_response(self, data: Any, pin: date) -> Any:
-        """`data` is one shape or a list of them."""
+        """Convert `data`, one shape or a list of them, to the pinned version."""
         if isinstance(data, list):
             return [self.downgrade_response(item, pin) for item in data]
         for change in self.since(pin):

@@ -22,17 +22,17 @@ ResolverFunction = Callable[..., Awaitable[Any]]
 class Resolver:
     find: ResolverFunction
     path_parameters: tuple[str, ...]
-    needs: tuple[type, ...]
-    others: "Resolvers"
+    depends_on: tuple[type, ...]
+    resolvers: "Resolvers"
 
     def __call__(self, call: Call, path: Mapping[str, str]) -> Awaitable[Any]:
-        if self.needs:
-            return self._find_upon(call, path)
+        if self.depends_on:
+            return self._find_with_dependencies(call, path)
         return self.find(call, *[path[name] for name in self.path_parameters])
 
-    async def _find_upon(self, call: Call, path: Mapping[str, str]) -> Any:
-        found = [await self.others[need](call, path) for need in self.needs]
-        return await self.find(call, *found, *[path[name] for name in self.path_parameters])
+    async def _find_with_dependencies(self, call: Call, path: Mapping[str, str]) -> Any:
+        dependencies = [await self.resolvers[kind](call, path) for kind in self.depends_on]
+        return await self.find(call, *dependencies, *[path[name] for name in self.path_parameters])
 
 
 class Resolvers(Mapping[type, Resolver]):
@@ -44,9 +44,9 @@ class Resolvers(Mapping[type, Resolver]):
             hints = get_type_hints(find)
             resource = hints.pop("return")
             hints.pop("call")
-            needs = tuple(hint for hint in hints.values() if hint is not str)
+            depends_on = tuple(hint for hint in hints.values() if hint is not str)
             names = tuple(name for name, hint in hints.items() if hint is str)
-            self._by_type[resource] = Resolver(find, names, needs, self)
+            self._by_type[resource] = Resolver(find, names, depends_on, self)
 
     def __getitem__(self, resource: type) -> Resolver:
         return self._by_type[resource]
@@ -59,7 +59,7 @@ class Resolvers(Mapping[type, Resolver]):
 
 
 class Governance(NamedTuple):
-    """The caller's role in what owns a resource, and in whose audit trail a change to it belongs."""
+    """The caller's role for a resource, and the team and site whose audit log records changes to it."""
 
     role: Role
     team_id: str | None
@@ -67,7 +67,7 @@ class Governance(NamedTuple):
 
 
 class Governed(ABC):
-    """A resource under a team, or a person's own: the caller's role in it masks what the caller may do."""
+    """A resource of a team or an account. The caller's role limits what the caller may do with it."""
 
     __slots__ = ()
 
@@ -76,7 +76,7 @@ class Governed(ABC):
 
 
 class Owned:
-    """Counts into the caps and quotas of its team, or of the person whose own it is."""
+    """A resource that counts toward the limits and quotas of its owner: a team or an account."""
 
     __slots__ = ()
 
@@ -87,12 +87,12 @@ class Owned:
     def owner(self) -> str:
         owner = self.team_id or self.account_id
         if owner is None:
-            raise LookupError(f"{self} belongs to nobody")
+            raise LookupError(f"{self} has no owner")
         return owner
 
 
 @runtime_checkable
 class Capable(Protocol):
-    """A resource whose runtime decides what can be done with it."""
+    """A resource whose runtime determines which capabilities it supports."""
 
     def supports(self, capability: str) -> bool: ...

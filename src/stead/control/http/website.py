@@ -1,4 +1,4 @@
-"""What a browser or a load balancer asks for: the API reference at `/docs`, error pages, health."""
+"""Pages for browsers and load balancers: the API reference at `/docs`, error pages and health checks."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from html import escape
@@ -53,11 +53,11 @@ code { background: #f2f4f7; padding: .1em .3em; border-radius: 4px } a { color: 
 
 
 def website(
-    *, viewer: Path | None, checks: dict[str, Check], needed: frozenset[str], pages: Sequence[Route] = ()
+    *, viewer: Path | None, checks: dict[str, Check], required: frozenset[str], pages: Sequence[Route] = ()
 ) -> Starlette:
-    """`checks` tell which engines answer; without one of the `needed` this process is not ready.
+    """`checks` test whether each engine responds. The process is ready if all `required` engines do.
 
-    `pages` are those of the features.
+    `pages` are the pages of the features.
     """
     assets = viewer or _CHECKOUT_VIEWER
 
@@ -66,9 +66,9 @@ def website(
 
     async def ready(_: Request) -> Response:
         engines = {name: await check() for name, check in checks.items()}
-        works = all(engines[name] for name in needed)
+        is_ready = all(engines[name] for name in required)
         return JSONResponse(
-            {"status": "ready" if works else "unavailable", "engines": engines}, 200 if works else 503
+            {"status": "ready" if is_ready else "unavailable", "engines": engines}, 200 if is_ready else 503
         )
 
     async def reference(_: Request) -> Response:
@@ -76,14 +76,14 @@ def website(
         return HTMLResponse(_REFERENCE if installed else _NO_VIEWER, headers=_headers())
 
     async def error_page(request: Request) -> Response:
-        wanted = request.path_params["type"], request.path_params["code"]
+        requested = request.path_params["type"], request.path_params["code"]
         for error in catalog():
-            if (error.type, error.code) == wanted:
+            if (error.type, error.code) == requested:
                 return HTMLResponse(html(error), headers=_headers())
         return PlainTextResponse("There is no such error.\n", 404)
 
     async def versions(_: Request) -> Response:
-        return HTMLResponse(_versions(), headers=_headers())
+        return HTMLResponse(_versions_page(), headers=_headers())
 
     routes = [
         Route("/", lambda _: RedirectResponse("/docs")),
@@ -100,18 +100,19 @@ def website(
     return Starlette(routes=routes)
 
 
-def _versions() -> str:
-    """Where the `Link` of a deprecated shape leads."""
+def _versions_page() -> str:
+    """The page that the `Link` header of a deprecated shape points to."""
     changes = "".join(
         f"<li><strong>{change.since.isoformat()}</strong>, <code>{escape(change.shape)}</code>:"
-        f" {escape(change.summary)} The older shape ends on {sunset_at(change.since):%Y-%m-%d}.</li>"
+        f" {escape(change.summary)} The older shape is supported until {sunset_at(change.since):%Y-%m-%d}."
+        "</li>"
         for change in CHANGES
     )
     dates = ", ".join(f"<code>{version.isoformat()}</code>" for version in VERSIONS)
     return page(
         "Versions",
-        f"<h1>Versions</h1><p>Pin one with <code>Api-Version</code>: {dates}. Without it you get the"
-        f" latest.</p><h2>What changed</h2><ul>{changes}</ul>",
+        f"<h1>Versions</h1><p>Pin a version with the header <code>Api-Version</code>: {dates}. Without the"
+        f" header you get the latest version.</p><h2>Changes</h2><ul>{changes}</ul>",
     )
 
 

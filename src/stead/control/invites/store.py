@@ -38,7 +38,7 @@ async def insert(tx: Tx, invite: Invite, token_hash: bytes) -> None:
 
 
 async def page(tx: Tx, team: TeamId, request: PageRequest) -> Page[InviteView]:
-    return await request.of(
+    return await request.fetch(
         tx,
         InviteView,
         "select id, role, email, expires_at, created_at from team_invites"

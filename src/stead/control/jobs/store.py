@@ -24,7 +24,7 @@ async def find(tx: Tx, caller: Principal, job: str) -> VisibleJob | None:
 
 
 async def page(tx: Tx, caller: Principal, query: JobFilter, request: PageRequest) -> Page[JobView]:
-    return await request.of(
+    return await request.fetch(
         tx,
         JobView.read,
         f"select {_VIEW} {_VISIBLE} and ($7::text is null or j.status = $7)"

@@ -102,7 +102,7 @@ async def roll_key(call: Call, key: VisibleKey) -> RolledKeyView:
     )
 
 
-@operation("GET /v1/rate-limits", id="rate_limits.get", scope=ANY_CREDENTIAL, counted=False)
+@operation("GET /v1/rate-limits", id="rate_limits.get", scope=ANY_CREDENTIAL, rate_limited=False)
 async def get_rate_limits(call: Call) -> RateLimitsView:
     """See every bucket of this credential without spending from any."""
     caller = call.caller

@@ -34,7 +34,7 @@ async def find(tx: Tx, caller: Principal, key: str) -> VisibleKey | None:
 
 
 async def page(tx: Tx, caller: Principal, request: PageRequest) -> Page[KeyView]:
-    return await request.of(
+    return await request.fetch(
         tx,
         KeyView,
         "select id, name, 'stead_' || mode, last4, scopes,"  # noqa: S608

@@ -58,7 +58,7 @@ async def update_member(call: Call, team: VisibleTeam, client_id: str, body: Mem
     id="members.remove",
     scope="teams:write",
     role=Role.ADMIN,
-    own="client_id",
+    own_account_param="client_id",
     errors=[TeamNotFound, MemberNotFound, LastOwner],
 )
 async def remove_member(call: Call, team: VisibleTeam, client_id: str) -> None:

@@ -24,7 +24,7 @@ async def find(tx: Tx, team: TeamId, account: str) -> Membership | None:
 
 
 async def page(tx: Tx, team: TeamId, request: PageRequest) -> Page[MemberView]:
-    return await request.of(
+    return await request.fetch(
         tx,
         MemberView,
         "select m.id, m.account_id, a.email, a.name, m.role, m.expires_at, m.created_at"

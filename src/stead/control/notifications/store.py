@@ -60,7 +60,7 @@ def _viewer(caller: Principal) -> tuple[object, ...]:
 async def page(
     tx: Tx, caller: Principal, query: NotificationFilter, request: PageRequest
 ) -> Page[NotificationView]:
-    return await request.of(
+    return await request.fetch(
         tx,
         NotificationView,
         f"select {_VIEW} from notifications n where {_VISIBLE}"  # noqa: S608 - the columns of a shape

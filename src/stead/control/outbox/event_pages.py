@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from stead.control.http.examples import MOMENT, example
+from stead.control.http.examples import EXAMPLE_TIME, example
 from stead.control.outbox.event_types import CATEGORIES, EventCatalog, EventType
 
 _ID, _SITE = "evt_01k9zy3v7d00r3m8w5x2t6b4qa", "site_01k9zy3v7d00r3m8w5x2t6b4qa"
@@ -39,7 +39,7 @@ def envelope_example(event: EventType) -> dict[str, Any]:
         "type": event.type,
         "site_id": _SITE if about_site else None,
         "env_id": None,
-        "created_at": MOMENT,
+        "created_at": EXAMPLE_TIME,
         "data": example(event.data) if event.data else {},
     }
 

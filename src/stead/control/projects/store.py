@@ -34,7 +34,7 @@ async def find_own(tx: Tx, caller: Principal, project: str) -> VisibleProject | 
 
 
 async def page_own(tx: Tx, caller: Principal, request: PageRequest) -> Page[ProjectView]:
-    return await request.of(
+    return await request.fetch(
         tx,
         ProjectView,
         f"select id, name, team_id, created_at {_OWN} and id < $4 order by id desc limit $5",
@@ -60,7 +60,7 @@ async def team_of(tx: Tx, project: str) -> TeamId | None:
 
 
 async def page_of_team(tx: Tx, team: TeamId, request: PageRequest) -> Page[ProjectView]:
-    return await request.of(
+    return await request.fetch(
         tx,
         ProjectView,
         "select id, name, team_id, created_at from projects where team_id = $1 and id < $2"

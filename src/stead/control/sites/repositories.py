@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from ipaddress import IPv6Address
 
-from stead.control.http.host_names import NotAnAddress, read_host
+from stead.control.http.host_names import InvalidUrl, parse_host
 from stead.control.http.principal import Address
 
 LONGEST = 1000
@@ -41,23 +41,23 @@ class Repository:
 
 
 def read(url: str) -> Repository:
-    """The repository of a URL; NotAnAddress for anything that is not plainly one.
+    """The repository of a URL; InvalidUrl for anything that is not plainly one.
 
     A credential does not belong into an address, which everybody who sees the site can read.
     """
     if _CREDENTIALS.match(url):
-        raise NotAnAddress("it has a user or a password in it: use an ssh address and the site's deploy key.")
+        raise InvalidUrl("it has a user or a password in it: use an ssh address and the site's deploy key.")
     if len(url) > LONGEST:
-        raise NotAnAddress("it is too long.")
+        raise InvalidUrl("it is too long.")
     found = _HTTPS.fullmatch(url) or _SSH.fullmatch(url) or _SCP.fullmatch(url)
     if found is None:
-        raise NotAnAddress("it is not `https://host/path`, `ssh://git@host/path` or `git@host:path`.")
-    host, literal = read_host(found["host"])
+        raise InvalidUrl("it is not `https://host/path`, `ssh://git@host/path` or `git@host:path`.")
+    host, literal = parse_host(found["host"])
     port = int(found["port"]) if found.groupdict().get("port") else None
     if port is not None and not 0 < port < 65536:
-        raise NotAnAddress("its port is none.")
+        raise InvalidUrl("its port is none.")
     if ".." in found["path"].split("/"):
-        raise NotAnAddress("its path leads upwards.")
+        raise InvalidUrl("its path leads upwards.")
     return Repository("https" if url.startswith("https:") else "ssh", host, port, found["path"], literal)
 
 

@@ -9,7 +9,7 @@ from stead.control.environments import jobs as environment_kinds
 from stead.control.environments import service as environments
 from stead.control.environments.jobs import EnvironmentWork
 from stead.control.environments.rules import Environment
-from stead.control.http.host_names import NotAnAddress
+from stead.control.http.host_names import InvalidUrl
 from stead.control.http.operations import Call
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import Principal
@@ -237,7 +237,7 @@ def _check(new: NewSite) -> None:
 def _check_repository(url: str) -> None:
     try:
         repositories.read(url)
-    except NotAnAddress as reason:
+    except InvalidUrl as reason:
         raise FieldInvalid(param="git_repo", reason=f"This repository cannot be used: {reason}") from None
 
 

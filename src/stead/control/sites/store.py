@@ -31,7 +31,7 @@ async def view(tx: Tx, site: VisibleSite) -> SiteView | None:
 
 
 async def page(tx: Tx, caller: Principal, request: PageRequest) -> Page[SiteView]:
-    return await request.of(
+    return await request.fetch(
         tx,
         SiteView,
         f"select {_VIEW} {_VISIBLE} and s.id < $7 order by s.id desc limit $8",
@@ -40,7 +40,7 @@ async def page(tx: Tx, caller: Principal, request: PageRequest) -> Page[SiteView
 
 
 async def page_of_team(tx: Tx, caller: Principal, team: TeamId, request: PageRequest) -> Page[SiteView]:
-    return await request.of(
+    return await request.fetch(
         tx,
         SiteView,
         f"select {_VIEW} {_VISIBLE} and s.team_id = $7 and s.id < $8 order by s.id desc limit $9",
@@ -52,7 +52,7 @@ async def page_of_team(tx: Tx, caller: Principal, team: TeamId, request: PageReq
 async def page_of_project(
     tx: Tx, caller: Principal, project: ProjectId, request: PageRequest
 ) -> Page[SiteView]:
-    return await request.of(
+    return await request.fetch(
         tx,
         SiteView,
         f"select {_VIEW} {_VISIBLE} and s.project_id = $7 and s.id < $8 order by s.id desc limit $9",

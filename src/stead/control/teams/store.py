@@ -31,7 +31,7 @@ async def find(tx: Tx, caller: Principal, team: str) -> VisibleTeam | None:
 
 
 async def page(tx: Tx, caller: Principal, request: PageRequest) -> Page[TeamView]:
-    return await request.of(
+    return await request.fetch(
         tx,
         TeamView,
         f"select t.id, t.name, t.plan, t.created_at, m.role {_VISIBLE} and t.id < $5"

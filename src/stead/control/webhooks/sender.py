@@ -38,7 +38,7 @@ class DeliverySender:
         try:
             keys = self._signing_secrets(delivery)
             target = urls.parse_target(delivery.url)
-        except (SealBroken, urls.NotAnAddress) as unusable:
+        except (SealBroken, urls.InvalidUrl) as unusable:
             reason = f"It cannot be sent: {type(unusable).__name__}."
             return self._result(delivery, began, None, reason, ())
         body = _encode(

@@ -210,7 +210,7 @@ async def _publish(tx: Tx, event: EventType, caller: Principal, endpoint: str) -
 def _url(text: str, networks: tuple[Network, ...]) -> str:
     try:
         target = urls.parse_target(text)
-    except urls.NotAnAddress as reason:
+    except urls.InvalidUrl as reason:
         raise UrlNotAllowed(param="url", reason=str(reason)) from None
     if target.literal is not None and not Guard(networks).permits(target.literal):
         raise UrlNotAllowed(param="url", reason="its address is not public.")

@@ -30,7 +30,7 @@ async def find(tx: Tx, caller: Principal, endpoint: str) -> VisibleEndpoint | No
 
 
 async def page(tx: Tx, caller: Principal, request: PageRequest) -> Page[EndpointView]:
-    return await request.of(
+    return await request.fetch(
         tx,
         EndpointView,
         f"select {_VIEW} {_VISIBLE} and w.id < $5 order by w.id desc limit $6",
@@ -98,7 +98,7 @@ def _delivery_view(*row: object) -> DeliveryView:
 
 
 async def page_of_deliveries(tx: Tx, endpoint: VisibleEndpoint, request: PageRequest) -> Page[DeliveryView]:
-    return await request.of(
+    return await request.fetch(
         tx,
         _delivery_view,
         f"select {_DELIVERY} from webhook_deliveries d where d.endpoint_id = $1 and d.id < $2"  # noqa: S608

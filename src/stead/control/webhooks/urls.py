@@ -5,10 +5,10 @@ import re
 from dataclasses import dataclass
 from ipaddress import IPv6Address
 
-from stead.control.http.host_names import NotAnAddress, read_host
+from stead.control.http.host_names import InvalidUrl, parse_host
 from stead.control.http.principal import Address
 
-__all__ = ["NotAnAddress", "Target", "parse_target"]
+__all__ = ["InvalidUrl", "Target", "parse_target"]
 
 PORTS = (443, 8443)
 MAX_LENGTH = 2000
@@ -41,13 +41,13 @@ class Target:
 
 
 def parse_target(url: str) -> Target:
-    """Parse a URL. Raise NotAnAddress, with a reason for the customer, if it cannot be used."""
+    """Parse a URL. Raise InvalidUrl, with a reason for the customer, if it cannot be used."""
     found = _URL.fullmatch(url) if len(url) <= MAX_LENGTH else None
     if found is None:
-        raise NotAnAddress("it is not an `https://` URL without user, password and fragment.")
+        raise InvalidUrl("it is not an `https://` URL without user, password and fragment.")
     port = int(found["port"] or PORTS[0])
     if port not in PORTS:
-        raise NotAnAddress("only ports 443 and 8443 are delivered to.")
+        raise InvalidUrl("only ports 443 and 8443 are delivered to.")
     path = found["path"] or "/"
-    host, literal = read_host(found["host"])
+    host, literal = parse_host(found["host"])
     return Target(host, port, path if path.startswith("/") else f"/{path}", literal)
