@@ -51,7 +51,7 @@ class Harness:
         self.workers = [Program([*STEADCTL, "worker"], settings, logs / f"worker-{n}.log") for n in (1, 2)]
         self.limited = Program(LIMITED, settings | {"PYTHONPATH": _path()}, logs / "limited.log")
         self.node = Node(stack, LOCAL_NODE, stack.node_data)
-        self.database = Database(stack[Postgres].url, clock=wall_clock, size=4, patience=120)
+        self.database = Database(stack[Postgres].url, clock=wall_clock, size=4, timeout=120)
         """As a worker uses it, to queue what no operation does."""
         self.client = httpx.AsyncClient(timeout=30)
         self._keys: dict[Mode, str] = {}

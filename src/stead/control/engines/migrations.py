@@ -1,4 +1,4 @@
-"""Brings a database to this version of Stead. Forward only."""
+"""Migrates a database to this version of Stead. Migrations are forward only."""
 
 from pathlib import Path
 

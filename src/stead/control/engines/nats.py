@@ -58,6 +58,7 @@ class Nats:
 
     @property
     def client(self) -> Client:
+        """The connected client. Raises NatsDown while there is no connection."""
         if self._client is None or not self._client.is_connected:
             raise NatsDown
         return self._client
@@ -74,6 +75,7 @@ class Nats:
         self._connecting = asyncio.create_task(self._connect())
 
     async def ready(self) -> None:
+        """Wait for the first connection."""
         if self._connecting is not None:
             await asyncio.shield(self._connecting)
 

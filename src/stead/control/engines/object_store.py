@@ -1,6 +1,6 @@
-"""The object store, by any S3 API: one bucket, names that we choose, and addresses signed for others.
+"""The object store: one bucket in any service with an S3 API.
 
-botocore blocks, so every call is made in a thread. Signing an address costs no request.
+botocore is blocking, so every call runs in a thread. Presigning a URL needs no request.
 """
 
 import asyncio
@@ -20,25 +20,25 @@ T = TypeVar("T")
 
 _MISSING = {"404", "NoSuchKey", "NotFound"}
 _CHANGED = {"412", "PreconditionFailed"}
-_DELETED_AT_ONCE = 1_000
-_PIECE = 1024 * 1024
+_DELETE_BATCH = 1_000
+_CHUNK_BYTES = 1024 * 1024
 
 
 class ObjectMissing(Exception):
-    """There is nothing by this name."""
+    """There is no object with this key."""
 
 
 class ObjectChanged(Exception):
-    """It is not the one that was looked at."""
+    """The object was replaced since it was inspected."""
 
 
 class ObjectStoreUnavailable(Exception):
-    """The object store does not answer, or not as it should; it may soon."""
+    """The object store does not respond, or responds with an error. The request can be retried."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectInfo:
-    """An object as it was read to its end."""
+    """What `inspect` found when it read an object."""
 
     digest: digests.Digest
     size: int
@@ -53,7 +53,7 @@ class ObjectStore:
         self._endpoint, self._public_endpoint = endpoint, public_endpoint or endpoint
         self._access_key, self._secret_key = access_key, secret_key
         self._clients: dict[str, Any] = {}
-        self._making = Lock()
+        self._lock = Lock()
 
     @property
     def _client(self) -> Any:
@@ -61,19 +61,19 @@ class ObjectStore:
 
     @property
     def _public(self) -> Any:
-        """Whose addresses customers are given."""
+        """The client that presigns URLs for customers."""
         return self._client_at(self._public_endpoint)
 
     def _client_at(self, endpoint: str) -> Any:
-        """Made when it is first needed: it takes a moment, and a program may never need one."""
-        with self._making:
+        """Created on first use: creating a client is slow, and a program may not need one."""
+        with self._lock:
             if endpoint not in self._clients:
-                self._clients[endpoint] = self._made(endpoint)
+                self._clients[endpoint] = self._create_client(endpoint)
             return self._clients[endpoint]
 
-    def _made(self, endpoint: str) -> Any:
+    def _create_client(self, endpoint: str) -> Any:
         if not endpoint:
-            raise ObjectStoreUnavailable("no object store is named")
+            raise ObjectStoreUnavailable("no object store is configured")
         return botocore.session.get_session().create_client(
             "s3",
             region_name="us-east-1",
@@ -92,7 +92,7 @@ class ObjectStore:
         )
 
     async def ensure_bucket(self) -> None:
-        """The bucket is there."""
+        """Create the bucket if it does not exist."""
         try:
             await self._call(self._client.head_bucket, Bucket=self._bucket)
         except ObjectMissing:
@@ -101,35 +101,35 @@ class ObjectStore:
     async def put(self, key: str, content: bytes) -> None:
         await self._call(self._client.put_object, Bucket=self._bucket, Key=key, Body=content)
 
-    async def get(self, key: str, *, most: int) -> bytes:
-        """All of it; for what is small."""
+    async def get(self, key: str, *, max_bytes: int) -> bytes:
+        """The whole content of a small object."""
 
         def read() -> bytes:
-            with closing(self._opened(key)) as body:
-                content = bytes(body.read(most + 1))
-            if len(content) > most:
-                raise ObjectStoreUnavailable(f"{key} is larger than {most} bytes")
+            with closing(self._open(key)) as body:
+                content = bytes(body.read(max_bytes + 1))
+            if len(content) > max_bytes:
+                raise ObjectStoreUnavailable(f"{key} is larger than {max_bytes} bytes")
             return content
 
         return await _in_thread(read)
 
     def read_chunks(self, key: str) -> Iterator[bytes]:
-        """Blocks; for a thread of the caller's."""
+        """The content in chunks. Blocking: the caller must run it in a thread."""
         try:
-            with closing(self._opened(key)) as body:
-                while piece := body.read(_PIECE):
-                    yield piece
+            with closing(self._open(key)) as body:
+                while chunk := body.read(_CHUNK_BYTES):
+                    yield chunk
         except (ClientError, BotoCoreError, OSError) as error:
-            raise _translated(error) from None
+            raise _translate(error) from None
 
     async def inspect(self, key: str) -> ObjectInfo:
-        """Reads it to its end: what it really is, whatever anybody said."""
+        """Read the whole object and compute its digest and size."""
 
         def read() -> ObjectInfo:
-            answer = self._client.get_object(Bucket=self._bucket, Key=key)
-            with closing(answer["Body"]) as body:
+            response = self._client.get_object(Bucket=self._bucket, Key=key)
+            with closing(response["Body"]) as body:
                 digest, size = digests.of_file(body)
-            return ObjectInfo(digest, size, answer["ETag"])
+            return ObjectInfo(digest, size, response["ETag"])
 
         return await _in_thread(read)
 
@@ -137,37 +137,37 @@ class ObjectStore:
         found = await self._call(self._client.head_object, Bucket=self._bucket, Key=key)
         return int(found["ContentLength"])
 
-    async def copy(self, seen: ObjectInfo, key: str, to: str) -> None:
-        """The very one that was looked at."""
+    async def copy(self, inspected: ObjectInfo, key: str, to: str) -> None:
+        """Copy an inspected object. Raises ObjectChanged if it was replaced since."""
         await self._call(
             self._client.copy_object,
             Bucket=self._bucket,
             Key=to,
             CopySource={"Bucket": self._bucket, "Key": key},
-            CopySourceIfMatch=seen.etag,
+            CopySourceIfMatch=inspected.etag,
         )
 
     async def delete(self, keys: Sequence[str]) -> None:
-        """Fine when they are not there."""
-        for start in range(0, len(keys), _DELETED_AT_ONCE):
-            some = [{"Key": key} for key in keys[start : start + _DELETED_AT_ONCE]]
-            answer = await self._call(
-                self._client.delete_objects, Bucket=self._bucket, Delete={"Objects": some, "Quiet": True}
+        """Delete objects. Missing objects are ignored."""
+        for start in range(0, len(keys), _DELETE_BATCH):
+            batch = [{"Key": key} for key in keys[start : start + _DELETE_BATCH]]
+            response = await self._call(
+                self._client.delete_objects, Bucket=self._bucket, Delete={"Objects": batch, "Quiet": True}
             )
-            if answer.get("Errors"):
-                raise ObjectStoreUnavailable(f"{len(answer['Errors'])} objects were not deleted")
+            if response.get("Errors"):
+                raise ObjectStoreUnavailable(f"{len(response['Errors'])} objects were not deleted")
 
     def presigned_get_url(self, key: str, *, seconds: int) -> str:
-        return self._signed(self._client, "get_object", key, seconds)
+        return self._presign(self._client, "get_object", key, seconds)
 
     def presigned_put_url(self, key: str, *, seconds: int, public: bool = False) -> str:
-        return self._signed(self._public if public else self._client, "put_object", key, seconds)
+        return self._presign(self._public if public else self._client, "put_object", key, seconds)
 
-    def _signed(self, client: Any, method: str, key: str, seconds: int) -> str:
+    def _presign(self, client: Any, method: str, key: str, seconds: int) -> str:
         params = {"Bucket": self._bucket, "Key": key}
         return str(client.generate_presigned_url(method, Params=params, ExpiresIn=seconds))
 
-    def _opened(self, key: str) -> BinaryIO:
+    def _open(self, key: str) -> BinaryIO:
         body: BinaryIO = self._client.get_object(Bucket=self._bucket, Key=key)["Body"]
         return body
 
@@ -179,11 +179,11 @@ async def _in_thread(call: Callable[[], T]) -> T:
     try:
         return await asyncio.to_thread(call)
     except (ClientError, BotoCoreError, OSError) as error:
-        raise _translated(error) from None
+        raise _translate(error) from None
 
 
-def _translated(error: Exception) -> Exception:
-    """Without what was asked for: a signed address is a secret for as long as it lasts."""
+def _translate(error: Exception) -> Exception:
+    """The message does not contain the request: a presigned URL is a secret while it is valid."""
     code = error.response["Error"]["Code"] if isinstance(error, ClientError) else ""
     if code in _MISSING:
         return ObjectMissing()

@@ -1,6 +1,6 @@
-"""PostgreSQL: one transaction per mutation, opened and committed only here.
+"""PostgreSQL. Transactions are opened and committed only here: one for each mutation.
 
-A read opens no transaction: each of its statements is one.
+A read opens no transaction: each of its statements is its own transaction.
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -28,16 +28,16 @@ UniqueViolation = asyncpg.UniqueViolationError
 
 
 class Invalidation(NamedTuple):
-    """A credential or account whose cached copies must go, as it was noted."""
+    """A row of `outdated_subjects`: a credential or account whose cached principals are stale."""
 
     id: int
     subject: str
 
 
 class Tx:
-    """Statements inside the caller's transaction. A row becomes the arguments of what was asked for.
+    """Runs statements in the caller's transaction. The columns of a row become the arguments of `row`.
 
-    `outdated` collects the credentials and accounts whose cached copies must go once this commits.
+    `invalidations` collects the cached principals to invalidate after the commit.
     """
 
     __slots__ = ("_clock", "_connection", "_now", "invalidations")
@@ -49,7 +49,7 @@ class Tx:
 
     @property
     def now(self) -> datetime:
-        """One moment for the whole transaction."""
+        """The current time, the same for the whole transaction."""
         if self._now is None:
             self._now = self._clock()
         return self._now
@@ -65,7 +65,7 @@ class Tx:
         return await self._connection.fetchval(sql, *args)
 
     async def run(self, sql: str, *args: object) -> int:
-        """Execute a statement and say how many rows it touched."""
+        """Execute a statement and return the number of affected rows."""
         status = await self._connection.execute(sql, *args)
         count = status.rpartition(" ")[2]
         return int(count) if count.isdigit() else 0
@@ -74,8 +74,8 @@ class Tx:
         await self._connection.executemany(sql, rows)
 
 
-class Reading:
-    """A connection for the statements of one read."""
+class ReadConnection:
+    """A connection from the pool for the statements of one read."""
 
     __slots__ = ("_clock", "_connection", "_pool")
 
@@ -84,26 +84,26 @@ class Reading:
         self._connection: Any = None
 
     async def __aenter__(self) -> Tx:
-        self._connection = await self._pool.take()
+        self._connection = await self._pool.acquire()
         return Tx(self._connection, self._clock)
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._pool.give(self._connection, broken=kind is not None and not issubclass(kind, Exception))
+        self._pool.release(self._connection, broken=kind is not None and not issubclass(kind, Exception))
 
 
 class Database:
-    """Connections are opened when they are first needed, so the server may be away when a program starts."""
+    """Connections are opened on first use, so a program can start before the server does."""
 
-    def __init__(self, url: str, *, clock: Clock, size: int = 16, patience: float = 5.0) -> None:
-        self._pool = Pool(url, size=size, patience=patience)
+    def __init__(self, url: str, *, clock: Clock, size: int = 16, timeout: float = 5.0) -> None:
+        self._pool = Pool(url, size=size, timeout=timeout)
         self._clock = clock
 
-    def reading(self) -> Reading:
-        return Reading(self._pool, self._clock)
+    def reading(self) -> ReadConnection:
+        return ReadConnection(self._pool, self._clock)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Tx]:
-        async with self.reading() as tx, tx._connection.transaction():  # noqa: SLF001 - only here is it opened
+        async with self.reading() as tx, tx._connection.transaction():  # noqa: SLF001 - the only place to open one
             yield tx
 
     async def close(self) -> None:

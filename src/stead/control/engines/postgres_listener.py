@@ -1,4 +1,4 @@
-"""What PostgreSQL tells at once: a job has changed, there are events. One connection listens for all."""
+"""Listens for PostgreSQL notifications (NOTIFY) about jobs and events, with one connection per process."""
 
 import asyncio
 import contextlib
@@ -13,7 +13,7 @@ log = structlog.get_logger()
 
 RETRY_SECONDS = 0.5
 JOBS, EVENTS = "jobs", "events"
-"""Channels. A notice names a job on the one, `events` or `deliveries` on the other."""
+"""Channels. The payload is a job id on the first, `events` or `deliveries` on the second."""
 
 
 class PostgresListener:
@@ -21,8 +21,8 @@ class PostgresListener:
         self._url = database_url
         self._watchers: dict[str, set[asyncio.Event]] = {}
         self._task: asyncio.Task[None] | None = None
-        self.any = asyncio.Event()
-        """Set on every notice about a job, whichever it is."""
+        self.job_changed = asyncio.Event()
+        """Set on every notification about any job."""
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._listen())
@@ -34,49 +34,49 @@ class PostgresListener:
 
     @contextmanager
     def watching(self, subject: str) -> Iterator[asyncio.Event]:
-        """An event that is set whenever this subject may have changed."""
+        """Yield an event that is set whenever this subject may have changed."""
         changed = asyncio.Event()
         self._watchers.setdefault(subject, set()).add(changed)
         try:
             yield changed
         finally:
-            left = self._watchers[subject]
-            left.discard(changed)
-            if not left:
+            watchers = self._watchers[subject]
+            watchers.discard(changed)
+            if not watchers:
                 del self._watchers[subject]
 
     async def _listen(self) -> None:
         while True:
             with contextlib.suppress(OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
                 await self._listen_once()
-            log.warning("notices.lost")
+            log.warning("listener.lost")
             await asyncio.sleep(RETRY_SECONDS)
 
     async def _listen_once(self) -> None:
         connection: Any = await asyncpg.connect(self._url, timeout=5)
-        gone = asyncio.Event()
-        connection.add_termination_listener(lambda _: gone.set())
+        closed = asyncio.Event()
+        connection.add_termination_listener(lambda _: closed.set())
         try:
             for channel in (JOBS, EVENTS):
                 await connection.add_listener(
-                    channel, lambda _c, _p, channel, subject: self._hear(channel, subject)
+                    channel, lambda _c, _p, channel, subject: self._on_notification(channel, subject)
                 )
-            self._tell_all()
-            await gone.wait()
+            self._wake_all()
+            await closed.wait()
         finally:
             connection.terminate()
 
-    def _hear(self, channel: str, subject: str) -> None:
+    def _on_notification(self, channel: str, subject: str) -> None:
         if channel == JOBS:
-            self.any.set()
-        self._tell(subject)
+            self.job_changed.set()
+        self._wake(subject)
 
-    def _tell(self, subject: str) -> None:
+    def _wake(self, subject: str) -> None:
         for changed in self._watchers.get(subject, ()):
             changed.set()
 
-    def _tell_all(self) -> None:
-        """Something may have been missed while nobody was listening."""
+    def _wake_all(self) -> None:
+        """After a new connection: notifications may have been missed while there was none."""
         for subject in list(self._watchers):
-            self._tell(subject)
-        self.any.set()
+            self._wake(subject)
+        self.job_changed.set()

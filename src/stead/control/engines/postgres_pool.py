@@ -1,8 +1,8 @@
-"""A pool of PostgreSQL connections that costs nothing while one is free.
+"""A pool of PostgreSQL connections with almost no overhead while a connection is free.
 
-asyncpg's own pool pays a task per release, a tenth of a small read. This one hands out the connection used
-last, opens another only when all are busy, and forgets one that died, so that a restarted server needs no
-restart here.
+The pool of asyncpg creates a task for each release, which costs a tenth of a small read. This pool hands out
+the connection that was used last, opens another only when all are busy, and drops closed connections, so that
+it recovers by itself after a restart of the server.
 """
 
 import asyncio
@@ -19,43 +19,43 @@ _SESSION = {
     "idle_in_transaction_session_timeout": "30s",
 }
 
-LONGEST_SECONDS = 8.0
-"""How long one request may hold a connection; a little more than a statement may take."""
-WATCH_SECONDS = 1.0
+MAX_HOLD_SECONDS = 8.0
+"""How long one request may hold a connection: slightly longer than the statement timeout."""
+CHECK_SECONDS = 1.0
 
 
 class Pool:
-    def __init__(self, url: str, *, size: int, patience: float) -> None:
-        self._url, self._size, self._patience = url, size, patience
+    def __init__(self, url: str, *, size: int, timeout: float) -> None:
+        self._url, self._size, self._timeout = url, size, timeout
         self._idle: list[Any] = []
         self._open = 0
         self._waiting: deque[asyncio.Future[Any]] = deque()
-        self._taken: dict[Any, float] = {}
-        self._watch: asyncio.TimerHandle | None = None
+        self._acquired: dict[Any, float] = {}
+        self._check: asyncio.TimerHandle | None = None
 
-    async def take(self) -> Any:
-        connection = await self._take()
+    async def acquire(self) -> Any:
+        connection = await self._acquire()
         loop = asyncio.get_running_loop()
-        self._taken[connection] = loop.time()
-        if self._watch is None:
-            self._watch = loop.call_later(WATCH_SECONDS, self._end_the_overdue, loop)
+        self._acquired[connection] = loop.time()
+        if self._check is None:
+            self._check = loop.call_later(CHECK_SECONDS, self._close_overdue, loop)
         return connection
 
-    async def _take(self) -> Any:
+    async def _acquire(self) -> Any:
         while self._idle:
             connection = self._idle.pop()
             if not connection.is_closed():
                 return connection
             self._open -= 1
-        async with asyncio.timeout(self._patience):
+        async with asyncio.timeout(self._timeout):
             while self._open >= self._size:
                 if (connection := await self._wait()) is not None:
                     return connection
             return await self._connect()
 
-    def give(self, connection: Any, *, broken: bool = False) -> None:
-        """Take a connection back. A broken one, which may still be mid-statement, is thrown away."""
-        self._taken.pop(connection, None)
+    def release(self, connection: Any, *, broken: bool = False) -> None:
+        """Return a connection to the pool. A broken one is closed: a statement may still be running on it."""
+        self._acquired.pop(connection, None)
         if broken or connection.is_closed() or connection.is_in_transaction():
             connection.terminate()
             self._open -= 1
@@ -63,14 +63,14 @@ class Pool:
         else:
             self._pass_on(connection)
 
-    def _end_the_overdue(self, loop: asyncio.AbstractEventLoop) -> None:
-        """A server that hangs keeps its connections open; whoever waits on one must not wait for ever."""
-        self._watch = None
-        for connection, since in list(self._taken.items()):
-            if loop.time() - since > LONGEST_SECONDS:
+    def _close_overdue(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Close connections that are held too long: a server that hangs would keep them open forever."""
+        self._check = None
+        for connection, since in list(self._acquired.items()):
+            if loop.time() - since > MAX_HOLD_SECONDS:
                 connection.terminate()
-        if self._taken:
-            self._watch = loop.call_later(WATCH_SECONDS, self._end_the_overdue, loop)
+        if self._acquired:
+            self._check = loop.call_later(CHECK_SECONDS, self._close_overdue, loop)
 
     async def close(self) -> None:
         for connection in self._idle:
@@ -81,7 +81,7 @@ class Pool:
         self._open += 1
         connection: Any = None
         try:
-            connection = await asyncpg.connect(self._url, timeout=self._patience, server_settings=_SESSION)
+            connection = await asyncpg.connect(self._url, timeout=self._timeout, server_settings=_SESSION)
             await connection.set_type_codec(
                 "jsonb",
                 schema="pg_catalog",
@@ -108,7 +108,7 @@ class Pool:
             raise
 
     def _pass_on(self, connection: Any | None) -> None:
-        """Hand a connection, or the room for a new one, to whoever has waited longest."""
+        """Give a connection, or permission to open a new one, to the request that has waited longest."""
         while self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():

@@ -1,7 +1,7 @@
-"""One multiplexed Redis connection: commands of one loop tick leave in one write, answers come in order.
+"""One multiplexed Redis connection. The commands of one event loop iteration are sent in one write.
 
-It never blocks a request on a lost server: while there is no connection every command fails at once, and
-one that is not answered in time fails them all and connects anew.
+A request never waits for a lost server: without a connection, every command fails immediately. If a command
+gets no reply in time, all pending commands fail and a new connection is opened.
 """
 
 import asyncio
@@ -49,10 +49,10 @@ class Redis:
         return self._connection is not None
 
     async def start(self) -> None:
-        """Connect if the server is there; if it is not, go on trying in the background."""
+        """Connect. If the server is unreachable, keep trying in the background."""
         with contextlib.suppress(RedisDown):
             await self._connect()
-        self._keeper = asyncio.create_task(self._keep())
+        self._keeper = asyncio.create_task(self._keep_connected())
 
     async def close(self) -> None:
         if self._keeper is not None:
@@ -63,7 +63,7 @@ class Redis:
             self._connection = None
 
     def execute(self, *command: Argument) -> asyncio.Future[Any]:
-        """The answer to a command. An error answer of the server is raised as `ReplyError`."""
+        """The reply to a command. An error reply is raised as `ReplyError`."""
         return self.execute_packed(pack(*command))
 
     def execute_packed(self, command: bytes) -> asyncio.Future[Any]:
@@ -86,7 +86,7 @@ class Redis:
         self._on_connect()
         self._connection = connection
 
-    async def _keep(self) -> None:
+    async def _keep_connected(self) -> None:
         while True:
             if self._connection is not None:
                 await self._connection.lost.wait()
@@ -113,20 +113,20 @@ class _Connection(asyncio.Protocol):
         self._waiting: deque[asyncio.Future[Any]] = deque()
         self._unsent: list[bytes] = []
         self._transport: asyncio.Transport | None = None
-        self._watch: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self.lost = asyncio.Event()
 
     def send(self, command: bytes) -> asyncio.Future[Any]:
         if self.lost.is_set():
             raise RedisDown
-        answer = self._loop.create_future()
-        self._waiting.append(answer)
+        reply = self._loop.create_future()
+        self._waiting.append(reply)
         if not self._unsent:
             self._loop.call_soon(self._flush)
         self._unsent.append(command)
-        if self._watch is None:
-            self._watch = self._loop.call_later(self._timeout, self._check, answer)
-        return answer
+        if self._timer is None:
+            self._timer = self._loop.call_later(self._timeout, self._check_timeout, reply)
+        return reply
 
     def abort(self) -> None:
         if self._transport is not None:
@@ -137,35 +137,35 @@ class _Connection(asyncio.Protocol):
 
     def connection_lost(self, _error: Exception | None) -> None:
         self.lost.set()
-        if self._watch is not None:
-            self._watch.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
         while self._waiting:
-            answer = self._waiting.popleft()
-            if not answer.done():
-                answer.set_exception(RedisDown())
+            reply = self._waiting.popleft()
+            if not reply.done():
+                reply.set_exception(RedisDown())
 
     def data_received(self, data: bytes) -> None:
         self._reader.feed(data)
-        while (reply := self._reader.gets()) is not False:
-            answer = self._waiting.popleft()
-            if answer.done():
+        while (value := self._reader.gets()) is not False:
+            reply = self._waiting.popleft()
+            if reply.done():
                 continue
-            if isinstance(reply, Exception):
-                answer.set_exception(reply)
+            if isinstance(value, Exception):
+                reply.set_exception(value)
             else:
-                answer.set_result(reply)
+                reply.set_result(value)
 
     def _flush(self) -> None:
         if self._transport is not None and not self.lost.is_set():
             self._transport.write(b"".join(self._unsent))
         self._unsent.clear()
 
-    def _check(self, oldest: asyncio.Future[Any]) -> None:
-        """One timer for all: whoever was oldest when it was set must have been answered by now."""
-        self._watch = None
+    def _check_timeout(self, oldest: asyncio.Future[Any]) -> None:
+        """One timer for all commands: the oldest one at the start of the timer must have its reply by now."""
+        self._timer = None
         if not self._waiting:
             return
         if self._waiting[0] is oldest:
             self.abort()
         else:
-            self._watch = self._loop.call_later(self._timeout, self._check, self._waiting[0])
+            self._timer = self._loop.call_later(self._timeout, self._check_timeout, self._waiting[0])

@@ -1,4 +1,4 @@
-"""Temporal: starts and cancels workflows, and runs the activities of those that come to this worker."""
+"""Temporal: starts and cancels the workflows of jobs, and runs their activities in this worker."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ class Orchestrator:
 
     @classmethod
     async def connect(cls, address: str, end: asyncio.Event) -> "Orchestrator | None":
-        """The server may be away when a worker starts: try until it is there, or until `end`."""
+        """Try until the server is reachable. None if `end` is set before."""
         while not end.is_set():
             try:
                 return cls(await Client.connect(address))
@@ -39,15 +39,15 @@ class Orchestrator:
         return None
 
     async def start(self, plan: Plan) -> None:
-        """Starting what was started before is harmless; what was lost is started again, to be undone."""
-        again = WorkflowIDReusePolicy.ALLOW_DUPLICATE if plan.lost else WorkflowIDReusePolicy.REJECT_DUPLICATE
+        """Start the workflow of a job, at most once. A lost workflow is started again to undo the job."""
+        reuse = WorkflowIDReusePolicy.ALLOW_DUPLICATE if plan.lost else WorkflowIDReusePolicy.REJECT_DUPLICATE
         try:
             await self._client.start_workflow(
                 JobWorkflow.run,
                 plan,
                 id=plan.job,
                 task_queue=QUEUE,
-                id_reuse_policy=again,
+                id_reuse_policy=reuse,
                 task_timeout=timedelta(seconds=TASK_SECONDS),
                 rpc_timeout=RPC,
             )

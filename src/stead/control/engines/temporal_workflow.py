@@ -1,7 +1,7 @@
-"""The one Temporal workflow: a plan's steps in order, and their undoing in reverse when it does not work out.
+"""The only Temporal workflow: runs the steps of a plan in order, and undoes them in reverse if the job fails.
 
-What a step does is the activities' business; here is only what must survive everything. The plan comes with
-the start, so a worker of another version finishes what an older one began.
+What a step does is in the activities. This module contains only the state that must survive a crash of a
+worker. The plan is an argument of the workflow, so a newer worker can finish a job that an older one started.
 """
 
 import asyncio
@@ -19,8 +19,8 @@ T = TypeVar("T")
 QUEUE = "jobs"
 REFUSED = "Refused"
 HEARTBEAT = timedelta(seconds=5)
-UNDO_PATIENCE = timedelta(minutes=10)
-_PATIENT = RetryPolicy(
+UNDO_TIMEOUT = timedelta(minutes=10)
+_RETRY = RetryPolicy(
     initial_interval=timedelta(milliseconds=200),
     maximum_interval=timedelta(seconds=3),
     non_retryable_error_types=[REFUSED],
@@ -31,7 +31,7 @@ _PATIENT = RetryPolicy(
 class PlannedStep:
     name: str
     waits: bool
-    """For a node or for the edges; the others are a transaction each."""
+    """Whether the step waits for a node, the edges or long work. Every other step is one transaction."""
     has_undo: bool
 
 
@@ -41,7 +41,7 @@ class Plan:
     seconds: float
     steps: list[PlannedStep] = field(default_factory=list)
     lost: bool = False
-    """An earlier execution is gone, nobody knows how far it came: all there is to do is to undo."""
+    """An earlier workflow of this job was lost, and its progress is unknown. All steps are undone."""
 
 
 @dataclass
@@ -60,40 +60,40 @@ class JobWorkflow:
         begun = list(plan.steps) if plan.lost else []
         failure = Failure("job.lost", "") if plan.lost else await self._forward(plan, begun)
         if failure is not None:
-            await _regardless(self._unwind(plan, begun))
-        await _regardless(
+            await _shielded(self._undo_steps(plan, begun))
+        await _shielded(
             workflow.execute_local_activity(
                 "finish",
                 args=[plan.job, failure],
                 start_to_close_timeout=timedelta(seconds=30),
-                retry_policy=_PATIENT,
+                retry_policy=_RETRY,
             )
         )
 
     async def _forward(self, plan: Plan, begun: list[PlannedStep]) -> Failure | None:
-        steps = asyncio.create_task(self._steps(plan, begun))
-        stopped = await self._until_stopped(plan, steps)
+        steps = asyncio.create_task(self._run_steps(plan, begun))
+        stopped = await self._wait_for_steps(plan, steps)
         if stopped is not None:
             self._stopping = True
             steps.cancel()
-            await _regardless(_settled(steps))
+            await _shielded(_wait_for(steps))
         if not steps.cancelled() and steps.exception() is None:
-            # A last step that is a transaction has ended the job in it: nothing is left to be stopped.
+            # If the last step is a transaction, it has ended the job: nothing is left to stop.
             return stopped if plan.steps[-1].waits else None
-        return stopped or _explained(steps.exception())
+        return stopped or _failure_of(steps.exception())
 
-    async def _until_stopped(self, plan: Plan, steps: "asyncio.Task[None]") -> Failure | None:
-        """Why they have to stop; None when they have come to an end."""
+    async def _wait_for_steps(self, plan: Plan, steps: "asyncio.Task[None]") -> Failure | None:
+        """The reason why the steps must stop: a cancellation or the time limit. None if they have ended."""
         try:
             done, _ = await asyncio.wait({steps}, timeout=plan.seconds)
         except asyncio.CancelledError:
             return Failure("job.cancelled", "")
         return None if done else Failure("job.timeout", f"{plan.seconds:g} seconds")
 
-    async def _steps(self, plan: Plan, begun: list[PlannedStep]) -> None:
+    async def _run_steps(self, plan: Plan, begun: list[PlannedStep]) -> None:
         for step in plan.steps:
             if self._stopping:
-                # A step may be done before it hears that it should not be; the next must not begin.
+                # A step may complete although it was cancelled. The next step must not begin.
                 raise asyncio.CancelledError
             begun.append(step)
             if step.waits:
@@ -102,45 +102,46 @@ class JobWorkflow:
                     args=[plan.job, step.name],
                     start_to_close_timeout=timedelta(seconds=plan.seconds),
                     heartbeat_timeout=HEARTBEAT,
-                    retry_policy=_PATIENT,
+                    retry_policy=_RETRY,
                     cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
                 )
             else:
-                # A transaction is short and either is or is not: whoever walked away would not know which.
-                await _regardless(
+                # A transaction is short, so wait for it even when the job is cancelled. Otherwise it would be
+                # unknown whether it was committed.
+                await _shielded(
                     workflow.execute_local_activity(
                         "perform",
                         args=[plan.job, step.name],
                         start_to_close_timeout=timedelta(seconds=30),
-                        retry_policy=_PATIENT,
+                        retry_policy=_RETRY,
                     )
                 )
 
-    async def _unwind(self, plan: Plan, begun: list[PlannedStep]) -> None:
-        """In reverse. Its worker may have died with a step still at work on the node: that ends first."""
+    async def _undo_steps(self, plan: Plan, begun: list[PlannedStep]) -> None:
+        """Undo in reverse order. If a worker died, a step may still run on a node: stop it first."""
         for step in reversed(begun):
             if step.waits and (plan.lost or step is begun[-1]):
-                await self._patiently("stop", plan, step)
+                await self._execute_or_give_up("stop", plan, step)
         for step in reversed(begun):
             if step.has_undo:
-                await self._patiently("undo", plan, step)
+                await self._execute_or_give_up("undo", plan, step)
 
-    async def _patiently(self, what: str, plan: Plan, step: PlannedStep) -> None:
-        """Tried for long, then given up: a node that never comes back must not keep a job open for ever."""
+    async def _execute_or_give_up(self, activity: str, plan: Plan, step: PlannedStep) -> None:
+        """Retry for `UNDO_TIMEOUT`, then give up: a node that is lost must not keep a job open forever."""
         try:
             await workflow.execute_activity(
-                what,
+                activity,
                 args=[plan.job, step.name],
-                schedule_to_close_timeout=UNDO_PATIENCE,
+                schedule_to_close_timeout=UNDO_TIMEOUT,
                 heartbeat_timeout=HEARTBEAT,
-                retry_policy=_PATIENT,
+                retry_policy=_RETRY,
             )
         except ActivityError:
-            workflow.logger.warning("%s of %s was given up", what, step.name)
+            workflow.logger.warning("%s of %s was given up", activity, step.name)
 
 
-async def _regardless(work: Coroutine[Any, Any, T]) -> T:
-    """Waits for its end, however often we are cancelled meanwhile."""
+async def _shielded(work: Coroutine[Any, Any, T]) -> T:
+    """Wait until the work ends, even if this task is cancelled meanwhile, any number of times."""
     task = asyncio.ensure_future(work)
     while not task.done():
         try:
@@ -150,12 +151,12 @@ async def _regardless(work: Coroutine[Any, Any, T]) -> T:
     return task.result()
 
 
-async def _settled(task: "asyncio.Task[None]") -> None:
+async def _wait_for(task: "asyncio.Task[None]") -> None:
     await asyncio.wait({task})
 
 
-def _explained(error: BaseException | None) -> Failure:
-    # An activity's failure comes wrapped; a local activity's as it was raised.
+def _failure_of(error: BaseException | None) -> Failure:
+    # The error of an activity is wrapped; the error of a local activity is not.
     cause = error.cause if isinstance(error, ActivityError) else error
     if isinstance(cause, ApplicationError) and cause.type == REFUSED:
         code, reason = cause.details

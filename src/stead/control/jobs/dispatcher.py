@@ -59,8 +59,8 @@ class Dispatcher:
 
     async def _forward_notices(self, *wakes: asyncio.Event) -> None:
         while True:
-            await self._listener.any.wait()
-            self._listener.any.clear()
+            await self._listener.job_changed.wait()
+            self._listener.job_changed.clear()
             for wake in wakes:
                 wake.set()
 
