@@ -190,6 +190,20 @@ async def test_the_simulator_fails_where_it_is_told_to(here: Stage) -> None:
     assert (await here.ask(here.command(RemoveRoute()))).outcome == "done"
 
 
+async def test_the_simulator_holds_a_step_until_its_process_is_killed(here: Stage) -> None:
+    here.start()
+    (here.data / "simulator").mkdir(exist_ok=True)
+    held, other = here.command(ENSURE), here.command(ENSURE)
+    (here.data / "simulator" / "hold-at").write_text(f"{held.job} {held.step}\n{held.job} another-step\n")
+    await here.send(held)
+    process = await here.under_way()
+    assert (await here.ask(other)).outcome == "done"
+    assert process.is_running()
+    process.kill()
+    assert (await here.result(held)).outcome == "done"
+    assert here.carried_out(held) == 1
+
+
 async def test_a_runtime_the_node_does_not_have_is_refused(here: Stage) -> None:
     here.start()
     result = await here.ask(here.command(EnsureEnvironment("cms"), driver="live"))

@@ -82,7 +82,7 @@ class Execution:
                 return StepEnd("refused", "job.timeout", f"not done within {command.seconds:g} s")
 
     async def _attempt(self, command: Command, output: Output) -> StepEnd:
-        task = Assignment(command.job, command.site, command.environment, output)
+        task = Assignment(command.job, command.site, command.environment, output, command.step)
         pause, failure = self._first_pause, ""
         for remaining in reversed(range(ATTEMPTS)):
             try:

@@ -42,6 +42,8 @@ class Assignment:
     site: str
     environment: str
     output: Output
+    step: str = ""
+    """The step of the job."""
 
 
 @dataclass(frozen=True)

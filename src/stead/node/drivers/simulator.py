@@ -38,6 +38,8 @@ from stead.protocol.work import (
 )
 from stead.shared.runtimes import RUNTIMES
 
+HELD_SECONDS = 3600.0
+
 SIMULATED_PAGE = """<!doctype html>
 <title>A simulation</title>
 <p>Nothing was built: the simulator packed this page for {what}.</p>
@@ -82,9 +84,10 @@ class Simulation:
         await task.output.say(f"simulator: simulated {tag} of {task.environment}")
         if self._must_fail(tag, task, hosts):
             raise Refusal("sandbox.told_to_fail", f"the simulator was told to fail at {tag}")
-        if self._behaviour.seconds > 0:
+        seconds = HELD_SECONDS if self._must_hold(task) else self._behaviour.seconds
+        if seconds > 0:
             owner = {"STEAD_JOB": task.job}
-            await self._run(wait_argv(self._behaviour.seconds), task.output.chunk, environment=owner)
+            await self._run(wait_argv(seconds), task.output.chunk, environment=owner)
 
     def _must_fail(self, tag: str, task: Assignment, hosts: Sequence[str]) -> bool:
         label = f"fail-at-{tag.replace('_', '-')}"
@@ -92,13 +95,17 @@ class Simulation:
         return (
             tag in self._behaviour.fail_at
             or any(label in host.split(".") for host in known)
-            or not {tag, f"{tag} {task.job}"}.isdisjoint(self._fail_at_lines())
+            or not {tag, f"{tag} {task.job}"}.isdisjoint(self._lines_of("fail-at"))
         )
 
-    def _fail_at_lines(self) -> set[str]:
-        """Lines of the file `fail-at`: a kind of work, or a kind of work and the job it fails for."""
+    def _must_hold(self, task: Assignment) -> bool:
+        return f"{task.job} {task.step}" in self._lines_of("hold-at")
+
+    def _lines_of(self, file: str) -> set[str]:
+        """Lines of `fail-at`: a kind of work, or a kind of work and the job it fails for. Lines of `hold-at`:
+        a job and the step of it that goes on only when its process is killed."""
         try:
-            return {" ".join(line.split()) for line in (self._home / "fail-at").read_text().splitlines()}
+            return {" ".join(line.split()) for line in (self._home / file).read_text().splitlines()}
         except FileNotFoundError:
             return set()
 
