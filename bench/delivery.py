@@ -28,7 +28,7 @@ from stead.dev.engines import CORE_ENGINES
 from stead.dev.engines.nginx import Nginx
 from stead.dev.engines.postgres import Postgres
 from stead.dev.local_node import LOCAL_NODE
-from stead.dev.programs import PROGRAMS
+from stead.dev.programs import STEAD_PROGRAMS
 from stead.dev.running_stack import RunningStack, run_stack
 from stead.dev.subprocesses import run
 from stead.node.builds import assembly
@@ -287,7 +287,7 @@ async def _delivery() -> AsyncIterator[Delivery]:
         lockfile = await _lockfile(scratch / "lock")
         async with (
             server.open(authority.server_context(server.host)),
-            run_stack(scratch / "data", [*CORE_ENGINES, Nginx, *PROGRAMS], settings=settings) as stack,
+            run_stack(scratch / "data", [*CORE_ENGINES, Nginx, *STEAD_PROGRAMS], settings=settings) as stack,
         ):
             customer = Customer(stack)
             async with customer.api:

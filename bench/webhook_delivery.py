@@ -31,7 +31,7 @@ from stead.control.webhooks import service, signing
 from stead.control.webhooks.client import HttpsClient
 from stead.control.webhooks.delivery_worker import DeliveryWorker
 from stead.dev.certificate_authority import CertificateAuthority
-from stead.shared.addresses import Guard
+from stead.shared.address_policy import AddressPolicy
 from stead.shared.clock import wall_clock
 from stead.shared.ids import new_id
 
@@ -167,7 +167,7 @@ async def _worker(database_url: str, key: str, authority: str) -> None:
     database, listener = Database(database_url, clock=wall_clock, size=4), PostgresListener(database_url)
     listener.start()
     client = HttpsClient(
-        Guard(parse_networks(["127.0.0.0/8"])), context=ssl.create_default_context(cafile=authority)
+        AddressPolicy(parse_networks(["127.0.0.0/8"])), context=ssl.create_default_context(cafile=authority)
     )
     print("ready", flush=True)
     await DeliveryWorker(database, listener, Sealer.from_text(key), client, clock=wall_clock).run()

@@ -13,7 +13,7 @@ from stead.control.app import ControlPlane
 from stead.control.settings import Settings
 from stead.shared.clock import MovableClock
 from tests.client import Client
-from tests.engines import TEMPLATE, TestEngines, addresses
+from tests.engines import TEMPLATE, TestEngines, engine_addresses
 from tests.people import Person, make_person
 
 pytest_plugins = ["tests.scheduling"]
@@ -52,7 +52,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture(scope="session")
 async def settings(worker_id: str) -> Settings:
     """This worker's own database, cloned from the migrated template, and its own Redis database."""
-    engines = addresses()
+    engines = engine_addresses()
     name = f"stead_{worker_id}"
     number = 0 if worker_id == "master" else 1 + int(worker_id.removeprefix("gw"))
     admin = await asyncpg.connect(engines.database("postgres"))

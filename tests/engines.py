@@ -1,4 +1,4 @@
-"""The engines of a test run, started once by whoever runs pytest and shared by its workers."""
+"""The engines of a test run: started once by the pytest controller, and shared by its workers."""
 
 import asyncio
 import os
@@ -20,8 +20,8 @@ TEMPLATE = "stead_template"
 VARIABLE = "STEAD_TEST_ENGINES"
 
 
-class Addresses(msgspec.Struct, frozen=True):
-    """`postgres` is the address of a database with a gap for its name."""
+class EngineAddresses(msgspec.Struct, frozen=True):
+    """`postgres` is a database URL with a placeholder for the name of the database."""
 
     postgres: str
     redis: str
@@ -33,17 +33,17 @@ class Addresses(msgspec.Struct, frozen=True):
         return self.postgres.format(name=name)
 
 
-def addresses() -> Addresses:
-    return msgspec.json.decode(os.environ[VARIABLE], type=Addresses)
+def engine_addresses() -> EngineAddresses:
+    return msgspec.json.decode(os.environ[VARIABLE], type=EngineAddresses)
 
 
 class TestEngines:
-    """Runs the stack in a thread of its own, so that pytest's hooks can start and end it."""
+    """Runs the stack in a separate thread, so that pytest hooks can start and stop it."""
 
     __test__ = False
 
     def __init__(self) -> None:
-        # Not pytest's own temporary directory: PostgreSQL's user could not enter it.
+        # Not a temporary directory of pytest, because the user of PostgreSQL could not enter it.
         self._data = Path(tempfile.mkdtemp(prefix="stead-tests-"))
         self._data.chmod(0o711)
         self._ready = threading.Event()
@@ -80,7 +80,7 @@ class TestEngines:
             url = stack[Postgres].database_url(TEMPLATE)
             await asyncio.to_thread(migrate, url)
             login = stack[Nats].login(Program.API)
-            found = Addresses(
+            found = EngineAddresses(
                 postgres=url.replace(TEMPLATE, "{name}"),
                 redis=stack[Redis].url.rpartition("/")[0],
                 nats=login.url,

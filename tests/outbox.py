@@ -21,7 +21,7 @@ from stead.control.webhooks import service as webhooks
 from stead.control.webhooks.client import HttpsClient
 from stead.control.webhooks.delivery_worker import DeliveryWorker
 from stead.dev.certificate_authority import CertificateAuthority
-from stead.shared.addresses import Guard
+from stead.shared.address_policy import AddressPolicy
 from stead.shared.clock import MovableClock
 from tests.client import Client
 from tests.conftest import UNLIMITED
@@ -67,7 +67,7 @@ class Outbox:
 
     def delivery_worker(self) -> DeliveryWorker:
         settings = self.plane.settings
-        guard = Guard(parse_networks(settings.webhooks_allowed))
+        guard = AddressPolicy(parse_networks(settings.webhooks_allowed))
         client = HttpsClient(guard, context=self.authority.client_context(), seconds=self.seconds)
         worker = DeliveryWorker(
             self.plane.database, self.plane.listener, self.sealer, client, clock=self.clock

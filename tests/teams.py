@@ -21,7 +21,7 @@ from stead.shared import secrets
 from stead.shared.ids import new_id
 from stead.shared.roles import Role
 from tests.client import Client
-from tests.engines import TEMPLATE, addresses
+from tests.engines import TEMPLATE, engine_addresses
 from tests.people import EVERY_SCOPE, PASSWORD, Person
 
 DAY = timedelta(days=1)
@@ -322,7 +322,7 @@ async def _drop(admin: "asyncpg.Connection[asyncpg.Record]", name: str) -> None:
 @asynccontextmanager
 async def spare_database(name: str) -> AsyncIterator[str]:
     """The address of a migrated database that no other test, and no housekeeping, touches."""
-    engines = addresses()
+    engines = engine_addresses()
     admin = await asyncpg.connect(engines.database("postgres"))
     try:
         await admin.execute(f'drop database if exists "{name}" with (force)')

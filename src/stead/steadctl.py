@@ -1,8 +1,8 @@
-"""`steadctl`: how an operator runs the programs of Stead."""
+"""`steadctl`: the command line for operators."""
 
 import asyncio
 import json
-import secrets as random
+import secrets
 from pathlib import Path
 from typing import Annotated
 
@@ -12,19 +12,19 @@ from stead.dev.commands import app as dev
 from stead.node.images.commands import app as images
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-accounts = typer.Typer(no_args_is_help=True, help="Accounts of this installation.")
-nodes = typer.Typer(no_args_is_help=True, help="The nodes of this cell.")
+accounts = typer.Typer(no_args_is_help=True, help="Manage accounts.")
+nodes = typer.Typer(no_args_is_help=True, help="Show and drain the nodes of this cell.")
 app.add_typer(dev, name="dev")
 app.add_typer(images, name="images")
 app.add_typer(accounts, name="accounts")
 app.add_typer(nodes, name="nodes")
-artifacts = typer.Typer(no_args_is_help=True, help="Artifacts, and the keys that vouch for them.")
+artifacts = typer.Typer(no_args_is_help=True, help="Manage artifacts and the keys that sign them.")
 app.add_typer(artifacts, name="artifacts")
 
 
 @app.command()
 def api() -> None:
-    """Serve the HTTP API, as the STEAD_* settings say."""
+    """Serve the HTTP API. Reads STEAD_* settings."""
     from stead.control.serving import serve
 
     serve()
@@ -32,7 +32,7 @@ def api() -> None:
 
 @app.command()
 def worker() -> None:
-    """Run jobs, hear nodes, send mail, as the STEAD_* settings say."""
+    """Run jobs, receive messages from nodes, deliver webhooks and mail. Reads STEAD_* settings."""
     from stead.control.serving import work
 
     work()
@@ -40,7 +40,7 @@ def worker() -> None:
 
 @app.command()
 def node() -> None:
-    """Carry sites on this machine, as the STEAD_NODE_* settings say."""
+    """Run the sites of this machine. Reads STEAD_NODE_* settings."""
     from stead.node.main import run
 
     run()
@@ -48,7 +48,7 @@ def node() -> None:
 
 @app.command()
 def edge() -> None:
-    """Serve the sites of this node's region, as the STEAD_EDGE_* settings say. Becomes nginx."""
+    """Serve the sites of this node's region: replaces this process by nginx. Reads STEAD_EDGE_* settings."""
     from stead.edge.main import run
 
     run()
@@ -56,18 +56,18 @@ def edge() -> None:
 
 @app.command()
 def announce() -> None:
-    """Tell the edges again all that the database knows of sites; needs the worker's settings."""
+    """Send the records of all sites to the edges again. Needs the settings of a worker."""
     from stead.control.provisioning import announce_everything
 
-    def told(count: int) -> None:
+    def report_progress(count: int) -> None:
         typer.echo(f"{count} sites so far", err=True)
 
-    typer.echo(f"{asyncio.run(announce_everything(told))} sites were announced")
+    typer.echo(f"{asyncio.run(announce_everything(report_progress))} sites were announced")
 
 
 @app.command()
 def migrate() -> None:
-    """Bring the database to this version of Stead."""
+    """Migrate the database to this version of Stead. Can be repeated."""
     from stead.control.engines.migrations import migrate as upgrade
     from stead.control.settings import from_environment
 
@@ -76,7 +76,7 @@ def migrate() -> None:
 
 @app.command()
 def openapi() -> None:
-    """Print the API description. Needs no engine."""
+    """Print the OpenAPI description. Needs no engine."""
     from stead.control.documents import description
 
     typer.echo(description(), nl=False)
@@ -84,9 +84,9 @@ def openapi() -> None:
 
 @app.command()
 def generate(
-    root: Annotated[Path, typer.Argument(help="A checkout of Stead.")] = Path(),
+    root: Annotated[Path, typer.Argument(help="The root of a checkout.")] = Path(),
     *,
-    check: Annotated[bool, typer.Option(help="Compare instead of writing.")] = False,
+    check: Annotated[bool, typer.Option(help="Only check that the files are up to date.")] = False,
 ) -> None:
     """Write the generated files: API description, error and event pages, tables, package list."""
     from stead.control import documents as control_documents
@@ -106,24 +106,24 @@ def create_account(
     name: Annotated[str, typer.Option()],
     plan: Annotated[str, typer.Option()] = "free",
     *,
-    with_key: Annotated[bool, typer.Option(help="Also mint an API key with every scope.")] = False,
+    with_key: Annotated[bool, typer.Option(help="Also create an API key with every scope.")] = False,
 ) -> None:
-    """Open an account with a random password and print its secrets, once, as JSON."""
+    """Create an account with a random password, and print its secrets as JSON. They are not shown again."""
     from stead.control.provisioning import open_account
     from stead.shared.errors import ApiError
 
-    password = random.token_urlsafe(18)
+    password = secrets.token_urlsafe(18)
     try:
-        made = asyncio.run(open_account(email, name, plan, password, with_key=with_key))
+        account = asyncio.run(open_account(email, name, plan, password, with_key=with_key))
     except ApiError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
-    typer.echo(json.dumps(made))
+    typer.echo(json.dumps(account))
 
 
 @nodes.command("list")
 def list_nodes() -> None:
-    """Show every node: region, room, when it was last heard of."""
+    """Show every node with its region, its capacity and the time of its last heartbeat."""
     from stead.control.provisioning import node_table
 
     typer.echo(asyncio.run(node_table()))
@@ -131,7 +131,7 @@ def list_nodes() -> None:
 
 @nodes.command("show")
 def show_node(node: str) -> None:
-    """Show one node, and how far its edge has come with what it was told."""
+    """Show one node, and how many of the records sent to its edge are applied."""
     from stead.control.provisioning import edge_progress, node_table
 
     typer.echo(asyncio.run(node_table(node)))
@@ -140,9 +140,9 @@ def show_node(node: str) -> None:
 
 @nodes.command("drain")
 def drain_node(
-    node: str, *, undo: Annotated[bool, typer.Option(help="Let it take new sites again.")] = False
+    node: str, *, undo: Annotated[bool, typer.Option(help="Allow new sites on the node again.")] = False
 ) -> None:
-    """Put nothing new on a node; what it carries stays."""
+    """Place no new sites on a node. Existing sites stay."""
     from stead.control.provisioning import drain
 
     asyncio.run(drain(node, draining=not undo))
@@ -150,19 +150,19 @@ def drain_node(
 
 @nodes.command("key")
 def region_key(region: str) -> None:
-    """Print the key of a region's edges, which its nodes need as STEAD_EDGE_KEY to serve certificates."""
+    """Print the edge key of a region. Its nodes need it as STEAD_EDGE_KEY to serve certificates."""
     from stead.control.provisioning import edge_key
-    from stead.shared.edge_keys import KeyUnusable
+    from stead.shared.edge_keys import InvalidEdgeKey
 
     try:
         typer.echo(edge_key(region))
-    except KeyUnusable as error:
+    except InvalidEdgeKey as error:
         typer.echo(f"STEAD_EDGE_MASTER_KEY: {error}", err=True)
         raise typer.Exit(1) from None
 
 
 @artifacts.command("list")
-def list_artifacts(most: Annotated[int, typer.Option(help="How many.")] = 50) -> None:
+def list_artifacts(most: Annotated[int, typer.Option(help="The maximum number of artifacts.")] = 50) -> None:
     """Show the newest artifacts of all sites."""
     from stead.control.provisioning import artifact_table
 
@@ -171,7 +171,7 @@ def list_artifacts(most: Annotated[int, typer.Option(help="How many.")] = 50) ->
 
 @artifacts.command("export")
 def export_artifact(artifact: str, directory: Path) -> None:
-    """Write an artifact as an OCI layout, with its envelope and the key that signed it beside."""
+    """Write an artifact as an OCI layout, together with its signature envelope and the signing key."""
     from stead.control.provisioning import export_artifact as export
 
     try:
@@ -183,7 +183,7 @@ def export_artifact(artifact: str, directory: Path) -> None:
 
 @artifacts.command("rotate-key")
 def rotate_key() -> None:
-    """Sign with a new key from now on; what was signed before can still be deployed."""
+    """Sign new artifacts with a new key. Existing artifacts can still be deployed."""
     from stead.control.provisioning import rotate_signing_key
 
     typer.echo(asyncio.run(rotate_signing_key()))
@@ -191,7 +191,7 @@ def rotate_key() -> None:
 
 @artifacts.command("remove-key")
 def remove_key(key: str) -> None:
-    """Believe a key no more: nothing that it signed can be deployed again."""
+    """Stop trusting a signing key. Artifacts that it signed can no longer be deployed."""
     from stead.control.provisioning import remove_signing_key
 
     if not asyncio.run(remove_signing_key(key)):
@@ -201,11 +201,11 @@ def remove_key(key: str) -> None:
 
 @artifacts.command("collect")
 def collect_artifacts() -> None:
-    """Remove what nothing uses any more, as the workers do every few minutes."""
+    """Remove artifacts and blobs that are no longer used, as workers do every few minutes."""
     from stead.control.provisioning import collect_artifacts as collect
 
-    gone, blobs = asyncio.run(collect())
-    typer.echo(f"{gone} artifacts and {blobs} blobs were removed")
+    removed, blobs = asyncio.run(collect())
+    typer.echo(f"{removed} artifacts and {blobs} blobs were removed")
 
 
 def main() -> None:

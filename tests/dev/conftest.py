@@ -1,4 +1,4 @@
-"""Scratch directories that the user `postgres` can enter, and a stack that several tests may share."""
+"""Temporary directories that the user `postgres` can enter, and a stack that the tests of a module share."""
 
 import shutil
 import tempfile
@@ -25,6 +25,6 @@ shared_scratch = pytest.fixture(_scratch, scope="module")
 
 @pytest.fixture(scope="module")
 async def stack(shared_scratch: Path) -> AsyncIterator[RunningStack]:
-    """All five engines; a test that stops one of them starts its own instead."""
+    """The core engines. Tests that stop engines must use a stack of their own."""
     async with run_stack(shared_scratch) as stack:
         yield stack

@@ -1,4 +1,4 @@
-"""S3 requests signed by hand, so that what answers is the store's own check of signatures."""
+"""S3 requests signed without a client library, to test how the object store checks signatures."""
 
 import hashlib
 import hmac
@@ -17,14 +17,14 @@ async def request(
     stack: Stack, method: str, path: str, body: bytes = b"", secret: str | None = None
 ) -> httpx.Response:
     url = f"{stack[SeaweedFS].endpoint}{path}"
-    headers = _signed(
+    headers = _sign(
         method, url, body, stack.secrets["s3_access_key"], secret or stack.secrets["s3_secret_key"]
     )
     async with httpx.AsyncClient() as client:
         return await client.request(method, url, content=body, headers=headers)
 
 
-def _signed(method: str, url: str, body: bytes, access: str, secret: str) -> dict[str, str]:
+def _sign(method: str, url: str, body: bytes, access: str, secret: str) -> dict[str, str]:
     moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     scope = f"{moment[:8]}/{REGION}/s3/aws4_request"
     digest = hashlib.sha256(body).hexdigest()

@@ -1,4 +1,4 @@
-"""A test run holds one stack; its workers attach to it and clone their databases."""
+"""A stack runs in the background, and several processes attach to it and clone databases."""
 
 import os
 from pathlib import Path
@@ -15,7 +15,7 @@ from stead.dev.stack import Stack
 from stead.protocol.subjects import Node
 
 
-async def test_workers_attach_to_the_stack_the_run_holds(scratch: Path) -> None:
+async def test_several_processes_attach_to_one_stack_in_the_background(scratch: Path) -> None:
     with run_stack_in_background(scratch, [Postgres, Redis, Nats]) as stack:
         await stack[Postgres].create_database("template")
         workers = [Stack.attach(scratch) for _ in range(2)]
@@ -35,7 +35,7 @@ async def test_workers_attach_to_the_stack_the_run_holds(scratch: Path) -> None:
         Stack.attach(scratch)
 
 
-def test_a_stack_that_cannot_start_says_so_to_its_holder(
+def test_a_background_stack_that_cannot_start_raises_the_reason(
     scratch: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", os.fspath(scratch))

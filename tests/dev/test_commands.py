@@ -1,4 +1,4 @@
-"""`steadctl dev` as a person uses it: in a process of its own, watched from outside."""
+"""`steadctl dev` as a user runs it, in a separate process."""
 
 import os
 import shlex
@@ -15,11 +15,11 @@ import pytest
 from stead.dev.data_directory import DataDirectory, StackRecord
 from stead.dev.ports import is_free
 from stead.dev.process_identity import ProcessId
-from stead.dev.stack import EVERYTHING
+from stead.dev.stack import ALL_PROGRAMS
 from stead.dev.supervised_program import LOOPBACK
 
 BOUND = 90.0
-NAMES = [kind.name for kind in EVERYTHING]
+NAMES = [kind.name for kind in ALL_PROGRAMS]
 
 
 def argv(data: Path, *words: str) -> list[str]:
@@ -39,13 +39,13 @@ class Up:
         self.process = subprocess.Popen(argv(data, "up", *words), stdout=subprocess.PIPE, text=True)
 
     def until(self, *texts: str) -> str:
-        """The first line that holds all of these."""
+        """Reads until a line contains all of these texts, and returns it."""
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self.lines.append(line)
             if all(text in line for text in texts):
                 return line
-        raise AssertionError(f"never said {texts}: {''.join(self.lines)}")
+        raise AssertionError(f"{texts} was never printed: {''.join(self.lines)}")
 
     def record(self) -> StackRecord:
         return DataDirectory(self.data).load_record()
@@ -87,11 +87,11 @@ def curl_line(lines: Sequence[str]) -> list[str]:
     return shlex.split(line)
 
 
-def test_up_shows_every_engine_with_its_version_its_port_and_how_long_it_took(everything: Up) -> None:
-    said = "".join(everything.lines)
+def test_up_shows_the_version_port_and_start_time_of_every_engine(everything: Up) -> None:
+    output = "".join(everything.lines)
     for child in everything.record().children:
         where = f" on port {child.port}" if child.port else ""
-        assert f"{child.name} {child.version} is ready{where} in " in said
+        assert f"{child.name} {child.version} is ready{where} in " in output
     assert [child.name for child in everything.record().children] == NAMES
 
 
@@ -101,13 +101,13 @@ def test_up_prints_an_account_and_a_curl_line_that_works(everything: Up) -> None
     answer = httpx.get(url, headers={name: value})
     assert answer.status_code == 200
     assert '"you@stead.localhost"' in answer.text
-    said = "".join(everything.lines)
-    assert "you@stead.localhost" in said
-    assert value.removeprefix("Bearer ") in said
-    assert f"http://{LOOPBACK}:{everything.record().ports['api']}/docs" in said
+    output = "".join(everything.lines)
+    assert "you@stead.localhost" in output
+    assert value.removeprefix("Bearer ") in output
+    assert f"http://{LOOPBACK}:{everything.record().ports['api']}/docs" in output
 
 
-def test_a_second_up_is_harmless_and_shows_the_first(everything: Up) -> None:
+def test_a_second_up_changes_nothing_and_shows_the_running_stack(everything: Up) -> None:
     before = everything.processes()
     second = dev(everything.data, "up")
     assert second.returncode == 0
@@ -116,7 +116,7 @@ def test_a_second_up_is_harmless_and_shows_the_first(everything: Up) -> None:
     assert all(process.is_alive() for process in before)
 
 
-def test_status_tells_what_runs(everything: Up) -> None:
+def test_status_shows_what_runs(everything: Up) -> None:
     status = dev(everything.data, "status")
     assert status.returncode == 0
     rows = [line.split() for line in status.stdout.splitlines()]
@@ -125,7 +125,7 @@ def test_status_tells_what_runs(everything: Up) -> None:
         assert shown in [row[: len(shown)] for row in rows]
 
 
-def test_logs_prints_the_end_of_one_or_of_all(everything: Up) -> None:
+def test_logs_prints_the_last_lines_of_one_log_or_of_all(everything: Up) -> None:
     one = dev(everything.data, "logs", "redis")
     assert "Ready to accept connections" in one.stdout
     assert {line.split()[0] for line in one.stdout.splitlines()} == {"redis"}
@@ -133,7 +133,7 @@ def test_logs_prints_the_end_of_one_or_of_all(everything: Up) -> None:
     assert {line.split()[0] for line in every.stdout.splitlines()} >= {"redis", "nats", "seaweedfs"}
 
 
-def test_a_killed_engine_is_reported_and_comes_back(everything: Up) -> None:
+def test_a_killed_engine_is_reported_and_restarted(everything: Up) -> None:
     (killed,) = (it for it in everything.record().children if it.name == "nats")
     assert killed.process is not None
     assert killed.process.send_signal(signal.SIGKILL)
@@ -142,7 +142,7 @@ def test_a_killed_engine_is_reported_and_comes_back(everything: Up) -> None:
     assert "restarted 1×" in dev(everything.data, "status").stdout
 
 
-def test_logs_follow_shows_what_is_added(scratch: Path) -> None:
+def test_logs_follow_prints_new_lines(scratch: Path) -> None:
     with up(scratch, ["redis"]) as running:
         running.until("redis", "is ready")
         with subprocess.Popen(
@@ -158,7 +158,7 @@ def test_logs_follow_shows_what_is_added(scratch: Path) -> None:
             assert follower.wait(BOUND) == 0
 
 
-def test_ctrl_c_leaves_nothing_running_and_the_next_up_finds_everything_again(scratch: Path) -> None:
+def test_ctrl_c_stops_everything_and_the_next_up_reuses_ports_and_account(scratch: Path) -> None:
     with up(scratch) as first:
         first.until("curl -s")
         record, processes = first.record(), first.processes()
@@ -180,7 +180,7 @@ def test_ctrl_c_leaves_nothing_running_and_the_next_up_finds_everything_again(sc
         assert second.end() == 0
 
 
-def test_ctrl_c_while_it_is_starting_leaves_nothing_running(scratch: Path) -> None:
+def test_ctrl_c_during_startup_stops_everything(scratch: Path) -> None:
     with up(scratch) as running:
         running.until("seaweedfs starting")
         assert running.interrupt() == 0
@@ -188,19 +188,19 @@ def test_ctrl_c_while_it_is_starting_leaves_nothing_running(scratch: Path) -> No
     assert all(is_free(port) for port in DataDirectory(scratch).load_record().ports.values())
 
 
-def test_down_without_up_is_harmless(scratch: Path) -> None:
+def test_down_without_up_does_nothing(scratch: Path) -> None:
     assert dev(scratch, "down").returncode == 0
     assert dev(scratch / "not there", "down").returncode == 0
     assert not (scratch / "not there").exists()
 
 
-def test_only_the_engines_that_were_asked_for_are_started(scratch: Path) -> None:
+def test_only_the_chosen_engines_are_started(scratch: Path) -> None:
     with up(scratch, ["redis", "nats"]) as running:
         running.until("redis", "is ready")
         assert [child.name for child in running.record().children] == ["redis", "nats"]
 
 
-def test_an_engine_that_is_missing_is_named_with_the_way_out(scratch: Path) -> None:
+def test_a_missing_engine_is_reported_with_the_command_that_installs_it(scratch: Path) -> None:
     failed = subprocess.run(
         argv(scratch, "up", "--only", "redis"),
         env={**os.environ, "PATH": str(scratch)},
@@ -216,8 +216,8 @@ def test_an_engine_that_is_missing_is_named_with_the_way_out(scratch: Path) -> N
     )
 
 
-def test_the_directory_is_the_environments_when_none_is_given(scratch: Path) -> None:
+def test_the_data_directory_defaults_to_the_environment_variable(scratch: Path) -> None:
     argv_ = [sys.executable, "-m", "stead.steadctl", "dev", "status"]
     chosen = {**os.environ, "STEAD_DATA": str(scratch / "here")}
-    said = subprocess.run(argv_, env=chosen, capture_output=True, text=True, timeout=BOUND, check=False)
-    assert said.stdout == f"nothing runs from {scratch / 'here'}\n"
+    output = subprocess.run(argv_, env=chosen, capture_output=True, text=True, timeout=BOUND, check=False)
+    assert output.stdout == f"nothing runs from {scratch / 'here'}\n"

@@ -14,7 +14,7 @@ import pytest
 
 from stead.dev.documents import debian_packages, find_stale
 from stead.dev.engines import ENGINES
-from stead.dev.stack import EVERYTHING
+from stead.dev.stack import ALL_PROGRAMS
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT = 90.0
@@ -170,16 +170,16 @@ def test_a_debian_package_is_listed_once() -> None:
 
 def test_names_of_programs_ports_and_secrets_are_unique() -> None:
     for names in (
-        [kind.name for kind in EVERYTHING],
-        [port for kind in EVERYTHING for port in kind.ports.names],
-        [secret for kind in EVERYTHING for secret in kind.secrets],
+        [kind.name for kind in ALL_PROGRAMS],
+        [port for kind in ALL_PROGRAMS for port in kind.ports.names],
+        [secret for kind in ALL_PROGRAMS for secret in kind.secrets],
     ):
         assert len(names) == len(set(names))
 
 
 def test_dependencies_name_programs_that_exist() -> None:
-    names = {kind.name for kind in EVERYTHING}
-    for kind in EVERYTHING:
+    names = {kind.name for kind in ALL_PROGRAMS}
+    for kind in ALL_PROGRAMS:
         assert {*kind.depends_on, *kind.required_by} <= names, kind.name
 
 

@@ -1,4 +1,4 @@
-"""Every engine answers a real request, and keeps or forgets what it should."""
+"""Every engine answers a real request, and keeps data across a restart if it should."""
 
 import ssl
 
@@ -32,7 +32,7 @@ async def nats_client(stack: RunningStack, role: Program) -> nats.NATS:
     )
 
 
-async def redis_says(stack: RunningStack, command: str) -> bytes:
+async def send_to_redis(stack: RunningStack, command: str) -> bytes:
     return await probes.read_line(stack[Redis].port, f"{command}\r\n".encode())
 
 
@@ -42,7 +42,7 @@ async def start_workflow(stack: RunningStack, name: str) -> int:
         return (await client.post(url, json=WORKFLOW)).status_code
 
 
-async def test_postgres_runs_a_statement_as_a_role_that_is_no_superuser(stack: RunningStack) -> None:
+async def test_postgres_executes_statements_as_a_role_without_superuser_rights(stack: RunningStack) -> None:
     connection = await asyncpg.connect(stack.environment()["STEAD_DATABASE_URL"])
     try:
         assert await connection.fetchval("select current_user::text") == "stead"
@@ -62,7 +62,7 @@ async def test_postgres_refuses_a_wrong_password(stack: RunningStack) -> None:
         await asyncpg.connect(stack[Postgres].url.replace(stack.secrets["postgres"], "wrong"))
 
 
-async def test_a_cloned_database_has_what_its_template_has_and_goes_its_own_way(stack: RunningStack) -> None:
+async def test_a_cloned_database_is_an_independent_copy_of_its_template(stack: RunningStack) -> None:
     template = await asyncpg.connect(await stack[Postgres].create_database("a template"))
     await template.execute("create table facts (fact text)")
     await template.close()
@@ -81,7 +81,7 @@ async def test_a_cloned_database_has_what_its_template_has_and_goes_its_own_way(
 
 
 async def test_redis_runs_a_script(stack: RunningStack) -> None:
-    assert await redis_says(stack, "EVAL \"return redis.call('incr', KEYS[1])\" 1 bucket") == b":1\r\n"
+    assert await send_to_redis(stack, "EVAL \"return redis.call('incr', KEYS[1])\" 1 bucket") == b":1\r\n"
 
 
 async def test_nats_keeps_a_message_in_a_stream(stack: RunningStack) -> None:
@@ -108,12 +108,12 @@ async def test_seaweedfs_keeps_an_object_and_refuses_a_bad_signature(stack: Runn
         assert (await client.get(f"{stack[SeaweedFS].endpoint}/artifacts/one")).status_code == 403
 
 
-async def test_every_engine_tells_its_version(stack: RunningStack) -> None:
+async def test_every_engine_reports_its_version(stack: RunningStack) -> None:
     for kind in CORE_ENGINES:
         assert (await stack[kind].read_version())[0].isdecimal()
 
 
-async def test_every_engine_listens_on_loopback_only(stack: RunningStack) -> None:
+async def test_every_engine_listens_only_on_loopback(stack: RunningStack) -> None:
     psutil = pytest.importorskip("psutil")
     for kind in CORE_ENGINES:
         process = stack.child(kind).status.process
@@ -124,7 +124,7 @@ async def test_every_engine_listens_on_loopback_only(stack: RunningStack) -> Non
         assert {it.laddr.ip for it in listening} == {LOOPBACK}, kind.name
 
 
-async def test_what_is_durable_survives_a_stop_on_the_same_ports_and_redis_forgets(scratch) -> None:
+async def test_durable_engines_keep_data_and_ports_across_a_restart_and_redis_keeps_nothing(scratch) -> None:
     async with run_stack(scratch, durable=True) as stack:
         ports = dict(stack.ports)
         connection = await asyncpg.connect(stack[Postgres].url)
@@ -133,7 +133,7 @@ async def test_what_is_durable_survives_a_stop_on_the_same_ports_and_redis_forge
         assert (await request(stack, "PUT", "/artifacts")).status_code == 200
         assert (await request(stack, "PUT", "/artifacts/one", b"content")).status_code == 200
         assert await start_workflow(stack, "job-1") == 200
-        assert await redis_says(stack, "SET mark 1") == b"+OK\r\n"
+        assert await send_to_redis(stack, "SET mark 1") == b"+OK\r\n"
         operator = await nats_client(stack, Program.OPERATOR)
         await operator.jetstream().add_stream(name="KEPT", subjects=["kept.>"])
         await operator.jetstream().publish("kept.one", b"message")
@@ -146,13 +146,13 @@ async def test_what_is_durable_survives_a_stop_on_the_same_ports_and_redis_forge
         await connection.close()
         assert (await request(stack, "GET", "/artifacts/one")).content == b"content"
         assert await start_workflow(stack, "job-1") == 409
-        assert await redis_says(stack, "GET mark") == b"$-1\r\n"
+        assert await send_to_redis(stack, "GET mark") == b"$-1\r\n"
         operator = await nats_client(stack, Program.OPERATOR)
         assert (await operator.jetstream().get_last_msg("KEPT", "kept.one")).data == b"message"
         await operator.close()
 
 
-async def test_an_engine_that_was_stopped_or_killed_starts_again_on_its_port(scratch) -> None:
+async def test_a_stopped_or_killed_engine_can_be_started_again_on_its_port(scratch) -> None:
     async with run_stack(scratch, [Postgres, Redis]) as stack:
         for end in (stack.stop, stack.kill):
             for kind in (Postgres, Redis):
@@ -163,7 +163,7 @@ async def test_an_engine_that_was_stopped_or_killed_starts_again_on_its_port(scr
                 assert await stack[kind].is_ready()
 
 
-async def test_the_authority_and_the_dns_of_this_machine_answer_and_listen_on_loopback_only(scratch) -> None:
+async def test_pebble_and_dns_answer_and_listen_only_on_loopback(scratch) -> None:
     psutil = pytest.importorskip("psutil")
     async with run_stack(scratch, [Pebble, LoopbackDns]) as stack:
         trusted = ssl.create_default_context(cafile=str(stack[Pebble].server_certificate))
@@ -181,5 +181,5 @@ async def test_the_authority_and_the_dns_of_this_machine_answer_and_listen_on_lo
             assert {it.laddr.ip for it in listening if it.status in ("LISTEN", "NONE")} == {LOOPBACK}
 
 
-def test_the_engines_are_the_five_of_the_design() -> None:
+def test_the_core_engines_are_the_five_of_the_design() -> None:
     assert set(CORE_ENGINES) == {Postgres, Redis, Nats, Temporal, SeaweedFS}

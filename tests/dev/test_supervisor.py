@@ -1,4 +1,4 @@
-"""Children are kept alive while they are wanted, and nothing of them is left when they are not."""
+"""The supervisor restarts engines that crash, and leaves nothing behind when it stops."""
 
 import asyncio
 import os
@@ -25,14 +25,14 @@ from stead.dev.orphaned_processes import all_exited
 from stead.dev.ports import PAIR_OFFSET, PortReservations, is_free
 from stead.dev.process_identity import ProcessId
 from stead.dev.running_stack import AlreadyRunning, RunningStack, run_stack
-from stead.dev.stack import EVERYTHING
+from stead.dev.stack import ALL_PROGRAMS
 from stead.dev.supervised_program import LOOPBACK
 
 BOUND = 30.0
 
 
-def family(stack: RunningStack) -> list[ProcessId]:
-    """Every process of the stack, those its engines started included."""
+def processes_of(stack: RunningStack) -> list[ProcessId]:
+    """Every process of the stack, including those that engines have started."""
     pids = [it.process.pid for it in stack.supervisor.statuses if it.process is not None]
     everyone = [*pids, *(child.pid for pid in pids for child in psutil.Process(pid).children(recursive=True))]
     return [process for process in map(ProcessId.of, everyone) if process is not None]
@@ -43,9 +43,9 @@ def sockets_of(ports: Iterable[int]) -> list[Path]:
     return [path for number in numbers for path in SOCKETS.glob(f"seaweedfs-*-{number}.sock")]
 
 
-async def test_after_a_stop_nothing_runs_and_the_ports_are_free(scratch: Path) -> None:
+async def test_after_a_stop_no_process_runs_and_the_ports_are_free(scratch: Path) -> None:
     async with run_stack(scratch) as stack:
-        processes, ports = family(stack), stack.ports
+        processes, ports = processes_of(stack), stack.ports
         assert len(processes) > len(CORE_ENGINES)
     assert not [process for process in processes if process.is_alive()]
     assert all(is_free(port) for port in ports.values())
@@ -54,12 +54,12 @@ async def test_after_a_stop_nothing_runs_and_the_ports_are_free(scratch: Path) -
 
 
 @pytest.mark.parametrize("kind", [Postgres, Redis, Nats, Temporal, SeaweedFS])
-async def test_a_killed_engine_is_started_again_on_its_port_and_reported(scratch: Path, kind) -> None:
-    told: list[tuple[ChildState, str]] = []
+async def test_a_killed_engine_is_restarted_on_its_port_and_reported(scratch: Path, kind) -> None:
+    changes: list[tuple[ChildState, str]] = []
     again = asyncio.Event()
 
     def changed(it: ChildStatus) -> None:
-        told.append((it.state, it.note))
+        changes.append((it.state, it.note))
         if it.state is ChildState.READY and it.restarts:
             again.set()
 
@@ -72,31 +72,31 @@ async def test_a_killed_engine_is_started_again_on_its_port_and_reported(scratch
         assert stack[kind].port == port
         assert await stack[kind].is_ready()
         assert stack.child(kind).status.process != first
-    assert any(state is ChildState.RESTARTING and "SIGKILL" in note for state, note in told)
+    assert any(state is ChildState.RESTARTING and "SIGKILL" in note for state, note in changes)
 
 
-async def test_an_engine_that_keeps_dying_is_tried_again_after_longer_and_longer_pauses(
+async def test_an_engine_that_keeps_crashing_is_restarted_after_increasing_delays(
     scratch: Path,
 ) -> None:
-    told: list[str] = []
-    thrice = asyncio.Event()
+    changes: list[str] = []
+    three_restarts = asyncio.Event()
 
     def changed(it: ChildStatus) -> None:
         if it.state is ChildState.RESTARTING:
-            told.append(it.note)
+            changes.append(it.note)
         if it.restarts >= 3:
-            thrice.set()
+            three_restarts.set()
         elif it.state is ChildState.READY and it.process is not None:
             it.process.send_signal(signal.SIGKILL)
 
     async with run_stack(scratch, [Redis], on_change=changed):
         async with asyncio.timeout(BOUND):
-            await thrice.wait()
-    pauses = [float(note.split()[-2]) for note in told]
+            await three_restarts.wait()
+    pauses = [float(note.split()[-2]) for note in changes]
     assert pauses == sorted(set(pauses))
 
 
-async def test_a_supervisor_killed_without_a_word_leaves_no_child_and_the_next_starts(scratch: Path) -> None:
+async def test_a_killed_supervisor_leaves_no_children_and_the_next_one_starts(scratch: Path) -> None:
     names = [kind.name for kind in CORE_ENGINES]
     argv = [sys.executable, "-m", "stead.dev.background_stack", str(scratch), *names]
     holder = await asyncio.create_subprocess_exec(*argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -116,7 +116,7 @@ async def test_a_supervisor_killed_without_a_word_leaves_no_child_and_the_next_s
     assert sockets_of(ports.values()) == []
 
 
-async def test_the_next_start_ends_what_a_crash_has_left(scratch: Path) -> None:
+async def test_the_next_start_stops_processes_that_a_crash_left_behind(scratch: Path) -> None:
     stray = await asyncio.create_subprocess_exec("/bin/sleep", "600")
     directory = DataDirectory(scratch)
     directory.create()
@@ -127,20 +127,20 @@ async def test_the_next_start_ends_what_a_crash_has_left(scratch: Path) -> None:
         assert await stray.wait() == -signal.SIGINT
 
 
-async def test_a_process_that_got_a_noted_number_is_never_signalled(scratch: Path) -> None:
-    stranger = await asyncio.create_subprocess_exec("/bin/sleep", "600")
-    real = ProcessId.of(stranger.pid)
+async def test_another_process_with_a_recorded_process_id_is_never_signalled(scratch: Path) -> None:
+    other = await asyncio.create_subprocess_exec("/bin/sleep", "600")
+    real = ProcessId.of(other.pid)
     assert real is not None
-    noted = ProcessId(real.pid, real.boot, real.started - 1)
-    assert not noted.is_alive()
-    assert not noted.send_signal(signal.SIGKILL)
+    recorded = ProcessId(real.pid, real.boot, real.started - 1)
+    assert not recorded.is_alive()
+    assert not recorded.send_signal(signal.SIGKILL)
     assert real.is_alive()
     assert real.send_signal(signal.SIGKILL)
-    assert await stranger.wait() == -signal.SIGKILL
+    assert await other.wait() == -signal.SIGKILL
     assert not real.is_alive()
 
 
-async def test_two_stacks_side_by_side_never_meet(scratch: Path) -> None:
+async def test_two_stacks_on_one_machine_are_independent(scratch: Path) -> None:
     here, there = scratch / "here", scratch / "there"
     async with run_stack(here) as one, run_stack(there) as other:
         assert not set(one.ports.values()) & set(other.ports.values())
@@ -154,16 +154,16 @@ async def test_two_stacks_side_by_side_never_meet(scratch: Path) -> None:
             assert await other[kind].is_ready()
 
 
-async def test_two_stacks_never_share_one_directory(scratch: Path) -> None:
+async def test_two_stacks_cannot_use_the_same_directory(scratch: Path) -> None:
     async with run_stack(scratch, [Redis]):
         with pytest.raises(AlreadyRunning):
             async with run_stack(scratch, [Redis]):
                 pass
 
 
-def test_a_port_that_another_stack_has_chosen_is_not_chosen_again() -> None:
+def test_a_port_that_another_stack_has_reserved_is_not_assigned() -> None:
     first, second = PortReservations(), PortReservations()
-    ports = [kind.ports for kind in EVERYTHING]
+    ports = [kind.ports for kind in ALL_PROGRAMS]
     try:
         chosen = first.assign(ports, {})
         assert first.assign([], {}) == {}
@@ -174,7 +174,7 @@ def test_a_port_that_another_stack_has_chosen_is_not_chosen_again() -> None:
         second.release()
 
 
-async def test_an_engine_that_is_not_installed_fails_with_the_package_to_install(
+async def test_an_engine_that_is_not_installed_fails_with_the_name_of_its_package(
     scratch: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(scratch))
@@ -192,7 +192,7 @@ async def test_an_engine_that_is_not_installed_fails_with_the_package_to_install
         (Postgres, "apt-get install postgresql"),
     ],
 )
-async def test_the_way_out_is_named_for_every_engine(
+async def test_a_missing_engine_fails_with_the_command_that_installs_it(
     scratch: Path, monkeypatch: pytest.MonkeyPatch, kind, remedy: str
 ) -> None:
     monkeypatch.setenv("PATH", str(scratch))
@@ -203,7 +203,7 @@ async def test_the_way_out_is_named_for_every_engine(
             pass
 
 
-async def test_an_engine_that_cannot_start_fails_with_the_end_of_its_log(
+async def test_an_engine_that_cannot_start_fails_with_the_last_lines_of_its_log(
     scratch: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Nats, "command", lambda self: [str(self.find_executable()), "--config", "/nowhere"])
@@ -221,15 +221,15 @@ async def test_an_engine_that_cannot_start_fails_with_the_end_of_its_log(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root hands PostgreSQL to another user")
-async def test_a_directory_postgres_cannot_enter_is_refused_with_the_way_out(scratch: Path) -> None:
-    closed = scratch / "closed"
-    closed.mkdir(mode=0o700)
+async def test_a_directory_that_postgres_cannot_enter_is_refused_with_a_remedy(scratch: Path) -> None:
+    private = scratch / "private"
+    private.mkdir(mode=0o700)
     with pytest.raises(DevError, match=r"cannot enter .* --data"):
-        async with run_stack(closed / "data", [Postgres]):
+        async with run_stack(private / "data", [Postgres]):
             pass
 
 
-async def test_an_engine_that_is_never_ready_fails_within_its_bound(
+async def test_an_engine_that_is_never_ready_fails_after_its_timeout(
     scratch: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def never(_: Redis) -> bool:
@@ -243,17 +243,17 @@ async def test_an_engine_that_is_never_ready_fails_within_its_bound(
     assert all(is_free(port) for port in DataDirectory(scratch).load_record().ports.values())
 
 
-async def test_an_engine_that_does_not_heed_its_stop_signal_is_killed(
+async def test_an_engine_that_ignores_its_stop_signal_is_killed(
     scratch: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Redis, "stop_signal", signal.SIGWINCH)
     monkeypatch.setattr(Redis, "stop_timeout", 0.5)
     async with run_stack(scratch, [Redis]) as stack:
-        processes = family(stack)
+        processes = processes_of(stack)
     assert not [process for process in processes if process.is_alive()]
 
 
-async def test_a_remembered_port_that_somebody_else_has_taken_is_replaced(scratch: Path) -> None:
+async def test_a_previous_port_that_is_in_use_is_replaced(scratch: Path) -> None:
     async with run_stack(scratch, [Redis]) as stack:
         before = dict(stack.ports)
     with socket.create_server((LOOPBACK, before["redis"])):
@@ -263,7 +263,7 @@ async def test_a_remembered_port_that_somebody_else_has_taken_is_replaced(scratc
             assert {**stack.ports, "redis": 0} == {**before, "redis": 0}
 
 
-async def test_secrets_are_made_once_and_only_their_owner_can_read_them(scratch: Path) -> None:
+async def test_secrets_are_generated_once_and_only_their_owner_can_read_them(scratch: Path) -> None:
     async with run_stack(scratch, [Redis]) as stack:
         first = stack.environment()
     async with run_stack(scratch, [Redis]) as stack:

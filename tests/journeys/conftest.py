@@ -10,7 +10,7 @@ import pytest
 
 from stead.dev.certificate_authority import CertificateAuthority
 from stead.dev.engines import ENGINES
-from stead.dev.programs import PROGRAMS
+from stead.dev.programs import STEAD_PROGRAMS
 from stead.dev.running_stack import RunningStack, run_stack
 from tests.git_server import GitServer
 from tests.journeys.customer import Customer
@@ -49,7 +49,7 @@ async def stack(scratch: Path, git_server: GitServer) -> AsyncIterator[RunningSt
         "STEAD_GIT_NETWORKS": OWN_NETWORK,
     }
     try:
-        async with run_stack(scratch / "data", [*ENGINES, *PROGRAMS], settings=settings) as stack:
+        async with run_stack(scratch / "data", [*ENGINES, *STEAD_PROGRAMS], settings=settings) as stack:
             yield stack
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

@@ -106,7 +106,7 @@ def expected(
         for thing in (each for each in things if issubclass(each.kind, Governed)):
             role = world.role_in(caller, thing)
             assert role is not None
-            too_low = operation.role is not None and not role.reaches(operation.role)
+            too_low = operation.role is not None and not role.is_at_least(operation.role)
             if too_low or operation.requires.missing(MASK[role]) is not None:
                 return _refused(RoleInsufficient, role.value)
     return _told_by_body(operation, world, caller, flavour)
@@ -144,7 +144,7 @@ def _transferring(world: World, caller: Caller, flavour: Flavour) -> Expected | 
     if not sees_team(world, caller, target):
         return _refused(TeamNotFound)
     role = world.role_in(caller, target)
-    return None if role is not None and role.reaches(Role.ADMIN) else _refused(TargetNotAdministered)
+    return None if role is not None and role.is_at_least(Role.ADMIN) else _refused(TargetNotAdministered)
 
 
 def _promoting(world: World, caller: Caller, flavour: Flavour) -> Expected | None:

@@ -1,4 +1,4 @@
-"""Keys of certificates, sealed for one region and one host."""
+"""Private keys of certificates are sealed for one region and one host."""
 
 import base64
 import os
@@ -6,8 +6,8 @@ import os
 import pytest
 
 from stead.shared.edge_keys import (
-    KeyUnusable,
-    SealBroken,
+    InvalidEdgeKey,
+    UnsealFailed,
     key_from_text,
     key_to_text,
     region_key,
@@ -19,40 +19,40 @@ MASTER = bytes(range(32))
 PEM = "-----BEGIN PRIVATE KEY-----\n…\n-----END PRIVATE KEY-----\n"
 
 
-def test_what_was_sealed_for_a_region_and_a_host_opens_there() -> None:
+def test_a_sealed_key_can_be_unsealed_for_its_region_and_host() -> None:
     key = region_key(MASTER, "us-east")
     sealed = seal(key, "shop.example.com", PEM)
     assert "PRIVATE" not in sealed
     assert unseal(key, "shop.example.com", sealed) == PEM
 
 
-def test_the_same_key_is_sealed_differently_each_time() -> None:
+def test_sealing_a_key_twice_gives_different_results() -> None:
     key = region_key(MASTER, "us-east")
     assert seal(key, "shop.example.com", PEM) != seal(key, "shop.example.com", PEM)
 
 
-def test_it_opens_neither_in_another_region_nor_for_another_host_nor_when_changed() -> None:
+def test_a_sealed_key_cannot_be_unsealed_for_another_region_or_host_or_after_a_change() -> None:
     key = region_key(MASTER, "us-east")
     sealed = seal(key, "shop.example.com", PEM)
-    with pytest.raises(SealBroken):
+    with pytest.raises(UnsealFailed):
         unseal(region_key(MASTER, "eu-west"), "shop.example.com", sealed)
-    with pytest.raises(SealBroken):
+    with pytest.raises(UnsealFailed):
         unseal(region_key(os.urandom(32), "us-east"), "shop.example.com", sealed)
-    with pytest.raises(SealBroken):
+    with pytest.raises(UnsealFailed):
         unseal(key, "other.example.com", sealed)
     raw = bytearray(base64.b64decode(sealed))
     raw[-1] ^= 1
-    for spoilt in (base64.b64encode(raw).decode(), "", "%", sealed[:8]):
-        with pytest.raises(SealBroken):
-            unseal(key, "shop.example.com", spoilt)
+    for malformed in (base64.b64encode(raw).decode(), "", "%", sealed[:8]):
+        with pytest.raises(UnsealFailed):
+            unseal(key, "shop.example.com", malformed)
 
 
-def test_a_region_has_the_same_key_every_time_it_is_asked_for() -> None:
+def test_the_key_of_a_region_is_always_the_same() -> None:
     assert region_key(MASTER, "us-east") == region_key(MASTER, "us-east") != region_key(MASTER, "us-west")
     assert key_from_text(key_to_text(MASTER)) == MASTER
 
 
 @pytest.mark.parametrize("text", ["", "short", "!!!!", base64.b64encode(bytes(31)).decode()])
-def test_what_is_no_key_is_refused(text: str) -> None:
-    with pytest.raises(KeyUnusable):
+def test_an_invalid_key_is_refused(text: str) -> None:
+    with pytest.raises(InvalidEdgeKey):
         key_from_text(text)

@@ -1,4 +1,4 @@
-"""Identifiers: their shape, their order, the cell they carry."""
+"""The format and the order of identifiers, and the cell they contain."""
 
 import re
 import time
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stead.shared.ids import ALPHABET, Minter, has_shape, new_id
+from stead.shared.ids import ALPHABET, IdGenerator, has_shape, new_id
 
 SHAPE = re.compile(r"[a-z]+_[0-9a-hjkmnp-tv-z]{26}")
 prefixes = st.text("abcdefghijklmnopqrstuvwxyz", min_size=1, max_size=8)
@@ -41,8 +41,8 @@ def test_identifiers_of_one_process_strictly_ascend():
     assert all(earlier < later for earlier, later in pairwise(made))
 
 
-def test_identifiers_ascend_in_every_thread_and_none_is_made_twice():
-    mint, together = Minter(), Barrier(8)
+def test_identifiers_ascend_in_every_thread_and_are_unique():
+    mint, together = IdGenerator(), Barrier(8)
 
     def many() -> list[str]:
         together.wait()
@@ -55,8 +55,8 @@ def test_identifiers_ascend_in_every_thread_and_none_is_made_twice():
     assert len({each for batch in batches for each in batch}) == 24_000
 
 
-def test_what_is_made_after_another_thread_has_finished_sorts_after_all_of_its():
-    mint = Minter()
+def test_identifiers_sort_after_those_of_a_thread_that_finished_earlier():
+    mint = IdGenerator()
     for _ in range(50):
         with ThreadPoolExecutor(2) as pool:
             earlier = [made.result() for made in [pool.submit(mint, "key") for _ in range(4)]]
@@ -64,7 +64,7 @@ def test_what_is_made_after_another_thread_has_finished_sorts_after_all_of_its()
 
 
 def test_identifiers_still_ascend_when_the_clock_is_set_back(monkeypatch: pytest.MonkeyPatch):
-    mint, now = Minter(), time.time_ns()
+    mint, now = IdGenerator(), time.time_ns()
     made = []
     for step in (0, 5_000_000, -3_600_000_000_000, -1, 1_000_000):
         monkeypatch.setattr(time, "time_ns", lambda at=now + step: at)
@@ -72,36 +72,36 @@ def test_identifiers_still_ascend_when_the_clock_is_set_back(monkeypatch: pytest
     assert made == sorted(set(made))
 
 
-def test_an_identifier_carries_the_moment_it_was_made():
+def test_an_identifier_contains_its_creation_time():
     before = time.time_ns() // 1_000_000
-    made = Minter()("req")
+    made = IdGenerator()("req")
     assert before <= moment_of(made) <= time.time_ns() // 1_000_000
 
 
 @given(st.integers(0, 1023))
-def test_an_identifier_carries_the_cell_that_made_it(cell: int):
-    mint = Minter()
-    mint.move_to(cell)
+def test_an_identifier_contains_its_cell(cell: int):
+    mint = IdGenerator()
+    mint.set_cell(cell)
     made = mint("site")
     assert cell_of(made) == cell
     assert has_shape("site", made)
 
 
 @pytest.mark.parametrize("cell", [-1, 1024, 10_000])
-def test_a_cell_that_does_not_fit_is_refused(cell: int):
-    mint = Minter()
+def test_a_cell_number_out_of_range_is_refused(cell: int):
+    mint = IdGenerator()
     with pytest.raises(ValueError, match="cell"):
-        mint.move_to(cell)
+        mint.set_cell(cell)
     assert mint.cell == 0
 
 
-def test_two_processes_do_not_make_the_same_identifier():
-    one, other = Minter(), Minter()
+def test_two_processes_do_not_generate_the_same_identifier():
+    one, other = IdGenerator(), IdGenerator()
     assert not {one("key") for _ in range(2_000)} & {other("key") for _ in range(2_000)}
 
 
 @given(st.text(max_size=40))
-def test_no_other_text_has_the_shape(text: str):
+def test_only_identifiers_have_the_shape(text: str):
     assert has_shape("key", text) == bool(re.fullmatch(r"key_[0-9a-hjkmnp-tv-z]{26}", text))
 
 
@@ -114,7 +114,7 @@ def test_a_changed_character_keeps_the_shape_only_within_the_alphabet(place: int
 
 
 @pytest.mark.parametrize("spoil", [str.upper, lambda it: it + "\n", lambda it: " " + it, lambda it: it + "0"])
-def test_a_spoiled_identifier_is_refused(spoil):
+def test_a_malformed_identifier_is_refused(spoil):
     assert not has_shape("key", spoil(new_id("key")))
 
 

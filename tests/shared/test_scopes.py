@@ -1,10 +1,10 @@
-"""The scope algebra: what a grant allows, and that nothing ever allows more than was granted."""
+"""What granted scopes allow, and that they never allow more."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stead.shared.scopes import CATALOG, EVERYTHING, GRANTABLE, ISOLATED, UnknownScope, beyond, expand
+from stead.shared.scopes import CATALOG, EVERYTHING, GRANTABLE, ISOLATED, UnknownScope, expand, first_excess
 
 grant = st.sampled_from(GRANTABLE)
 grants = st.lists(grant, max_size=6)
@@ -23,7 +23,7 @@ def test_expanding_twice_changes_nothing(some: list[str]):
 
 
 @given(grants, grants)
-def test_grants_together_allow_what_each_allows_and_no_more(some: list[str], others: list[str]):
+def test_combined_grants_allow_exactly_what_each_of_them_allows(some: list[str], others: list[str]):
     assert expand(some + others) == expand(some) | expand(others)
 
 
@@ -50,7 +50,7 @@ def test_a_named_scope_never_reaches_another_resource(scope: str):
 
 
 @pytest.mark.parametrize("scope", sorted(scope for scope in CATALOG if scope.endswith(":write")))
-def test_write_implies_read_where_there_is_a_read(scope: str):
+def test_write_implies_read_if_the_resource_has_a_read_scope(scope: str):
     read = scope.replace(":write", ":read")
     assert (read in expand([scope])) == (read in CATALOG)
     if read in CATALOG:
@@ -70,7 +70,7 @@ def test_a_resource_wildcard_is_every_action_on_that_resource(wildcard: str):
 
 
 @pytest.mark.parametrize("resource", ["cms", "s", "site", "cms.", "keys", "credentials", "exec"])
-def test_a_wildcard_over_a_prefix_or_an_isolated_resource_does_not_exist(resource: str):
+def test_there_is_no_wildcard_for_a_prefix_or_an_isolated_resource(resource: str):
     with pytest.raises(UnknownScope):
         expand([f"{resource}:*"])
 
@@ -89,13 +89,13 @@ def test_no_set_of_wildcards_contains_an_isolated_scope(wildcards: list[str]):
 
 
 @given(grants)
-def test_an_isolated_scope_is_allowed_only_when_its_own_resource_is_named(some: list[str]):
+def test_an_isolated_scope_is_allowed_only_if_it_is_granted_by_name(some: list[str]):
     named = {scope.partition(":")[0] for scope in some if scope in ISOLATED}
     assert {scope.partition(":")[0] for scope in expand(some) & ISOLATED} == named
 
 
 @pytest.mark.parametrize("standalone", ["cms.cli:exec", "exec:raw"])
-def test_standalone_actions_are_never_implied_by_the_chain(standalone: str):
+def test_standalone_actions_are_never_implied_by_read_write_or_admin(standalone: str):
     chain = [scope for scope in CATALOG if scope.endswith((":read", ":write", ":admin"))]
     assert standalone not in expand(chain)
     assert expand([standalone]) == {standalone}
@@ -107,9 +107,9 @@ def test_vulnerabilities_are_not_implied_by_security(grant_: str):
 
 
 @given(grants, grants)
-def test_beyond_agrees_with_set_inclusion(wanted: list[str], held: list[str]):
+def test_first_excess_agrees_with_set_inclusion(wanted: list[str], held: list[str]):
     allowed = expand(held)
-    first = beyond(wanted, allowed)
+    first = first_excess(wanted, allowed)
     assert (first is None) == (expand(wanted) <= allowed)
     if first is not None:
         place = wanted.index(first)
@@ -119,16 +119,16 @@ def test_beyond_agrees_with_set_inclusion(wanted: list[str], held: list[str]):
 
 @given(st.lists(catalog_scope, max_size=8), grants, grants)
 def test_narrowing_is_transitive(wide: list[str], narrow: list[str], narrower: list[str]):
-    if beyond(narrow, expand(wide)) is None and beyond(narrower, expand(narrow)) is None:
-        assert beyond(narrower, expand(wide)) is None
+    if first_excess(narrow, expand(wide)) is None and first_excess(narrower, expand(narrow)) is None:
+        assert first_excess(narrower, expand(wide)) is None
 
 
 @given(grants.flatmap(lambda some: st.tuples(st.just(some), st.sets(st.sampled_from(sorted(CATALOG))))))
-def test_whoever_is_narrowed_can_never_come_back(pair: tuple[list[str], set[str]]):
+def test_a_lost_scope_cannot_be_regained(pair: tuple[list[str], set[str]]):
     held, kept = pair
     narrowed = expand(held) & expand(kept)
     for lost in expand(held) - narrowed:
-        assert beyond([lost], narrowed) == lost
+        assert first_excess([lost], narrowed) == lost
 
 
 @given(st.text(max_size=30).filter(lambda text: text not in GRANTABLE))
@@ -136,7 +136,7 @@ def test_an_unknown_name_is_refused(name: str):
     with pytest.raises(UnknownScope):
         expand([name])
     with pytest.raises(UnknownScope):
-        beyond(["sites:read", name], CATALOG)
+        first_excess(["sites:read", name], CATALOG)
 
 
 @pytest.mark.parametrize(
@@ -150,4 +150,4 @@ def test_a_name_that_only_looks_like_a_scope_is_refused(name: str):
 
 def test_nothing_granted_allows_nothing():
     assert expand([]) == frozenset()
-    assert beyond([], frozenset()) is None
+    assert first_excess([], frozenset()) is None

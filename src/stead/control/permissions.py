@@ -44,7 +44,7 @@ def _least_role(operation: Operation) -> str:
         role
         for role in Role
         if operation.requires.missing(MASK[role]) is None
-        and (operation.role is None or role.reaches(operation.role))
+        and (operation.role is None or role.is_at_least(operation.role))
     ]
     return allowed[-1] + (", or oneself" if operation.own_account_param else "")
 

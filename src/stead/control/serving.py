@@ -15,14 +15,14 @@ from stead.shared import ids, log
 def work() -> None:
     settings = from_environment()
     log.configure()
-    ids.new_id.move_to(settings.cell)
+    ids.new_id.set_cell(settings.cell)
     uvloop.run(worker.run(settings))
 
 
 def serve() -> None:
     settings = from_environment()
     log.configure()
-    ids.new_id.move_to(settings.cell)
+    ids.new_id.set_cell(settings.cell)
     metrics.serve(settings.metrics_port, settings.api_host)
     plane = ControlPlane(settings, access_log=access_log.to_stdout())
     _leave_what_stays_alone()

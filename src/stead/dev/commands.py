@@ -19,13 +19,13 @@ from stead.dev.errors import DevError
 from stead.dev.orphaned_processes import all_exited, stop_orphans
 from stead.dev.programs import Api
 from stead.dev.running_stack import AlreadyRunning, RunningStack, prepare_stack
-from stead.dev.stack import EVERYTHING, Stack
+from stead.dev.stack import ALL_PROGRAMS, Stack
 from stead.dev.status_display import StatusDisplay, print_access_details, status_table
 from stead.dev.supervised_program import LOOPBACK
 
 NOT_RUNNING = 3
 STOP_TIMEOUT = 60.0
-NAMES = [kind.name for kind in EVERYTHING]
+NAMES = [kind.name for kind in ALL_PROGRAMS]
 
 
 def _parse_name(name: str) -> str:
@@ -145,7 +145,7 @@ async def _up(directory: DataDirectory, names: set[str], settings: dict[str, str
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, stop_requested.set)
     console = Console(file=sys.stdout)
-    kinds = [kind for kind in EVERYTHING if kind.name in names]
+    kinds = [kind for kind in ALL_PROGRAMS if kind.name in names]
     with StatusDisplay(console) as display:
         async with prepare_stack(
             directory.path, kinds, durable=True, on_change=display.on_change, settings=settings

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from stead.dev.engines import ENGINES
-from stead.dev.stack import EVERYTHING
+from stead.dev.stack import ALL_PROGRAMS
 
 PACKAGE_LIST = "packages.txt"
 _END = "<!-- end -->"
@@ -14,12 +14,12 @@ _END = "<!-- end -->"
 
 def debian_packages() -> list[str]:
     """The Debian packages of all engines and programs, in the order of their declarations."""
-    return list(dict.fromkeys(package for kind in EVERYTHING for package in kind.packages.debian))
+    return list(dict.fromkeys(package for kind in ALL_PROGRAMS for package in kind.packages.debian))
 
 
 def python_packages() -> list[str]:
     """The Python packages of all engines, which are the extra `engines` of pyproject.toml."""
-    return list(dict.fromkeys(package for kind in EVERYTHING for package in kind.packages.python))
+    return list(dict.fromkeys(package for kind in ALL_PROGRAMS for package in kind.packages.python))
 
 
 def generated(root: Path) -> dict[Path, str]:

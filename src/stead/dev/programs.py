@@ -130,4 +130,4 @@ class NodeAgent(SteadProgram):
         return await self._sends_heartbeats()
 
 
-PROGRAMS: tuple[type[SteadProgram], ...] = (Api, Worker, NodeAgent)
+STEAD_PROGRAMS: tuple[type[SteadProgram], ...] = (Api, Worker, NodeAgent)

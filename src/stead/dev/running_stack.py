@@ -15,7 +15,7 @@ from stead.dev.orphaned_processes import stop_orphans
 from stead.dev.ports import PortReservations
 from stead.dev.process_identity import ProcessId
 from stead.dev.secrets import Secrets
-from stead.dev.stack import EVERYTHING, Stack
+from stead.dev.stack import ALL_PROGRAMS, Stack
 from stead.dev.supervised_program import SupervisedProgram
 from stead.dev.supervisor import Supervisor
 
@@ -47,7 +47,7 @@ class RunningStack(Stack):
     ) -> None:
         super().__init__(directory, record.ports, secrets, durable=durable, settings=settings)
         self._record, self._on_change = record, on_change
-        chosen: list[SupervisedProgram] = [self[kind] for kind in EVERYTHING if kind in kinds]
+        chosen: list[SupervisedProgram] = [self[kind] for kind in ALL_PROGRAMS if kind in kinds]
         self.supervisor = Supervisor(chosen, directory.logs, self._save_status)
 
     def _save_status(self, status: ChildStatus) -> None:
@@ -91,7 +91,7 @@ async def prepare_stack(
     try:
         with directory.lock():
             await stop_orphans(directory)
-            ports = reservations.assign((kind.ports for kind in EVERYTHING), directory.load_record().ports)
+            ports = reservations.assign((kind.ports for kind in ALL_PROGRAMS), directory.load_record().ports)
             record = StackRecord(ports, ProcessId.of(os.getpid()))
             stack = RunningStack(
                 directory,
@@ -116,7 +116,7 @@ async def prepare_stack(
 
 def _create_secrets(directory: DataDirectory) -> Secrets:
     with secrets_file.edit(directory.secrets) as secrets:
-        for kind in EVERYTHING:
+        for kind in ALL_PROGRAMS:
             kind.create_secrets(secrets)
     return secrets
 

@@ -13,13 +13,13 @@ from stead.dev.engines import CORE_ENGINES, ENGINES
 from stead.dev.engines.nats import Nats, NatsLogin
 from stead.dev.errors import DevError
 from stead.dev.local_node import LOCAL_NODE, LOCAL_REGION, node_home
-from stead.dev.programs import PROGRAMS, Api, NodeAgent, Worker
+from stead.dev.programs import STEAD_PROGRAMS, Api, NodeAgent, Worker
 from stead.dev.secrets import FirstAccount, Secrets
 from stead.dev.supervised_program import LOOPBACK, Instance, SupervisedProgram
 from stead.protocol.subjects import COMMANDS, Node, Program, user
 from stead.shared.edge_keys import key_from_text, key_to_text, region_key
 
-EVERYTHING: tuple[type[SupervisedProgram], ...] = (*ENGINES, *PROGRAMS)
+ALL_PROGRAMS: tuple[type[SupervisedProgram], ...] = (*ENGINES, *STEAD_PROGRAMS)
 
 P = TypeVar("P", bound=SupervisedProgram)
 
@@ -115,7 +115,7 @@ class Stack:
     def shell_variables(self) -> dict[str, str]:
         """The variables that `steadctl dev env` prints: those of the programs, then those of the engines."""
         variables: dict[str, str] = {}
-        for kind in (*PROGRAMS, *ENGINES):
+        for kind in (*STEAD_PROGRAMS, *ENGINES):
             variables |= self._programs[kind].shell_variables()
         return variables
 

@@ -28,7 +28,7 @@ from stead.protocol.commands import (
     result_kind,
 )
 from stead.protocol.subjects import COMMANDS, Node
-from stead.shared.cancellation import heed_cancellation
+from stead.shared.cancellation import raise_if_cancelled
 
 HEARTBEAT_SECONDS = 2.0
 PULL_SECONDS = 2.0
@@ -79,7 +79,7 @@ class Agent:
         )
         try:
             while True:
-                heed_cancellation()
+                raise_if_cancelled()
                 try:
                     (message,) = await subscription.fetch(1, timeout=PULL_SECONDS)
                 except nats.errors.TimeoutError:

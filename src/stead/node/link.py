@@ -12,7 +12,7 @@ from nats.js import JetStreamContext
 
 from stead.node.settings import Settings
 from stead.protocol.subjects import Node, inbox_prefix
-from stead.shared.cancellation import heed_cancellation
+from stead.shared.cancellation import raise_if_cancelled
 
 RETRY = 0.5
 LONGEST_RETRY = 5.0
@@ -63,7 +63,7 @@ class Link:
             # Attempts that failed have closed themselves too.
             self._closed.clear()
             self._client, self._context = client, None
-            heed_cancellation()
+            raise_if_cancelled()
             self._on_up("nats.connected")
             if not client.is_closed:
                 await self._closed.wait()

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from stead.node.containers.egress_rules import read_host_rules, read_networks
-from stead.shared.edge_keys import KeyUnusable, key_from_text
+from stead.shared.edge_keys import InvalidEdgeKey, key_from_text
 
 HostAndPort = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9.-]+:[0-9]{1,5}$")]
 
@@ -99,7 +99,7 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
         settings = msgspec.convert(given, Settings, strict=False)
         _ = settings.certificate_key
         _ = read_host_rules(settings.build_egress), read_networks(settings.build_networks)
-    except KeyUnusable as error:
+    except InvalidEdgeKey as error:
         raise SettingsInvalid(f"STEAD_EDGE_KEY: {error}") from None
     except msgspec.ValidationError as error:
         raise SettingsInvalid(f"STEAD_* settings: {error}") from None

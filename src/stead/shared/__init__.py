@@ -1,1 +1,1 @@
-"""The vocabulary every program speaks. Nothing here does I/O."""
+"""Types and rules that all programs share. Nothing here does I/O."""

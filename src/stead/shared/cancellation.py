@@ -1,11 +1,11 @@
-"""What a loop around a library's waiting needs to end when it is told to."""
+"""Reliable cancellation of loops that wait in a library."""
 
 import asyncio
 
 
-def heed_cancellation() -> None:
-    """Raises if this task was cancelled. `asyncio.wait_for` forgets that when its result arrives at the same
-    moment, and a client library that uses it hands us the result as if nothing had been said."""
+def raise_if_cancelled() -> None:
+    """Raises CancelledError if this task was cancelled. `asyncio.wait_for` swallows a cancellation if the
+    result arrives at the same moment, and so do client libraries that use it."""
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         raise asyncio.CancelledError

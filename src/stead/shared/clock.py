@@ -1,4 +1,5 @@
-"""Time as something a program is given, so that a test can move it. To the millisecond, as it is stored."""
+"""Clocks are passed to programs, so that tests can move the time. Times have milliseconds, as in the
+database."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -12,7 +13,7 @@ def wall_clock() -> datetime:
 
 
 class MovableClock:
-    """The wall clock, ahead by as much as it was told to move."""
+    """The wall clock plus the time by which a test has moved it."""
 
     def __init__(self) -> None:
         self.ahead = timedelta()

@@ -1,7 +1,7 @@
-"""The private keys of certificates on their way to the edges: sealed for one region and one host.
+"""Encrypts the private keys of certificates for the edges of one region and for one host.
 
-The control plane holds the master key and can seal for every region; a node holds its own region's key and
-can open what was sealed for it.
+The control plane has the master key and can encrypt for every region. A node has only the key of its own
+region, and can decrypt only what was encrypted for that region.
 """
 
 import base64
@@ -17,21 +17,21 @@ SIZE = 32
 _NONCE = 12
 
 
-class KeyUnusable(ValueError):
-    """Not base64 of 32 bytes."""
+class InvalidEdgeKey(ValueError):
+    """The text is not base64 of 32 bytes."""
 
 
-class SealBroken(Exception):
-    """Sealed for another region or another host, or changed since."""
+class UnsealFailed(Exception):
+    """The value was sealed for another region or another host, or was changed."""
 
 
 def key_from_text(text: str) -> bytes:
     try:
         key = base64.b64decode(text, validate=True)
     except binascii.Error:
-        raise KeyUnusable("a key of the edge is base64 of 32 bytes") from None
+        raise InvalidEdgeKey("an edge key must be base64 of 32 bytes") from None
     if len(key) != SIZE:
-        raise KeyUnusable("a key of the edge is base64 of 32 bytes")
+        raise InvalidEdgeKey("an edge key must be base64 of 32 bytes")
     return key
 
 
@@ -54,7 +54,7 @@ def unseal(key: bytes, host: str, sealed: str) -> str:
         raw = base64.b64decode(sealed, validate=True)
         return ChaCha20Poly1305(key).decrypt(raw[:_NONCE], raw[_NONCE:], _bound_to(host)).decode()
     except (InvalidTag, ValueError):
-        raise SealBroken from None
+        raise UnsealFailed from None
 
 
 def _bound_to(host: str) -> bytes:

@@ -1,7 +1,7 @@
-"""Email addresses as we take them: what every mail server takes, without quoting or comments."""
+"""The accepted format of email addresses: what every mail server accepts, without quoting or comments."""
 
 PATTERN = (
     r"^(?=.{1,64}@)[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*"
     r"@([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$(?!\n)"
 )
-LONGEST = 254
+MAX_LENGTH = 254

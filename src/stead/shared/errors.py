@@ -1,4 +1,4 @@
-"""Every refusal a caller can see: one class, one stable code, one status, one way out."""
+"""The errors of the API. Each is a class with a stable code, a status and a remedy."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -7,7 +7,7 @@ _CATALOG: dict[str, "type[ApiError]"] = {}
 
 
 class ApiError(Exception):
-    """`message` states the fact, with `{facts}` filled in; `remedy` says what the caller can do about it."""
+    """`message` states the fact and may name arguments in braces. `remedy` tells the caller what to do."""
 
     type: ClassVar[str]
     status: ClassVar[int]
@@ -20,7 +20,7 @@ class ApiError(Exception):
         if code is None:
             return
         if code in _CATALOG:
-            raise TypeError(f"two errors share the code {code}")
+            raise TypeError(f"two errors have the code {code}")
         _CATALOG[code] = cls
 
     def __init__(self, *, param: str | None = None, **facts: object) -> None:
@@ -30,7 +30,7 @@ class ApiError(Exception):
 
 
 def catalog() -> list[type[ApiError]]:
-    """Every error that has been declared, by type and code."""
+    """Every declared error, sorted by type and code."""
     return sorted(_CATALOG.values(), key=lambda error: (error.type, error.code))
 
 

@@ -1,8 +1,8 @@
-"""Identifiers: a type prefix and 26 characters that sort by age and name the cell that made them.
+"""Identifiers: a type prefix and 26 characters that sort by creation time and contain the cell.
 
-The 26 characters are ten of time (milliseconds), two of the cell, fourteen of chance. Within one process
-they strictly ascend, so a list pages on the id alone; the cell lets a router send any request home
-without asking anybody.
+The 26 characters are ten of time (milliseconds), two of the cell and fourteen random ones. Identifiers of one
+process are strictly ascending, so lists can be paginated by id alone. From the cell, a router knows where to
+send a request without a lookup.
 """
 
 import re
@@ -31,23 +31,23 @@ DeploymentId = NewType("DeploymentId", str)
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS = [a + b for a in ALPHABET for b in ALPHABET]
-_CHANCE_BITS = 70
+_RANDOM_BITS = 70
 _LAST_PAIRS = (1 << 20) - 1
 _SHAPE = re.compile(rf"([a-z]+)_[{ALPHABET}]{{26}}")
 
 
-class Minter:
-    """Makes the identifiers of one process."""
+class IdGenerator:
+    """Generates the identifiers of one process."""
 
     def __init__(self) -> None:
         self.cell = 0
         self._lock = threading.Lock()
         self._millisecond = 0
-        self._chance = 0
+        self._random = 0
         self._stem = ""
 
-    def move_to(self, cell: int) -> None:
-        """Say, when the process starts, which cell it belongs to."""
+    def set_cell(self, cell: int) -> None:
+        """Sets the cell that the process belongs to. Called once, at startup."""
         if not 0 <= cell < len(_PAIRS):
             raise ValueError(f"a cell is a number from 0 to {len(_PAIRS) - 1}")
         self.cell = cell
@@ -56,34 +56,34 @@ class Minter:
         with self._lock:
             now = time.time_ns() // 1_000_000
             if now > self._millisecond:
-                self._millisecond, self._chance = now, secrets.randbits(_CHANCE_BITS - 1)
-                self._spell_stem()
+                self._millisecond, self._random = now, secrets.randbits(_RANDOM_BITS - 1)
+                self._encode_stem()
             else:
-                self._chance += 1
-                if not self._chance & _LAST_PAIRS:
-                    self._spell_stem()
-            stem, chance = self._stem, self._chance
-        return f"{prefix}_{stem}{_PAIRS[chance >> 10 & 1023]}{_PAIRS[chance & 1023]}"
+                self._random += 1
+                if not self._random & _LAST_PAIRS:
+                    self._encode_stem()
+            stem, number = self._stem, self._random
+        return f"{prefix}_{stem}{_PAIRS[number >> 10 & 1023]}{_PAIRS[number & 1023]}"
 
-    def _spell_stem(self) -> None:
-        """All but the last two pairs: within a millisecond only those change."""
-        when, chance = _spell(self._millisecond, pairs=5), _spell(self._chance >> 20, pairs=5)
-        self._stem = f"{when}{_PAIRS[self.cell]}{chance}"
+    def _encode_stem(self) -> None:
+        """The stem is everything except the last two pairs: only those change within a millisecond."""
+        time_part, random_part = _encode(self._millisecond, pairs=5), _encode(self._random >> 20, pairs=5)
+        self._stem = f"{time_part}{_PAIRS[self.cell]}{random_part}"
 
 
-def _spell(number: int, *, pairs: int) -> str:
+def _encode(number: int, *, pairs: int) -> str:
     return "".join([_PAIRS[number >> shift & 1023] for shift in range(10 * (pairs - 1), -1, -10)])
 
 
-def bound(prefix: str, moment: datetime) -> str:
-    """Sorts after every identifier made before this moment and before every one made from it on."""
-    return f"{prefix}_{_spell(int(moment.timestamp() * 1000), pairs=5)}"
+def lower_bound(prefix: str, moment: datetime) -> str:
+    """Returns a text that sorts after every identifier created before this moment, and before all others."""
+    return f"{prefix}_{_encode(int(moment.timestamp() * 1000), pairs=5)}"
 
 
 def has_shape(prefix: str, value: str) -> bool:
-    """Whether `value` could be an identifier of this type: asked before any query is."""
+    """Whether `value` has the format of an identifier of this type. Checked before any query."""
     match = _SHAPE.fullmatch(value)
     return match is not None and match[1] == prefix
 
 
-new_id = Minter()
+new_id = IdGenerator()

@@ -1,4 +1,4 @@
-"""Structured logs: one JSON object a line, an event name and fields, never a sentence, never a secret."""
+"""Structured logs: one JSON object per line, with an event name and fields. Never sentences or secrets."""
 
 import logging
 import sys

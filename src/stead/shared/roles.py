@@ -1,7 +1,7 @@
-"""Roles in a team, and the mask that each lays over the scopes of whoever holds it.
+"""Roles in a team, and the scopes that each role allows at most (its mask).
 
-Effective permission is role mask ∩ key scopes ∩ pin ∩ mode. The mask is here; the pin and the mode decide
-what is visible at all.
+The effective permission is role mask ∩ key scopes ∩ pin ∩ mode. This module has the mask; pin and mode
+determine which objects are visible.
 """
 
 from enum import StrEnum
@@ -18,20 +18,20 @@ class Role(StrEnum):
     OBSERVER = "observer"
     BILLING = "billing"
 
-    def reaches(self, other: "Role") -> bool:
-        """Whether this role is the other or above it."""
+    def is_at_least(self, other: "Role") -> bool:
+        """Whether this role is the other one or a more powerful one."""
         return _RANK[self] >= _RANK[other]
 
 
 _RANK = {role: rank for rank, role in enumerate(reversed(Role))}
 
-_OPERATED = (
+_SITE_RESOURCES = (
     *("sites", "environments", "deployments", "backups", "tls", "runtime", "domains", "functions"),
     *("cache", "redirects", "secrets", "cron", "db", "credentials", "exec", "webhooks", "events", "jobs"),
     *("observability", "security", "vulnerabilities"),
 )
 _SITE_MANAGER = frozenset(
-    scope for scope in CATALOG if scope.partition(":")[0] in _OPERATED or scope.startswith("cms.")
+    scope for scope in CATALOG if scope.partition(":")[0] in _SITE_RESOURCES or scope.startswith("cms.")
 ) | {"teams:read", "audit:read"}
 _HIDDEN_FROM_OBSERVERS = frozenset({"credentials:read", "secrets:read"})
 
@@ -43,4 +43,4 @@ MASK: dict[Role, frozenset[str]] = {
     Role.BILLING: frozenset({"teams:read"}),
 }
 
-SEES_SITES = [role.value for role in Role if "sites:read" in MASK[role]]
+SITE_VIEWERS = [role.value for role in Role if "sites:read" in MASK[role]]

@@ -1,7 +1,7 @@
-"""The scope algebra: what a list of granted scopes allows.
+"""The scopes of API keys, and what a list of granted scopes allows.
 
-`write` implies `read` and `admin` implies `write`; `resource:*` is every action on a resource; `*` is every
-scope except the isolated ones, which only ever count when they are named one by one.
+`write` implies `read`, and `admin` implies `write`. `resource:*` is every action on a resource. `*` is every
+scope except the isolated ones, which must be granted by name.
 """
 
 from collections.abc import Iterable
@@ -48,7 +48,7 @@ EVERYTHING = "*"
 
 
 class UnknownScope(ValueError):
-    """A name that is neither a scope of the catalog nor a wildcard over it."""
+    """The name is neither a scope of the catalog nor a wildcard."""
 
 
 def _implied(scope: str) -> frozenset[str]:
@@ -73,7 +73,7 @@ GRANTABLE = tuple(sorted(_MEANING))
 
 
 def expand(granted: Iterable[str]) -> frozenset[str]:
-    """Every catalog scope that these grants allow."""
+    """Returns every scope of the catalog that these grants allow."""
     allowed: frozenset[str] = frozenset()
     for scope in granted:
         try:
@@ -83,6 +83,6 @@ def expand(granted: Iterable[str]) -> frozenset[str]:
     return allowed
 
 
-def beyond(wanted: Iterable[str], held: frozenset[str]) -> str | None:
-    """The first wanted grant that allows something not held, or None when all are within it."""
+def first_excess(wanted: Iterable[str], held: frozenset[str]) -> str | None:
+    """Returns the first wanted grant that allows more than `held`, or None if there is none."""
     return next((scope for scope in wanted if not expand([scope]) <= held), None)

@@ -1,4 +1,4 @@
-"""Bearer secrets: recognisable by scanners, checked for typos without a query, stored only as a hash."""
+"""Bearer secrets. Scanners recognize them, typos are found without a query, and only a hash is stored."""
 
 import hashlib
 import secrets
@@ -12,13 +12,13 @@ Family = Literal["stead_live", "stead_test", "stead_session"]
 FAMILIES: tuple[Family, ...] = ("stead_live", "stead_test", "stead_session")
 
 _ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
-_LETTERS = frozenset(_ALPHABET)
-_CHANCE = 32
-_CHECKSUM = 6
+_CHARACTERS = frozenset(_ALPHABET)
+_BODY_LENGTH = 32
+_CHECKSUM_LENGTH = 6
 
 
 class Secret(NamedTuple):
-    """A secret on its way to its owner: shown once, then only its hash and last four characters remain."""
+    """A new secret. It is shown to its owner once; only its hash and last four characters are stored."""
 
     text: str
     family: Family
@@ -33,28 +33,32 @@ class Secret(NamedTuple):
 
 
 def mint(family: Family) -> Secret:
-    """Two characters name the cell that a router sends the bearer to; thirty are chance (178 bits)."""
-    chance = "".join(secrets.choice(_ALPHABET) for _ in range(_CHANCE - 2))
-    body = f"{family}_{_base62(new_id.cell, 2)}{chance}"
+    """The first two characters are the cell, for routers. The other thirty are random (178 bits)."""
+    random = "".join(secrets.choice(_ALPHABET) for _ in range(_BODY_LENGTH - 2))
+    body = f"{family}_{_base62(new_id.cell, 2)}{random}"
     return Secret(body + _checksum(body), family)
 
 
 def family_of(text: str) -> Family | None:
-    """The family of a well-formed secret; None for anything this service cannot have issued."""
+    """Returns the family of a well-formed secret, or None if this service cannot have issued it."""
     family, _, rest = text.rpartition("_")
-    if len(rest) != _CHANCE + _CHECKSUM or family not in FAMILIES or not _LETTERS.issuperset(rest):
+    if (
+        len(rest) != _BODY_LENGTH + _CHECKSUM_LENGTH
+        or family not in FAMILIES
+        or not _CHARACTERS.issuperset(rest)
+    ):
         return None
-    body, checksum = text[:-_CHECKSUM], text[-_CHECKSUM:]
+    body, checksum = text[:-_CHECKSUM_LENGTH], text[-_CHECKSUM_LENGTH:]
     return family if _checksum(body) == checksum else None
 
 
 def digest(text: str) -> bytes:
-    """The secret is random enough that a fast hash cannot be reversed by guessing."""
+    """A fast hash is sufficient, because the secret is too random to be guessed."""
     return hashlib.sha256(text.encode()).digest()
 
 
 def _checksum(body: str) -> str:
-    return _base62(zlib.crc32(body.encode()), _CHECKSUM)
+    return _base62(zlib.crc32(body.encode()), _CHECKSUM_LENGTH)
 
 
 def _base62(number: int, width: int) -> str:

@@ -12,7 +12,7 @@ DEPRECATION_WINDOW = timedelta(days=365)
 
 
 def deprecated_at(changed: date) -> datetime:
-    """From when on the shape that this version changed is deprecated."""
+    """The date from which the response format that this version changed is deprecated."""
     return datetime(changed.year, changed.month, changed.day, tzinfo=UTC)
 
 

@@ -9,7 +9,7 @@ import pytest
 from stead.control.engines.postgres import Database, Tx
 from stead.control.outbox.audit import Actor, AuditEntry, maintain_partitions, record
 from stead.shared.clock import wall_clock
-from stead.shared.ids import AccountId, bound
+from stead.shared.ids import AccountId, lower_bound
 from tests.teams import DAY, spare_database
 
 JUNE = datetime(2027, 6, 15, 12, tzinfo=UTC)
@@ -43,7 +43,7 @@ async def database(url: str) -> AsyncIterator[Database]:
 
 
 async def _insert_entry(tx: Tx, moment: datetime) -> str:
-    id_ = f"{bound('aud', moment)}00{'0' * 14}"
+    id_ = f"{lower_bound('aud', moment)}00{'0' * 14}"
     await tx.run(
         "insert into audit_events (id, event, outcome, actor_kind, meta, created_at)"
         " values ($1, 'team_update', 'success', 'system', '{}', $2)",

@@ -13,7 +13,7 @@ from stead.control.git import poller
 from stead.control.git.poller import Poller, RepositoryUnreadable, fetch_branches
 from stead.control.webhooks.client import HttpsClient
 from stead.dev.certificate_authority import CertificateAuthority
-from stead.shared.addresses import Guard
+from stead.shared.address_policy import AddressPolicy
 from tests.control.git.conftest import PREVIEW_DOMAIN, ConnectedSite
 from tests.control.git.forges import github, github_push
 from tests.git_server import GitServer, Repository
@@ -51,7 +51,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
 
 @pytest.fixture
 async def client(authority: CertificateAuthority) -> AsyncIterator[HttpsClient]:
-    created = HttpsClient(Guard(LOOPBACK), context=authority.client_context(), seconds=10)
+    created = HttpsClient(AddressPolicy(LOOPBACK), context=authority.client_context(), seconds=10)
     yield created
     await created.close()
 
@@ -252,7 +252,7 @@ async def test_after_three_failures_one_event_is_published_and_polling_slows_dow
     ],
 )
 async def test_private_addresses_are_not_contacted(url: str, authority: CertificateAuthority):
-    client = HttpsClient(Guard(), context=authority.client_context(), seconds=5)
+    client = HttpsClient(AddressPolicy(), context=authority.client_context(), seconds=5)
     try:
         with pytest.raises(RepositoryUnreadable, match=r"not public|not be resolved"):
             await fetch_branches(client, url)
@@ -270,7 +270,7 @@ async def test_only_https_repositories_are_polled(url: str, client: HttpsClient)
 
 
 async def test_an_untrusted_certificate_is_refused(server: GitServer):
-    untrusting = HttpsClient(Guard(LOOPBACK), seconds=10)
+    untrusting = HttpsClient(AddressPolicy(LOOPBACK), seconds=10)
     try:
         with pytest.raises(RepositoryUnreadable, match="TLS"):
             await fetch_branches(untrusting, server.create().url)
@@ -283,7 +283,7 @@ async def test_a_server_that_does_not_respond_times_out(authority: CertificateAu
         lambda *_: asyncio.sleep(30), "127.0.0.1", 0, ssl=authority.server_context("127.0.0.1")
     )
     port = silent.sockets[0].getsockname()[1]
-    client = HttpsClient(Guard(LOOPBACK), context=authority.client_context(), seconds=0.5)
+    client = HttpsClient(AddressPolicy(LOOPBACK), context=authority.client_context(), seconds=0.5)
     try:
         with pytest.raises(RepositoryUnreadable, match="in time"):
             await fetch_branches(client, f"https://127.0.0.1:{port}/x.git")

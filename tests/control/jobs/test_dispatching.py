@@ -16,7 +16,7 @@ from stead.control.jobs import dispatcher
 from stead.control.jobs.dispatcher import Dispatcher
 from stead.shared.clock import wall_clock
 from tests.control.jobs.yard import Yard
-from tests.engines import addresses
+from tests.engines import engine_addresses
 
 CANCEL_SECONDS = 2.0
 BOUND_SECONDS = 30.0
@@ -62,7 +62,7 @@ class SlowOrchestrator(Orchestrator):
 
 @pytest.fixture
 def url(worker_id: str) -> str:
-    return addresses().database(f"stead_yard_{worker_id}")
+    return engine_addresses().database(f"stead_yard_{worker_id}")
 
 
 @asynccontextmanager

@@ -62,7 +62,7 @@ class Memberships(RuleBasedStateMachine):
         """Anybody, or one of those who may do something: or most of what is tried would be refused."""
         if not able:
             return self.crowd.people[a]
-        those = sorted(who for who, member in before.items() if member.role.reaches(Role.ADMIN))
+        those = sorted(who for who, member in before.items() if member.role.is_at_least(Role.ADMIN))
         return those[a % len(those)]
 
     def _was_allowed(self, before: dict[str, Member], actor: str, whom: str, role: Role | None) -> None:
@@ -70,9 +70,9 @@ class Memberships(RuleBasedStateMachine):
         assert actor in before, "somebody outside the team changed it"
         mine, theirs = before[actor].role, before.get(whom)
         if actor != whom or role is not None:
-            assert mine.reaches(Role.ADMIN)
-        assert theirs is None or mine.reaches(theirs.role), "a member above the actor was changed"
-        assert role is None or mine.reaches(role), "somebody was raised above the one who did it"
+            assert mine.is_at_least(Role.ADMIN)
+        assert theirs is None or mine.is_at_least(theirs.role), "a member above the actor was changed"
+        assert role is None or mine.is_at_least(role), "somebody was raised above the one who did it"
 
     @rule(a=PEOPLE, able=st.booleans(), b=PEOPLE, role=ROLES, days=ENDS)
     def add(self, a: int, able: bool, b: int, role: Role, days: int | None) -> None:
@@ -135,7 +135,7 @@ class Memberships(RuleBasedStateMachine):
             self.sent.remove(sent)
             assert actor not in before
             assert sent.by in before, "the inviter is no longer in the team"
-            assert before[sent.by].role.reaches(sent.role), "the inviter now has less than was given"
+            assert before[sent.by].role.is_at_least(sent.role), "the inviter now has less than was given"
 
     @rule(a=PEOPLE)
     def choose_default(self, a: int) -> None:

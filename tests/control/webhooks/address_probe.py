@@ -14,7 +14,7 @@ from stead.control.http.client_address import parse_networks
 from stead.control.webhooks import urls
 from stead.control.webhooks.client import HttpsClient
 from stead.control.webhooks.connection import RequestFailed
-from stead.shared.addresses import Guard
+from stead.shared.address_policy import AddressPolicy
 from tests.control.webhooks import name_server
 
 PORTS = (443, 8443, 80, 3128)
@@ -84,7 +84,7 @@ async def _run(case: dict[str, Any], context: ssl.SSLContext, authority: str) ->
     server = CatchAllServer(context, case["response"].encode())
     names = await name_server.serve(case["names"])
     server.open()
-    guard = Guard(parse_networks(EVERYTHING if case["allow_all"] else ()))
+    guard = AddressPolicy(parse_networks(EVERYTHING if case["allow_all"] else ()))
     client = HttpsClient(guard, context=ssl.create_default_context(cafile=authority), seconds=3)
     results = [await _attempt(client, case["url"]) for _ in range(case["times"])]
     await asyncio.sleep(0.02)

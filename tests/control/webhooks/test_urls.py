@@ -6,7 +6,7 @@ import pytest
 
 from stead.control.http.client_address import parse_networks
 from stead.control.webhooks import urls
-from stead.shared.addresses import Guard, is_public
+from stead.shared.address_policy import AddressPolicy, is_public
 from tests.client import code_of
 from tests.outbox import Outbox
 
@@ -99,7 +99,7 @@ def test_an_ambiguous_or_malformed_url_is_refused(url: str):
 @pytest.mark.parametrize("address", PRIVATE)
 def test_a_private_address_is_not_permitted(address: str):
     assert not is_public(ip_address(address))
-    assert not Guard().permits(ip_address(address))
+    assert not AddressPolicy().permits(ip_address(address))
 
 
 @pytest.mark.parametrize("address", PUBLIC)
@@ -108,7 +108,7 @@ def test_a_public_address_is_permitted(address: str):
 
 
 def test_an_operator_can_permit_private_networks():
-    guard = Guard(parse_networks(["10.1.0.0/16", "fd00:1::/32"]))
+    guard = AddressPolicy(parse_networks(["10.1.0.0/16", "fd00:1::/32"]))
     assert guard.permits(ip_address("10.1.2.3"))
     assert guard.permits(ip_address("fd00:1::1"))
     for other in ("10.2.0.1", "127.0.0.1", "::ffff:10.1.2.3", "fd00:2::1"):

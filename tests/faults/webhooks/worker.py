@@ -23,7 +23,7 @@ from stead.control.webhooks import service as webhooks
 from stead.control.webhooks.client import HttpsClient
 from stead.control.webhooks.delivery_worker import DeliveryWorker
 from stead.shared import log
-from stead.shared.addresses import Guard
+from stead.shared.address_policy import AddressPolicy
 from stead.shared.clock import wall_clock
 
 
@@ -54,7 +54,7 @@ async def _run(database_url: str, key: str, authority: str, clock_file: str, sec
         database, listener, [webhooks.receive_events, notifications.receive_events], event_catalog()
     )
     client = HttpsClient(
-        Guard(parse_networks(["127.0.0.0/8"])),
+        AddressPolicy(parse_networks(["127.0.0.0/8"])),
         context=ssl.create_default_context(cafile=authority),
         seconds=float(seconds),
     )

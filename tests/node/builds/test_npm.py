@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from stead.shared.addresses import Address
+from stead.shared.address_policy import Address
 from tests.node.builds.projects import ONE, WRITES_A_PAGE, lock, npm_site, package, scripted
 from tests.node.builds.stage import Bench, Said
 

@@ -16,7 +16,7 @@ from stead.node.containers.egress_rules import (
     read_host_rules,
     read_networks,
 )
-from stead.shared.addresses import Address
+from stead.shared.address_policy import Address
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"
 

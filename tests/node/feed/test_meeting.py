@@ -8,7 +8,7 @@ from stead.control.edge_feed.feed import EdgeFeed, FeedUnavailable
 from stead.dev.engines import ENGINES
 from stead.dev.engines.nginx import Nginx
 from stead.dev.local_node import LOCAL_NODE, LOCAL_REGION
-from stead.dev.programs import PROGRAMS
+from stead.dev.programs import STEAD_PROGRAMS
 from stead.dev.running_stack import run_stack
 from stead.protocol.edge import Host, host_key, node_key
 from tests.node.feed.scene import working
@@ -16,7 +16,7 @@ from tests.node.stage import until
 
 
 async def test_a_worker_that_hears_a_node_introduces_it_to_its_region_and_feeds_it(scratch: Path) -> None:
-    async with run_stack(scratch, [*ENGINES, *PROGRAMS]) as stack, working(stack) as connection:
+    async with run_stack(scratch, [*ENGINES, *STEAD_PROGRAMS]) as stack, working(stack) as connection:
         edges = EdgeFeed(connection)
 
         async def introduced() -> bytes | None:

@@ -11,7 +11,7 @@ Email = Annotated[
     str,
     Meta(
         pattern=emails.PATTERN,
-        max_length=emails.LONGEST,
+        max_length=emails.MAX_LENGTH,
         examples=["ada@example.com"],
     ),
 ]

@@ -34,7 +34,7 @@ from stead.protocol.edge import (
     node_key,
 )
 from stead.protocol.subjects import APPLIED, Node, bucket_stream, consumer
-from stead.shared.cancellation import heed_cancellation
+from stead.shared.cancellation import raise_if_cancelled
 
 WINDOW = 500
 """Records that are published before their acknowledgements are awaited."""
@@ -133,7 +133,7 @@ class EdgeFeed:
         try:
             async with asyncio.timeout(within):
                 while missing:
-                    heed_cancellation()
+                    raise_if_cancelled()
                     try:
                         async with self._subscribe(missing) as reports:
                             await self._discard_applied(region, missing, revision)

@@ -13,12 +13,12 @@ from stead.control.http.client_address import parse_networks
 from stead.control.http.web import Route
 from stead.control.tasks import PeriodicTask, Task, WorkerServices, in_batches, in_transaction
 from stead.control.webhooks.client import HttpsClient
-from stead.shared.addresses import Guard
+from stead.shared.address_policy import AddressPolicy
 
 
 def _tasks(worker: WorkerServices) -> list[Task]:
     settings, database = worker.settings, worker.database
-    client = HttpsClient(Guard(parse_networks(settings.git_allowed)))
+    client = HttpsClient(AddressPolicy(parse_networks(settings.git_allowed)))
     poller = Poller(database, client, settings.preview_domain, seconds=settings.git_poll_seconds)
 
     async def follow_up() -> None:

@@ -202,7 +202,7 @@ class Endpoint:
         if own_account == call.caller.account_id:
             return
         for role in roles:
-            too_low = operation.role is not None and not role.reaches(operation.role)
+            too_low = operation.role is not None and not role.is_at_least(operation.role)
             if too_low or operation.requires.missing(MASK[role]) is not None:
                 raise RoleInsufficient(role=role)
 

@@ -15,7 +15,7 @@ Email = Annotated[
     str,
     Meta(
         pattern=emails.PATTERN,
-        max_length=emails.LONGEST,
+        max_length=emails.MAX_LENGTH,
         examples=["grace@example.com"],
     ),
 ]

@@ -63,7 +63,7 @@ async def accept(tx: Tx, caller: Principal, token: str) -> Invite:
     if not await teams.lock(tx, pending.team_id):
         raise InviteNotFound
     inviter = await members.active_role(tx, pending.team_id, pending.invited_by)
-    if inviter is None or not (inviter.reaches(Role.ADMIN) and inviter.reaches(pending.role)):
+    if inviter is None or not (inviter.is_at_least(Role.ADMIN) and inviter.is_at_least(pending.role)):
         raise InviteNotFound
     if not await store.accept(tx, pending):
         raise InviteNotFound

@@ -83,7 +83,7 @@ async def change(tx: Tx, caller: Principal, key: VisibleKey, wanted: KeyChange) 
         scopes=key.scopes if wanted.scopes is UNSET else wanted.scopes,
     )
     _require_known(changed.scopes)
-    broader = scopes.beyond(changed.scopes, scopes.expand(key.scopes))
+    broader = scopes.first_excess(changed.scopes, scopes.expand(key.scopes))
     if broader is not None:
         raise ScopeInsufficient(scope=broader)
     await store.change(tx, key, name=changed.name, scopes=changed.scopes)
@@ -156,7 +156,7 @@ def _require_known(wanted: list[str]) -> None:
 
 def _require_scopes(caller: Principal, wanted: list[str]) -> None:
     _require_known(wanted)
-    missing = scopes.beyond(wanted, caller.allowed)
+    missing = scopes.first_excess(wanted, caller.allowed)
     if missing is not None:
         raise ScopeInsufficient(scope=missing)
 

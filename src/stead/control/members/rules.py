@@ -20,7 +20,7 @@ class Membership:
 
 def require_rank(mine: Role, *theirs: Role) -> None:
     """Nobody gives, takes or changes a role above their own."""
-    if not all(mine.reaches(role) for role in theirs):
+    if not all(mine.is_at_least(role) for role in theirs):
         raise RoleInsufficient(role=mine)
 
 

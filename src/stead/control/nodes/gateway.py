@@ -23,7 +23,7 @@ from stead.protocol.commands import (
     read_result,
 )
 from stead.protocol.subjects import command
-from stead.shared.cancellation import heed_cancellation
+from stead.shared.cancellation import raise_if_cancelled
 
 log = structlog.get_logger()
 
@@ -73,7 +73,7 @@ class Gateway:
     async def _ask(self, order: Order, answer: asyncio.Future[Result]) -> Result:
         while True:
             pause = ASK_AGAIN_SECONDS if await self._send(order) else RETRY_SECONDS
-            heed_cancellation()
+            raise_if_cancelled()
             done, _ = await asyncio.wait({answer}, timeout=pause)
             if done:
                 return answer.result()

@@ -13,6 +13,6 @@ MAX_MARKED = 1000
 
 ROLES_BY_AUDIENCE: dict[Audience, list[str]] = {
     "sees_sites": [role.value for role in Role if "sites:read" in MASK[role]],
-    "admins": [role.value for role in Role if role.reaches(Role.ADMIN)],
+    "admins": [role.value for role in Role if role.is_at_least(Role.ADMIN)],
     "billing": [Role.OWNER.value, Role.BILLING.value],
 }

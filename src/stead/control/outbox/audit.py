@@ -10,7 +10,7 @@ from typing import Literal
 
 from stead.control.engines.postgres import Tx
 from stead.control.http.principal import Principal
-from stead.shared.ids import AccountId, bound, new_id
+from stead.shared.ids import AccountId, lower_bound, new_id
 
 ActorKind = Literal["member", "api_key", "system"]
 Outcome = Literal["success", "denied"]
@@ -78,9 +78,11 @@ async def maintain_partitions(tx: Tx) -> None:
     month = tx.now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     for _ in range(3):
         next_month = (month + timedelta(days=32)).replace(day=1)
-        await _create_partition(tx, _partition_name(month), bound("aud", month), bound("aud", next_month))
+        await _create_partition(
+            tx, _partition_name(month), lower_bound("aud", month), lower_bound("aud", next_month)
+        )
         month = next_month
-    await tx.run("delete from audit_events_rest where id < $1", bound("aud", tx.now - RETENTION))
+    await tx.run("delete from audit_events_rest where id < $1", lower_bound("aud", tx.now - RETENTION))
     oldest = _partition_name(tx.now - RETENTION)
     expired = await tx.all(
         str,

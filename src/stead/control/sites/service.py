@@ -262,7 +262,7 @@ async def _target(tx: Tx, caller: Principal, wanted: Transfer) -> Owner:
 
 async def _administered(tx: Tx, caller: Principal, team_id: str) -> TeamId:
     team = await teams.find(tx, caller, team_id)
-    if not team.role.reaches(Role.ADMIN):
+    if not team.role.is_at_least(Role.ADMIN):
         raise TargetNotAdministered
     if not await teams.lock(tx, team.id):
         raise TeamNotFound

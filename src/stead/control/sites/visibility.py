@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from stead.control.engines.postgres import Tx
 from stead.control.http.principal import Principal
-from stead.shared.roles import SEES_SITES, Role
+from stead.shared.roles import SITE_VIEWERS, Role
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ def visible_rows(tables: str, *, environment: str = "null::text") -> str:
 
 def viewer(tx: Tx, caller: Principal) -> tuple[object, ...]:
     """The parameters $1 to $6 of `visible_rows`."""
-    return caller.account_id, tx.now, SEES_SITES, caller.modes, caller.pin_type, caller.pin_id
+    return caller.account_id, tx.now, SITE_VIEWERS, caller.modes, caller.pin_type, caller.pin_id
 
 
 def with_role(make: Callable[..., T]) -> Callable[..., T]:

@@ -16,7 +16,7 @@ from typing import Any
 from stead.control.http.principal import Address
 from stead.control.webhooks.connection import ConnectionDropped, HttpConnection, RequestFailed, Response
 from stead.control.webhooks.urls import Target
-from stead.shared.addresses import Guard
+from stead.shared.address_policy import AddressPolicy
 
 REQUEST_SECONDS = 15.0
 """The limit for a whole request: name resolution, connection, TLS and response."""
@@ -39,7 +39,7 @@ def tls_context() -> ssl.SSLContext:
 
 class HttpsClient:
     def __init__(
-        self, guard: Guard, *, context: ssl.SSLContext | None = None, seconds: float = REQUEST_SECONDS
+        self, guard: AddressPolicy, *, context: ssl.SSLContext | None = None, seconds: float = REQUEST_SECONDS
     ) -> None:
         self._guard, self._seconds = guard, seconds
         self._context = context or tls_context()

@@ -14,12 +14,12 @@ from stead.control.tasks import (
 from stead.control.webhooks import events, operations, service
 from stead.control.webhooks.client import HttpsClient
 from stead.control.webhooks.delivery_worker import DeliveryWorker
-from stead.shared.addresses import Guard
+from stead.shared.address_policy import AddressPolicy
 from stead.shared.clock import wall_clock
 
 
 def _tasks(worker: WorkerServices) -> list[Task]:
-    client = HttpsClient(Guard(parse_networks(worker.settings.webhooks_allowed)))
+    client = HttpsClient(AddressPolicy(parse_networks(worker.settings.webhooks_allowed)))
     deliveries = DeliveryWorker(worker.database, worker.listener, worker.sealer, client, clock=wall_clock)
     return [
         LongRunningTask("webhooks.deliver", deliveries.run),

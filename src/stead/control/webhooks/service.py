@@ -43,7 +43,7 @@ from stead.control.webhooks.schema import (
     EventTypeView,
     NewEndpoint,
 )
-from stead.shared.addresses import Guard
+from stead.shared.address_policy import AddressPolicy
 from stead.shared.errors import FieldInvalid
 from stead.shared.ids import EndpointId, has_shape, new_id
 
@@ -212,7 +212,7 @@ def _url(text: str, networks: tuple[Network, ...]) -> str:
         target = urls.parse_target(text)
     except urls.InvalidUrl as reason:
         raise UrlNotAllowed(param="url", reason=str(reason)) from None
-    if target.literal is not None and not Guard(networks).permits(target.literal):
+    if target.literal is not None and not AddressPolicy(networks).permits(target.literal):
         raise UrlNotAllowed(param="url", reason="its address is not public.")
     return target.url
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from stead.node.containers.egress_rules import EgressRefused, EgressRules
-from stead.shared.addresses import Address
+from stead.shared.address_policy import Address
 
 MAX_HEAD = 32 * 1024
 TIMEOUT_SECONDS = 15.0

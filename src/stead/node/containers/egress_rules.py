@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import ip_network
 
-from stead.shared.addresses import Address, Network, is_public
+from stead.shared.address_policy import Address, Network, is_public
 
 
 class EgressRefused(Exception):

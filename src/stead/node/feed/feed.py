@@ -20,7 +20,7 @@ from stead.node.link import Link
 from stead.node.settings import Settings
 from stead.protocol import subjects
 from stead.protocol.edge import Applied, encode
-from stead.shared.cancellation import heed_cancellation
+from stead.shared.cancellation import raise_if_cancelled
 
 PAUSE, LONGEST_PAUSE = 0.5, 10.0
 ACK_SECONDS = 5.0
@@ -72,7 +72,7 @@ class Feed:
         """Only what nginx has said it applied; until the server has it."""
         settings = self._settings
         while True:
-            heed_cancellation()
+            raise_if_cancelled()
             while self._said == self._applied:
                 self._news.clear()
                 await self._news.wait()

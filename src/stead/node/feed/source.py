@@ -20,7 +20,7 @@ from stead.node.feed.store import Change, Store
 from stead.node.link import Link
 from stead.protocol.edge import BUCKET, key_of, keys_of
 from stead.protocol.subjects import Node, bucket_stream, consumer
-from stead.shared.cancellation import heed_cancellation
+from stead.shared.cancellation import raise_if_cancelled
 
 BATCH = 1_000
 BATCH_BYTES = 16 * 1024 * 1024
@@ -77,7 +77,7 @@ class Source:
         """For ever."""
         said = ""
         while True:
-            heed_cancellation()
+            raise_if_cancelled()
             client = await self._link.client()
             try:
                 await self._follow(client)
@@ -89,7 +89,7 @@ class Source:
 
     async def _follow(self, client: Client) -> None:
         pending, doubted = await self._attach(client)
-        heed_cancellation()
+        raise_if_cancelled()
         pull = _Pull(client, self._next_subject)
         listening = await client.subscribe(pull.inbox, cb=pull.arrived.put)
         try:

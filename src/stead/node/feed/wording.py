@@ -19,7 +19,7 @@ from stead.protocol.edge import (
     Record,
     Redirects,
 )
-from stead.shared.edge_keys import SealBroken, unseal
+from stead.shared.edge_keys import UnsealFailed, unseal
 
 _KINDS: dict[str, tuple[Kind, msgspec.json.Decoder[Record]]] = {
     "host": ("host", msgspec.json.Decoder(Host)),
@@ -55,7 +55,7 @@ class Wording:
             value: Record | OpenCertificate | None = decoder.decode(record.value)
             if isinstance(value, Certificate):
                 value = self._opened(name, value)
-        except (msgspec.MsgspecError, SealBroken) as error:
+        except (msgspec.MsgspecError, UnsealFailed) as error:
             # nginx stops at a line it cannot read, and one record must not stand in the way of all others.
             log.warning("record.unusable", key=record.key, error=type(error).__name__)
             return None

@@ -1,7 +1,7 @@
-"""Which addresses may be dialled: those of the public internet, and an operator's own where it says so.
+"""The policy for outgoing connections: only public addresses, and networks that the operator allows.
 
-What a name resolves to is checked, all of it, and exactly what was checked is dialled. So it does not matter
-what the name resolves to a moment later.
+Callers resolve a name once, check every address, and connect to a checked address. So a name that resolves
+to another address a moment later (DNS rebinding) does no harm.
 """
 
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
@@ -9,14 +9,14 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_net
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
-_CLOSED: tuple[Network, ...] = tuple(
+_NOT_PUBLIC: tuple[Network, ...] = tuple(
     ip_network(text)
     for text in (
         "0.0.0.0/8",  # this network
         "10.0.0.0/8",
         "100.64.0.0/10",  # carrier-grade NAT; a cloud's metadata service is in it
         "127.0.0.0/8",
-        "168.63.129.16/32",  # a cloud's host, reachable from inside its machines only
+        "168.63.129.16/32",  # a cloud's host, reachable only from its virtual machines
         "169.254.0.0/16",  # link-local; most clouds' metadata services
         "172.16.0.0/12",
         "192.0.0.0/24",  # protocol assignments; another metadata service
@@ -39,7 +39,8 @@ _CLOSED: tuple[Network, ...] = tuple(
     )
 )
 _UNICAST = ip_network("2000::/3")
-"""IPv6 outside this is loopback, mapped or translated IPv4, local, multicast or unassigned."""
+"""IPv6 addresses outside this network are loopback, mapped or translated IPv4, local, multicast or
+unassigned."""
 _ISATAP = 0x0000_5EFE
 _LOCAL_BIT = 0x0200_0000
 
@@ -50,11 +51,11 @@ def is_public(address: Address) -> bool:
             return False
         if (int(address) >> 32) & 0xFFFF_FFFF & ~_LOCAL_BIT == _ISATAP:
             return False
-    return address.is_global and not any(address in network for network in _CLOSED)
+    return address.is_global and not any(address in network for network in _NOT_PUBLIC)
 
 
-class Guard:
-    """`allowed` are an operator's own networks, which may be dialled although they are not public."""
+class AddressPolicy:
+    """`allowed` are networks of the operator that may be reached although they are not public."""
 
     def __init__(self, allowed: tuple[Network, ...] = ()) -> None:
         self._allowed = allowed
