@@ -57,9 +57,9 @@ class Samples:
     """Body fields that name a resource: the code that another tenant's identifier is refused with, and how
     to get such an identifier."""
 
-    scenarios: Mapping[str, Any] = field(default_factory=dict)
-    """Fault scenarios by the name of the kind of job."""
-    views: Mapping[str, Any] = field(default_factory=dict)
+    scenarios: Callable[[], Mapping[str, Any]] | None = None
+    """Fault scenarios by the name of the kind of job; a function, so that only the fault suite loads them."""
+    views: Callable[[], Mapping[str, Any]] | None = None
     """What a visitor sees before and after a job's announcement, by the name of the kind of job."""
 
 
@@ -75,6 +75,12 @@ def _exists(module: str) -> bool:
     except ModuleNotFoundError:
         # The feature has no tests of its own, so there is no package to look into.
         return False
+
+
+def called(name: str) -> dict[str, Any]:
+    """Like `merged`, for what features give as functions."""
+    given = [getattr(samples, name) for samples in all_samples()]
+    return {key: value for give in given if give is not None for key, value in give().items()}
 
 
 def merged(name: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from tests.faults.jobs.edge import Edge, Sight, Visitor, visited
 from tests.faults.jobs.harness import Harness
 from tests.faults.jobs.programs import until
 from tests.faults.jobs.scenarios import Site
+from tests.feature_samples import called
 
 AT_ONCE = 7
 """Each adds to the time for which the edge is held, and workers wait only so long for it."""
@@ -60,11 +61,12 @@ VIEWS: dict[str, View] = {
 
 
 def view_of(case: Case) -> View:
-    assert case.kind.name in VIEWS, (
-        f"Nobody has said what a visitor meets while {case.kind.name} tells the edges: add it to VIEWS in"
-        f" {__file__}."
+    views = {**VIEWS, **called("views")}
+    assert case.kind.name in views, (
+        f"Nothing says what a visitor sees while {case.kind.name} announces: add it to `views` in the"
+        " feature's samples.py."
     )
-    return VIEWS[case.kind.name]
+    return views[case.kind.name]
 
 
 @dataclass

@@ -13,7 +13,7 @@ from tests.faults.jobs.bucket import announced_hosts
 from tests.faults.jobs.harness import Harness
 from tests.faults.jobs.node import PACE, Entry
 from tests.faults.jobs.programs import until
-from tests.faults.jobs.scenarios import SCENARIOS, Said, Scenario, Site, kinds, scenario_of
+from tests.faults.jobs.scenarios import Said, Scenario, Site, kinds, scenario_of, scenarios
 from tests.teams import NOT_ON_THE_WAY
 
 
@@ -55,7 +55,7 @@ class Case:
     @property
     def may_refuse(self) -> bool:
         """Some control steps never do; one that nobody has spoken of is expected to."""
-        known = SCENARIOS.get(self.kind.name)
+        known = scenarios().get(self.kind.name)
         return self.on_node or known is None or known.refuse.get(self.step.name, True) is not None
 
     @property
@@ -162,7 +162,7 @@ async def queue_held(harness: Harness) -> Any:
 async def prepared(harness: Harness, cases: Iterable[Case], *, pace: float = PACE) -> list[Trial]:
     """A site for each, in the state its job starts from; then the node is made slow."""
     await harness.node.work_at(0)
-    wanted = [case for case in cases if case.kind.name in SCENARIOS]
+    wanted = [case for case in cases if case.kind.name in scenarios()]
     sites = await asyncio.gather(*(case.scenario.prepare(harness) for case in wanted))
     await harness.node.work_at(pace)
     return [Trial(case, site) for case, site in zip(wanted, sites, strict=True)]

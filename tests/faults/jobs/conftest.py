@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -11,12 +12,20 @@ from tests.faults.jobs.harness import Harness, everything
 pytest.register_assert_rewrite("tests.faults.jobs.checks")
 
 CASE = "faults-case"
+FOLDER = Path(__file__).parent
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "faults: kills programs and engines; minutes long, run by `make faults`"
     )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A batch of jobs is one fixture and takes minutes on a loaded machine. Every wait has its own limit."""
+    for item in items:
+        if FOLDER in item.path.parents and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(1800))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -53,7 +53,7 @@ class Harness:
         self.node = Node(stack, LOCAL_NODE, stack.node_data)
         self.database = Database(stack[Postgres].url, clock=wall_clock, size=4, timeout=120)
         """As a worker uses it, to queue what no operation does."""
-        self.client = httpx.AsyncClient(timeout=30)
+        self.client = httpx.AsyncClient(timeout=120)
         self._keys: dict[Mode, str] = {}
         self._connection: Any = None
         self._one_at_a_time = asyncio.Lock()

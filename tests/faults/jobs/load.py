@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.faults.jobs.harness import PLAN, Harness
 from tests.faults.jobs.scenarios import Site, deploy, new_site, restart
+from tests.patience import time_limit
 from tests.teams import NOT_ON_THE_WAY
 
 OWNERS, SITES, RESTARTS = 10, 8, 12
@@ -63,7 +64,7 @@ async def run(harness: Harness, *, bound: float) -> Load:
     began = time.monotonic()
     counting = asyncio.create_task(_count(harness, load.counted))
     try:
-        async with asyncio.timeout(bound):
+        async with time_limit(bound):
             await asyncio.gather(*(_live(harness, load, owner) for owner in load.owners))
     finally:
         counting.cancel()

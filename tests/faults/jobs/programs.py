@@ -2,13 +2,13 @@
 
 import asyncio
 import signal
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from stead.dev.subprocesses import Process, Streams, spawn, wait_for_exit
 from stead.dev.supervised_program import clean_environment
+from tests.patience import Patience, time_limit
 
 BOUND = 60.0
 POLL = 0.05
@@ -24,10 +24,10 @@ async def until(
     bound: float = BOUND,
     poll: float = POLL,
 ) -> T:
-    """What the look finds with these arguments, as soon as it finds something."""
-    ends = time.monotonic() + bound
+    """What `look` returns with these arguments, as soon as it returns something."""
+    patience = Patience(bound)
     while not (found := await look(*args)):
-        assert time.monotonic() < ends, f"within {bound:g} s: {what}"
+        assert not patience.is_over, f"within {bound:g} s of an idle machine: {what}"
         await asyncio.sleep(poll)
     return found
 
@@ -71,7 +71,7 @@ class Program:
             return
         self._process.send_signal(number)
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with time_limit(PATIENCE):
                 await wait_for_exit(self._process)
         except TimeoutError:
             self._process.kill()

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 
 from stead.control import features
@@ -23,6 +24,7 @@ from tests.delivery.delivery import Delivery
 from tests.delivery.delivery import Site as Place
 from tests.faults.jobs.harness import Harness
 from tests.faults.jobs.rotation import chosen
+from tests.feature_samples import called
 
 NOWHERE = "no-such-region"
 _SIGNING = asyncio.Lock()
@@ -675,12 +677,18 @@ SCENARIOS: dict[str, Scenario] = {
 }
 
 
+@cache
+def scenarios() -> Mapping[str, Scenario]:
+    """Those here and those that features bring with their samples."""
+    return {**SCENARIOS, **called("scenarios")}
+
+
 def scenario_of(kind: Workflow[Any]) -> Scenario:
-    assert kind.name in SCENARIOS, (
-        f"Nobody has said how the faults of {kind.name} are tried: add a Scenario of that name to SCENARIOS"
-        f" in {__file__}, with a site in the state the job starts from and what the job leaves behind."
+    assert kind.name in scenarios(), (
+        f"There is no fault scenario for {kind.name}: add one to `scenarios` in the feature's samples.py, of"
+        " a site in the state the job starts from and what the job leaves behind."
     )
-    return SCENARIOS[kind.name]
+    return scenarios()[kind.name]
 
 
 def refusal_of(kind: Workflow[Any], step: str) -> Refuse:

@@ -11,7 +11,7 @@ from tests.faults.jobs import load
 from tests.faults.jobs.harness import Harness
 from tests.faults.jobs.programs import Program, until
 
-pytestmark = [pytest.mark.faults, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.faults, pytest.mark.timeout(1800)]
 
 PACE = 0.1
 KILL_SECONDS, KILLS = 5.0, 3

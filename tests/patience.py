@@ -1,0 +1,77 @@
+"""Time limits that follow the speed of the machine.
+
+A limit of 60 seconds means 60 seconds on an idle machine like the one that the limits were chosen on. While
+more processes want to run than there are cores, or on slower cores, the clock of a limit runs slower by that
+factor. What is waited for stays the same, and something that never happens is still reported.
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import cache
+from pathlib import Path
+
+REFERENCE_SECONDS = 0.020
+"""CPU time of `_exercise` on the machine that the limits were chosen on."""
+MOST = 12.0
+"""However slow the machine is, a limit is not stretched further than this."""
+
+
+class Patience:
+    """A time limit of so many seconds, from now on."""
+
+    def __init__(self, seconds: float) -> None:
+        self._left, self._since = seconds, time.monotonic()
+
+    @property
+    def is_over(self) -> bool:
+        now = time.monotonic()
+        self._left -= (now - self._since) / slowdown()
+        self._since = now
+        return self._left <= 0
+
+
+@asynccontextmanager
+async def time_limit(seconds: float) -> AsyncIterator[None]:
+    """Like `asyncio.timeout`, but the limit follows the speed of the machine."""
+    async with asyncio.timeout(None) as limit:
+        watching = asyncio.create_task(_end_when_over(limit, Patience(seconds)))
+        try:
+            yield
+        finally:
+            watching.cancel()
+
+
+async def _end_when_over(limit: asyncio.Timeout, patience: Patience) -> None:
+    while not patience.is_over:  # noqa: ASYNC110 - nothing announces that time has passed
+        await asyncio.sleep(0.2)
+    limit.reschedule(asyncio.get_running_loop().time())
+
+
+def slowdown() -> float:
+    """How many times slower than the reference this machine is at the moment; never less than one."""
+    load, runnable = _demand()
+    waiting = max(load, runnable) / (os.cpu_count() or 1)
+    return min(MOST, max(1.0, waiting) * _core_slowdown())
+
+
+def _demand() -> tuple[float, int]:
+    """The load average of the last minute, and how many processes want to run right now."""
+    fields = Path("/proc/loadavg").read_text().split()
+    return float(fields[0]), int(fields[3].partition("/")[0])
+
+
+@cache
+def _core_slowdown() -> float:
+    return max(1.0, min(_exercise() for _ in range(3)) / REFERENCE_SECONDS)
+
+
+def _exercise() -> float:
+    """The CPU time of some work; waiting for a core does not count."""
+    began = time.process_time()
+    counts: dict[int, int] = {}
+    for number in range(100_000):
+        counts[number % 97] = counts.get(number % 97, 0) + number
+    return time.process_time() - began
