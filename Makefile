@@ -17,11 +17,14 @@ setup: ## install the locked Python packages and the API reference viewer
 dev: ## start every engine and the API; Ctrl-C stops them
 	$(RUN)steadctl dev up
 
-test: ## run the tests on real engines
-	$(RUN)pytest --numprocesses=2 --dist=loadfile --ignore=tests/faults/jobs
+PYTEST = $(RUN)pytest --numprocesses=2 $(if $(SELECT),--select=$(SELECT))
+FEATURE_TESTS = $(wildcard tests/control/$(FEATURE) tests/$(FEATURE)) tests/contract tests/matrix
 
-faults: ## kill, refuse and restart at every step of every job; FAULTS=part for a rotating half of the jobs
-	$(RUN)pytest --numprocesses=2 --dist=loadfile tests/faults/jobs
+test: ## run the tests; SELECT=changed: what a change may affect and a part of the rest; FEATURE=webhooks: one feature
+	$(PYTEST) $(if $(FEATURE),--feature=$(FEATURE) $(FEATURE_TESTS),--ignore=tests/faults/jobs)
+
+faults: ## kill, refuse and restart at every step of every job; SELECT=changed as above
+	$(PYTEST) tests/faults/jobs
 
 deliveries: ## 100,000 webhook events, bad receivers, workers killed every ten seconds
 	STEAD_DELIVERIES=100000 $(RUN)pytest tests/faults/webhooks

@@ -16,7 +16,7 @@ from tests.client import Client
 from tests.engines import TEMPLATE, TestEngines, engine_addresses
 from tests.people import Person, make_person
 
-pytest_plugins = ["tests.scheduling"]
+pytest_plugins = ["tests.scheduling", "tests.selection.plugin"]
 
 _engines = pytest.StashKey[TestEngines]()
 FIGURE = "figure"

@@ -1,0 +1,6 @@
+"""Which tests a run executes: all of them, those of one feature, or those that a change may affect.
+
+`make test SELECT=changed` executes every test that reaches a changed file through the import graph, and one
+of several parts of the rest. The parts take turns with the commits, so that all tests have run after a few
+landings.
+"""

@@ -1,0 +1,108 @@
+"""Decides for each test whether a run executes it."""
+
+import os
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+from zlib import crc32
+
+from stead.control.http.operations import Operation
+from tests.scheduling import LONGEST_FIRST, unit_of
+from tests.selection.history import Change, NoHistory, change_since, find_change
+from tests.selection.reach import Reach
+
+PARTS = 4
+CHANGED = "changed"
+VARIABLE = "STEAD_TEST_SELECTION"
+"""Contains the seed for the workers of xdist, so that all of them select the same tests."""
+ROTATE_THEMSELVES = "tests/faults/jobs/"
+"""These tests execute many jobs in one test, and ask `includes_case` which ones."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    change: Change
+    reach: Reach
+    parts: frozenset[int]
+    """The parts of the unaffected tests that run, too."""
+
+    @property
+    def seed(self) -> str:
+        """Selects the same tests again: `make test SELECT=<seed>`."""
+        return f"{self.change.base[:12]}:{','.join(map(str, sorted(self.parts)))}"
+
+    def includes(self, test: str, case: "Case | None" = None) -> bool:
+        """`case` is the operation that the test is parametrized with."""
+        file = test.partition("::")[0]
+        if file.startswith(ROTATE_THEMSELVES) or self.reach.includes(file):
+            return True
+        if case is None:
+            return part_of(unit_of(file)) in self.parts
+        return self.reach.affects(case.module) or part_of(file, case.name) in self.parts
+
+    def includes_case(self, case: "Case") -> bool:
+        """For tests that execute many cases at once."""
+        return self.reach.affects(case.module) or part_of("", case.name) in self.parts
+
+    def describe(self, files: Iterable[str]) -> list[str]:
+        change, known = self.change, set(files)
+        reached = sum(map(self.reach.includes, known))
+        why = f" ({self.reach.everything} may affect every test)" if self.reach.everything else ""
+        return [
+            f"selection: {len(change.files)} files changed since {change.base[:12]}: {change.reason}",
+            f"selection: {reached} of {len(known)} test files reach a change{why}; of the other tests,"
+            f" {_name_parts(self.parts)} (commits {change.commits[0]} to {change.commits[-1]})",
+            f"selection: repeat it with SELECT={self.seed}",
+        ]
+
+
+@cache
+def current_selection() -> Selection | None:
+    """The selection of this run. None means everything."""
+    seed = os.environ.get(VARIABLE)
+    return make_selection(seed) if seed else None
+
+
+def make_selection(wanted: str) -> Selection | None:
+    """`wanted` is "changed" or the seed of an earlier selection. None means everything."""
+    if wanted == CHANGED:
+        try:
+            change = find_change()
+        except NoHistory:
+            return None
+        parts = frozenset(number % PARTS for number in change.commits)
+    else:
+        base, _, numbers = wanted.partition(":")
+        change = change_since(base, "the commit of the seed")
+        parts = frozenset(int(number) for number in numbers.split(",") if number)
+    return Selection(change, Reach(change.files), parts)
+
+
+def part_of(unit: str, case: str = "") -> int:
+    """Stable when tests are added. Long units are dealt out in turn, so that the parts take equally long."""
+    if not case and unit in LONGEST_FIRST:
+        return LONGEST_FIRST.index(unit) % PARTS
+    return crc32(f"{unit} {case}".encode()) % PARTS
+
+
+@dataclass(frozen=True)
+class Case:
+    """An operation or a kind of job, and the module that implements it."""
+
+    name: str
+    module: str
+
+
+def case_of(parameters: Mapping[str, Any]) -> Case | None:
+    """The operation that a test is parametrized with."""
+    for value in parameters.values():
+        if isinstance(value, Operation):
+            return Case(value.id, value.handler.__module__)
+    return None
+
+
+def _name_parts(parts: Collection[int]) -> str:
+    if len(parts) >= PARTS:
+        return f"all {PARTS} parts"
+    return f"part {' and '.join(map(str, sorted(parts)))} of {PARTS} (from 0)"
