@@ -17,6 +17,8 @@ from stead.shared.errors import NotFound
 from tests.people import Person
 
 if TYPE_CHECKING:
+    import httpx
+
     from tests.matrix.asking import Asking
     from tests.matrix.rules import Expected
     from tests.matrix.world import Caller, Flavour, Thing, World
@@ -56,6 +58,15 @@ class Samples:
     )
     """Body fields that name a resource: the code that another tenant's identifier is refused with, and how
     to get such an identifier."""
+
+    silent_operations: Mapping[str, str] = field(default_factory=dict)
+    """Mutations that publish no event, by operation id, with the reason."""
+    audit_locations: "Mapping[str, Callable[[Asking, httpx.Response], tuple[str | None, str | None]]]" = (
+        field(default_factory=dict)
+    )
+    """The team and site of the audit entry, for operations whose path does not contain them."""
+    audit_entries: Mapping[str, int] = field(default_factory=dict)
+    """The number of audit entries of an operation that writes more than one."""
 
     scenarios: Callable[[], Mapping[str, Any]] | None = None
     """Fault scenarios by the name of the kind of job; a function, so that only the fault suite loads them."""

@@ -28,5 +28,9 @@ SAMPLES = Samples(
         "accounts.sign_up": _new_address,
         "sessions.create": _own_password,
         "account.update": _new_account_facts,
-    }
+    },
+    silent_operations={
+        "account.update": "the name, address and password of a person concern nobody else",
+        "sessions.revoke": "the end of a session concerns nobody else",
+    },
 )

@@ -16,9 +16,10 @@ from stead.shared.ids import new_id
 from stead.shared.roles import Role
 from tests.client import Client, code_of
 from tests.control.audit.conftest import Written
+from tests.feature_samples import merged
 from tests.matrix.asking import Asking, ask, body
 from tests.matrix.rules import expected, flavours, resources
-from tests.matrix.world import Caller, Thing, World
+from tests.matrix.world import Caller, World
 from tests.matrix.worlds import Worlds
 from tests.people import EVERY_SCOPE
 
@@ -48,36 +49,15 @@ def _actor(asking: Asking, answer: httpx.Response) -> str | None:
     return str(data.get("account_id", data["id"]))
 
 
-def _site_of(thing: Thing) -> tuple[str | None, str | None]:
-    return thing.team, thing.id
-
-
-SPECIAL_LOCATIONS: dict[str, Callable[[Asking, httpx.Response], tuple[str | None, str | None]]] = {
-    "teams.create": lambda _, answer: (answer.json()["data"]["team_id"], None),
-    "invites.accept": lambda asking, _: (asking.world.entry_team, None),
-    "sites.create": lambda _, answer: (None, answer.json()["data"]["resource"]["site_id"]),
-    "sites.recover": lambda asking, _: _site_of(asking.world.deleted_sites[asking.flavour]),
-    "jobs.cancel": lambda asking, _: (
-        asking.world.queued_jobs[asking.flavour].team,
-        asking.world.queued_jobs[asking.flavour].site,
-    ),
-    "projects.assign_site": lambda asking, _: (None, asking.world.loose_sites["personal"].id),
-    "team_projects.assign_site": lambda asking, _: (
-        asking.world.team,
-        asking.world.loose_sites["team"].id,
-    ),
-}
-"""The team and site of operations whose path does not contain them."""
-
-
-ROWS = {"sites.transfer": 2}
-"""A transfer is recorded in the old and in the new team of the site."""
+LOCATIONS = merged("audit_locations")
+ENTRIES = merged("audit_entries")
 
 
 def _location(asking: Asking, answer: httpx.Response) -> tuple[str | None, str | None]:
-    known = SPECIAL_LOCATIONS.get(asking.operation.id)
+    known = LOCATIONS.get(asking.operation.id)
     if known is not None:
-        return known(asking, answer)
+        team, site = known(asking, answer)
+        return team, site
     things = resources(asking.operation, asking.world, asking.flavour)
     governed = [thing for thing in things if issubclass(thing.kind, Governed)]
     if not governed:
@@ -108,7 +88,7 @@ async def test_a_mutation_writes_exactly_one_entry(
         answer = await ask(plane, anonymous, asking)
         assert answer.status_code == operation.status, answer.text
         *others, event = await written()
-        assert len(others) == ROWS.get(operation.id, 1) - 1
+        assert len(others) == ENTRIES.get(operation.id, 1) - 1
         assert (event.event, event.outcome) == (operation.audit, "success")
         if operation.requires.public:
             assert _actor_columns(event) == ("member", _actor(asking, answer), None)
@@ -185,7 +165,7 @@ async def test_an_idempotent_replay_writes_no_second_entry(
     again = await ask(plane, anonymous, asking, headers=headers, body=sent)
     assert (first.status_code, first.content) == (operation.status, again.content)
     assert again.headers["idempotent-replayed"] == "true"
-    assert [event.event for event in await written()] == [operation.audit] * ROWS.get(operation.id, 1)
+    assert [event.event for event in await written()] == [operation.audit] * ENTRIES.get(operation.id, 1)
 
 
 async def test_a_rolled_back_mutation_writes_no_entry(

@@ -21,4 +21,8 @@ async def _invitation(person: Person, _made: Values) -> dict[str, Any]:
     return {"token": token}
 
 
-SAMPLES = Samples(path_makers={"invite_id": _invite}, body_makers={"invites.accept": _invitation})
+SAMPLES = Samples(
+    path_makers={"invite_id": _invite},
+    body_makers={"invites.accept": _invitation},
+    audit_locations={"invites.accept": lambda asking, _: (asking.world.entry_team, None)},
+)

@@ -15,4 +15,13 @@ async def _queued_job(person: Person, made: Values) -> str:
         return await insert_job(tx, await insert_site(tx, account=person.id), person.id)
 
 
-SAMPLES = Samples(path_makers={"job_id": _ended_job}, path_makers_of={"jobs.cancel": {"job_id": _queued_job}})
+SAMPLES = Samples(
+    path_makers={"job_id": _ended_job},
+    path_makers_of={"jobs.cancel": {"job_id": _queued_job}},
+    audit_locations={
+        "jobs.cancel": lambda asking, _: (
+            asking.world.queued_jobs[asking.flavour].team,
+            asking.world.queued_jobs[asking.flavour].site,
+        )
+    },
+)

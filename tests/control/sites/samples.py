@@ -36,4 +36,13 @@ SAMPLES = Samples(
     path_makers={"site_id": _site},
     path_makers_of={"sites.recover": {"site_id": _deleted_site}},
     body_makers={"sites.create": _new_domain, "sites.delete": _its_domain, "sites.transfer": _own_team},
+    audit_locations={
+        "sites.create": lambda _, response: (None, response.json()["data"]["resource"]["site_id"]),
+        "sites.recover": lambda asking, _: (
+            asking.world.deleted_sites[asking.flavour].team,
+            asking.world.deleted_sites[asking.flavour].id,
+        ),
+    },
+    # A transfer is recorded in the old and in the new team of the site.
+    audit_entries={"sites.transfer": 2},
 )

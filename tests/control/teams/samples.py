@@ -10,4 +10,7 @@ async def _team(person: Person, _made: Values) -> str:
         return await insert_team(tx, person.id)
 
 
-SAMPLES = Samples(path_makers={"team_id": _team})
+SAMPLES = Samples(
+    path_makers={"team_id": _team},
+    audit_locations={"teams.create": lambda _, response: (response.json()["data"]["team_id"], None)},
+)

@@ -32,6 +32,7 @@ SAMPLES = Samples(
     path_makers={"endpoint_id": _endpoint, "delivery_id": _delivery},
     visibility={VisibleEndpoint: (sees_own, EndpointNotFound), VisibleDelivery: (sees_own, DeliveryNotFound)},
     make_things=_make_things,
+    silent_operations={"webhook_deliveries.replay": "the delivery itself is the effect"},
     path_ids={
         "endpoint_id": lambda asking: asking.world.thing(VisibleEndpoint, "personal").id,
         "delivery_id": lambda asking: asking.world.thing(VisibleDelivery, "personal").id,

@@ -1,1 +1,1 @@
-"""The feed of events, and their way out of the outbox."""
+"""The event feed, and the sequencer that numbers events."""

@@ -1,1 +1,1 @@
-"""Notifications: what people are told of what they own or help to run, in the app and by mail."""
+"""Notifications about events, in the app and by email."""

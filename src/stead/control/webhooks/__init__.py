@@ -1,1 +1,1 @@
-"""Webhooks: events pushed to addresses that customers name, signed, retried, and never anywhere private."""
+"""Webhooks: events sent to URLs of customers, signed and retried, only to public addresses."""
