@@ -1,1 +1,1 @@
-"""Benchmarks: each prints a ratio to the bare engine or to an easier case, both measured in the same run."""
+"""Benchmarks. Each prints a ratio to a baseline that is measured in the same run."""

@@ -1,4 +1,4 @@
-"""`python -m bench [NAME …]`: every benchmark, or the named ones; `--list` names them."""
+"""`python -m bench [NAME …]` runs all benchmarks, or the named ones. `--list` prints their names."""
 
 import asyncio
 import sys
@@ -17,32 +17,32 @@ from bench import (
     webhook_delivery,
 )
 from bench.results import CouldNotRun, Result
-from bench.servers import Bench, bench
+from bench.servers import Bench, run_bench
 from stead.dev.errors import DevError
 
 BENCHMARKS: dict[str, Callable[[Bench], Awaitable[Result]]] = {
-    "api_read_cpu_ratio": api_reads.one,
-    "api_list_cpu_ratio": api_reads.page,
-    "list_depth_ratio": list_depth.depth,
-    "job_start_ratio": job_start.ratio,
-    "edge_static_cpu_ratio": edge_serving.static,
-    "edge_cached_cpu_ratio": edge_serving.cached,
-    "edge_tls_handshake_ratio": edge_tls.handshake,
-    "edge_million_hosts": edge_hosts.million,
-    "edge_change_p99_ms": edge_change.p99,
-    "webhook_delivery_cpu_ratio": webhook_delivery.ratio,
-    "pack_mb_s": packing.ratio,
-    "deploy_overhead_ratio": delivery.overhead,
-    "rollback_ms": delivery.rollback,
+    "api_read_cpu_ratio": api_reads.read_one,
+    "api_list_cpu_ratio": api_reads.read_page,
+    "list_depth_ratio": list_depth.compare_pages,
+    "job_start_ratio": job_start.compare_starts,
+    "edge_static_cpu_ratio": edge_serving.serve_static,
+    "edge_cached_cpu_ratio": edge_serving.serve_cached,
+    "edge_tls_handshake_ratio": edge_tls.compare_handshakes,
+    "edge_million_hosts": edge_hosts.serve_million_hosts,
+    "edge_change_p99_ms": edge_change.measure_changes,
+    "webhook_delivery_cpu_ratio": webhook_delivery.compare_deliveries,
+    "pack_mb_s": packing.compare_packing,
+    "deploy_overhead_ratio": delivery.compare_builds,
+    "rollback_ms": delivery.measure_rollbacks,
 }
 
 
 async def _run(names: list[str]) -> int:
     failed = 0
-    async with bench() as engines:
+    async with run_bench() as bench:
         for name in names:
             try:
-                result = await BENCHMARKS[name](engines)
+                result = await BENCHMARKS[name](bench)
             except (CouldNotRun, DevError) as reason:
                 failed = 1
                 print(f"{name} could not run: {reason}", file=sys.stderr)
@@ -52,16 +52,16 @@ async def _run(names: list[str]) -> int:
 
 
 def main() -> int:
-    wanted = sys.argv[1:]
-    if wanted == ["--list"]:
+    chosen = sys.argv[1:]
+    if chosen == ["--list"]:
         print(*BENCHMARKS, sep="\n")
         return 0
-    unknown = [name for name in wanted if name not in BENCHMARKS]
+    unknown = [name for name in chosen if name not in BENCHMARKS]
     if unknown:
         print(f"no such benchmark: {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}", file=sys.stderr)
         return 2
     try:
-        return asyncio.run(_run(wanted or list(BENCHMARKS)))
+        return asyncio.run(_run(chosen or list(BENCHMARKS)))
     except (CouldNotRun, DevError) as reason:
         print(f"could not run: {reason}", file=sys.stderr)
         return 1

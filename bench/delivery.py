@@ -1,7 +1,7 @@
-"""Delivery: what a push costs over the same commands by hand, and how fast an old release is back.
+"""The time of a delivery compared with the same commands run manually, and the time of a rollback.
 
-The project is a usual one: a bundler, a framework, eighty packages. Both sides build it in the same
-sandbox, with a warm cache of packages each.
+The project is a typical one: a bundler, a framework and eighty packages. Both sides build it in the same kind
+of sandbox, each with a warm package cache.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ from tests.journeys.forge import Forge
 
 ROUNDS, ROLLBACKS = 5, 60
 DOMAIN = "bench.example.com"
-POLL = 0.001
+POLL_INTERVAL = 0.001
 SYSTEM_TRUST = Path("/etc/ssl/certs/ca-certificates.crt")
 _PACKAGE = {
     "name": "bench",
@@ -66,22 +66,22 @@ _FILES = {
         'createRoot(document.getElementById("root")).render(createElement("h1", null, words));\n'
     ),
 }
-_BY_HAND = (
-    # The repository of this benchmark is on loopback, and the way out of the sandbox is a proxy.
+_MANUAL_BUILD = (
+    # The repository of this benchmark is on loopback, and is only reachable through the proxy of the sandbox.
     "set -e; env -u no_proxy -u NO_PROXY git clone --quiet --depth 1 --branch main {url} site; cd site;"
     " npm ci; npm run build; cp -r dist /work/home/published-{number}"
 )
 
 
 class Project:
-    """What somebody works on."""
+    """A repository with a project, which gets commits."""
 
     def __init__(self, repository: Repository, lockfile: str) -> None:
         self.url = repository.url
         self._repository, self._lockfile, self._round = repository, lockfile, 0
 
     def commit(self) -> tuple[str, str]:
-        """The commit, and what visitors read when it is live."""
+        """Creates a commit. Returns it and the text that visitors see when it is live."""
         self._round += 1
         words = f"round {self._round}"
         page = f'<title>{words}</title><div id="root"></div><script src="/main.js"></script>'
@@ -97,7 +97,7 @@ class Project:
 
 @dataclass(frozen=True)
 class Delivery:
-    """All of Stead, and a site of a repository."""
+    """All programs of Stead, and a site with a repository."""
 
     stack: RunningStack
     customer: Customer
@@ -105,66 +105,66 @@ class Delivery:
     visitor: Visitor
     forge: Forge
     production: str
-    """Its address in the API."""
+    """The path of its production environment in the API."""
 
-    async def shows(self, words: str, *, within: float) -> None:
-        """Until a visitor reads that."""
+    async def wait_until_shown(self, words: str, *, within: float) -> None:
+        """Waits until a visitor sees the text."""
         async with asyncio.timeout(within):
             while True:
-                # nginx ends a connection after a thousand requests.
+                # nginx closes a connection after a thousand requests.
                 with suppress(Disconnected):
                     if words in self.visitor.get(DOMAIN).body.decode():
                         return
-                await asyncio.sleep(POLL)
+                await asyncio.sleep(POLL_INTERVAL)
 
 
-async def overhead(_: Bench) -> Result:
-    """From a push to its bytes, against the commands by hand."""
-    async with _delivery() as it:
-        by_hand = _ByHand(it)
-        ours: list[float] = []
-        hand: list[float] = []
+async def compare_builds(_: Bench) -> Result:
+    """Compares the time from a push until its page is served with the time of the same commands."""
+    async with _run_delivery() as it:
+        manual_build = _ManualBuild(it)
+        deliveries: list[float] = []
+        manual: list[float] = []
         stages: list[dict[str, float]] = []
         for number in range(ROUNDS + 1):
             commit, words = it.project.commit()
-            hand.append(await by_hand.seconds(number))
-            began = time.time()
+            manual.append(await manual_build.measure(number))
+            started = time.time()
             (decision,) = await it.forge.tell("main", commit)
-            await it.shows(words, within=300)
-            ours.append(time.time() - began)
-            stages.append(await _stages(it, str(decision["job_id"]), began))
-    # The first of each fills its cache of packages.
-    ratios = [mine / bare for mine, bare in zip(ours[1:], hand[1:], strict=True)]
+            await it.wait_until_shown(words, within=300)
+            deliveries.append(time.time() - started)
+            stages.append(await _read_stages(it, str(decision["job_id"]), started))
+    # The first round is not counted: it fills the package caches.
+    ratios = [one / other for one, other in zip(deliveries[1:], manual[1:], strict=True)]
     return Result(
         median(ratios),
         1.3,
         [
             f"ratio {spread(ratios)}",
-            f"push to live: {median(ours[1:]):.2f} s; by hand in the same sandbox: {median(hand[1:]):.2f} s",
-            f"with cold caches: {ours[0]:.2f} s and {hand[0]:.2f} s",
+            f"push to live: {median(deliveries[1:]):.2f} s; manually: {median(manual[1:]):.2f} s",
+            f"with cold caches: {deliveries[0]:.2f} s and {manual[0]:.2f} s",
             *(f"{name} {spread([each[name] for each in stages[1:]])} s" for name in stages[-1]),
         ],
     )
 
 
-async def _stages(it: Delivery, job: str, began: float) -> dict[str, float]:
-    """Seconds of each part, by the clocks of the rows and of the node's journal."""
-    build = await _row(it, "select finished_at from jobs where id = $1", job)
-    deploy = await _row(
+async def _read_stages(it: Delivery, job: str, started: float) -> dict[str, float]:
+    """The seconds of each stage, from the timestamps of jobs and of the journal of the node."""
+    build = await _read_row(it, "select finished_at from jobs where id = $1", job)
+    deploy = await _read_row(
         it,
         "select finished_at from jobs where type = 'deployment.deploy_artifact' and finished_at is not null"
         " order by created_at desc limit 1",
     )
-    taken, ended = _on_node(it, job, "build")
+    taken, ended = _read_journal(it, job, "build")
     return {
-        "until the node builds": taken - began,
-        "on the node": ended - taken,
-        "signed and stored": build["finished_at"].timestamp() - ended,
-        "deployed": (deploy["finished_at"] - build["finished_at"]).total_seconds(),
+        "until the build begins": taken - started,
+        "build on the node": ended - taken,
+        "signing and storing": build["finished_at"].timestamp() - ended,
+        "deployment": (deploy["finished_at"] - build["finished_at"]).total_seconds(),
     }
 
 
-async def _row(it: Delivery, query: str, *args: object) -> Any:
+async def _read_row(it: Delivery, query: str, *args: object) -> Any:
     connection = await asyncpg.connect(it.stack[Postgres].url)
     try:
         return await connection.fetchrow(query, *args)
@@ -172,7 +172,7 @@ async def _row(it: Delivery, query: str, *args: object) -> Any:
         await connection.close()
 
 
-def _on_node(it: Delivery, job: str, step: str) -> tuple[float, float]:
+def _read_journal(it: Delivery, job: str, step: str) -> tuple[float, float]:
     journal = it.stack.node_data / "journal.sqlite"
     with closing(sqlite3.connect(f"file:{journal}?mode=ro", uri=True)) as database:
         query = "select taken_at, ended_at from steps where job = ? and step = ?"
@@ -180,91 +180,93 @@ def _on_node(it: Delivery, job: str, step: str) -> tuple[float, float]:
     return float(taken), float(ended)
 
 
-class _ByHand:
-    """One sandbox like those of builds, in which somebody types."""
+class _ManualBuild:
+    """A sandbox like those of builds, in which the commands are run directly."""
 
     def __init__(self, it: Delivery) -> None:
-        settings = from_environment(it.stack.node_environment(LOCAL_NODE, it.stack.directory.path / "hand"))
+        settings = from_environment(it.stack.node_environment(LOCAL_NODE, it.stack.directory.path / "manual"))
         settings.data.mkdir(exist_ok=True, mode=0o711)
         self._it = it
         self._builder = assembly.static_builder(settings, Processes("bench").run, settings.data / "builds")
 
-    async def seconds(self, number: int) -> float:
+    async def measure(self, number: int) -> float:
         builder, url = self._builder, self._it.project.url
-        said: list[bytes] = []
+        output: list[bytes] = []
 
-        async def hear(_: str, data: bytes) -> None:
-            said.append(data)
+        async def on_output(_: str, data: bytes) -> None:
+            output.append(data)
 
-        async def told(text: str) -> None:
-            said.append(text.encode())
+        async def on_message(text: str) -> None:
+            output.append(text.encode())
 
-        script = _BY_HAND.format(url=url, number=number)
-        wanted = Build("static", GitSource(url, "main"), "")
+        script = _MANUAL_BUILD.format(url=url, number=number)
+        build = Build("static", GitSource(url, "main"), "")
         async with (
             builder.workspaces.acquire() as workspace,
-            builder.caches.borrow("by-hand", workspace.cache, workspace.owner) as cache,
+            builder.caches.borrow("manual", workspace.cache, workspace.owner) as cache,
         ):
             mounts = (BindMount(cache, "/cache", writable=True),) if cache else ()
-            environment = builder.environment(wanted, cached=True)
+            environment = builder.environment(build, cached=True)
             process = ContainerProcess(("sh", "-c", script), environment, SOURCE, mounts)
             host, _, port = url.removeprefix("https://").partition("/")[0].partition(":")
             rules = builder.rules.plus(HostRule(host, int(port)))
-            began = time.time()
-            async with EgressProxy(rules, told).listen(workspace.egress):
-                ended = await builder.sandbox.run(workspace, process, hear)
-            taken = time.time() - began
+            started = time.time()
+            async with EgressProxy(rules, on_message).listen(workspace.egress):
+                ended = await builder.sandbox.run(workspace, process, on_output)
+            taken = time.time() - started
         if ended.code != 0:
-            raise CouldNotRun(f"by hand it does not build: {b''.join(said)[-500:].decode()}")
+            raise CouldNotRun(f"the manual build failed: {b''.join(output)[-500:].decode()}")
         return taken
 
 
-async def rollback(_: Bench) -> Result:
-    """From the request to the old bytes."""
-    async with _delivery() as it:
+async def measure_rollbacks(_: Bench) -> Result:
+    """Measures the time from the request until the old page is served."""
+    async with _run_delivery() as it:
         ids: list[tuple[str, str]] = []
         for _round in range(2):
             commit, words = it.project.commit()
             await it.forge.tell("main", commit)
-            await it.shows(words, within=300)
-            live = await _settled(it)
+            await it.wait_until_shown(words, within=300)
+            live = await _wait_until_live(it)
             ids.append((live["id"], words))
         taken: list[float] = []
         parts: list[dict[str, float]] = []
         for number in range(ROLLBACKS):
             deployment, words = ids[number % 2]
-            began = time.time()
+            started = time.time()
             job = await it.customer.post(f"{it.production}/deployments/{deployment}/rollback")
             answered = time.time()
-            await it.shows(words, within=30)
-            seen = time.time()
-            taken.append(1000 * (seen - began))
-            parts.append({"answered": 1000 * (answered - began), **await _parts(it, job["id"], began)})
-            await _settled(it)
+            await it.wait_until_shown(words, within=30)
+            shown = time.time()
+            taken.append(1000 * (shown - started))
+            parts.append(
+                {"answered": 1000 * (answered - started), **await _read_parts(it, job["id"], started)}
+            )
+            await _wait_until_live(it)
     cuts = quantiles(taken, n=100)
     return Result(
         cuts[49],
         250,
         [
-            f"p50 {cuts[49]:.0f} ms, p99 {cuts[98]:.0f} ms, from the request to new bytes, {ROLLBACKS} times",
+            f"p50 {cuts[49]:.0f} ms, p99 {cuts[98]:.0f} ms, from request to new page, {ROLLBACKS} times",
             *(f"{name} after {median([each[name] for each in parts]):.0f} ms" for name in parts[-1]),
         ],
     )
 
 
-async def _parts(it: Delivery, job: str, began: float) -> dict[str, float]:
-    row = await _row(it, "select dispatched_at from jobs where id = $1", job)
-    fetch, probe = _on_node(it, job, "fetch"), _on_node(it, job, "probe")
+async def _read_parts(it: Delivery, job: str, started: float) -> dict[str, float]:
+    row = await _read_row(it, "select dispatched_at from jobs where id = $1", job)
+    fetch, probe = _read_journal(it, job, "fetch"), _read_journal(it, job, "probe")
     moments = {
         "dispatched": row["dispatched_at"].timestamp(),
-        "node had it": fetch[1],
-        "node had tried it": probe[1],
+        "fetched on the node": fetch[1],
+        "checked on the node": probe[1],
     }
-    return {name: 1000 * (moment - began) for name, moment in moments.items()}
+    return {name: 1000 * (moment - started) for name, moment in moments.items()}
 
 
-async def _settled(it: Delivery) -> dict[str, Any]:
-    """The live deployment, when nothing is under way any more."""
+async def _wait_until_live(it: Delivery) -> dict[str, Any]:
+    """Waits until the latest deployment is live, and returns it."""
     async with asyncio.timeout(60):
         while True:
             found = await it.customer.get(f"{it.production}/deployments")
@@ -274,9 +276,9 @@ async def _settled(it: Delivery) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def _delivery() -> AsyncIterator[Delivery]:
-    """Without a certificate authority, so that the site is visited over one plain connection."""
-    scratch, authority = _scratch()
+async def _run_delivery() -> AsyncIterator[Delivery]:
+    """Runs without a certificate authority, so that the site is visited over one unencrypted connection."""
+    scratch, authority = _create_scratch()
     server = GitServer(scratch / "repositories")
     settings = {
         "STEAD_BUILD_NETWORKS": "127.0.0.0/8",
@@ -284,30 +286,30 @@ async def _delivery() -> AsyncIterator[Delivery]:
         "STEAD_GIT_NETWORKS": "127.0.0.0/8",
     }
     try:
-        lockfile = await _lockfile(scratch / "lock")
+        lockfile = await _create_lockfile(scratch / "lock")
         async with (
             server.open(authority.server_context(server.host)),
             run_stack(scratch / "data", [*CORE_ENGINES, Nginx, *STEAD_PROGRAMS], settings=settings) as stack,
         ):
             customer = Customer(stack)
             async with customer.api:
-                yield await _opened(stack, customer, Project(server.create(), lockfile))
+                yield await _create_site(stack, customer, Project(server.create(), lockfile))
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _scratch() -> tuple[Path, CertificateAuthority]:
-    made = Path(tempfile.mkdtemp(prefix="stead-bench-delivery-"))
-    made.chmod(0o711)
+def _create_scratch() -> tuple[Path, CertificateAuthority]:
+    path = Path(tempfile.mkdtemp(prefix="stead-bench-delivery-"))
+    path.chmod(0o711)
     for each in ("repositories", "lock"):
-        (made / each).mkdir()
-    (made / "lock" / "package.json").write_text(json.dumps(_PACKAGE))
-    authority = CertificateAuthority(made)
-    (made / "trust.pem").write_bytes(SYSTEM_TRUST.read_bytes() + authority.root_file.read_bytes())
-    return made, authority
+        (path / each).mkdir()
+    (path / "lock" / "package.json").write_text(json.dumps(_PACKAGE))
+    authority = CertificateAuthority(path)
+    (path / "trust.pem").write_bytes(SYSTEM_TRUST.read_bytes() + authority.root_file.read_bytes())
+    return path, authority
 
 
-async def _opened(stack: RunningStack, customer: Customer, project: Project) -> Delivery:
+async def _create_site(stack: RunningStack, customer: Customer, project: Project) -> Delivery:
     _, words = project.commit()
     wanted = {"domain": DOMAIN, "profile": "static", "git_repo": project.url, "git_branch": "main"}
     job = await customer.does("POST", "/v1/sites", wanted)
@@ -317,17 +319,17 @@ async def _opened(stack: RunningStack, customer: Customer, project: Project) -> 
     forge = Forge(connection["hook_url"], connection["hook_secret"], project.url)
     visitor = Visitor(stack[Nginx].address)
     it = Delivery(stack, customer, project, visitor, forge, f"{site}/environments/production")
-    await it.shows(words, within=300)
-    await _settled(it)
+    await it.wait_until_shown(words, within=300)
+    await _wait_until_live(it)
     return it
 
 
-async def _lockfile(place: Path) -> str:
+async def _create_lockfile(directory: Path) -> str:
     npm = shutil.which("npm")
     if npm is None:
         raise CouldNotRun("npm is not installed")
     argv = [npm, "install", "--package-lock-only", "--ignore-scripts", "--no-audit", "--no-fund"]
-    done = await run(argv, env=dict(os.environ), cwd=place)
-    if done.code != 0:
-        raise CouldNotRun(f"npm made no lockfile: {done.errors[-300:]}")
-    return (place / "package-lock.json").read_text()
+    completed = await run(argv, env=dict(os.environ), cwd=directory)
+    if completed.code != 0:
+        raise CouldNotRun(f"npm created no lockfile: {completed.errors[-300:]}")
+    return (directory / "package-lock.json").read_text()

@@ -1,7 +1,6 @@
-"""How long after a change is said a visitor meets it, at an edge that serves ten thousand sites.
+"""The time from a change until a visitor sees it, at an edge with ten thousand sites.
 
-Everything between the two is in it: NATS, the node's feed and its store, nginx's memory, and the visitor's
-own way there and back.
+It includes NATS, the feed and the store of the node, the memory of nginx, and the request of the visitor.
 """
 
 import asyncio
@@ -30,15 +29,15 @@ from stead.protocol.subjects import Program
 GOAL_P50, GOAL_P99 = 2.0, 20.0
 SITES, CHANGES, WARM_UP = 10_000, 300, 20
 RELEASES = 10
-SEEN_BOUND, FILLED_BOUND = 10.0, 120.0
-POLL = 0.0002
-"""Between two visits: who asks without a pause takes the core away from those who are to be measured."""
-PAUSE = 0.01
-"""Between two changes: each finds everybody at rest."""
+SEEN_TIMEOUT, FILLED_TIMEOUT = 10.0, 120.0
+POLL_INTERVAL = 0.0002
+"""Between two requests of the visitor. Without it, the visitor would take the core from what is measured."""
+CHANGE_INTERVAL = 0.01
+"""Between two changes, so that each one finds all processes idle."""
 
 
 class ManySites:
-    """One node and its nginx, with NATS and without the rest of the control plane."""
+    """A node with nginx and NATS, without the rest of the control plane."""
 
     def __init__(self, stack: RunningStack, edges: EdgeFeed, sites: int) -> None:
         self.stack, self._edges = stack, edges
@@ -50,7 +49,7 @@ class ManySites:
 
     @property
     def pages(self) -> dict[str, bytes]:
-        """What every host shows by now."""
+        """The current page of every host."""
         return {host(number): page(release) for number, release in enumerate(self._releases)}
 
     async def fill(self) -> None:
@@ -59,24 +58,24 @@ class ManySites:
             await asyncio.to_thread(_write, releases / f"bench-{number}", page(number))
         records: dict[str, Record | None] = {}
         for number, release in enumerate(self._releases):
-            records[_environment_key(number)] = _shown(number, release)
+            records[_environment_key(number)] = _environment(number, release)
             records[host_key(LOCAL_REGION, host(number))] = Host(f"env_{number}")
         revision = await self._edges.put(records)
-        await self._edges.wait_until_applied(LOCAL_REGION, [LOCAL_NODE], revision, within=FILLED_BOUND)
+        await self._edges.wait_until_applied(LOCAL_REGION, [LOCAL_NODE], revision, within=FILLED_TIMEOUT)
 
     async def change(self, number: int, release: int) -> float:
-        """Shows another release of this site; milliseconds until a visitor who keeps asking meets it."""
+        """Changes the release of a site. Returns the milliseconds until a visitor sees it."""
         visitor = Visitor(self.address)
         try:
             before = await asyncio.to_thread(visitor.get, host(number))
             seen = asyncio.create_task(
-                asyncio.to_thread(_until_seen, visitor, host(number), before.body, page(release))
+                asyncio.to_thread(_wait_until_seen, visitor, host(number), before.body, page(release))
             )
-            await asyncio.sleep(PAUSE)
+            await asyncio.sleep(CHANGE_INTERVAL)
             self._releases[number] = release
-            began = time.perf_counter()
-            await self._edges.put({_environment_key(number): _shown(number, release)})
-            return 1000 * (await seen - began)
+            started = time.perf_counter()
+            await self._edges.put({_environment_key(number): _environment(number, release)})
+            return 1000 * (await seen - started)
         finally:
             visitor.close()
 
@@ -90,7 +89,7 @@ def page(release: int) -> bytes:
 
 
 async def measure(many: ManySites, changes: int) -> list[float]:
-    """One after the other, all over the sites; each shows the release after its own."""
+    """Changes sites one after the other, evenly distributed; each gets the release after its current one."""
     step = max(1, SITES // changes)
     return [
         await many.change(number := (turn * step) % SITES, number + 1 + turn * step // SITES)
@@ -99,29 +98,29 @@ async def measure(many: ManySites, changes: int) -> list[float]:
 
 
 def percentiles(values: list[float]) -> tuple[float, float]:
-    """The fiftieth and the ninety-ninth."""
+    """The 50th and the 99th percentile."""
     hundredths = quantiles(values, n=100, method="inclusive")
     return hundredths[49], hundredths[98]
 
 
-async def p99(_: Bench) -> Result:
+async def measure_changes(_: Bench) -> Result:
     async with many_sites(SITES) as many:
         for turn in range(WARM_UP):
             await many.change(SITES - 1, turn)
         took = await measure(many, CHANGES)
-    half, most = percentiles(took)
+    p50, p99 = percentiles(took)
     details = [
-        f"p50 {half:.2f} ms (goal {GOAL_P50:g}), p99 {most:.2f} ms",
+        f"p50 {p50:.2f} ms (goal {GOAL_P50:g}), p99 {p99:.2f} ms",
         f"{min(took):.2f} to {max(took):.2f} ms in {len(took)} changes among {SITES} sites",
     ]
-    return Result(most, GOAL_P99, details)
+    return Result(p99, GOAL_P99, details)
 
 
 @asynccontextmanager
 async def many_sites(sites: int) -> AsyncIterator[ManySites]:
-    scratch = _scratch()
+    scratch = _create_scratch()
     try:
-        async with run_stack(scratch, [NatsServer, Nginx, NodeAgent]) as stack, _connected(stack) as nats:
+        async with run_stack(scratch, [NatsServer, Nginx, NodeAgent]) as stack, _connect(stack) as nats:
             await ensure_streams(nats)
             await ensure_consumers(nats, LOCAL_NODE, LOCAL_REGION)
             many = ManySites(stack, EdgeFeed(nats), sites)
@@ -131,15 +130,15 @@ async def many_sites(sites: int) -> AsyncIterator[ManySites]:
         await asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True)
 
 
-def _scratch() -> Path:
-    made = Path(tempfile.mkdtemp(prefix="stead-bench-edge-"))
-    # nginx's workers may be another user, who must be able to pass through.
-    made.chmod(0o711)
-    return made
+def _create_scratch() -> Path:
+    path = Path(tempfile.mkdtemp(prefix="stead-bench-edge-"))
+    # The workers of nginx may run as another user, who must be able to enter the directory.
+    path.chmod(0o711)
+    return path
 
 
 @asynccontextmanager
-async def _connected(stack: RunningStack) -> AsyncIterator[Nats]:
+async def _connect(stack: RunningStack) -> AsyncIterator[Nats]:
     login = stack[NatsServer].login(Program.WORKER)
     nats = Nats(login.url, user=login.user, password=login.password, program=Program.WORKER)
     nats.start()
@@ -150,25 +149,25 @@ async def _connected(stack: RunningStack) -> AsyncIterator[Nats]:
         await nats.stop()
 
 
-def _until_seen(visitor: Visitor, host: str, before: bytes, after: bytes) -> float:
-    """When the answer had arrived that was the first to be the new one."""
-    ends = time.perf_counter() + SEEN_BOUND
-    while time.perf_counter() < ends:
+def _wait_until_seen(visitor: Visitor, host: str, before: bytes, after: bytes) -> float:
+    """Returns the time at which the first new page had arrived."""
+    deadline = time.perf_counter() + SEEN_TIMEOUT
+    while time.perf_counter() < deadline:
         found = visitor.get(host)
         at = time.perf_counter()
         if found.body == after:
             return at
         if found.body != before:
             raise CouldNotRun(f"{host} was answered {found.status} {found.reason}")
-        time.sleep(POLL)
-    raise CouldNotRun(f"a change was not seen within {SEEN_BOUND:g} s")
+        time.sleep(POLL_INTERVAL)
+    raise CouldNotRun(f"a change was not seen within {SEEN_TIMEOUT:g} s")
 
 
 def _environment_key(number: int) -> str:
     return environment_key(LOCAL_REGION, f"env_{number}")
 
 
-def _shown(number: int, release: int) -> Environment:
+def _environment(number: int, release: int) -> Environment:
     return Environment(f"site_{number}", LOCAL_NODE, release=f"bench-{release % RELEASES}")
 
 

@@ -1,4 +1,4 @@
-"""A million hosts in one edge: how long it takes to tell them, what they weigh, what a visit costs then."""
+"""An edge with a million hosts: the time to load them, their memory, and the CPU time of a request."""
 
 import time
 from collections.abc import Iterator
@@ -6,8 +6,8 @@ from statistics import median
 
 import msgspec
 
-from bench.edges import HOST, NODE, Edges, edges
-from bench.load import Subject, cpu_ratios, paired
+from bench.edge_pair import HOST, NODE, EdgePair, run_edge_pair
+from bench.load import Subject, cpu_ratios, measure_pairs
 from bench.results import Result, spread
 from bench.servers import Bench
 from stead.protocol.edge import Environment, Host, Line
@@ -25,44 +25,44 @@ end
 """
 
 
-async def million(_: Bench) -> Result:
+async def serve_million_hosts(_: Bench) -> Result:
     memory = {"STEAD_EDGE_MEMORY_RECORDS": "1400"}
-    async with edges(**memory) as both:
-        empty = (await both.admin.state()).free["records"]
-        began = time.monotonic()
+    async with run_edge_pair(**memory) as pair:
+        empty = (await pair.admin.state()).free["records"]
+        started = time.monotonic()
         batch: list[Line] = []
-        for line in _lines(both):
+        for line in _lines(pair):
             batch.append(line)
             if len(batch) == LINES:
-                await both.admin.apply(batch)
+                await pair.admin.apply(batch)
                 batch.clear()
-        took = time.monotonic() - began
-        state = await both.admin.state()
-        script = both.home / "hosts.lua"
+        took = time.monotonic() - started
+        state = await pair.admin.state()
+        script = pair.home / "hosts.lua"
         script.write_text(_SCRIPT)
-        measured = Subject("edge with a million hosts", f"{both.url}/", both.pid, script=script)
-        base = Subject("bare nginx", f"{both.bare_url}/", both.bare_pid)
-        single = Subject("edge, one host of them", f"{both.url}/", both.pid, host=HOST)
-        await paired(measured, base, rounds=9)
-        again = Subject("bare nginx", f"{both.bare_url}/", both.bare_pid)
-        await paired(single, again, rounds=5)
+        measured = Subject("edge with a million hosts", f"{pair.url}/", pair.pid, script=script)
+        base = Subject("bare nginx", f"{pair.bare_url}/", pair.bare_pid)
+        single = Subject("edge, one host of them", f"{pair.url}/", pair.pid, host=HOST)
+        await measure_pairs(measured, base, rounds=9)
+        again = Subject("bare nginx", f"{pair.bare_url}/", pair.bare_pid)
+        await measure_pairs(single, again, rounds=5)
     ratios = cpu_ratios(measured, base)
     details = [
         f"static CPU ratio over {VISITED} of them: {spread(ratios)}",
         f"static CPU ratio of one host: {spread(cpu_ratios(single, again))}",
         f"{state.hosts} hosts with an environment each: {(empty - state.free['records']) / 2**20:.0f} MB",
-        f"told in {took:.0f} s, {2 * HOSTS / took:.0f} lines/s",
+        f"loaded in {took:.0f} s, {2 * HOSTS / took:.0f} lines/s",
         measured.summary(),
         base.summary(),
     ]
     return Result(median(ratios), 1.6, details)
 
 
-def _lines(both: Edges) -> Iterator[Line]:
+def _lines(pair: EdgePair) -> Iterator[Line]:
     for number in range(HOSTS):
         environment = f"env_{number:026d}"
         record = Environment(
             f"site_{number:026d}", NODE, release="site", waf="detection", login_lockout=True, cache_ttl=600
         )
-        yield both.line("environment", environment, msgspec.to_builtins(record))
-        yield both.line("host", f"www.customer-{number}.example", Host(environment))
+        yield pair.line("environment", environment, msgspec.to_builtins(record))
+        yield pair.line("host", f"www.customer-{number}.example", Host(environment))

@@ -1,7 +1,7 @@
-"""Load from `wrk`, and what it cost the server: CPU time of its processes as the scheduler counted it.
+"""Generates load with `wrk`, and measures the CPU time of the server as counted by the scheduler.
 
-Two subjects are measured in pairs, one right after the other, in alternating order: whatever else the machine
-does meanwhile touches both, and the median of the rounds' ratios drops the rounds where it did not.
+Two subjects are measured in pairs, one right after the other, in alternating order. Other work of the machine
+affects both, and the median of the ratios excludes the rounds in which it affected only one.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ _LATENCY = re.compile(r"^\s+(50|99)%\s+([\d.]+)(us|ms|s)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One run of the load; times in microseconds."""
+    """One run of the load. Times are in microseconds."""
 
     requests: int
     seconds: float
@@ -38,7 +38,7 @@ class Sample:
 
 @dataclass(slots=True)
 class Subject:
-    """One address of one server under load."""
+    """One URL of one server under load."""
 
     name: str
     url: str
@@ -46,7 +46,7 @@ class Subject:
     bearer: str | None = None
     host: str | None = None
     script: Path | None = None
-    """What `wrk` asks for, where it is not one address."""
+    """A `wrk` script, if more than one URL is requested."""
     samples: list[Sample] = field(default_factory=list)
 
     def summary(self) -> str:
@@ -59,7 +59,7 @@ class Subject:
         )
 
 
-async def paired(
+async def measure_pairs(
     measured: Subject,
     base: Subject,
     *,
@@ -76,22 +76,22 @@ async def paired(
 
 
 def cpu_ratios(measured: Subject, base: Subject) -> list[float]:
-    return [mine.cpu / its.cpu for mine, its in zip(measured.samples, base.samples, strict=True)]
+    return [one.cpu / other.cpu for one, other in zip(measured.samples, base.samples, strict=True)]
 
 
 def latency_ratios(measured: Subject, base: Subject) -> list[float]:
-    return [mine.p50 / its.p50 for mine, its in zip(measured.samples, base.samples, strict=True)]
+    return [one.p50 / other.p50 for one, other in zip(measured.samples, base.samples, strict=True)]
 
 
 def server_core() -> list[str]:
-    """The command prefix that keeps a server on one core, so that the load does not share it."""
+    """The command prefix that binds a server to one core, which the load does not use."""
     cores = sorted(os.sched_getaffinity(0))
-    return [_tool("taskset"), "-c", str(cores[0])] if len(cores) > 1 else []
+    return [_find_tool("taskset"), "-c", str(cores[0])] if len(cores) > 1 else []
 
 
 async def _run(subject: Subject, *, seconds: int, connections: int) -> Sample:
     cores = sorted(os.sched_getaffinity(0))[1:]
-    pin = [_tool("taskset"), "-c", ",".join(map(str, cores))] if cores else []
+    pin = [_find_tool("taskset"), "-c", ",".join(map(str, cores))] if cores else []
     header = ["-H", f"Authorization: Bearer {subject.bearer}"] if subject.bearer else []
     if subject.host:
         header += ["-H", f"Host: {subject.host}"]
@@ -100,20 +100,20 @@ async def _run(subject: Subject, *, seconds: int, connections: int) -> Sample:
     options = ["-t1", f"-c{connections}", f"-d{seconds}s", "--latency", *header, subject.url]
     before = cpu_time(subject.pid)
     process = await asyncio.create_subprocess_exec(
-        *pin, _tool("wrk"), *options, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+        *pin, _find_tool("wrk"), *options, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
     )
-    said = (await process.communicate())[0].decode()
+    output = (await process.communicate())[0].decode()
     spent = cpu_time(subject.pid) - before
-    found = _REQUESTS.search(said)
-    if process.returncode != 0 or found is None or "Non-2xx" in said or "Socket errors" in said:
-        raise CouldNotRun(f"{subject.name} failed under load:\n{said}")
-    latency = {percent: float(figure) * _UNIT[unit] for percent, figure, unit in _LATENCY.findall(said)}
+    found = _REQUESTS.search(output)
+    if process.returncode != 0 or found is None or "Non-2xx" in output or "Socket errors" in output:
+        raise CouldNotRun(f"{subject.name} failed under load:\n{output}")
+    latency = {percent: float(figure) * _UNIT[unit] for percent, figure, unit in _LATENCY.findall(output)}
     requests = int(found[1])
     return Sample(requests, seconds, spent / 1e3 / requests, latency["50"], latency["99"])
 
 
 def cpu_time(pid: int) -> int:
-    """Nanoseconds that a process, its threads and its descendants have run for."""
+    """The CPU time of a process, its threads and its descendants, in nanoseconds."""
     root = psutil.Process(pid)
     total = 0
     for process in (root, *root.children(recursive=True)):
@@ -122,7 +122,7 @@ def cpu_time(pid: int) -> int:
     return total
 
 
-def _tool(name: str) -> str:
+def _find_tool(name: str) -> str:
     found = shutil.which(name)
     if found is None:
         raise CouldNotRun(f"{name} is not installed; install it with: apt-get install wrk util-linux")

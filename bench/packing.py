@@ -1,4 +1,4 @@
-"""What it costs to pack a tree reproducibly, digests included, against tar and zstd in a pipe."""
+"""Packing a directory reproducibly, with digests, compared with a pipe of tar and zstd."""
 
 import asyncio
 import hashlib
@@ -22,30 +22,30 @@ _TAR = ["--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner"
 _VOWELS, _CONSONANTS = "aeiou", "bcdfghjklmnprstvw"
 
 
-async def ratio(_: Bench) -> Result:
-    return await asyncio.to_thread(_ratio)
+async def compare_packing(_: Bench) -> Result:
+    return await asyncio.to_thread(_compare)
 
 
-def _ratio() -> Result:
+def _compare() -> Result:
     tar, zstd = shutil.which("tar"), shutil.which("zstd")
     if tar is None or zstd is None:
         raise CouldNotRun("tar or zstd is not installed (`apt-get install tar zstd`)")
-    ours, bare = _Timed(), _Timed()
-    with tempfile.TemporaryDirectory(prefix="stead-bench-") as place:
-        tree = Path(place, "tree")
-        _grow(tree)
-        # Once each for nothing, so that neither has to read the tree from the disk.
-        packed = _ours(tree)
-        _bare(tree, tar, zstd)
+    packing, pipe = _Timings(), _Timings()
+    with tempfile.TemporaryDirectory(prefix="stead-bench-") as scratch:
+        tree = Path(scratch, "tree")
+        _create_site(tree)
+        # One run of each is not counted, so that neither has to read the files from disk.
+        packed = _pack(tree)
+        _pipe(tree, tar, zstd)
         for number in range(ROUNDS):
-            turns: list[tuple[_Timed, Callable[[], object]]] = [
-                (ours, partial(_ours, tree)),
-                (bare, partial(_bare, tree, tar, zstd)),
+            turns: list[tuple[_Timings, Callable[[], object]]] = [
+                (packing, partial(_pack, tree)),
+                (pipe, partial(_pipe, tree, tar, zstd)),
             ]
             for timed, work in turns if number % 2 else reversed(turns):
                 timed.run(work)
-    ratios = [mine / theirs for mine, theirs in zip(ours.wall, bare.wall, strict=True)]
-    processor = [mine / theirs for mine, theirs in zip(ours.cpu, bare.cpu, strict=True)]
+    ratios = [one / other for one, other in zip(packing.wall, pipe.wall, strict=True)]
+    processor = [one / other for one, other in zip(packing.cpu, pipe.cpu, strict=True)]
     size = packed.content_bytes / 1e6
     return Result(
         median(ratios),
@@ -53,22 +53,22 @@ def _ratio() -> Result:
         [
             f"ratio {spread(ratios)}",
             f"ratio of processor time {spread(processor)}",
-            f"pack: {ours.summary(size)}",
-            f"tar | zstd -{LEVEL}: {bare.summary(size)}",
+            f"pack: {packing.summary(size)}",
+            f"tar | zstd -{LEVEL}: {pipe.summary(size)}",
             f"{packed.files} files, {size:.0f} MB, packed {packed.size / 1e6:.0f} MB",
         ],
     )
 
 
-class _Timed:
+class _Timings:
     def __init__(self) -> None:
         self.wall: list[float] = []
         self.cpu: list[float] = []
 
     def run(self, work: Callable[[], object]) -> None:
-        began, used = time.perf_counter(), _processor_time()
+        started, used = time.perf_counter(), _processor_time()
         work()
-        self.wall.append(time.perf_counter() - began)
+        self.wall.append(time.perf_counter() - started)
         self.cpu.append(_processor_time() - used)
 
     def summary(self, size: float) -> str:
@@ -77,44 +77,44 @@ class _Timed:
 
 
 def _processor_time() -> float:
-    """Of this process and of those it has waited for."""
+    """The CPU time of this process and of the children it has waited for."""
     return sum(
         use.ru_utime + use.ru_stime
         for use in (resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN))
     )
 
 
-def _ours(tree: Path) -> Packed:
-    with tree.with_name("ours").open("wb") as file:
+def _pack(tree: Path) -> Packed:
+    with tree.with_name("packing").open("wb") as file:
         return pack(tree, file)
 
 
-def _bare(tree: Path, tar: str, zstd: str) -> None:
+def _pipe(tree: Path, tar: str, zstd: str) -> None:
     with (
-        tree.with_name("bare").open("wb") as file,
+        tree.with_name("pipe").open("wb") as file,
         subprocess.Popen([tar, *_TAR, "-C", tree, "-cf", "-", "."], stdout=subprocess.PIPE) as reading,
     ):
-        squeeze = [zstd, f"-{LEVEL}", "-T1", "--no-check", "--quiet", "--stdout"]
-        subprocess.run(squeeze, stdin=reading.stdout, stdout=file, check=True)
+        compress = [zstd, f"-{LEVEL}", "-T1", "--no-check", "--quiet", "--stdout"]
+        subprocess.run(compress, stdin=reading.stdout, stdout=file, check=True)
     if reading.returncode:
         raise CouldNotRun("tar failed")
 
 
-def _grow(tree: Path) -> None:
-    """A site as they are: many pages of prose, a few scripts, pictures that do not compress."""
+def _create_site(tree: Path) -> None:
+    """A typical site: many pages of text, a few scripts, and images that cannot be compressed."""
     for number in range(PAGES):
         folder = tree / f"section-{number % 50}" / f"part-{number % 7}"
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"page-{number}.html").write_bytes(_prose(number, 200 + number * 7919 % 40_000))
+        (folder / f"page-{number}.html").write_bytes(_generate_text(number, 200 + number * 7919 % 40_000))
     for number in range(SCRIPTS):
-        (tree / f"bundle-{number}.js").write_bytes(_prose(PAGES + number, 1_500_000))
+        (tree / f"bundle-{number}.js").write_bytes(_generate_text(PAGES + number, 1_500_000))
     for number in range(IMAGES):
         (tree / f"picture-{number}.jpg").write_bytes(hashlib.shake_128(b"%d" % number).digest(700_000))
 
 
-def _prose(seed: int, size: int) -> bytes:
-    chance = hashlib.shake_128(b"prose %d" % seed).digest(size // 4 + 8)
-    words = (_WORDS[chance[at] << 4 & 0xFF0 | chance[at + 1] & 0xF] for at in range(0, len(chance) - 1, 2))
+def _generate_text(seed: int, size: int) -> bytes:
+    random = hashlib.shake_128(b"prose %d" % seed).digest(size // 4 + 8)
+    words = (_WORDS[random[at] << 4 & 0xFF0 | random[at + 1] & 0xF] for at in range(0, len(random) - 1, 2))
     text = " ".join(words).encode()
     return (text * (size // len(text) + 1))[:size]
 

@@ -1,11 +1,11 @@
-"""What a benchmark says: one figure against its goal, and the details behind it."""
+"""The result of a benchmark: one value, its goal, and details."""
 
 from dataclasses import dataclass, field
 from statistics import median
 
 
 class CouldNotRun(Exception):
-    """Nothing was measured; the message says why. A missed goal is not this."""
+    """The benchmark could not be measured; the message says why. A missed goal is not an error."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What is measured: real engines, our API as operators run it, and the bare handler beside it."""
+"""Real engines, the API as operators run it, and the bare handler."""
 
 import asyncio
 import os
@@ -25,15 +25,15 @@ from stead.dev.running_stack import RunningStack, run_stack
 from stead.dev.subprocesses import run
 from stead.dev.supervised_program import LOOPBACK, clean_environment
 
-READY_BOUND = 30.0
-STOP_BOUND = 20.0
+READY_TIMEOUT = 30.0
+STOP_TIMEOUT = 20.0
 _STEADCTL = [sys.executable, "-m", "stead.steadctl"]
 _ROOT = Path(__file__).parents[1]
 _UNLIMITED = (
     "insert into plans values"
     " ('unlimited', 'For benchmarks', 1000, 1000, 1000, 1000, 1000, 60000000, 60000000, 60000000, 60000000)"
 )
-# Hexadecimal digits are a part of the identifiers' alphabet, and count in its order.
+# Hexadecimal digits are part of the alphabet of identifiers, in the same order.
 _KEYS = """
 insert into api_keys (id, account_id, name, mode, last4, scopes, ip_allowlist, expires_at, created_at)
 select 'key_' || lpad(to_hex(n), 26, '0'), $1, 'key number ' || n, 'live', 'a1B2',
@@ -48,11 +48,11 @@ class Account(msgspec.Struct, frozen=True):
 
 
 class Server:
-    """A process that serves HTTP, stopped by its own pid."""
+    """A process that serves HTTP."""
 
     def __init__(self, argv: list[str], url: str, env: Mapping[str, str], output: IO[bytes]) -> None:
         self.url = url
-        # In front of `stead` on the path of a program started with `-m` stands the directory it starts in.
+        # A program started with `-m` first imports from its working directory.
         self._process = subprocess.Popen(
             [*server_core(), *argv], env=env, cwd=_ROOT, stdout=output, stderr=output, start_new_session=True
         )
@@ -61,32 +61,33 @@ class Server:
     def pid(self) -> int:
         return self._process.pid
 
-    async def wait_until(self, path: str) -> None:
-        """Until it answers there, and says of no engine that it is away: we would measure something else."""
+    async def wait_until_ready(self, path: str) -> None:
+        """Waits until the response is 200 and reports no engine as down. With an engine down, something else
+        would be measured."""
         async with httpx.AsyncClient(base_url=self.url) as client:
-            for _ in range(int(READY_BOUND / 0.1)):
+            for _ in range(int(READY_TIMEOUT / 0.1)):
                 if self._process.poll() is not None:
                     break
                 try:
-                    answer = await client.get(path)
+                    response = await client.get(path)
                 except httpx.TransportError:
-                    answer = None
-                if answer is not None and answer.status_code == 200 and b"false" not in answer.content:
+                    response = None
+                if response is not None and response.status_code == 200 and b"false" not in response.content:
                     return
                 await asyncio.sleep(0.1)
-        raise CouldNotRun(f"{self.url} did not come up")
+        raise CouldNotRun(f"{self.url} did not start")
 
     async def stop(self) -> None:
         self._process.terminate()
         try:
-            await asyncio.to_thread(self._process.wait, STOP_BOUND)
+            await asyncio.to_thread(self._process.wait, STOP_TIMEOUT)
         except subprocess.TimeoutExpired:
             self._process.kill()
             await asyncio.to_thread(self._process.wait)
 
 
 class Bench:
-    """Engines that run, and servers on them for whoever asks."""
+    """Running engines, and servers that use them."""
 
     def __init__(self, stack: RunningStack, scratch: Path, ending: AsyncExitStack) -> None:
         self._stack, self._scratch, self._ending = stack, scratch, ending
@@ -107,28 +108,35 @@ class Bench:
         await self._steadctl("migrate")
         await self._execute(_UNLIMITED)
 
-    async def account(self, name: str, *, keys: int) -> Account:
-        """An account without limits that has this many keys besides the one it is called with."""
+    async def create_account(self, name: str, *, keys: int) -> Account:
+        """Creates an account without limits, with this many keys in addition to the one that is returned."""
         words = ["--email", f"{name}@example.com", "--name", name, "--plan", "unlimited", "--with-key"]
         account = msgspec.json.decode(await self._steadctl("accounts", "create", *words), type=Account)
         await self._execute(_KEYS, account.account_id, keys)
         await self._execute("vacuum analyze api_keys")
         return account
 
-    async def api(self) -> Server:
+    async def start_api(self) -> Server:
         port, metrics = reserve_ports(2)
         url = f"http://{LOOPBACK}:{port}"
-        where = {"STEAD_API_PORT": str(port), "STEAD_METRICS_PORT": str(metrics), "STEAD_BASE_URL": url}
-        return await self._serve([*_STEADCTL, "api"], url, "/readyz", self._environment | where)
+        settings = {"STEAD_API_PORT": str(port), "STEAD_METRICS_PORT": str(metrics), "STEAD_BASE_URL": url}
+        return await self._serve([*_STEADCTL, "api"], url, "/readyz", self._environment | settings)
 
-    async def bare(self, account: Account) -> Server:
+    async def start_bare_handler(self, account: Account) -> Server:
         (port,) = reserve_ports(1)
-        argv = [sys.executable, "-m", "bench.bare", self._stack[Postgres].url, str(port), account.account_id]
+        argv = [
+            sys.executable,
+            "-m",
+            "bench.bare_handler",
+            self._stack[Postgres].url,
+            str(port),
+            account.account_id,
+        ]
         return await self._serve(argv, f"http://{LOOPBACK}:{port}", "/keys", dict(os.environ))
 
-    async def forget_keys(self) -> None:
-        """Leave no account behind: the next benchmark's lists are its own."""
-        # The trigger that keeps finished jobs would keep the accounts too, though there are no jobs here.
+    async def delete_accounts(self) -> None:
+        """Deletes all accounts, so that the lists of the next benchmark contain only its own rows."""
+        # The trigger that protects finished jobs would also protect the accounts, although there are no jobs.
         await self._execute(
             "alter table jobs disable trigger user; truncate accounts cascade;"
             " alter table jobs enable trigger user"
@@ -138,7 +146,7 @@ class Bench:
         output = self._ending.enter_context((self._scratch / "servers.log").open("ab"))
         server = Server(argv, url, env, output)
         self._ending.push_async_callback(server.stop)
-        await server.wait_until(ready)
+        await server.wait_until_ready(ready)
         return server
 
     async def _execute(self, statement: str, *args: object) -> None:
@@ -149,26 +157,26 @@ class Bench:
             await connection.close()
 
     async def _steadctl(self, *words: str) -> str:
-        done = await run([*_STEADCTL, *words], env=self._environment, cwd=_ROOT)
-        if done.code != 0:
-            raise CouldNotRun(f"steadctl {words[0]} failed: {done.errors.strip()}")
-        return done.output
+        completed = await run([*_STEADCTL, *words], env=self._environment, cwd=_ROOT)
+        if completed.code != 0:
+            raise CouldNotRun(f"steadctl {words[0]} failed: {completed.errors.strip()}")
+        return completed.output
 
 
-def _scratch() -> Path:
-    made = Path(tempfile.mkdtemp(prefix="stead-bench-"))
-    # PostgreSQL may run as another user, who must be able to pass through.
-    made.chmod(0o711)
-    return made
+def _create_scratch() -> Path:
+    path = Path(tempfile.mkdtemp(prefix="stead-bench-"))
+    # PostgreSQL may run as another user, who must be able to enter the directory.
+    path.chmod(0o711)
+    return path
 
 
 @asynccontextmanager
-async def bench() -> AsyncIterator[Bench]:
-    scratch = _scratch()
+async def run_bench() -> AsyncIterator[Bench]:
+    scratch = _create_scratch()
     try:
         async with run_stack(scratch, [Postgres, Redis, Nats]) as stack, AsyncExitStack() as ending:
-            made = Bench(stack, scratch, ending)
-            await made.prepare()
-            yield made
+            bench = Bench(stack, scratch, ending)
+            await bench.prepare()
+            yield bench
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

@@ -1,6 +1,6 @@
-"""What a delivery costs a worker: claim, sign, send, write down; against a loop that only posts.
+"""The CPU cost of a webhook delivery: claim, sign, send and record it; compared with a loop that only posts.
 
-`python -m bench.webhook_delivery worker|bare …` are the two processes that are measured.
+`python -m bench.webhook_delivery worker|bare …` are the two measured processes.
 """
 
 import asyncio
@@ -36,8 +36,8 @@ from stead.shared.clock import wall_clock
 from stead.shared.ids import new_id
 
 GOAL = 2.0
-ROUNDS, PER_ROUND, ENDPOINTS, AT_ONCE = 7, 4000, 50, 64
-BOUND = 120.0
+ROUNDS, PER_ROUND, ENDPOINTS, CONCURRENCY = 7, 4000, 50, 64
+TIMEOUT = 120.0
 PORT = 8443
 _ROOT = Path(__file__).parents[1]
 _BODY = (
@@ -46,7 +46,7 @@ _BODY = (
 )
 
 
-class Yard:
+class DeliveryQueue:
     """Rows for the delivery worker to send, all to one sink."""
 
     def __init__(self, connection: Any, sealer: Sealer, url: str) -> None:
@@ -86,70 +86,72 @@ class Yard:
             *([new_id("whd") for _ in pairs], [e for e, _ in pairs], [w for _, w in pairs]),
         )
 
-    async def until_delivered(self) -> None:
-        began = time.monotonic()
+    async def wait_until_delivered(self) -> None:
+        started = time.monotonic()
         waiting = "select count(*) from webhook_deliveries where status <> 'delivered'"
         while await self._connection.fetchval(waiting):
-            if time.monotonic() - began > BOUND:
-                raise CouldNotRun("deliveries are not made")
+            if time.monotonic() - started > TIMEOUT:
+                raise CouldNotRun("the deliveries were not sent in time")
             await asyncio.sleep(0.05)
 
 
-async def ratio(bench: Bench) -> Result:
+async def compare_deliveries(bench: Bench) -> Result:
     key = base64.b64encode(os.urandom(32)).decode()
     host = "127." + ".".join(str(1 + secrets.randbelow(250)) for _ in range(3))
     url = f"https://{host}:{PORT}/hook"
-    async with AsyncExitStack() as ending:
+    async with AsyncExitStack() as exits:
         authority = CertificateAuthority(bench.scratch)
         certificate, secret = authority.issue(host)
-        await _program(ending, ["bench.webhook_sink", host, str(PORT), str(certificate), str(secret)])
+        await _start_program(exits, ["bench.webhook_sink", host, str(PORT), str(certificate), str(secret)])
         words = [bench.database_url, key, str(authority.root_file)]
-        worker = await _program(ending, ["bench.webhook_delivery", "worker", *words])
-        bare = await _program(ending, ["bench.webhook_delivery", "bare", url, str(authority.root_file)])
+        worker = await _start_program(exits, ["bench.webhook_delivery", "worker", *words])
+        bare = await _start_program(exits, ["bench.webhook_delivery", "bare", url, str(authority.root_file)])
         connection: Any = await asyncpg.connect(bench.database_url)
-        ending.push_async_callback(connection.close)
-        yard = Yard(connection, Sealer.from_text(key), url)
-        await yard.prepare()
-        ours, theirs, rates, bare_rates = [], [], [], []
+        exits.push_async_callback(connection.close)
+        queue = DeliveryQueue(connection, Sealer.from_text(key), url)
+        await queue.prepare()
+        costs: list[float] = []
+        bare_costs: list[float] = []
+        rates, bare_rates = [], []
         for turn in range(ROUNDS + 1):
-            for mine in (True, False) if turn % 2 else (False, True):
-                process = worker if mine else bare
-                if mine:
+            for with_worker in (True, False) if turn % 2 else (False, True):
+                process = worker if with_worker else bare
+                if with_worker:
                     # Inserting is not what is measured: the delivery worker finds them all at once.
-                    await yard.fill(PER_ROUND)
-                before, began = cpu_time(process.pid), time.monotonic()
-                await (yard.until_delivered() if mine else _posted(bare))
-                cost, took = (cpu_time(process.pid) - before) / 1e3 / PER_ROUND, time.monotonic() - began
+                    await queue.fill(PER_ROUND)
+                before, started = cpu_time(process.pid), time.monotonic()
+                await (queue.wait_until_delivered() if with_worker else _post(bare))
+                cost, took = (cpu_time(process.pid) - before) / 1e3 / PER_ROUND, time.monotonic() - started
                 if turn:
-                    (ours if mine else theirs).append(cost)
-                    (rates if mine else bare_rates).append(PER_ROUND / took)
-    ratios = [mine / base for mine, base in zip(ours, theirs, strict=True)]
+                    (costs if with_worker else bare_costs).append(cost)
+                    (rates if with_worker else bare_rates).append(PER_ROUND / took)
+    ratios = [cost / base for cost, base in zip(costs, bare_costs, strict=True)]
     return Result(
         median(ratios),
         GOAL,
         [
             f"ratio {spread(ratios)}",
-            f"worker: CPU {median(ours):.0f} µs a delivery, {median(rates):.0f} deliveries/s per worker",
-            f"bare aiohttp loop: CPU {median(theirs):.0f} µs a POST, {median(bare_rates):.0f} POSTs/s",
+            f"worker: CPU {median(costs):.0f} µs a delivery, {median(rates):.0f} deliveries/s per worker",
+            f"bare aiohttp loop: CPU {median(bare_costs):.0f} µs a POST, {median(bare_rates):.0f} POSTs/s",
         ],
     )
 
 
-async def _posted(bare: asyncio.subprocess.Process) -> None:
+async def _post(bare: asyncio.subprocess.Process) -> None:
     assert bare.stdin is not None
     assert bare.stdout is not None
     bare.stdin.write(f"{PER_ROUND}\n".encode())
-    async with asyncio.timeout(BOUND):
+    async with asyncio.timeout(TIMEOUT):
         if await bare.stdout.readline() != b"done\n":
             raise CouldNotRun("the bare loop ended")
 
 
-async def _program(ending: AsyncExitStack, words: list[str]) -> asyncio.subprocess.Process:
+async def _start_program(exits: AsyncExitStack, words: list[str]) -> asyncio.subprocess.Process:
     pin = server_core() if "sink" not in words[0] else []
     process = await asyncio.create_subprocess_exec(
         *pin, sys.executable, "-m", *words, cwd=_ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
-    ending.push_async_callback(_stop, process)
+    exits.push_async_callback(_stop, process)
     assert process.stdout is not None
     async with asyncio.timeout(30):
         if await process.stdout.readline() != b"ready\n":
@@ -176,7 +178,7 @@ async def _worker(database_url: str, key: str, authority: str) -> None:
 async def _bare(url: str, authority: str) -> None:
     context = ssl.create_default_context(cafile=authority)
     headers = {"content-type": "application/json"}
-    connector = aiohttp.TCPConnector(limit=AT_ONCE, ssl=context)
+    connector = aiohttp.TCPConnector(limit=CONCURRENCY, ssl=context)
     async with aiohttp.ClientSession(connector=connector, trust_env=False) as session:
         print("ready", flush=True)
         while line := await asyncio.to_thread(sys.stdin.readline):
@@ -185,16 +187,16 @@ async def _bare(url: str, authority: str) -> None:
             async def work(left: Any = left) -> None:
                 for _ in left:
                     async with session.post(
-                        url, data=_BODY, headers=headers, allow_redirects=False, timeout=_PATIENCE
-                    ) as answer:
-                        await answer.read()
-                        assert answer.status == 204
+                        url, data=_BODY, headers=headers, allow_redirects=False, timeout=_REQUEST_TIMEOUT
+                    ) as response:
+                        await response.read()
+                        assert response.status == 204
 
-            await asyncio.gather(*(work() for _ in range(AT_ONCE)))
+            await asyncio.gather(*(work() for _ in range(CONCURRENCY)))
             print("done", flush=True)
 
 
-_PATIENCE = aiohttp.ClientTimeout(total=15)
+_REQUEST_TIMEOUT = aiohttp.ClientTimeout(total=15)
 
 if __name__ == "__main__":
     if sys.argv[1] == "worker":

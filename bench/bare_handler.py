@@ -1,10 +1,10 @@
-"""What our API is compared with: an ASGI handler that does one query and nothing else.
+"""The baseline for the API: an ASGI handler that runs one query and nothing else.
 
-No credential, no limits, no tenant, no envelope, no log. `uvicorn` and its settings are the same as ours, and
-so are the rows, the columns and the JSON. Its pool does not reset a connection between two uses, which costs
-asyncpg's own a round trip: the comparison is meant to be hard on us.
+It has no credentials, limits, tenants, envelope or log. `uvicorn` and its settings are the same as those of
+the API, and so are the rows, the columns and the JSON. Its pool does not reset connections between uses,
+which saves a round trip: the comparison is deliberately strict.
 
-    python -m bench.bare DATABASE_URL PORT ACCOUNT_ID
+    python -m bench.bare_handler DATABASE_URL PORT ACCOUNT_ID
 """
 
 import sys
@@ -48,12 +48,12 @@ class Row(msgspec.Struct):
     created_at: datetime
 
 
-class Unreset(asyncpg.Connection):
+class UnresetConnection(asyncpg.Connection):
     def get_reset_query(self) -> str:
         return ""
 
 
-class Bare:
+class BareHandler:
     def __init__(self, database_url: str, account: str) -> None:
         self._url, self._account = database_url, account
         self._pool: Any = None
@@ -77,7 +77,7 @@ class Bare:
             self._url,
             min_size=POOL,
             max_size=POOL,
-            connection_class=Unreset,
+            connection_class=UnresetConnection,
             server_settings={"jit": "off"},
         )
         await send({"type": "lifespan.startup.complete"})
@@ -89,7 +89,7 @@ class Bare:
 def main() -> None:
     database_url, port, account = sys.argv[1:]
     uvicorn.run(
-        Bare(database_url, account),
+        BareHandler(database_url, account),
         host="127.0.0.1",
         port=int(port),
         loop="uvloop",

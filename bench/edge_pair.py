@@ -1,4 +1,4 @@
-"""The whole edge as operators run it, and beside it an nginx that knows one directory and nothing else."""
+"""The whole edge as operators run it, and as its baseline a bare nginx that serves one directory."""
 
 import asyncio
 import os
@@ -23,7 +23,7 @@ from stead.edge.certificate import self_signed
 from stead.edge.main import INSTALLED
 from stead.protocol.edge import Environment, Host, Line
 
-READY_BOUND = 60.0
+READY_TIMEOUT = 60.0
 NODE = "node-a"
 HOST = "site.test"
 PAGE = ("<!doctype html><title>A page</title>" + "<p>Some words of a usual page.</p>" * 120).encode()
@@ -54,7 +54,7 @@ http {{
 """
 
 
-class Edges:
+class EdgePair:
     def __init__(self, home: Path, ports: list[int]) -> None:
         self.home = home
         self.port, self.secure, self.bare_port, self.bare_secure = ports
@@ -93,25 +93,25 @@ class Edges:
             (release / "index.html").write_bytes(PAGE)
         self._spawn([sys.executable, "-m", "stead.steadctl", "edge"], environment | memory)
         self._start_bare()
-        until = time.monotonic() + READY_BOUND
+        deadline = time.monotonic() + READY_TIMEOUT
         while True:
             try:
                 await self.admin.state()
             except AdminFailed:
-                if time.monotonic() > until or self._processes[0].poll() is not None:
-                    raise CouldNotRun("the edge did not come up") from None
+                if time.monotonic() > deadline or self._processes[0].poll() is not None:
+                    raise CouldNotRun("the edge did not start") from None
                 await asyncio.sleep(0.1)
             else:
                 break
-        await self.tell("environment", "env_site", Environment("site_x", NODE, release="site"))
-        await self.tell("host", HOST, Host("env_site"))
+        await self.apply_record("environment", "env_site", Environment("site_x", NODE, release="site"))
+        await self.apply_record("host", HOST, Host("env_site"))
         await self.admin.complete()
 
     def line(self, kind: Any, name: str, value: Any) -> Line:
         self.revision += 1
         return Line(kind, name, self.revision, msgspec.to_builtins(value))
 
-    async def tell(self, kind: str, name: str, value: Any) -> None:
+    async def apply_record(self, kind: str, name: str, value: Any) -> None:
         await self.admin.apply([self.line(kind, name, value)])
 
     async def stop(self) -> None:
@@ -151,19 +151,19 @@ class Edges:
             )
 
 
-def _scratch() -> Path:
-    made = Path(tempfile.mkdtemp(prefix="stead-edge-"))
-    made.chmod(0o711)
-    return made
+def _create_scratch() -> Path:
+    path = Path(tempfile.mkdtemp(prefix="stead-edge-"))
+    path.chmod(0o711)
+    return path
 
 
 @asynccontextmanager
-async def edges(**memory: str) -> AsyncIterator[Edges]:
-    home = _scratch()
-    made = Edges(home, reserve_ports(4))
+async def run_edge_pair(**memory: str) -> AsyncIterator[EdgePair]:
+    home = _create_scratch()
+    pair = EdgePair(home, reserve_ports(4))
     try:
-        await made.start(memory)
-        yield made
+        await pair.start(memory)
+        yield pair
     finally:
-        await made.stop()
+        await pair.stop()
         shutil.rmtree(home, ignore_errors=True)
