@@ -23,7 +23,7 @@ from stead.dev.engines.nginx import Nginx
 from stead.dev.local_node import LOCAL_NODE, LOCAL_REGION
 from stead.dev.programs import NodeAgent
 from stead.dev.running_stack import RunningStack, run_stack
-from stead.protocol.edge import Environment, Host, Record, environment_key, host_key
+from stead.protocol.edge_records import EdgeRecord, EnvironmentRecord, HostRecord, environment_key, host_key
 from stead.protocol.subjects import Program
 
 GOAL_P50, GOAL_P99 = 2.0, 20.0
@@ -56,10 +56,10 @@ class ManySites:
         releases = self.stack.node_data / "releases"
         for number in range(RELEASES):
             await asyncio.to_thread(_write, releases / f"bench-{number}", page(number))
-        records: dict[str, Record | None] = {}
+        records: dict[str, EdgeRecord | None] = {}
         for number, release in enumerate(self._releases):
             records[_environment_key(number)] = _environment(number, release)
-            records[host_key(LOCAL_REGION, host(number))] = Host(f"env_{number}")
+            records[host_key(LOCAL_REGION, host(number))] = HostRecord(f"env_{number}")
         revision = await self._edges.put(records)
         await self._edges.wait_until_applied(LOCAL_REGION, [LOCAL_NODE], revision, within=FILLED_TIMEOUT)
 
@@ -167,8 +167,8 @@ def _environment_key(number: int) -> str:
     return environment_key(LOCAL_REGION, f"env_{number}")
 
 
-def _environment(number: int, release: int) -> Environment:
-    return Environment(f"site_{number}", LOCAL_NODE, release=f"bench-{release % RELEASES}")
+def _environment(number: int, release: int) -> EnvironmentRecord:
+    return EnvironmentRecord(f"site_{number}", LOCAL_NODE, release=f"bench-{release % RELEASES}")
 
 
 def _write(release: Path, content: bytes) -> None:

@@ -10,7 +10,8 @@ from bench.edge_pair import HOST, NODE, EdgePair, run_edge_pair
 from bench.load import Subject, cpu_ratios, measure_pairs
 from bench.results import Result, spread
 from bench.servers import Bench
-from stead.protocol.edge import Environment, Host, Line
+from stead.protocol.commands import OutputLine
+from stead.protocol.edge_records import EnvironmentRecord, HostRecord
 
 HOSTS = 1_000_000
 LINES = 1_000
@@ -30,7 +31,7 @@ async def serve_million_hosts(_: Bench) -> Result:
     async with run_edge_pair(**memory) as pair:
         empty = (await pair.admin.state()).free["records"]
         started = time.monotonic()
-        batch: list[Line] = []
+        batch: list[OutputLine] = []
         for line in _lines(pair):
             batch.append(line)
             if len(batch) == LINES:
@@ -58,11 +59,11 @@ async def serve_million_hosts(_: Bench) -> Result:
     return Result(median(ratios), 1.6, details)
 
 
-def _lines(pair: EdgePair) -> Iterator[Line]:
+def _lines(pair: EdgePair) -> Iterator[OutputLine]:
     for number in range(HOSTS):
         environment = f"env_{number:026d}"
-        record = Environment(
+        record = EnvironmentRecord(
             f"site_{number:026d}", NODE, release="site", waf="detection", login_lockout=True, cache_ttl=600
         )
         yield pair.line("environment", environment, msgspec.to_builtins(record))
-        yield pair.line("host", f"www.customer-{number}.example", Host(environment))
+        yield pair.line("host", f"www.customer-{number}.example", HostRecord(environment))

@@ -18,10 +18,10 @@ from bench.load import server_core
 from bench.results import CouldNotRun
 from stead.dev.ports import reserve_ports
 from stead.dev.supervised_program import LOOPBACK, clean_environment
-from stead.edge.admin import Admin, AdminFailed
-from stead.edge.certificate import self_signed
+from stead.edge.admin import AdminFailed, EdgeAdmin
+from stead.edge.certificate import make_self_signed
 from stead.edge.main import INSTALLED
-from stead.protocol.edge import Environment, Host, Line
+from stead.protocol.edge_records import EnvironmentRecord, HostRecord, RecordLine
 
 READY_TIMEOUT = 60.0
 NODE = "node-a"
@@ -58,7 +58,7 @@ class EdgePair:
     def __init__(self, home: Path, ports: list[int]) -> None:
         self.home = home
         self.port, self.secure, self.bare_port, self.bare_secure = ports
-        self.admin = Admin(home / "run" / "private" / "admin.sock")
+        self.admin = EdgeAdmin(home / "run" / "private" / "admin.sock")
         self.revision = 0
         self._processes: list[subprocess.Popen[bytes]] = []
 
@@ -103,13 +103,13 @@ class EdgePair:
                 await asyncio.sleep(0.1)
             else:
                 break
-        await self.apply_record("environment", "env_site", Environment("site_x", NODE, release="site"))
-        await self.apply_record("host", HOST, Host("env_site"))
+        await self.apply_record("environment", "env_site", EnvironmentRecord("site_x", NODE, release="site"))
+        await self.apply_record("host", HOST, HostRecord("env_site"))
         await self.admin.complete()
 
-    def line(self, kind: Any, name: str, value: Any) -> Line:
+    def line(self, kind: Any, name: str, value: Any) -> RecordLine:
         self.revision += 1
-        return Line(kind, name, self.revision, msgspec.to_builtins(value))
+        return RecordLine(kind, name, self.revision, msgspec.to_builtins(value))
 
     async def apply_record(self, kind: str, name: str, value: Any) -> None:
         await self.admin.apply([self.line(kind, name, value)])
@@ -122,7 +122,7 @@ class EdgePair:
             process.wait(30)
 
     def _start_bare(self) -> None:
-        chain, key = self_signed(HOST)
+        chain, key = make_self_signed(HOST)
         (self.home / "bare.crt").write_bytes(chain)
         (self.home / "bare.key").write_bytes(key)
         kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")

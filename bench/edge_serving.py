@@ -11,7 +11,7 @@ from bench.load import Subject, cpu_ratios, measure_pairs
 from bench.results import CouldNotRun, Result, spread
 from bench.servers import Bench
 from stead.dev.supervised_program import LOOPBACK
-from stead.protocol.edge import Environment, Host
+from stead.protocol.edge_records import EnvironmentRecord, HostRecord
 
 
 async def serve_static(_: Bench) -> Result:
@@ -52,9 +52,9 @@ async def _start_application(pair: EdgePair) -> asyncio.Server:
     (home / "current" / "index.php").write_text("<?php")
     server = await asyncio.start_unix_server(_respond, home / "run" / "fpm.sock")
     (home / "run" / "fpm.sock").chmod(0o666)
-    record = Environment("site_app", NODE, runtime="cms", release="one", cache_ttl=3600)
+    record = EnvironmentRecord("site_app", NODE, runtime="cms", release="one", cache_ttl=3600)
     await pair.apply_record("environment", "env_app", record)
-    await pair.apply_record("host", "app.test", Host("env_app"))
+    await pair.apply_record("host", "app.test", HostRecord("env_app"))
     return server
 
 

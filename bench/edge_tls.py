@@ -11,8 +11,8 @@ from bench.load import cpu_time
 from bench.results import Result, spread
 from bench.servers import Bench
 from stead.dev.supervised_program import LOOPBACK
-from stead.edge.certificate import self_signed
-from stead.protocol.edge import Environment, Host
+from stead.edge.certificate import make_self_signed
+from stead.protocol.edge_records import EnvironmentRecord, HostRecord
 
 HOSTS = 500
 ROUNDS = 9
@@ -44,10 +44,10 @@ async def compare_handshakes(_: Bench) -> Result:
 
 
 async def _load_certificates(pair: EdgePair) -> None:
-    await pair.apply_record("environment", "env_tls", Environment("site_tls", NODE, release="site"))
+    await pair.apply_record("environment", "env_tls", EnvironmentRecord("site_tls", NODE, release="site"))
     for number in range(HOSTS):
-        chain, key = self_signed(f"s{number}.test")
-        await pair.apply_record("host", f"s{number}.test", Host("env_tls"))
+        chain, key = make_self_signed(f"s{number}.test")
+        await pair.apply_record("host", f"s{number}.test", HostRecord("env_tls"))
         await pair.apply_record(
             "certificate", f"s{number}.test", {"chain": chain.decode(), "key": key.decode()}
         )

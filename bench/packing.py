@@ -14,7 +14,7 @@ from statistics import median
 
 from bench.results import CouldNotRun, Result, spread
 from bench.servers import Bench
-from stead.artifacts.packing import LEVEL, Packed, pack
+from stead.artifacts.packer import LEVEL, PackedLayer, pack_layer
 
 ROUNDS = 11
 PAGES, SCRIPTS, IMAGES = 2_500, 20, 60
@@ -84,9 +84,9 @@ def _processor_time() -> float:
     )
 
 
-def _pack(tree: Path) -> Packed:
+def _pack(tree: Path) -> PackedLayer:
     with tree.with_name("packing").open("wb") as file:
-        return pack(tree, file)
+        return pack_layer(tree, file)
 
 
 def _pipe(tree: Path, tar: str, zstd: str) -> None:

@@ -13,8 +13,8 @@ import asyncpg
 from argon2 import PasswordHasher
 
 from stead.artifacts import digests
-from stead.artifacts.manifest import Origin, static
-from stead.artifacts.packing import Packed
+from stead.artifacts.manifest import ArtifactOrigin, make_static_manifest
+from stead.artifacts.packer import PackedLayer
 from stead.control.engines.postgres import Tx
 from stead.control.http.principal import Mode, Pin
 from stead.shared import secrets
@@ -178,9 +178,9 @@ async def insert_artifact(
 ) -> str:
     """A row of one, with a layer of its own unless told what is in it."""
     id_ = new_id("art")
-    made = static(
-        Packed(digests.of(content or id_.encode()), size, digests.of(b"tar"), 1, 1, 0, 1),
-        Origin(revision=id_),
+    made = make_static_manifest(
+        PackedLayer(digests.of(content or id_.encode()), size, digests.of(b"tar"), 1, 1, 0, 1),
+        ArtifactOrigin(revision=id_),
     )
     layer = str(digests.of(content or id_.encode()))
     await tx.run(

@@ -16,7 +16,7 @@ import time
 import pytest
 
 from stead.dev.supervised_program import LOOPBACK
-from stead.protocol.edge import Peer
+from stead.protocol.edge_records import PeerRecord
 from tests.edge.fastcgi import Application, Reply, Request
 from tests.edge.stage import Edge, status, unchecked
 
@@ -35,7 +35,7 @@ async def tenants(edge: Edge) -> Edge:
     await edge.site(
         "closed.test", "closed", {"index.html": SECRET}, allowed_ips=["192.0.2.1", "2001:db8::/32"]
     )
-    await edge.tell("node", "node-peer", Peer("127.0.0.9:80"))
+    await edge.tell("node", "node-peer", PeerRecord("127.0.0.9:80"))
     await edge.admin.complete()
     return edge
 

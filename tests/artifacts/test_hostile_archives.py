@@ -7,9 +7,9 @@ import pytest
 import zstandard
 
 from stead.artifacts import digests
-from stead.artifacts.limits import Limits, MiB
+from stead.artifacts.limits import MiB, SizeLimits
 from stead.artifacts.refusals import ArchiveRefused
-from stead.artifacts.unpacking import unpack_layer, unpack_upload
+from stead.artifacts.unpacker import unpack_layer, unpack_upload
 from tests.artifacts.archives import (
     Zipped,
     entry,
@@ -26,7 +26,7 @@ from tests.artifacts.archives import (
 from tests.artifacts.trees import composed, everything
 
 COMPOSED, DECOMPOSED = (name.encode() for name in composed("café"))
-SMALL = Limits(
+SMALL = SizeLimits(
     total_bytes=1 * MiB,
     file_bytes=512 * 1024,
     entries=20,
@@ -240,7 +240,7 @@ def place(tmp_path: Path) -> Path:
 def test_a_hostile_upload_is_refused_and_leaves_nothing(code: str, data: bytes, place: Path) -> None:
     before = everything(place.parents[1])
     # Zeros compress so well that the proportion would be what is refused first.
-    limits = SMALL if code == LARGE else Limits(entries=20, depth=5, path_bytes=300)
+    limits = SMALL if code == LARGE else SizeLimits(entries=20, depth=5, path_bytes=300)
     for strip in (False, True):
         with pytest.raises(ArchiveRefused) as refused:
             unpack_upload(io.BytesIO(data), place, strip=strip, limits=limits)
@@ -249,7 +249,7 @@ def test_a_hostile_upload_is_refused_and_leaves_nothing(code: str, data: bytes, 
         assert everything(place.parents[1]) == before
 
 
-def as_layer(data: bytes, into: Path, diff_id: digests.Digest, limits: Limits = SMALL) -> None:
+def as_layer(data: bytes, into: Path, diff_id: digests.Digest, limits: SizeLimits = SMALL) -> None:
     unpack_layer(
         io.BytesIO(data), into, digest=digests.of(data), size=len(data), diff_id=diff_id, limits=limits
     )
@@ -262,7 +262,7 @@ def as_layer(data: bytes, into: Path, diff_id: digests.Digest, limits: Limits = 
 )
 def test_a_hostile_layer_is_refused_even_with_the_right_digest(code: str, data: bytes, place: Path) -> None:
     before = everything(place.parents[1])
-    limits = SMALL if code == LARGE else Limits(entries=20, depth=5, path_bytes=300)
+    limits = SMALL if code == LARGE else SizeLimits(entries=20, depth=5, path_bytes=300)
     with pytest.raises(ArchiveRefused) as refused:
         as_layer(zstandard.ZstdCompressor().compress(data), place, digests.of(data), limits)
     assert refused.value.code == code

@@ -11,7 +11,7 @@ import pytest
 from stead.artifacts import digests, manifest
 from stead.artifacts.digests import Digest
 from stead.artifacts.layout import write_layout
-from stead.artifacts.manifest import Made, Origin
+from stead.artifacts.manifest import ArtifactOrigin, ManifestBlobs
 from stead.artifacts.refusals import ArtifactUntrusted
 from tests.artifacts.trees import File, layer, write
 
@@ -23,7 +23,9 @@ class Store:
 
     def __init__(self, tree: Path) -> None:
         self.blob, self.packed = layer(tree)
-        self.made: Made = manifest.static(self.packed, Origin("https://example.com/s", "abc", "main"))
+        self.made: ManifestBlobs = manifest.make_static_manifest(
+            self.packed, ArtifactOrigin("https://example.com/s", "abc", "main")
+        )
         self.artifact = self.made.manifest.digest
         self.blobs = {
             self.packed.digest: self.blob,

@@ -7,36 +7,41 @@ import msgspec
 import pytest
 
 from stead.artifacts import digests, manifest
-from stead.artifacts.manifest import Origin
-from stead.artifacts.packing import MEDIA_TYPE as LAYER_TYPE
-from stead.artifacts.packing import Packed
+from stead.artifacts.manifest import ArtifactOrigin
+from stead.artifacts.packer import MEDIA_TYPE as LAYER_TYPE
+from stead.artifacts.packer import PackedLayer
 from stead.artifacts.refusals import ArtifactUntrusted
 from tests.artifacts.trees import File, layer, write
 
 
 @pytest.fixture
-def packed(tmp_path: Path) -> Packed:
+def packed(tmp_path: Path) -> PackedLayer:
     return layer(write({"index.html": File(b"hello")}, tmp_path / "tree"))[1]
 
 
-def test_the_same_tree_of_the_same_origin_has_the_same_digest(packed: Packed) -> None:
-    origin = Origin("https://example.com/site.git", "0" * 40, "main")
-    first, second = manifest.static(packed, origin), manifest.static(packed, origin)
+def test_the_same_tree_of_the_same_origin_has_the_same_digest(packed: PackedLayer) -> None:
+    origin = ArtifactOrigin("https://example.com/site.git", "0" * 40, "main")
+    first, second = (
+        manifest.make_static_manifest(packed, origin),
+        manifest.make_static_manifest(packed, origin),
+    )
     assert first == second
     assert first.manifest.digest == digests.of(first.manifest.content)
-    assert manifest.static(packed).manifest.digest != first.manifest.digest
-    assert manifest.static(packed).config == first.config
+    assert manifest.make_static_manifest(packed).manifest.digest != first.manifest.digest
+    assert manifest.make_static_manifest(packed).config == first.config
 
 
-def test_a_time_is_only_in_it_if_it_was_given(packed: Packed) -> None:
+def test_a_time_is_only_in_it_if_it_was_given(packed: PackedLayer) -> None:
     when = dt.datetime(2024, 5, 6, 9, 8, 7, tzinfo=dt.timezone(dt.timedelta(hours=2)))
-    told = msgspec.json.decode(manifest.static(packed, Origin(created=when)).manifest.content)
+    told = msgspec.json.decode(
+        manifest.make_static_manifest(packed, ArtifactOrigin(created=when)).manifest.content
+    )
     assert told["annotations"] == {"org.opencontainers.image.created": "2024-05-06T07:08:07+00:00"}
-    assert "annotations" not in msgspec.json.decode(manifest.static(packed).manifest.content)
+    assert "annotations" not in msgspec.json.decode(manifest.make_static_manifest(packed).manifest.content)
 
 
-def test_what_was_written_is_read(packed: Packed) -> None:
-    made = manifest.static(packed, Origin("https://example.com/a", "abc", "main"))
+def test_what_was_written_is_read(packed: PackedLayer) -> None:
+    made = manifest.make_static_manifest(packed, ArtifactOrigin("https://example.com/a", "abc", "main"))
     assert manifest.config_of(made.manifest.content, made.manifest.digest).digest == made.config.digest
     artifact = manifest.read(made.manifest.content, made.config.content, made.manifest.digest)
     assert artifact.runtime == "static"
@@ -48,8 +53,8 @@ def test_what_was_written_is_read(packed: Packed) -> None:
     }
 
 
-def test_its_json_has_one_form(packed: Packed) -> None:
-    content = manifest.static(packed).manifest.content
+def test_its_json_has_one_form(packed: PackedLayer) -> None:
+    content = manifest.make_static_manifest(packed).manifest.content
     assert content == manifest.canonical(msgspec.json.decode(content))
     assert b" " not in content
     assert list(msgspec.json.decode(content)) == sorted(msgspec.json.decode(content))
@@ -59,8 +64,8 @@ def _changed(content: bytes, **fields: object) -> bytes:
     return manifest.canonical(msgspec.json.decode(content) | fields)
 
 
-def test_what_is_not_what_it_is_named_by_is_refused(packed: Packed) -> None:
-    made = manifest.static(packed)
+def test_what_is_not_what_it_is_named_by_is_refused(packed: PackedLayer) -> None:
+    made = manifest.make_static_manifest(packed)
     good, config, digest = made.manifest.content, made.config.content, made.manifest.digest
     with pytest.raises(ArtifactUntrusted, match="the manifest is not what its digest says"):
         manifest.read(good + b" ", config, digest)
@@ -81,8 +86,10 @@ def test_what_is_not_what_it_is_named_by_is_refused(packed: Packed) -> None:
         {"layers": None},
     ],
 )
-def test_a_manifest_that_says_something_else_is_refused(fields: dict[str, object], packed: Packed) -> None:
-    made = manifest.static(packed)
+def test_a_manifest_that_says_something_else_is_refused(
+    fields: dict[str, object], packed: PackedLayer
+) -> None:
+    made = manifest.make_static_manifest(packed)
     content = _changed(made.manifest.content, **fields)
     with pytest.raises(ArtifactUntrusted):
         manifest.read(content, made.config.content, digests.of(content))

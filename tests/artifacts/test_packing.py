@@ -16,10 +16,10 @@ import zstandard
 from hypothesis import given, settings
 
 from stead.artifacts import digests
-from stead.artifacts.limits import Limits, MiB
-from stead.artifacts.packing import pack
+from stead.artifacts.limits import MiB, SizeLimits
+from stead.artifacts.packer import pack_layer
 from stead.artifacts.refusals import TreeRefused
-from stead.artifacts.unpacking import unpack_layer
+from stead.artifacts.unpacker import unpack_layer
 from tests.artifacts.trees import File, Tree, composed, layer, noise, read, trees, write
 
 SITE: Tree = {
@@ -221,19 +221,19 @@ def test_a_device_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("limits", "named"),
     [
-        (Limits(file_bytes=9), "b"),
-        (Limits(total_bytes=14), "d/e/f"),
-        (Limits(entries=3), "d/e/f"),
-        (Limits(depth=2), "d/e/f"),
-        (Limits(path_bytes=4), "d/e/f"),
+        (SizeLimits(file_bytes=9), "b"),
+        (SizeLimits(total_bytes=14), "d/e/f"),
+        (SizeLimits(entries=3), "d/e/f"),
+        (SizeLimits(depth=2), "d/e/f"),
+        (SizeLimits(path_bytes=4), "d/e/f"),
     ],
 )
 def test_a_tree_beyond_a_limit_is_refused_where_it_is_reached(
-    limits: Limits, named: str, tmp_path: Path
+    limits: SizeLimits, named: str, tmp_path: Path
 ) -> None:
     root = write({"b": File(b"x" * 10), "d": {"e": {"f": File(b"12345")}}}, tmp_path / "t")
     with pytest.raises(TreeRefused) as refused:
-        pack(root, io.BytesIO(), limits)
+        pack_layer(root, io.BytesIO(), limits)
     assert (refused.value.code, refused.value.name) == ("tree.too_large", named)
 
 
@@ -273,14 +273,14 @@ def test_a_file_that_grows_shrinks_or_is_rewritten_meanwhile_is_refused(tmp_path
         root.mkdir()
         path = _large(root)
         with pytest.raises(TreeRefused) as refused:
-            pack(root, Slow(lambda change=change, path=path: change(path)))  # type: ignore[misc]
+            pack_layer(root, Slow(lambda change=change, path=path: change(path)))  # type: ignore[misc]
         assert (refused.value.code, refused.value.name) == ("tree.changed", "m.bin")
 
 
 def test_a_directory_that_changes_meanwhile_is_refused(tmp_path: Path) -> None:
     _large(tmp_path)
     with pytest.raises(TreeRefused) as refused:
-        pack(tmp_path, Slow(lambda: (tmp_path / "new").write_text("x")))
+        pack_layer(tmp_path, Slow(lambda: (tmp_path / "new").write_text("x")))
     assert refused.value.code == "tree.changed"
 
 
@@ -300,7 +300,7 @@ def test_a_file_exchanged_for_a_pipe_or_a_link_is_not_waited_for_nor_followed(tm
             exchange(victim)
 
         with pytest.raises(TreeRefused) as refused:
-            pack(root, Slow(swap))
+            pack_layer(root, Slow(swap))
         assert refused.value.name == "z"
 
 
@@ -310,7 +310,7 @@ def test_packing_needs_little_memory(tmp_path: Path) -> None:
             file.write(noise(number, 1 * MiB))
     tracemalloc.start()
     with (tmp_path.parent / f"{tmp_path.name}.layer").open("wb") as out:
-        pack(tmp_path, out)
+        pack_layer(tmp_path, out)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 16 * MiB

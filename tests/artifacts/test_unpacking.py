@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from stead.artifacts import digests
-from stead.artifacts.fresh import FreshDirectory
-from stead.artifacts.limits import Limits, MiB
+from stead.artifacts.fresh_directory import FreshDirectory
+from stead.artifacts.limits import MiB, SizeLimits
 from stead.artifacts.refusals import ArchiveRefused, ArtifactUntrusted
-from stead.artifacts.unpacking import unpack_layer, unpack_upload
+from stead.artifacts.unpacker import unpack_layer, unpack_upload
 from tests.artifacts.archives import (
     Zipped,
     entry,
@@ -245,19 +245,22 @@ class Endless(io.RawIOBase):
 
 
 ZEROS = bytes(64 * MiB)
-TIGHT = Limits(total_bytes=16 * MiB, file_bytes=16 * MiB)
-BOMBS: dict[str, tuple[Callable[[], bytes], Limits]] = {
+TIGHT = SizeLimits(total_bytes=16 * MiB, file_bytes=16 * MiB)
+BOMBS: dict[str, tuple[Callable[[], bytes], SizeLimits]] = {
     "a file that says so": (lambda: gz(header(b"a", size=len(ZEROS)) + ZEROS), TIGHT),
-    "headers": (lambda: gz(pax(record(b"comment", bytes(900_000))) * 100), Limits()),
+    "headers": (lambda: gz(pax(record(b"comment", bytes(900_000))) * 100), SizeLimits()),
     "zip": (lambda: zipped(Zipped(b"a", ZEROS)), TIGHT),
     "zip that lies": (lambda: zipped(Zipped(b"a", ZEROS, size=10)), TIGHT),
-    "proportion": (lambda: gz(header(b"a", size=len(ZEROS)) + ZEROS), Limits(ratio=100, ratio_from=8 * MiB)),
-    "padding": (lambda: gz(tar() + ZEROS), Limits()),
+    "proportion": (
+        lambda: gz(header(b"a", size=len(ZEROS)) + ZEROS),
+        SizeLimits(ratio=100, ratio_from=8 * MiB),
+    ),
+    "padding": (lambda: gz(tar() + ZEROS), SizeLimits()),
 }
 
 
 @pytest.mark.parametrize(("make", "limits"), BOMBS.values(), ids=BOMBS.keys())
-def test_a_bomb_takes_little_memory(make: Callable[[], bytes], limits: Limits, tmp_path: Path) -> None:
+def test_a_bomb_takes_little_memory(make: Callable[[], bytes], limits: SizeLimits, tmp_path: Path) -> None:
     data = make()
     assert len(data) < 2 * MiB
     tracemalloc.start()
@@ -278,9 +281,9 @@ def test_a_layer_that_is_a_bomb_takes_little_memory(tmp_path: Path) -> None:
     assert packed.size < 1 * MiB
     tracemalloc.start()
     with pytest.raises(ArchiveRefused):
-        _unpack(blob, tmp_path / "out", packed, limits=Limits(file_bytes=16 * MiB))
+        _unpack(blob, tmp_path / "out", packed, limits=SizeLimits(file_bytes=16 * MiB))
     with pytest.raises(ArchiveRefused):
-        _unpack(blob, tmp_path / "out", packed, limits=Limits(ratio=100))
+        _unpack(blob, tmp_path / "out", packed, limits=SizeLimits(ratio=100))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 16 * MiB

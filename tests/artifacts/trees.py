@@ -11,7 +11,7 @@ from typing import NamedTuple
 from hypothesis import strategies as st
 
 from stead.artifacts.names import fold
-from stead.artifacts.packing import Packed, pack
+from stead.artifacts.packer import PackedLayer, pack_layer
 
 
 class File(NamedTuple):
@@ -50,9 +50,9 @@ def read(root: Path) -> Tree:
     return tree
 
 
-def layer(tree: Path) -> tuple[bytes, Packed]:
+def layer(tree: Path) -> tuple[bytes, PackedLayer]:
     blob = io.BytesIO()
-    packed = pack(tree, blob)
+    packed = pack_layer(tree, blob)
     return blob.getvalue(), packed
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import msgspec
 
-from stead.artifacts.packing import Packed, pack
+from stead.artifacts.packer import PackedLayer, pack_layer
 from stead.control.builds import service as builds
 from stead.control.builds import store, vouching, workflows
 from stead.control.builds.jobs import BuildWork
@@ -97,7 +97,7 @@ class Delivery:
         build, _ = await self.staged(site, files)
         return await self.signed(build)
 
-    async def staged(self, site: Site, files: Files, **lies: Any) -> tuple[str, Packed]:
+    async def staged(self, site: Site, files: Files, **lies: Any) -> tuple[str, PackedLayer]:
         """A build whose node has left its layer, and said what it is; or something else."""
         async with self.harness.database.transaction() as tx:
             build = await store.insert(
@@ -161,7 +161,7 @@ class Delivery:
         return (done.output or done.errors).strip()
 
 
-def _packed(files: Files) -> tuple[Packed, bytes]:
+def _packed(files: Files) -> tuple[PackedLayer, bytes]:
     place = Path(tempfile.mkdtemp(prefix="stead-tree-"))
     try:
         for name, content in files.items():
@@ -169,7 +169,7 @@ def _packed(files: Files) -> tuple[Packed, bytes]:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content)
         with (place / "layer").open("wb") as file:
-            packed = pack(place / "tree", file)
+            packed = pack_layer(place / "tree", file)
         return packed, (place / "layer").read_bytes()
     finally:
         shutil.rmtree(place)

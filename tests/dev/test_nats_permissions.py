@@ -15,8 +15,8 @@ from stead.control.engines.nats_streams import consumer_config, stream_config
 from stead.dev.engines.nats import Nats, role_of
 from stead.dev.running_stack import RunningStack, run_stack
 from stead.protocol import subjects
-from stead.protocol.edge import bucket_subject
-from stead.protocol.streams import commands_consumer, edge_consumer, streams
+from stead.protocol.edge_records import bucket_subject
+from stead.protocol.streams import commands_consumer, edge_consumer, stream_specs
 from stead.protocol.subjects import APPLIED, COMMANDS, EDGE_BUCKET, OUTPUT, Node, Program
 
 HERE, THERE = Node("here"), Node("there")
@@ -54,7 +54,7 @@ class Client:
 
 
 @asynccontextmanager
-async def client(stack: RunningStack, role: subjects.Role) -> AsyncIterator[Client]:
+async def client(stack: RunningStack, role: subjects.NatsIdentity) -> AsyncIterator[Client]:
     refusals: list[str] = []
     changed = asyncio.Condition()
 
@@ -86,7 +86,7 @@ async def stack(shared_scratch: Path) -> AsyncIterator[RunningStack]:
             await stack.add_node(node.id)
         async with client(stack, Program.WORKER) as worker:
             jetstream = worker.connection.jetstream()
-            for wanted in streams():
+            for wanted in stream_specs():
                 await jetstream.add_stream(stream_config(wanted))
             for node, region in REGIONS.items():
                 for made in (commands_consumer(node), edge_consumer(node, region)):

@@ -22,10 +22,10 @@ import msgspec
 
 from stead.dev.ports import reserve_ports
 from stead.dev.supervised_program import LOOPBACK, clean_environment
-from stead.edge.admin import Admin, AdminFailed, Answer
-from stead.edge.certificate import self_signed
-from stead.edge.ledger import processes
-from stead.protocol.edge import Environment, Host, Kind, Line
+from stead.edge.admin import AdminFailed, EdgeAdmin, EdgePosition
+from stead.edge.certificate import make_self_signed
+from stead.edge.ledger import nginx_processes
+from stead.protocol.edge_records import EnvironmentRecord, HostRecord, RecordKind, RecordLine
 from tests.edge.fastcgi import Application, Reply, Request
 
 NODE = "node-a"
@@ -55,7 +55,7 @@ class Edge:
     revisions: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     applications: dict[str, Application] = field(default_factory=dict)
     _process: subprocess.Popen[bytes] | None = None
-    _admin: Admin | None = None
+    _admin: EdgeAdmin | None = None
 
     @property
     def run(self) -> Path:
@@ -73,13 +73,15 @@ class Edge:
     @property
     def workers(self) -> list[int]:
         return [
-            pid for pid in processes(self.pid)[1:] if b"worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+            pid
+            for pid in nginx_processes(self.pid)[1:]
+            if b"worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
         ]
 
     @property
-    def admin(self) -> Admin:
+    def admin(self) -> EdgeAdmin:
         if self._admin is None:
-            self._admin = Admin(self.run / "private" / "admin.sock")
+            self._admin = EdgeAdmin(self.run / "private" / "admin.sock")
         return self._admin
 
     async def start(self) -> None:
@@ -143,15 +145,15 @@ class Edge:
 
     # What it is told
 
-    def line(self, kind: Kind, name: str, value: Any) -> Line:
-        return Line(kind, name, next(self.revisions), msgspec.to_builtins(value))
+    def line(self, kind: RecordKind, name: str, value: Any) -> RecordLine:
+        return RecordLine(kind, name, next(self.revisions), msgspec.to_builtins(value))
 
-    async def tell(self, kind: Kind, name: str, value: Any) -> Answer:
+    async def tell(self, kind: RecordKind, name: str, value: Any) -> EdgePosition:
         return await self.admin.apply([self.line(kind, name, value)])
 
-    async def environment(self, name: str, **fields: Any) -> Answer:
+    async def environment(self, name: str, **fields: Any) -> EdgePosition:
         given = {"site": f"site_{name}", "node": self.node} | fields
-        return await self.tell("environment", f"env_{name}", msgspec.convert(given, Environment))
+        return await self.tell("environment", f"env_{name}", msgspec.convert(given, EnvironmentRecord))
 
     async def site(self, host: str, name: str, files: dict[str, str | bytes] | None, **fields: Any) -> str:
         """A host with an environment; with files, a static release of them."""
@@ -159,7 +161,7 @@ class Edge:
         if files is not None:
             fields["release"] = self.release(fields.get("release", f"rel-{name}"), files)
         await self.environment(name, **fields)
-        await self.tell("host", host, Host(f"env_{name}", https=https))
+        await self.tell("host", host, HostRecord(f"env_{name}", https=https))
         return host
 
     def release(self, name: str, files: dict[str, str | bytes]) -> str:
@@ -181,7 +183,7 @@ class Edge:
         return made
 
     async def certificate(self, host: str) -> bytes:
-        chain, key = self_signed(host)
+        chain, key = make_self_signed(host)
         await self.tell("certificate", host, {"chain": chain.decode(), "key": key.decode()})
         return chain
 

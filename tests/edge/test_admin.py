@@ -5,8 +5,8 @@ import os
 import msgspec
 import pytest
 
-from stead.edge.admin import AdminFailed, Full
-from stead.protocol.edge import Line
+from stead.edge.admin import AdminFailed, MemoryFull
+from stead.protocol.edge_records import RecordLine
 from tests.edge.stage import Edge, edge
 
 
@@ -73,7 +73,7 @@ async def test_many_lines_at_once_arrive_whole(edge: Edge) -> None:
 async def fill(small: Edge) -> None:
     for batch in range(100):
         await small.admin.apply(
-            Line("host", f"h{batch}-{n}.test", next(small.revisions), {"environment": "env_first"})
+            RecordLine("host", f"h{batch}-{n}.test", next(small.revisions), {"environment": "env_first"})
             for n in range(500)
         )
 
@@ -81,7 +81,7 @@ async def fill(small: Edge) -> None:
 async def test_a_full_memory_says_which_and_forgets_nothing() -> None:
     async with edge(STEAD_EDGE_MEMORY_RECORDS="1") as small:
         await small.site("first.test", "first", {"index.html": "first"})
-        with pytest.raises(Full) as full:
+        with pytest.raises(MemoryFull) as full:
             await fill(small)
         assert full.value.dictionary == "records"
         assert (await small.get("first.test")).text == "first"

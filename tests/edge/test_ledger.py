@@ -3,7 +3,7 @@
 import asyncio
 import json
 
-from stead.edge.ledger import rotate
+from stead.edge.ledger import rotate_ledger
 from tests.edge.stage import Edge
 
 ROTATIONS = 25
@@ -38,7 +38,7 @@ async def test_a_line_says_what_happened(edge: Edge) -> None:
 
 async def test_no_line_is_lost_when_the_ledger_is_taken_away(edge: Edge) -> None:
     await edge.site("rotated.test", "rotated", {"index.html": "x"})
-    await rotate(edge.ledger, edge.pid)
+    await rotate_ledger(edge.ledger, edge.pid)
     done = asyncio.Event()
     sent = 0
 
@@ -52,7 +52,7 @@ async def test_no_line_is_lost_when_the_ledger_is_taken_away(edge: Edge) -> None
         lines: list[str] = []
         for _ in range(ROTATIONS):
             await asyncio.sleep(0.05)
-            lines += (await rotate(edge.ledger, edge.pid)).read_text().splitlines()
+            lines += (await rotate_ledger(edge.ledger, edge.pid)).read_text().splitlines()
         done.set()
         return lines
 
@@ -60,6 +60,6 @@ async def test_no_line_is_lost_when_the_ledger_is_taken_away(edge: Edge) -> None
         for number in range(READERS):
             tasks.create_task(visit(number))
         taken = tasks.create_task(take())
-    lines = taken.result() + (await rotate(edge.ledger, edge.pid)).read_text().splitlines()
+    lines = taken.result() + (await rotate_ledger(edge.ledger, edge.pid)).read_text().splitlines()
     assert sent > ROTATIONS
     assert [json.loads(line)["host"] for line in lines] == ["rotated.test"] * sent

@@ -5,7 +5,7 @@ import itertools
 
 import pytest
 
-from stead.protocol.edge import Purge, purge_key
+from stead.protocol.edge_records import PurgeRecord, purge_key
 from tests.edge.fastcgi import Application, Reply, Request
 from tests.edge.stage import Edge, edge
 
@@ -50,7 +50,7 @@ async def fetch(edge: Edge, path: str, host: str = "cached.test", **headers: str
     return answer.text, answer.headers["x-cache"]
 
 
-async def purge(edge: Edge, what: Purge) -> None:
+async def purge(edge: Edge, what: PurgeRecord) -> None:
     name = purge_key(REGION, what).removeprefix(f"{REGION}.purge.")
     await edge.tell("purge", name, what)
 
@@ -200,18 +200,18 @@ async def test_a_purge_of_everything_a_url_or_a_tag_takes_what_it_names(edge: Ed
     tagged, _ = await fetch(edge, "/tagged?x=1")
     page.headers = ()
     plain, _ = await fetch(edge, "/plain?b=1&a=2")
-    await purge(edge, Purge("env_cached", tag="post-2"))
-    await purge(edge, Purge("env_other"))
+    await purge(edge, PurgeRecord("env_cached", tag="post-2"))
+    await purge(edge, PurgeRecord("env_other"))
     assert await fetch(edge, "/tagged?x=1") == (tagged, "HIT")
-    await purge(edge, Purge("env_cached", tag="post-1"))
+    await purge(edge, PurgeRecord("env_cached", tag="post-1"))
     again, how = await fetch(edge, "/tagged?x=1")
     assert (how, again != tagged) == ("MISS", True)
     assert await fetch(edge, "/plain?a=2&b=1") == (plain, "HIT")
-    await purge(edge, Purge("env_cached", url="/plain?a=2&b=1&utm_x=1"))
+    await purge(edge, PurgeRecord("env_cached", url="/plain?a=2&b=1&utm_x=1"))
     assert (await fetch(edge, "/plain?b=1&a=2"))[1] == "MISS"
     kept, how = await fetch(edge, "/tagged?x=1")
     assert (how, kept) == ("HIT", again)
-    await purge(edge, Purge("env_cached"))
+    await purge(edge, PurgeRecord("env_cached"))
     assert (await fetch(edge, "/tagged?x=1"))[1] == "MISS"
     assert "cache-tag" not in (await edge.get("cached.test", "/tagged?x=1")).headers
 
@@ -219,9 +219,9 @@ async def test_a_purge_of_everything_a_url_or_a_tag_takes_what_it_names(edge: Ed
 @pytest.mark.parametrize("kind", ["all", "url", "tag"])
 async def test_a_page_under_way_while_it_is_purged_is_not_kept(edge: Edge, page: Counting, kind: str) -> None:
     what = {
-        "all": Purge("env_cached"),
-        "url": Purge("env_cached", url=f"/flight-{kind}"),
-        "tag": Purge("env_cached", tag="flying"),
+        "all": PurgeRecord("env_cached"),
+        "url": PurgeRecord("env_cached", url=f"/flight-{kind}"),
+        "tag": PurgeRecord("env_cached", tag="flying"),
     }[kind]
     page.headers = (("Cache-Tag", "flying"),)
     for _ in range(5):

@@ -7,9 +7,17 @@ import signal
 import msgspec
 import pytest
 
-from stead.edge.ledger import processes
+from stead.edge.ledger import nginx_processes
 from stead.edge.leftovers import holders
-from stead.protocol.edge import Challenge, Host, Line, Peer, Redirects, RedirectSet, Rule
+from stead.protocol.edge_records import (
+    ChallengeRecord,
+    EdgeRedirect,
+    HostRecord,
+    PeerRecord,
+    RecordLine,
+    RedirectSet,
+    RedirectsRecord,
+)
 from tests.edge.neighbours import Asked, HttpServer
 from tests.edge.stage import Edge, edge, status
 
@@ -42,26 +50,26 @@ async def test_a_state_has_its_page(
 
 async def test_a_forgotten_host_is_gone_and_an_old_record_does_not_bring_it_back(edge: Edge) -> None:
     await edge.site("gone.test", "gone", {"index.html": "here"})
-    old = edge.line("host", "gone.test", Host("env_gone"))
+    old = edge.line("host", "gone.test", HostRecord("env_gone"))
     assert (await edge.get("gone.test")).status_code == 200
     await edge.tell("host", "gone.test", None)
     assert (await edge.get("gone.test")).status_code == 404
     await edge.admin.apply([old])
     assert (await edge.get("gone.test")).status_code == 404
-    await edge.tell("host", "gone.test", Host("env_gone"))
+    await edge.tell("host", "gone.test", HostRecord("env_gone"))
     assert (await edge.get("gone.test")).status_code == 200
 
 
 async def test_redirects_come_before_files_and_the_longest_prefix_wins(edge: Edge) -> None:
     rules = (
-        Rule("/old", "/new", 301),
-        Rule("/blog/*", "/news/*", 302),
-        Rule("/blog/2020/*", "https://archive.example/*", 308),
-        Rule("/all/*", "/", 307),
-        Rule("/café", "/coffee", 301),
+        EdgeRedirect("/old", "/new", 301),
+        EdgeRedirect("/blog/*", "/news/*", 302),
+        EdgeRedirect("/blog/2020/*", "https://archive.example/*", 308),
+        EdgeRedirect("/all/*", "/", 307),
+        EdgeRedirect("/café", "/coffee", 301),
     )
     await edge.site("redirects.test", "redirects", {"old": "file"}, redirects=RedirectSet("v1", (11, 6, 5)))
-    await edge.tell("redirects", "site_redirects.0", Redirects("v1", rules))
+    await edge.tell("redirects", "site_redirects.0", RedirectsRecord("v1", rules))
     for path, code, location in (
         ("/old", 301, "/new"),
         ("/old?x=1", 301, "/new?x=1"),
@@ -78,8 +86,8 @@ async def test_redirects_come_before_files_and_the_longest_prefix_wins(edge: Edg
 
 async def test_a_new_set_of_redirects_is_in_force_when_its_version_is_named(edge: Edge) -> None:
     await edge.site("versions.test", "versions", {"index.html": ""}, redirects=RedirectSet("v1"))
-    await edge.tell("redirects", "site_versions.0", Redirects("v1", (Rule("/a", "/one", 301),)))
-    await edge.tell("redirects", "site_versions.0", Redirects("v2", (Rule("/a", "/two", 301),)))
+    await edge.tell("redirects", "site_versions.0", RedirectsRecord("v1", (EdgeRedirect("/a", "/one", 301),)))
+    await edge.tell("redirects", "site_versions.0", RedirectsRecord("v2", (EdgeRedirect("/a", "/two", 301),)))
     assert (await edge.get("versions.test", "/a")).headers["location"] == "/one"
     await edge.environment("versions", release="rel-versions", redirects=RedirectSet("v2"))
     assert (await edge.get("versions.test", "/a")).headers["location"] == "/two"
@@ -89,7 +97,7 @@ async def test_a_new_set_of_redirects_is_in_force_when_its_version_is_named(edge
 
 async def test_a_challenge_is_answered_for_its_host_only(edge: Edge) -> None:
     await edge.site("acme.test", "acme", {"index.html": ""}, https=True)
-    await edge.tell("challenge", "tok-en_1", Challenge("acme.test", "tok-en_1.thumb"))
+    await edge.tell("challenge", "tok-en_1", ChallengeRecord("acme.test", "tok-en_1.thumb"))
     path = "/.well-known/acme-challenge/tok-en_1"
     answer = await edge.get("acme.test", path)
     assert (answer.status_code, answer.text) == (200, "tok-en_1.thumb")
@@ -135,7 +143,7 @@ async def test_a_valid_trace_is_continued_and_any_other_replaced(edge: Edge) -> 
         assert len(answer.headers["x-trace-id"]) == 32
 
 
-def lines(*records: Line) -> bytes:
+def lines(*records: RecordLine) -> bytes:
     return b"\n".join(map(msgspec.json.encode, records))
 
 
@@ -143,8 +151,8 @@ async def test_the_store_is_asked_before_a_host_is_called_unknown() -> None:
     async with edge() as fresh:
         fresh.release("rel-late", {"index.html": "late"})
         known = lines(
-            Line("host", "late.test", 1, {"environment": "env_late"}),
-            Line(
+            RecordLine("host", "late.test", 1, {"environment": "env_late"}),
+            RecordLine(
                 "environment",
                 "env_late",
                 2,
@@ -195,7 +203,7 @@ async def test_a_silent_store_costs_a_visitor_little(edge: Edge) -> None:
 async def test_another_nodes_site_is_fetched_from_it_and_never_passed_on_twice() -> None:
     async with edge("node-a") as a, edge("node-b") as b:
         for here, there in ((a, b), (b, a)):
-            await here.tell("node", there.node, Peer(f"127.0.0.1:{there.port}"))
+            await here.tell("node", there.node, PeerRecord(f"127.0.0.1:{there.port}"))
             await here.site("far.test", "far", None, node="node-b", release="rel-far")
             await here.site("lost.test", "lost", None, node=there.node)
         b.release("rel-far", {"index.html": "from b"})
@@ -216,7 +224,7 @@ async def test_another_nodes_site_is_fetched_from_it_and_never_passed_on_twice()
         await a.certificate("far.test")
         for each in (a, b):
             await each.environment("far", node="node-b", release="rel-far", hsts=600)
-            await each.tell("host", "far.test", Host("env_far", https=True))
+            await each.tell("host", "far.test", HostRecord("env_far", https=True))
         heard = await a.secure("far.test")
         assert status(heard) == 200
         assert heard.count(b"Strict-Transport-Security: max-age=600") == 1
@@ -228,7 +236,7 @@ async def test_another_nodes_site_is_fetched_from_it_and_never_passed_on_twice()
 
 
 async def test_without_having_been_told_peers_are_not_believed(edge: Edge) -> None:
-    await edge.tell("node", "node-c", Peer("127.0.0.9:80"))
+    await edge.tell("node", "node-c", PeerRecord("127.0.0.9:80"))
     await edge.site("guarded.test", "guarded", {"index.html": ""}, allowed_ips=["192.0.2.7"])
     said = {"x-stead-hop": "1", "x-stead-visitor": "192.0.2.7", "x-forwarded-for": "192.0.2.7"}
     assert (await edge.get("guarded.test", headers=said)).status_code == 403
@@ -276,6 +284,6 @@ async def test_a_killed_master_leaves_nobody_who_holds_the_port() -> None:
         assert holders(fresh.ledger) == []
         await fresh.start()
         assert (await fresh.admin.state()).instance != before.instance
-        assert set(holders(fresh.ledger)) == set(processes(fresh.pid))
+        assert set(holders(fresh.ledger)) == set(nginx_processes(fresh.pid))
         await fresh.site("kept.test", "kept", {"index.html": "kept"})
         assert (await fresh.get("kept.test")).text == "kept"

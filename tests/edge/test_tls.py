@@ -8,8 +8,8 @@ import pytest
 from cryptography import x509
 
 from stead.dev.supervised_program import LOOPBACK
-from stead.edge.certificate import self_signed
-from stead.protocol.edge import Line
+from stead.edge.certificate import make_self_signed
+from stead.protocol.edge_records import RecordLine
 from tests.edge.neighbours import Asked, HttpServer
 from tests.edge.stage import Edge, status, unchecked
 
@@ -114,8 +114,8 @@ async def test_http_2_is_offered(edge: Edge, host: str) -> None:
 
 
 async def test_a_certificate_nobody_told_yet_is_asked_of_the_store(edge: Edge) -> None:
-    chain, key = self_signed("stored.test")
-    line = Line("certificate", "stored.test", 1, {"chain": chain.decode(), "key": key.decode()})
+    chain, key = make_self_signed("stored.test")
+    line = RecordLine("certificate", "stored.test", 1, {"chain": chain.decode(), "key": key.decode()})
 
     def reply(asked: Asked) -> tuple[int, bytes]:
         return (200, msgspec.json.encode(line)) if asked.path == "/certificate/stored.test" else (404, b"")

@@ -5,7 +5,7 @@ import sys
 from typing import Any
 
 from stead.dev.running_stack import RunningStack
-from stead.edge.settings import EdgeSettings, check
+from stead.edge.settings import EdgeSettings, check_paths
 from tests.edges.network import Namespace
 from tests.edges.wire import Wire
 from tests.faults.jobs.programs import Program, until
@@ -34,7 +34,7 @@ class Machine:
             "STEAD_EDGE_CONNECTIONS": "1024",
             "STEAD_EDGE_CACHE": "64",
         }
-        check(EdgeSettings(node_id=node, data=str(self.data), run=str(self.data / "run")))
+        check_paths(EdgeSettings(node_id=node, data=str(self.data), run=str(self.data / "run")))
         logs = stack.directory.logs
         self.agent = Program([*namespace.inside, *STEADCTL, "node"], agent, logs / f"{node}.log")
         self.nginx = Program([*namespace.inside, *STEADCTL, "edge"], edge, logs / f"{node}-nginx.log")

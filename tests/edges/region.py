@@ -25,7 +25,14 @@ from stead.dev.local_node import LOCAL_REGION
 from stead.dev.programs import Api, Worker
 from stead.dev.running_stack import RunningStack, run_stack
 from stead.dev.supervised_program import SupervisedProgram
-from stead.protocol.edge import Environment, Host, Record, environment_key, host_key, node_key
+from stead.protocol.edge_records import (
+    EdgeRecord,
+    EnvironmentRecord,
+    HostRecord,
+    environment_key,
+    host_key,
+    node_key,
+)
 from stead.protocol.subjects import Program as Role
 from stead.shared.ids import new_id
 from tests.edges.machine import Machine
@@ -119,15 +126,15 @@ class Region:
         [other] = [machine for machine in self.machines if machine is not carrier]
         await self.tell(
             {
-                environment_key(LOCAL_REGION, environment): Environment(
+                environment_key(LOCAL_REGION, environment): EnvironmentRecord(
                     "site_told", carrier.id, release=release, **how
                 ),
-                host_key(LOCAL_REGION, host): Host(environment, https=https),
+                host_key(LOCAL_REGION, host): HostRecord(environment, https=https),
             }
         )
         return Site(host, environment, carrier, other, release=release, page=page)
 
-    async def tell(self, records: dict[str, Record | None]) -> None:
+    async def tell(self, records: dict[str, EdgeRecord | None]) -> None:
         """Returns when both edges go by it."""
         await self.edges.wait_until_applied(LOCAL_REGION, NODES, await self.edges.put(records), APPLIED_BOUND)
 

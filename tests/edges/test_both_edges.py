@@ -1,7 +1,7 @@
 """When a job says `succeeded`, whichever edge a visitor comes to, he meets what it changed."""
 
 from stead.dev.local_node import LOCAL_REGION
-from stead.protocol.edge import Environment, environment_key
+from stead.protocol.edge_records import EnvironmentRecord, environment_key
 from tests.edges.region import Region
 
 CHANGES = 40
@@ -67,7 +67,7 @@ async def test_each_of_many_changes_is_met_at_both_edges_as_soon_as_it_is_applie
     site = await region.publish(region.machines[0])
     for turn in range(CHANGES):
         shut = turn % 2 == 0
-        record = Environment(
+        record = EnvironmentRecord(
             "site_told",
             site.carrier.id,
             release=site.release,

@@ -6,7 +6,7 @@ import pytest
 
 from stead.control.nodes.rules import LOST_AFTER
 from stead.dev.local_node import LOCAL_REGION
-from stead.protocol.edge import Environment, Record, environment_key
+from stead.protocol.edge_records import EdgeRecord, EnvironmentRecord, environment_key
 from tests.edges.region import Region, Site
 from tests.edges.wire import Cut
 from tests.faults.jobs.programs import until
@@ -18,9 +18,9 @@ WAITED_FOR_SECONDS = 3.0
 CUTS: tuple[Cut, ...] = ("silent", "refused")
 
 
-def shown(site: Site, release: str) -> dict[str, Record | None]:
+def shown(site: Site, release: str) -> dict[str, EdgeRecord | None]:
     return {
-        environment_key(LOCAL_REGION, site.environment): Environment(
+        environment_key(LOCAL_REGION, site.environment): EnvironmentRecord(
             "site_told", site.carrier.id, release=release
         )
     }

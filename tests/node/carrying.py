@@ -10,7 +10,7 @@ import pytest
 
 from stead.dev.local_node import LOCAL_NODE
 from stead.dev.running_stack import RunningStack
-from stead.edge.admin import Admin
+from stead.edge.admin import EdgeAdmin
 from stead.node.drivers.driver import Assignment, Refusal
 from stead.node.drivers.layout import probe_door
 from stead.node.drivers.nginx import NginxEdge
@@ -18,7 +18,7 @@ from stead.node.drivers.runtime_driver import RuntimeDriver
 from stead.node.drivers.simulator import SimulatedBehaviour, SimulatedEdge, SimulatedRuntime, Simulation
 from stead.node.drivers.static import StaticRuntime
 from stead.node.processes import Processes, Stream
-from stead.protocol.edge import Kind, Line
+from stead.protocol.edge_records import RecordKind, RecordLine
 from stead.protocol.work import EnsureRoute, Probe
 from stead.shared.ids import new_id
 
@@ -94,7 +94,7 @@ def static(stack: RunningStack) -> Node:
         """As the feed does it."""
         gone = known.get(it.environment, set()) - set(hosts)
         known[it.environment] = set(hosts)
-        async with Admin(data / "run" / "private" / "admin.sock") as admin:
+        async with EdgeAdmin(data / "run" / "private" / "admin.sock") as admin:
             await admin.apply(
                 [
                     line("environment", it.environment, {"site": it.site, "node": LOCAL_NODE}),
@@ -106,8 +106,8 @@ def static(stack: RunningStack) -> Node:
     return Node(data, StaticRuntime(data), NginxEdge(probe_door(data)), announce)
 
 
-def line(kind: Kind, name: str, value: object) -> Line:
-    return Line(kind, name, next(_REVISIONS), value)
+def line(kind: RecordKind, name: str, value: object) -> RecordLine:
+    return RecordLine(kind, name, next(_REVISIONS), value)
 
 
 def simulator(stack: RunningStack) -> Simulated:

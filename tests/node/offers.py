@@ -14,9 +14,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from stead.artifacts import manifest, provenance
 from stead.artifacts.digests import Digest
-from stead.artifacts.packing import pack
+from stead.artifacts.packer import pack_layer
 from stead.artifacts.provenance import Provenance
-from stead.protocol.work import EnsureRelease, Layer
+from stead.protocol.work import EnsureRelease, LayerDownload
 
 KEY = Ed25519PrivateKey.generate()
 
@@ -49,9 +49,9 @@ class Shelf:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(content)
             with (Path(place) / "layer").open("wb") as file:
-                packed = pack(tree, file)
+                packed = pack_layer(tree, file)
             self.blobs[f"/{packed.digest}"] = (Path(place) / "layer").read_bytes()
-        made = manifest.static(packed)
+        made = manifest.make_static_manifest(packed)
         return EnsureRelease(
             runtime="static",
             digest=made.manifest.digest,
@@ -59,7 +59,7 @@ class Shelf:
             config=made.config.content,
             envelope=signed(made.manifest.digest),
             keys=(public(KEY),),
-            layers=(Layer(packed.digest, f"{self.address}/{packed.digest}"),),
+            layers=(LayerDownload(packed.digest, f"{self.address}/{packed.digest}"),),
         )
 
 

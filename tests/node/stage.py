@@ -32,7 +32,7 @@ from stead.protocol.commands import (
     read_result,
     result_kind,
 )
-from stead.protocol.streams import commands_consumer, edge_consumer, streams
+from stead.protocol.streams import commands_consumer, edge_consumer, stream_specs
 from stead.protocol.subjects import COMMANDS, REPORTS, Node
 from stead.protocol.work import Work
 from stead.shared.ids import new_id
@@ -53,7 +53,7 @@ async def until(look: Callable[[], Awaitable[T | None]], bound: float = BOUND, p
 
 
 @asynccontextmanager
-async def connected(stack: Stack, role: subjects.Role) -> AsyncIterator[Client]:
+async def connected(stack: Stack, role: subjects.NatsIdentity) -> AsyncIterator[Client]:
     login = stack[Nats].login(role)
     client = await nats.connect(
         login.url,
@@ -70,7 +70,7 @@ async def connected(stack: Stack, role: subjects.Role) -> AsyncIterator[Client]:
 
 
 async def make_streams(client: Client) -> None:
-    for it in streams():
+    for it in stream_specs():
         await client.jetstream().add_stream(stream_config(it))
 
 

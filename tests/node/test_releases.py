@@ -9,7 +9,7 @@ import pytest
 from stead.node.drivers.releases import KEPT_HOT
 from stead.node.drivers.static import StaticRuntime
 from stead.node.feed.store import Change, Store, named_releases
-from stead.protocol.edge import PLACEHOLDER, Environment, encode, environment_key
+from stead.protocol.edge_records import PLACEHOLDER, EnvironmentRecord, encode, environment_key
 from stead.protocol.work import EnsureRelease, release_of
 from tests.node.carrying import task
 from tests.node.offers import Shelf, shelf
@@ -137,7 +137,7 @@ def test_the_records_of_the_edge_say_which_releases_are_served(tmp_path: Path) -
     changes = [
         Change(environment_key("us-east", f"env-{number}"), number, number, encode(record))
         for number, record in enumerate(
-            [Environment("site", "node", release="a" * 64), Environment("site", "node")], 1
+            [EnvironmentRecord("site", "node", release="a" * 64), EnvironmentRecord("site", "node")], 1
         )
     ]
     records.take(changes[:1], last=False)

@@ -15,7 +15,7 @@ from stead.dev.engines.nginx import Nginx
 from stead.dev.local_node import LOCAL_NODE, LOCAL_REGION
 from stead.dev.programs import NodeAgent
 from stead.dev.running_stack import RunningStack, run_stack
-from stead.protocol.edge import Environment, Host, Record, environment_key, host_key
+from stead.protocol.edge_records import EdgeRecord, EnvironmentRecord, HostRecord, environment_key, host_key
 from stead.protocol.subjects import Node, Program
 from stead.protocol.work import EnsureEnvironment, Probe, RemoveEnvironment, RestartEnvironment, Work
 from stead.shared.ids import new_id
@@ -44,10 +44,10 @@ async def told(dev: RunningStack, environment: str, hosts: dict[str, bool]) -> N
     nats.start()
     await nats.ready()
     try:
-        edges, records = EdgeFeed(nats), dict[str, Record | None]()
-        records[environment_key(LOCAL_REGION, environment)] = Environment("site_1", LOCAL_NODE)
+        edges, records = EdgeFeed(nats), dict[str, EdgeRecord | None]()
+        records[environment_key(LOCAL_REGION, environment)] = EnvironmentRecord("site_1", LOCAL_NODE)
         for host, leads in hosts.items():
-            records[host_key(LOCAL_REGION, host)] = Host(environment) if leads else None
+            records[host_key(LOCAL_REGION, host)] = HostRecord(environment) if leads else None
         await edges.wait_until_applied(LOCAL_REGION, [LOCAL_NODE], await edges.put(records), within=20)
     finally:
         await nats.stop()

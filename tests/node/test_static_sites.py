@@ -10,7 +10,7 @@ import pytest
 from stead.dev.engines.nginx import Nginx
 from stead.dev.running_stack import RunningStack, run_stack
 from stead.node.drivers.driver import Refusal
-from stead.protocol.edge import PLACEHOLDER
+from stead.protocol.edge_records import PLACEHOLDER
 from stead.protocol.work import Probe
 from tests.node.carrying import host, static, task
 

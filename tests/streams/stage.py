@@ -17,7 +17,7 @@ from stead.dev.engines.nats import Nats
 from stead.dev.engines.postgres import Postgres
 from stead.dev.engines.redis import Redis
 from stead.dev.running_stack import RunningStack, run_stack
-from stead.protocol.commands import Line, encode
+from stead.protocol.commands import OutputLine, encode
 from stead.protocol.subjects import OUTPUT, Node, Program, job_output
 from tests import teams
 from tests.faults.processes import ApiProcess
@@ -56,7 +56,7 @@ class Stage:
         subject, jetstream = job_output(job, NODE), self.node.jetstream()
         pending = []
         for text in lines:
-            pending.append(await jetstream.publish_async(subject, encode(Line(text))))
+            pending.append(await jetstream.publish_async(subject, encode(OutputLine(text))))
             if len(pending) == AT_ONCE:
                 await _acknowledged(pending)
         await _acknowledged(pending)

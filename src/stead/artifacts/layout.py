@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from stead.artifacts import digests, manifest
 from stead.artifacts.digests import Digest, hexadecimal
-from stead.artifacts.fresh import FreshDirectory
+from stead.artifacts.fresh_directory import FreshDirectory
 from stead.artifacts.manifest import Descriptor, canonical
 from stead.artifacts.refusals import ArtifactUntrusted
 

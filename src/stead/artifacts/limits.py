@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 MiB = 1 << 20
 GiB = 1 << 30
-LARGEST_FILE = 8 * GiB - 1
+MAX_FILE_BYTES = 8 * GiB - 1
 """What the size field of a tar header holds."""
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SizeLimits:
     total_bytes: int = 4 * GiB
     file_bytes: int = 2 * GiB
     entries: int = 200_000
@@ -21,11 +21,11 @@ class Limits:
     ratio_from: int = 64 * MiB
 
     def __post_init__(self) -> None:
-        if not 0 <= self.file_bytes <= LARGEST_FILE:
-            raise ValueError(f"a file is at most {LARGEST_FILE} bytes long")
+        if not 0 <= self.file_bytes <= MAX_FILE_BYTES:
+            raise ValueError(f"a file is at most {MAX_FILE_BYTES} bytes long")
 
 
-LAYER = Limits()
+LAYER = SizeLimits()
 """A layer is ours and signed: however well it was compressed, its own limits bound it."""
 
-UPLOAD = Limits(total_bytes=2 * GiB, file_bytes=1 * GiB, entries=100_000, ratio=200)
+UPLOAD = SizeLimits(total_bytes=2 * GiB, file_bytes=1 * GiB, entries=100_000, ratio=200)

@@ -8,8 +8,8 @@ import msgspec
 
 from stead.artifacts import digests
 from stead.artifacts.digests import Digest
-from stead.artifacts.packing import MEDIA_TYPE as LAYER_TYPE
-from stead.artifacts.packing import Packed
+from stead.artifacts.packer import MEDIA_TYPE as LAYER_TYPE
+from stead.artifacts.packer import PackedLayer
 from stead.artifacts.refusals import ArtifactUntrusted
 from stead.shared.runtimes import RUNTIMES, Runtime
 
@@ -22,7 +22,7 @@ _PREFIX = "org.opencontainers.image."
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class ArtifactOrigin:
     """Where an artifact came from. What is not given is not in the manifest, so that the same tree, told the
     same origin, has the same digest; a time of creation makes every digest its own."""
 
@@ -55,7 +55,7 @@ class Blob(NamedTuple):
         return Descriptor(self.media_type, self.digest, len(self.content))
 
 
-class Made(NamedTuple):
+class ManifestBlobs(NamedTuple):
     manifest: Blob
     config: Blob
 
@@ -99,7 +99,7 @@ def canonical(value: object) -> bytes:
     return msgspec.json.encode(value, order="sorted")
 
 
-def static(packed: Packed, origin: Origin | None = None) -> Made:
+def make_static_manifest(packed: PackedLayer, origin: ArtifactOrigin | None = None) -> ManifestBlobs:
     """Of one layer of files, which run on no architecture in particular."""
     rootfs = _Rootfs("layers", [packed.diff_id])
     config = _blob(_Config("unknown", "unknown", rootfs), CONFIG_TYPE)
@@ -109,7 +109,7 @@ def static(packed: Packed, origin: Origin | None = None) -> Made:
     content = msgspec.to_builtins(manifest)
     if not said:
         del content["annotations"]
-    return Made(_blob(content, MANIFEST_TYPE), config)
+    return ManifestBlobs(_blob(content, MANIFEST_TYPE), config)
 
 
 def config_of(manifest: bytes, digest: Digest) -> Descriptor:

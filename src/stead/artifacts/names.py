@@ -5,13 +5,13 @@ import unicodedata
 from collections.abc import Iterator
 from enum import Enum
 
-from stead.artifacts.limits import Limits
+from stead.artifacts.limits import SizeLimits
 
-LONGEST = 255
+MAX_PART_BYTES = 255
 _DRIVE = re.compile(r"[A-Za-z]:")
 
 
-class Kind(Enum):
+class EntryKind(Enum):
     FILE = "a file"
     DIRECTORY = "a directory"
     LINK = "a link"
@@ -37,8 +37,8 @@ def check_part(part: str) -> None:
         length = len(part.encode())
     except UnicodeEncodeError:
         raise NameRefused("the name is not UTF-8") from None
-    if length > LONGEST:
-        raise NameRefused(f"a part of the name is longer than {LONGEST} bytes", large=True)
+    if length > MAX_PART_BYTES:
+        raise NameRefused(f"a part of the name is longer than {MAX_PART_BYTES} bytes", large=True)
 
 
 def fold(path: str) -> str:
@@ -48,30 +48,30 @@ def fold(path: str) -> str:
     return unicodedata.normalize("NFD", unicodedata.normalize("NFD", path).casefold())
 
 
-class Namespace:
+class EntryNames:
     """Every name that was met, so that no two of them can be one place."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: SizeLimits) -> None:
         self._limits = limits
-        self._kinds: dict[str, Kind] = {}
+        self._kinds: dict[str, EntryKind] = {}
         self._implied: set[str] = set()
         self._folded: dict[str, str] = {}
 
     def __len__(self) -> int:
         return len(self._kinds)
 
-    def kind(self, path: str) -> Kind | None:
+    def kind(self, path: str) -> EntryKind | None:
         return self._kinds.get(path)
 
-    def top(self) -> Iterator[tuple[str, Kind]]:
+    def top(self) -> Iterator[tuple[str, EntryKind]]:
         """What lies directly in the root."""
         return ((path, kind) for path, kind in self._kinds.items() if "/" not in path)
 
-    def add(self, path: str, kind: Kind) -> None:
+    def add(self, path: str, kind: EntryKind) -> None:
         """`path` is made of checked parts."""
         known = self._kinds.get(path)
         if known is not None:
-            if known is kind is Kind.DIRECTORY and path in self._implied:
+            if known is kind is EntryKind.DIRECTORY and path in self._implied:
                 self._implied.remove(path)
                 return
             raise NameRefused("the name is there twice")
@@ -83,14 +83,14 @@ class Namespace:
             raise NameRefused("the name begins with a drive letter")
         self._place(path, kind)
 
-    def _place(self, path: str, kind: Kind) -> None:
+    def _place(self, path: str, kind: EntryKind) -> None:
         parent = path.rpartition("/")[0]
         if parent:
             above = self._kinds.get(parent)
             if above is None:
-                self._place(parent, Kind.DIRECTORY)
+                self._place(parent, EntryKind.DIRECTORY)
                 self._implied.add(parent)
-            elif above is not Kind.DIRECTORY:
+            elif above is not EntryKind.DIRECTORY:
                 raise NameRefused(f"it lies below {above.value}")
         if len(self._kinds) >= self._limits.entries:
             raise NameRefused(f"there are more than {self._limits.entries} entries", large=True)

@@ -4,7 +4,7 @@ from typing import Literal
 
 ArchiveCode = Literal["archive.unsafe", "archive.too_large", "archive.broken"]
 TreeCode = Literal["tree.unsafe", "tree.too_large", "tree.changed"]
-SHOWN = 200
+MAX_PRINTABLE = 200
 
 
 def printable(name: str | bytes) -> str:
@@ -14,7 +14,7 @@ def printable(name: str | bytes) -> str:
     text = "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii") for letter in name
     )
-    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+    return text if len(text) <= MAX_PRINTABLE else text[: MAX_PRINTABLE - 1] + "…"
 
 
 class ArchiveRefused(Exception):

@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from stead.artifacts.limits import Limits, MiB
+from stead.artifacts.limits import MiB, SizeLimits
 from stead.artifacts.refusals import ArchiveRefused
 
 CHUNK = 1 << 17
@@ -17,10 +17,10 @@ def broken(reason: str) -> ArchiveRefused:
     return ArchiveRefused("archive.broken", reason)
 
 
-class Guard:
+class ExpansionLimit:
     """Counts what goes in and what comes out, and stops what grows out of proportion."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: SizeLimits) -> None:
         self._limits = limits
         self.taken = self.given = 0
 
@@ -33,14 +33,14 @@ class Guard:
             )
 
 
-def plain(file: BinaryIO, guard: Guard) -> Iterator[bytes]:
+def read_plain(file: BinaryIO, guard: ExpansionLimit) -> Iterator[bytes]:
     while data := file.read(CHUNK):
         guard.taken += len(data)
         guard.gave(len(data))
         yield data
 
 
-def gunzip(file: BinaryIO, guard: Guard) -> Iterator[bytes]:
+def gunzip(file: BinaryIO, guard: ExpansionLimit) -> Iterator[bytes]:
     inflater = zlib.decompressobj(wbits=31)
     while not inflater.eof:
         data = file.read(CHUNK)
@@ -52,7 +52,7 @@ def gunzip(file: BinaryIO, guard: Guard) -> Iterator[bytes]:
         raise broken("something follows the end of the compressed data")
 
 
-def inflate(inflater: "zlib._Decompress", data: bytes, guard: Guard) -> Iterator[bytes]:
+def inflate(inflater: "zlib._Decompress", data: bytes, guard: ExpansionLimit) -> Iterator[bytes]:
     """Everything that `data` stands for, never more than a piece at a time."""
     while True:
         try:
@@ -67,7 +67,7 @@ def inflate(inflater: "zlib._Decompress", data: bytes, guard: Guard) -> Iterator
             return
 
 
-class Stream:
+class TarStream:
     """What a reader of tar needs, and the digest of all that went by."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:

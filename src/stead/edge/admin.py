@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import msgspec
 
-from stead.protocol.edge import Line
+from stead.protocol.edge_records import RecordLine
 
 PATIENCE = 30.0
 LINES_A_POST = 1_000
@@ -18,7 +18,7 @@ class AdminFailed(Exception):
     """The edge could not be told."""
 
 
-class Full(AdminFailed):
+class MemoryFull(AdminFailed):
     """One of the edge's memories has no room; it must be started with more."""
 
     def __init__(self, dictionary: str) -> None:
@@ -26,13 +26,13 @@ class Full(AdminFailed):
         self.dictionary = dictionary
 
 
-class Answer(msgspec.Struct, frozen=True):
+class EdgePosition(msgspec.Struct, frozen=True):
     instance: str
     """Another one than before means that the edge has forgotten everything."""
     revision: int
 
 
-class State(Answer, frozen=True):
+class EdgeState(EdgePosition, frozen=True):
     complete: bool
     hosts: int
     free: dict[str, int]
@@ -44,33 +44,33 @@ class _Refusal(msgspec.Struct, frozen=True):
     line: int = 0
 
 
-A = TypeVar("A", bound=Answer)
+A = TypeVar("A", bound=EdgePosition)
 
 
-class Admin:
+class EdgeAdmin:
     """Not for two tasks at once: what they say would arrive in an order of its own."""
 
     def __init__(self, socket: Path | str) -> None:
         self._socket = str(socket)
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
-    async def __aenter__(self) -> "Admin":
+    async def __aenter__(self) -> "EdgeAdmin":
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def apply(self, lines: Iterable[Line]) -> Answer:
+    async def apply(self, lines: Iterable[RecordLine]) -> EdgePosition:
         """Returns when every visitor from now on meets them. At most about a thousand at a time."""
         body = b"\n".join(map(msgspec.json.encode, lines))
-        return _read(await self._ask("POST", "/apply", body), Answer)
+        return _read(await self._ask("POST", "/apply", body), EdgePosition)
 
-    async def complete(self) -> Answer:
+    async def complete(self) -> EdgePosition:
         """Everything there is has been told: a name that is not known does not exist."""
-        return _read(await self._ask("POST", "/complete"), Answer)
+        return _read(await self._ask("POST", "/complete"), EdgePosition)
 
-    async def state(self) -> State:
-        return _read(await self._ask("GET", "/state"), State)
+    async def state(self) -> EdgeState:
+        return _read(await self._ask("GET", "/state"), EdgeState)
 
     async def close(self) -> None:
         if self._streams is not None:
@@ -92,7 +92,7 @@ class Admin:
                 if fresh:
                     raise AdminFailed(f"{method} {path}: {type(error).__name__}") from None
         if status == 507:
-            raise Full(msgspec.json.decode(answer, type=_Refusal).dict)
+            raise MemoryFull(msgspec.json.decode(answer, type=_Refusal).dict)
         if status != 200:
             raise AdminFailed(
                 f"{method} {path} was answered {status}: {answer[:200].decode(errors='replace')}"

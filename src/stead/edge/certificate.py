@@ -10,7 +10,7 @@ from cryptography.x509.oid import NameOID
 LIFE = dt.timedelta(days=3650)
 
 
-def self_signed(name: str) -> tuple[bytes, bytes]:
+def make_self_signed(name: str) -> tuple[bytes, bytes]:
     """Chain and key in PEM."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from stead.edge import headers
-from stead.edge.firewall import DENIED
+from stead.edge.firewall import DENIED_STATUS
 from stead.edge.settings import EdgeSettings
 
 TEMPLATES = Path(__file__).parent / "nginx"
@@ -172,7 +172,7 @@ def _inner_firewall(settings: EdgeSettings, mode: str) -> str:
         if mode == "on"
         else f"\n{_fastcgi(settings, 'detected')}        "
     )
-    return render("inner_firewall", denied=DENIED, after_denial=after_denial)
+    return render("inner_firewall", denied=DENIED_STATUS, after_denial=after_denial)
 
 
 def _fastcgi(settings: EdgeSettings, verdict: str) -> str:

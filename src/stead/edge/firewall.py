@@ -1,6 +1,6 @@
 """The rules of the web application firewall: OWASP's core rules, and our own last word instead of theirs."""
 
-DENIED = 460
+DENIED_STATUS = 460
 """What the engine answers with. No visitor sees it: the inner tier turns it into a page or goes on."""
 
 RULES = (
@@ -22,7 +22,7 @@ RULES = (
 )
 
 
-def rules(crs: str, temporary: str) -> str:
+def firewall_rules(crs: str, temporary: str) -> str:
     """Every rule only counts; when the count is high the request is denied with a status of our own, so that
     an application's 403 is never taken for ours."""
     includes = "\n".join(f"Include {crs}/{name}.conf" for name in RULES)
@@ -51,5 +51,5 @@ SecAction "id:100012,phase:1,pass,nolog,t:none,\\
     setvar:'tx.allowed_methods=GET HEAD POST OPTIONS PUT PATCH DELETE'"
 {includes}
 SecRule TX:ANOMALY_SCORE_PL1 "@ge %{{tx.inbound_anomaly_score_threshold}}" \\
-    "id:100020,phase:2,deny,status:{DENIED},t:none,nolog"
+    "id:100020,phase:2,deny,status:{DENIED_STATUS},t:none,nolog"
 """

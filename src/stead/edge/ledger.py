@@ -13,19 +13,19 @@ PATIENCE = 10.0
 _POLL = 0.02
 
 
-class NotLetGo(Exception):
+class LedgerStillOpen(Exception):
     """nginx still writes to a ledger that was taken away; it may be read, but is not finished."""
 
 
-async def rotate(ledger: Path, master: int) -> Path:
+async def rotate_ledger(ledger: Path, master: int) -> Path:
     """The finished file, named after the moment. `master` is nginx's first process."""
     taken = ledger.with_name(f"{ledger.stem}.{time.time_ns()}{ledger.suffix}")
     what = _rename(ledger, taken)
     os.kill(master, signal.SIGUSR1)
     until = time.monotonic() + PATIENCE
-    while any(_holds(pid, what) for pid in processes(master)):
+    while any(_holds(pid, what) for pid in nginx_processes(master)):
         if time.monotonic() > until:
-            raise NotLetGo(str(taken))
+            raise LedgerStillOpen(str(taken))
         await asyncio.sleep(_POLL)
     return taken
 
@@ -35,7 +35,7 @@ def _rename(ledger: Path, taken: Path) -> os.stat_result:
     return taken.stat()
 
 
-def processes(master: int) -> list[int]:
+def nginx_processes(master: int) -> list[int]:
     """nginx's first process and its workers."""
     try:
         children = Path(f"/proc/{master}/task/{master}/children").read_text()

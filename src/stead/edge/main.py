@@ -7,9 +7,9 @@ import shutil
 import sys
 from pathlib import Path
 
-from stead.edge.certificate import self_signed
+from stead.edge.certificate import make_self_signed
 from stead.edge.config import configuration
-from stead.edge.firewall import rules
+from stead.edge.firewall import firewall_rules
 from stead.edge.leftovers import end_leftovers
 from stead.edge.settings import EdgeSettings, SettingsInvalid, from_environment
 
@@ -47,11 +47,11 @@ def prepare(settings: EdgeSettings) -> None:
     (home / "temporary").chmod(0o711)
     Path(settings.data, "releases").mkdir(parents=True, exist_ok=True)
     Path(settings.ledger_file).parent.mkdir(parents=True, exist_ok=True)
-    chain, key = self_signed("nobody.invalid")
+    chain, key = make_self_signed("nobody.invalid")
     _write(home / "nobody.crt", chain)
     _write(home / "nobody.key", key)
     if settings.firewall:
-        _write(home / "firewall.conf", rules(settings.crs, f"{settings.run}/temporary").encode())
+        _write(home / "firewall.conf", firewall_rules(settings.crs, f"{settings.run}/temporary").encode())
     _write(home / "nginx.conf", configuration(settings).encode())
 
 

@@ -13,14 +13,14 @@ LONGEST_SOCKET = 100
 """A unix socket's path has room for 107 bytes."""
 
 Megabytes = Annotated[int, Meta(ge=1, le=1_048_576)]
-Address = Annotated[str, Meta(pattern=r"^([0-9.]+|\[[0-9a-f:]+\]|\*):[0-9]{1,5}$")]
+ListenAddress = Annotated[str, Meta(pattern=r"^([0-9.]+|\[[0-9a-f:]+\]|\*):[0-9]{1,5}$")]
 
 
 class SettingsInvalid(Exception):
     """The environment does not describe a usable edge; the message says which variable."""
 
 
-class Memory(msgspec.Struct, frozen=True, kw_only=True):
+class SharedMemory(msgspec.Struct, frozen=True, kw_only=True):
     """Shared memory in megabytes. None of these is ever made room in by forgetting a record: a full one says
     so. A million hosts with an environment each take about 900."""
 
@@ -40,8 +40,8 @@ class EdgeSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The node's directory: `releases`, `environments`."""
     run: str
     """Sockets, configuration, temporary files. Whoever can enter it can change what is served."""
-    http: tuple[Address, ...] = ("127.0.0.1:8080",)
-    https: tuple[Address, ...] = ()
+    http: tuple[ListenAddress, ...] = ("127.0.0.1:8080",)
+    https: tuple[ListenAddress, ...] = ()
     https_port: Annotated[int, Meta(ge=1, le=65535)] = 443
     """The port of https as visitors see it, where they are sent from http."""
     user: str = ""
@@ -49,7 +49,7 @@ class EdgeSettings(msgspec.Struct, frozen=True, kw_only=True):
     workers: Annotated[int, Meta(ge=0, le=512)] = 0
     """0 for one each core."""
     connections: Annotated[int, Meta(ge=64)] = 8192
-    memory: Memory = Memory()
+    memory: SharedMemory = SharedMemory()
     cache: Megabytes = 1024
     """Pages of applications on disk."""
     ledger: str = ""
@@ -80,7 +80,7 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> EdgeSetting
             given[field] = _read(field, value)
     memory = {
         field: environment[name]
-        for field in Memory.__struct_fields__
+        for field in SharedMemory.__struct_fields__
         if (name := f"STEAD_EDGE_MEMORY_{field.upper()}") in environment
     }
     if memory:
@@ -98,11 +98,11 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> EdgeSetting
         settings = msgspec.convert(given, EdgeSettings, strict=False)
     except msgspec.ValidationError as error:
         raise SettingsInvalid(f"STEAD_EDGE_* settings: {error}") from None
-    check(settings)
+    check_paths(settings)
     return settings
 
 
-def check(settings: EdgeSettings) -> None:
+def check_paths(settings: EdgeSettings) -> None:
     """What a type cannot say: these become words of nginx's configuration."""
     for name in ("data", "run", "ledger_file", "lua", "modules", "crs"):
         value = str(getattr(settings, name))

@@ -14,7 +14,7 @@ from nats.js.api import Header, PubAck
 from stead.node.lines import Lines
 from stead.node.link import Link
 from stead.node.processes import Stream
-from stead.protocol.commands import Line, encode
+from stead.protocol.commands import OutputLine, encode
 from stead.protocol.subjects import Node, job_output
 
 WINDOW = 128
@@ -60,21 +60,21 @@ class JobOutput:
         self._rate = rate or Rate()
         self._streams: dict[Stream, Lines] = {"stdout": Lines(secrets), "stderr": Lines(secrets)}
         self._secrets = secrets
-        self._waiting: asyncio.Queue[Line | None] = asyncio.Queue(WAITING)
+        self._waiting: asyncio.Queue[OutputLine | None] = asyncio.Queue(WAITING)
         self._name, self._count = token_hex(8), 0
         self._writer: asyncio.Task[None] | None = None
 
     async def say(self, text: str) -> None:
         own = Lines(self._secrets)
         for line in (*own.feed(text.encode()), *own.flush()):
-            await self._put(Line(line))
+            await self._put(OutputLine(line))
 
     async def chunk(self, stream: Stream, data: bytes) -> None:
         lines = self._streams[stream]
         for line in lines.feed(data) if data else lines.flush():
-            await self._put(Line(line, stream))
+            await self._put(OutputLine(line, stream))
 
-    async def _put(self, line: Line) -> None:
+    async def _put(self, line: OutputLine) -> None:
         await self._rate.spend(1 + len(line.text) // COSTLY)
         await self._waiting.put(line)
 
@@ -109,7 +109,7 @@ class JobOutput:
                 window.append(following)
             await self._send(window)
 
-    async def _send(self, window: list[Line]) -> None:
+    async def _send(self, window: list[OutputLine]) -> None:
         unsent, pause = [(self._next_id(), encode(line)) for line in window], FIRST_PAUSE
         for _ in range(TRIES):
             unsent = await self._send_once(unsent)

@@ -1,1 +1,1 @@
-"""What the control plane, the nodes and the edge say to one another."""
+"""Messages between the control plane, the nodes and the edge."""

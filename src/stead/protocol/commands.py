@@ -83,7 +83,7 @@ class Activity(Struct, frozen=True):
     visited: dict[str, float]
 
 
-class Line(Struct, frozen=True):
+class OutputLine(Struct, frozen=True):
     """One line of a job's output; secrets were masked on the node."""
 
     text: str
@@ -95,7 +95,7 @@ _orders = msgspec.msgpack.Decoder(Order)
 _results = msgspec.msgpack.Decoder(Result)
 _heartbeats = msgspec.msgpack.Decoder(Heartbeat)
 _activities = msgspec.msgpack.Decoder(Activity)
-_lines = msgspec.msgpack.Decoder(Line)
+_lines = msgspec.msgpack.Decoder(OutputLine)
 
 read_order = _orders.decode
 read_heartbeat = _heartbeats.decode

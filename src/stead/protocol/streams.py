@@ -1,10 +1,10 @@
-"""How long each stream keeps what it is told, and how a node's consumer behaves: plain values, so that the
-worker that makes them, the development stack and the tests mean the same ones."""
+"""The JetStream streams and consumers: how long messages are kept, and how nodes read them. Plain values, so
+that the worker that creates them, the development stack and the tests use the same ones."""
 
 from dataclasses import dataclass
 from datetime import timedelta
 
-from stead.protocol.edge import keys_of
+from stead.protocol.edge_records import region_subjects
 from stead.protocol.subjects import (
     APPLIED,
     COMMANDS,
@@ -20,13 +20,13 @@ from stead.protocol.subjects import (
 )
 
 DUPLICATES = timedelta(minutes=2)
-"""A message whose `Nats-Msg-Id` was seen this recently is acknowledged and not kept again."""
+"""A second message with the same `Nats-Msg-Id` within this time is acknowledged and not stored."""
 FOR_EVER = timedelta(0)
 
 
 @dataclass(frozen=True)
-class Stream:
-    """Many may read, and reading removes nothing."""
+class StreamSpec:
+    """Any number of consumers may read a stream; reading removes nothing."""
 
     name: str
     subject: str
@@ -34,16 +34,16 @@ class Stream:
     duplicate_window: timedelta = DUPLICATES
     max_per_subject: int | None = None
     messages_may_expire: bool = False
-    """A message may say how long it is kept."""
+    """A message may set its own expiry."""
     numbered_by_time: bool = False
-    """Its first number is the time it was made, in milliseconds: made anew after a loss, it goes on above
-    every number it ever gave."""
+    """Its first sequence number is the time of its creation in milliseconds. A stream that is created again
+    after a loss therefore continues above all numbers of the lost one."""
 
 
 @dataclass(frozen=True)
-class Consumer:
-    """Durable and pulled. A node acknowledges an order once its journal has it; of the edge's records it
-    keeps the position itself, and nothing is acknowledged."""
+class ConsumerSpec:
+    """A durable pull consumer. A node acknowledges an order once its journal has recorded it. For edge
+    records the node stores the position itself and acknowledges nothing."""
 
     stream: str
     durable: str
@@ -53,13 +53,13 @@ class Consumer:
     acknowledged: bool = True
 
 
-def streams() -> tuple[Stream, ...]:
+def stream_specs() -> tuple[StreamSpec, ...]:
     return (
-        Stream(COMMANDS, STREAMS[COMMANDS], max_age=timedelta(days=1)),
-        Stream(REPORTS, STREAMS[REPORTS], max_age=timedelta(days=7)),
-        Stream(OUTPUT, STREAMS[OUTPUT], max_age=timedelta(days=30), max_per_subject=250_000),
-        Stream(APPLIED, STREAMS[APPLIED], max_age=FOR_EVER, max_per_subject=1),
-        Stream(
+        StreamSpec(COMMANDS, STREAMS[COMMANDS], max_age=timedelta(days=1)),
+        StreamSpec(REPORTS, STREAMS[REPORTS], max_age=timedelta(days=7)),
+        StreamSpec(OUTPUT, STREAMS[OUTPUT], max_age=timedelta(days=30), max_per_subject=250_000),
+        StreamSpec(APPLIED, STREAMS[APPLIED], max_age=FOR_EVER, max_per_subject=1),
+        StreamSpec(
             bucket_stream(EDGE_BUCKET),
             bucket_keys(EDGE_BUCKET),
             max_age=FOR_EVER,
@@ -70,9 +70,11 @@ def streams() -> tuple[Stream, ...]:
     )
 
 
-def commands_consumer(node: Node) -> Consumer:
-    return Consumer(COMMANDS, consumer(node), commands_of(node.id))
+def commands_consumer(node: Node) -> ConsumerSpec:
+    return ConsumerSpec(COMMANDS, consumer(node), commands_of(node.id))
 
 
-def edge_consumer(node: Node, region: str) -> Consumer:
-    return Consumer(bucket_stream(EDGE_BUCKET), consumer(node), keys_of(region), acknowledged=False)
+def edge_consumer(node: Node, region: str) -> ConsumerSpec:
+    return ConsumerSpec(
+        bucket_stream(EDGE_BUCKET), consumer(node), region_subjects(region), acknowledged=False
+    )

@@ -1,7 +1,8 @@
-"""Every NATS subject, stream and bucket by name, and who may publish or subscribe to which.
+"""The names of all NATS subjects, streams and buckets, and who may publish or subscribe to them.
 
-A subject is not a signature: the server sends an acknowledgement wherever the asker pointed its reply,
-another node's command subject included. So a node obeys only what decodes as a command that names it.
+A subject does not prove who sent a message: NATS sends acknowledgements to any reply subject that a client
+names, including the command subject of another node. So a node obeys only messages that decode as a command
+that names it.
 """
 
 import re
@@ -20,7 +21,7 @@ STREAMS: dict[str, str] = {
     OUTPUT: "job.*.out.*",
     APPLIED: "node.*.applied",
 }
-"""What each stream keeps. Heartbeats and visits are in none: an old one says nothing."""
+"""The subjects of each stream. Heartbeats and visits are in none: an old one is worthless."""
 
 EDGE_BUCKET = "edge"
 
@@ -28,7 +29,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def token(text: str) -> str:
-    """One word of a subject; a dot or a wildcard in an identifier would reach into somebody else's."""
+    """Check one word of a subject: a dot or a wildcard in an identifier would match other subjects."""
     if _TOKEN.fullmatch(text) is None:
         raise ValueError(f"{text!r} cannot be part of a subject")
     return text
@@ -55,12 +56,12 @@ def heartbeat(node: str) -> str:
 
 
 def activity(node: str) -> str:
-    """Where a node says which of its environments were visited."""
+    """Where a node reports which of its environments were visited."""
     return f"node.{token(node)}.activity"
 
 
 def applied(node: str) -> str:
-    """Where a node says how far its edge has come."""
+    """Where a node reports the revision that its edge has applied."""
     return f"node.{token(node)}.applied"
 
 
@@ -87,32 +88,33 @@ class Node:
     id: str
 
 
-Role = Program | Node
+NatsIdentity = Program | Node
 
 
-def user(role: Role) -> str:
-    """The name it logs in with. The prefix keeps a node called `worker` from being the worker."""
-    return f"node-{token(role.id)}" if isinstance(role, Node) else role.value
+def user(identity: NatsIdentity) -> str:
+    """The user name in NATS. The prefix keeps a node called `worker` apart from the worker."""
+    return f"node-{token(identity.id)}" if isinstance(identity, Node) else identity.value
 
 
-def job_output(job: str, author: Role) -> str:
-    """The last word is who wrote: the server refuses a line under another's name."""
+def job_output(job: str, author: NatsIdentity) -> str:
+    """The last word is the author: NATS refuses to publish under another author's name."""
     return f"job.{token(job)}.out.{user(author)}"
 
 
-def inbox_prefix(role: Role) -> str:
-    """To be given to the client library: nobody else may listen to what is answered there."""
-    return f"_INBOX.{user(role)}"
+def inbox_prefix(identity: NatsIdentity) -> str:
+    """For the client library: no other user may subscribe to these replies."""
+    return f"_INBOX.{user(identity)}"
 
 
 def consumer(node: Node) -> str:
-    """The durable consumer the worker makes for a node, on the commands and on the bucket of the edge."""
+    """The name of the durable consumers that the worker creates for a node: for commands and for edge
+    records."""
     return token(node.id)
 
 
 @dataclass(frozen=True)
-class Permissions:
-    """What is not allowed is refused; `deny` also beats an `allow` that somebody widens later."""
+class NatsPermissions:
+    """Everything else is refused. `deny` overrides `allow`, in case `allow` is widened later."""
 
     publish: tuple[str, ...]
     subscribe: tuple[str, ...]
@@ -120,55 +122,57 @@ class Permissions:
     deny_subscribe: tuple[str, ...] = ()
 
 
-def permissions(role: Role) -> Permissions:
-    match role:
+def permissions(identity: NatsIdentity) -> NatsPermissions:
+    match identity:
         case Program.OPERATOR:
-            return Permissions(publish=(">",), subscribe=(">",))
+            return NatsPermissions(publish=(">",), subscribe=(">",))
         case Program.API:
-            return Permissions(
-                publish=_reads(OUTPUT), subscribe=(f"{inbox_prefix(role)}.>",), deny_publish=_SYSTEM
+            return NatsPermissions(
+                publish=_read_permissions(OUTPUT),
+                subscribe=(f"{inbox_prefix(identity)}.>",),
+                deny_publish=_SYSTEM,
             )
         case Program.WORKER:
-            return _worker(role)
+            return _worker(identity)
         case Node():
-            return _node(role)
+            return _node(identity)
         case _ as never:
             assert_never(never)
 
 
 _SYSTEM = ("$SYS.>",)
-_SAID_BY_NODES = ("node.*.report.>", "node.*.heartbeat", "node.*.applied", "node.*.activity")
+_NODE_REPORTS = ("node.*.report.>", "node.*.heartbeat", "node.*.applied", "node.*.activity")
 _DESTRUCTIVE = tuple(
     f"$JS.API.STREAM.{verb}.>" for verb in ("DELETE", "PURGE", "MSG.DELETE", "RESTORE", "SNAPSHOT")
 )
 
 
-def _worker(role: Program) -> Permissions:
+def _worker(identity: Program) -> NatsPermissions:
     streams = [*STREAMS, bucket_stream(EDGE_BUCKET)]
-    return Permissions(
+    return NatsPermissions(
         publish=(
-            *("node.*.cmd.>", f"job.*.out.{user(role)}"),
+            *("node.*.cmd.>", f"job.*.out.{user(identity)}"),
             bucket_keys(EDGE_BUCKET),
             *(f"$JS.API.STREAM.{verb}.{stream}" for stream in streams for verb in ("CREATE", "UPDATE")),
-            *(subject for stream in streams for subject in _reads(stream)),
+            *(subject for stream in streams for subject in _read_permissions(stream)),
             *(f"$JS.API.CONSUMER.DURABLE.CREATE.{stream}.*" for stream in streams),
         ),
-        subscribe=(f"{inbox_prefix(role)}.>", *_SAID_BY_NODES),
-        deny_publish=(*_SYSTEM, *_DESTRUCTIVE, *_SAID_BY_NODES),
+        subscribe=(f"{inbox_prefix(identity)}.>", *_NODE_REPORTS),
+        deny_publish=(*_SYSTEM, *_DESTRUCTIVE, *_NODE_REPORTS),
         deny_subscribe=_SYSTEM,
     )
 
 
-def _node(role: Node) -> Permissions:
-    mine = consumer(role)
-    return Permissions(
+def _node(identity: Node) -> NatsPermissions:
+    own = consumer(identity)
+    return NatsPermissions(
         publish=(
-            *(reports_of(role.id), heartbeat(role.id), applied(role.id), activity(role.id)),
-            f"job.*.out.{user(role)}",
-            *_pulls(COMMANDS, mine),
-            *_follows(EDGE_BUCKET, mine),
+            *(reports_of(identity.id), heartbeat(identity.id), applied(identity.id), activity(identity.id)),
+            f"job.*.out.{user(identity)}",
+            *_pull_permissions(COMMANDS, own),
+            *_follow_permissions(EDGE_BUCKET, own),
         ),
-        subscribe=(f"{inbox_prefix(role)}.>",),
+        subscribe=(f"{inbox_prefix(identity)}.>",),
         deny_publish=(
             *_SYSTEM,
             *("node.*.cmd.>", "$KV.>", "$JS.API.CONSUMER.CREATE.>", "$JS.API.CONSUMER.DURABLE.CREATE.>"),
@@ -179,8 +183,8 @@ def _node(role: Node) -> Permissions:
     )
 
 
-def _reads(stream: str) -> tuple[str, ...]:
-    """Making consumers of a stream, taking what they deliver, and looking single messages up."""
+def _read_permissions(stream: str) -> tuple[str, ...]:
+    """To create consumers of a stream, to receive their messages, and to look up single messages."""
     return (
         f"$JS.API.STREAM.INFO.{stream}",
         f"$JS.API.CONSUMER.CREATE.{stream}",
@@ -193,16 +197,18 @@ def _reads(stream: str) -> tuple[str, ...]:
     )
 
 
-def _pulls(stream: str, mine: str) -> tuple[str, ...]:
-    """Using one durable consumer that somebody else made."""
+def _pull_permissions(stream: str, consumer_name: str) -> tuple[str, ...]:
+    """To use one durable consumer that another program created."""
     return (
-        *(f"$JS.API.CONSUMER.{verb}.{stream}.{mine}" for verb in ("INFO", "MSG.NEXT")),
-        f"$JS.ACK.{stream}.{mine}.>",
+        *(f"$JS.API.CONSUMER.{verb}.{stream}.{consumer_name}" for verb in ("INFO", "MSG.NEXT")),
+        f"$JS.ACK.{stream}.{consumer_name}.>",
     )
 
 
-def _follows(bucket: str, mine: str) -> tuple[str, ...]:
-    """Changes through its own consumer, and all of it again after a loss. Nothing else: single look-ups and
-    the stream's description would show the keys of other regions."""
+def _follow_permissions(bucket: str, consumer_name: str) -> tuple[str, ...]:
+    """To receive changes through its own consumer, and to reset it after a loss. Nothing else: look-ups of
+    single messages and the stream's description would reveal the keys of other regions."""
     stream = bucket_stream(bucket)
-    return tuple(f"$JS.API.CONSUMER.{verb}.{stream}.{mine}" for verb in ("INFO", "MSG.NEXT", "RESET"))
+    return tuple(
+        f"$JS.API.CONSUMER.{verb}.{stream}.{consumer_name}" for verb in ("INFO", "MSG.NEXT", "RESET")
+    )

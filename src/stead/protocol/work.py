@@ -44,7 +44,7 @@ class RuntimeWork(NodeWork, frozen=True):
         return self.runtime
 
 
-class Layer(Struct, frozen=True):
+class LayerDownload(Struct, frozen=True):
     digest: str
     url: str
     """Where to download it; signed by the control plane."""
@@ -61,7 +61,7 @@ class EnsureRelease(RuntimeWork, frozen=True, tag="ensure_release"):
     """The provenance of the artifact, signed by one of `keys`."""
     keys: tuple[bytes, ...]
     """Raw Ed25519 public keys of the installation."""
-    layers: tuple[Layer, ...]
+    layers: tuple[LayerDownload, ...]
 
 
 class EnsureEnvironment(RuntimeWork, frozen=True, tag="ensure_environment"):

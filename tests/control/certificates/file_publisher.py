@@ -12,8 +12,8 @@ import msgspec
 
 from stead.control.certificates.edge_publisher import EdgesNotUpdated
 from stead.control.sealing import Sealer
-from stead.edge.admin import Admin
-from stead.protocol.edge import Certificate, Line, Record
+from stead.edge.admin import EdgeAdmin
+from stead.protocol.edge_records import CertificateRecord, EdgeRecord, RecordLine
 
 REGION_KEY = bytes(range(32))
 
@@ -35,7 +35,7 @@ class FilePublisher:
         self.keys: list[bytes] = []
         self.ignoring = self.unavailable = False
 
-    async def publish(self, region: str, records: Mapping[str, Record | None]) -> None:
+    async def publish(self, region: str, records: Mapping[str, EdgeRecord | None]) -> None:
         if self.unavailable:
             raise EdgesNotUpdated
         for key, record in records.items():
@@ -44,7 +44,7 @@ class FilePublisher:
             if not self.ignoring:
                 await self._apply(key, record)
 
-    async def _apply(self, key: str, record: Record | None) -> None:
+    async def _apply(self, key: str, record: EdgeRecord | None) -> None:
         _, kind, name = key.split(".", 2)
         path = (self._challenges if kind == "challenge" else self._certificates) / name
         if record is None:
@@ -52,11 +52,11 @@ class FilePublisher:
         else:
             path.write_bytes(msgspec.json.encode(record))
         value: object = record
-        if isinstance(record, Certificate):
+        if isinstance(record, CertificateRecord):
             value = {"chain": record.chain, "key": self.open_key(key.partition(".")[0], name).decode()}
-        async with Admin(self._admin) as admin:
+        async with EdgeAdmin(self._admin) as admin:
             await admin.apply(
-                [Line("challenge" if kind == "challenge" else "certificate", name, _revision(), value)]
+                [RecordLine("challenge" if kind == "challenge" else "certificate", name, _revision(), value)]
             )
 
     def seal_key(self, region: str, host: str, key: bytes) -> str:
@@ -67,9 +67,9 @@ class FilePublisher:
     def challenges(self) -> list[str]:
         return [found.name for found in self._challenges.iterdir()]
 
-    def certificate(self, host: str) -> Certificate | None:
+    def certificate(self, host: str) -> CertificateRecord | None:
         path = self._certificates / host
-        return msgspec.json.decode(path.read_bytes(), type=Certificate) if path.exists() else None
+        return msgspec.json.decode(path.read_bytes(), type=CertificateRecord) if path.exists() else None
 
     def open_key(self, region: str, host: str) -> bytes:
         found = self.certificate(host)

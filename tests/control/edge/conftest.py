@@ -7,7 +7,7 @@ import pytest
 
 from stead.control.app import ControlPlane
 from stead.control.nodes import service as nodes
-from stead.protocol import edge
+from stead.protocol import edge_records
 from stead.protocol.commands import Heartbeat
 from tests.conftest import NewPerson
 from tests.control.sites.estate import Estate
@@ -41,9 +41,9 @@ class Served:
         await self.estate.perform((await self.change(method, path, body))["id"])
 
     @property
-    def record(self) -> edge.Environment:
-        found = self.estate.announced[edge.environment_key(REGION, self.env)]
-        assert isinstance(found, edge.Environment)
+    def record(self) -> edge_records.EnvironmentRecord:
+        found = self.estate.announced[edge_records.environment_key(REGION, self.env)]
+        assert isinstance(found, edge_records.EnvironmentRecord)
         return found
 
 

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from stead.control.configuration.workflows import CONFIGURE_SITE
-from stead.protocol import edge
+from stead.protocol import edge_records
 from tests.client import code_of
 from tests.control.edge.conftest import REGION, Served
 
@@ -109,12 +109,12 @@ async def test_a_site_that_is_going_away_cannot_be_configured(site: Served) -> N
 async def test_redirects_are_replaced_as_a_whole_and_told_in_parts(site: Served) -> None:
     many = [{"from": f"/old/{n}", "to": f"/new/{n}", "code": 301} for n in range(1200)]
     some = [{"from": "/a/*", "to": "/b/*", "code": 308}]
-    keys = [edge.redirects_key(REGION, site.id, part) for part in range(3)]
+    keys = [edge_records.redirects_key(REGION, site.id, part) for part in range(3)]
 
     await site.changed("PUT", "/redirects", {"redirects": many})
     assert (await site.get("/redirects"))["redirects"] == many
     told = [site.estate.announced[key] for key in keys]
-    assert sum(len(part.rules) for part in told if isinstance(part, edge.Redirects)) == 1200
+    assert sum(len(part.rules) for part in told if isinstance(part, edge_records.RedirectsRecord)) == 1200
 
     await site.changed("PUT", "/redirects", {"redirects": some})
     assert [site.estate.announced[key] is None for key in keys] == [False, True, True]
@@ -139,8 +139,8 @@ async def test_redirects_are_replaced_as_a_whole_and_told_in_parts(site: Served)
 )
 async def test_a_purge_is_one_record(site: Served, body: object, purge: dict[str, str]) -> None:
     await site.changed("POST", "/environments/production/cache/purge", body)
-    wanted = edge.Purge(site.env, **purge)
-    assert site.estate.announced == {edge.purge_key(REGION, wanted): wanted}
+    wanted = edge_records.PurgeRecord(site.env, **purge)
+    assert site.estate.announced == {edge_records.purge_key(REGION, wanted): wanted}
 
 
 @pytest.mark.parametrize(
@@ -161,5 +161,5 @@ async def test_a_test_site_is_unknown_to_the_edges(site: Served) -> None:
 
 
 def test_a_record_is_small() -> None:
-    record = edge.Environment("site_01k9zy3v7d00r3m8w5x2t6b4qa", "node-1")
+    record = edge_records.EnvironmentRecord("site_01k9zy3v7d00r3m8w5x2t6b4qa", "node-1")
     assert len(msgspec.json.encode(record)) < 120

@@ -3,7 +3,7 @@
 from stead.control.jobs import service as jobs
 from stead.control.sites import workflows
 from stead.control.sites.jobs import SiteWork
-from stead.protocol import edge
+from stead.protocol import edge_records
 from tests.control.edge.conftest import REGION, Served
 
 
@@ -18,7 +18,7 @@ async def test_a_recovered_site_is_announced_again(site: Served) -> None:
     assert set(site.estate.announced.values()) == {None}
     await site.changed("POST", "/recover")
     assert site.estate.announced == served
-    assert edge.host_key(REGION, site.domain) in served
+    assert edge_records.host_key(REGION, site.domain) in served
 
 
 async def test_an_environment_is_deleted_again_when_its_recovery_failed(site: Served) -> None:

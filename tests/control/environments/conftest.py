@@ -8,7 +8,7 @@ import pytest
 
 from stead.control.app import ControlPlane
 from stead.control.nodes import service as nodes
-from stead.protocol import edge
+from stead.protocol import edge_records
 from stead.protocol.commands import Heartbeat
 from tests import teams
 from tests.client import Client
@@ -86,12 +86,12 @@ class Homestead:
                 env,
             )
 
-    def record(self, env: str) -> edge.Record | None:
+    def record(self, env: str) -> edge_records.EdgeRecord | None:
         """What the edges know of it."""
-        return self.estate.announced.get(edge.environment_key(REGION, env))
+        return self.estate.announced.get(edge_records.environment_key(REGION, env))
 
-    def host(self, host: str) -> edge.Record | None:
-        return self.estate.announced.get(edge.host_key(REGION, host))
+    def host(self, host: str) -> edge_records.EdgeRecord | None:
+        return self.estate.announced.get(edge_records.host_key(REGION, host))
 
 
 async def homestead(plane: ControlPlane, person: Person, client: Client | None = None) -> Homestead:

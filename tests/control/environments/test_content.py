@@ -3,7 +3,7 @@
 import pytest
 
 from stead.control.jobs.definition import Refused
-from stead.protocol import edge
+from stead.protocol import edge_records
 from stead.protocol.work import release_of
 from tests import teams
 from tests.client import code_of
@@ -31,7 +31,7 @@ async def _production(home: Homestead) -> str:
 
 def _release(home: Homestead, env: str) -> str:
     record = home.record(env)
-    assert isinstance(record, edge.Environment)
+    assert isinstance(record, edge_records.EnvironmentRecord)
     return record.release
 
 
@@ -154,7 +154,7 @@ async def test_a_reset_shows_the_placeholder_and_keeps_the_history(home: Homeste
     await _shows(home, await _production(home))
     env = await home.made(type="staging")
     await home.done("POST", f"/{env}/reset")
-    assert _release(home, env) == edge.PLACEHOLDER
+    assert _release(home, env) == edge_records.PLACEHOLDER
     assert await _history(home, env) == [("clone", "superseded")]
     assert (await home.read(env))["git_ref"] is None
 

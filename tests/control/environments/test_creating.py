@@ -9,7 +9,7 @@ import pytest
 from stead.control.app import ControlPlane
 from stead.control.environments import rules, service
 from stead.control.environments.rules import EnvironmentBusy, SiteNotRunning
-from stead.protocol import edge
+from stead.protocol import edge_records
 from stead.shared.errors import FieldInvalid
 from tests.client import code_of
 from tests.conftest import NewPerson
@@ -39,7 +39,7 @@ async def test_staging_is_a_clone_beside_production(home: Homestead):
     assert (found["type"], found["branch"], found["status"]) == ("staging", None, "running")
     assert await home.row(env, "node_id") == NODE
     assert await home.told(env) == ["env.created"]
-    assert home.host(found["subdomain"]) == edge.Host(env, https=False)
+    assert home.host(found["subdomain"]) == edge_records.HostRecord(env, https=False)
     assert await home.listed() == [env]
     result = (await home.client.get(f"/v1/jobs/{said['id']}")).json()["data"]["result"]
     assert result == {"env_id": env, "url": f"http://{found['subdomain']}/"}

@@ -9,7 +9,7 @@ import pytest
 
 from stead.control.environments import service
 from stead.control.environments.rules import NEXT, EnvironmentStatus, before
-from stead.protocol import edge
+from stead.protocol import edge_records
 from tests.client import code_of
 from tests.control.environments.conftest import NODE, Homestead
 from tests.control.sites.estate import delete
@@ -107,12 +107,12 @@ async def test_who_visits_a_suspended_environment_is_told_so(home: Homestead):
     env = await home.made(type="staging")
     await home.done("POST", f"/{env}/suspend")
     record = home.record(env)
-    assert isinstance(record, edge.Environment)
+    assert isinstance(record, edge_records.EnvironmentRecord)
     assert record.state == "suspended"
     assert (await home.read(env))["status"] == "suspended"
     await home.done("POST", f"/{env}/resume")
     record = home.record(env)
-    assert isinstance(record, edge.Environment)
+    assert isinstance(record, edge_records.EnvironmentRecord)
     assert record.state == "serving"
     assert (await home.read(env))["status"] == "running"
     assert await home.told(env) == ["env.created", "env.suspended", "env.resumed"]
@@ -122,7 +122,7 @@ async def test_a_suspension_that_failed_leaves_it_in_service(home: Homestead):
     env = await home.made(type="staging")
     await home.failed("POST", f"/{env}/suspend")
     record = home.record(env)
-    assert isinstance(record, edge.Environment)
+    assert isinstance(record, edge_records.EnvironmentRecord)
     assert (record.state, (await home.read(env))["status"]) == ("serving", "running")
     assert await home.told(env) == ["env.created", "env.failed"]
 
@@ -132,7 +132,7 @@ async def test_a_resumption_that_failed_leaves_it_suspended(home: Homestead):
     await home.done("POST", f"/{env}/suspend")
     await home.failed("POST", f"/{env}/resume")
     record = home.record(env)
-    assert isinstance(record, edge.Environment)
+    assert isinstance(record, edge_records.EnvironmentRecord)
     assert (record.state, (await home.read(env))["status"]) == ("suspended", "suspended")
 
 
@@ -154,7 +154,7 @@ async def test_a_destruction_that_failed_leaves_it_as_it_was(home: Homestead):
     env = await home.made(type="staging")
     host = await home.row(env, "subdomain")
     await home.failed("DELETE", f"/{env}")
-    assert home.host(host) == edge.Host(env, https=False)
+    assert home.host(host) == edge_records.HostRecord(env, https=False)
     found = await home.read(env)
     assert (found["status"], found["status_reason"]) == ("running", None)
     assert await home.row(env, "node_id") == NODE
@@ -196,9 +196,9 @@ async def test_what_a_site_has_is_deleted_and_recovered_with_it(home: Homestead,
     recovery = await home.client.post(f"/v1/sites/{home.id}/recover")
     await home.estate.perform(recovery.json()["data"]["id"])
     assert (await home.read(env))["status"] == status
-    assert home.host(host) == edge.Host(env, https=False)
+    assert home.host(host) == edge_records.HostRecord(env, https=False)
     record = home.record(env)
-    assert isinstance(record, edge.Environment)
+    assert isinstance(record, edge_records.EnvironmentRecord)
     assert record.state == ("suspended" if status == "suspended" else "serving")
 
 

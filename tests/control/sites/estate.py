@@ -16,7 +16,7 @@ from stead.control.jobs.definition import AnnouncementBuilder, WorkerContext, Wo
 from stead.control.jobs.kinds import JobRow
 from stead.control.nodes.gateway import Gateway
 from stead.control.sealing import Sealer
-from stead.protocol.edge import Record
+from stead.protocol.edge_records import EdgeRecord
 from tests import teams
 from tests.client import Client
 from tests.teams import NOT_ON_THE_WAY
@@ -55,7 +55,7 @@ async def delete(client: Client, site: str, domain: str) -> httpx.Response:
 @dataclass
 class Estate:
     plane: ControlPlane
-    announced: dict[str, Record | None] = field(default_factory=dict)
+    announced: dict[str, EdgeRecord | None] = field(default_factory=dict)
     """What the edges have been told, by key."""
 
     async def site(self, status: str = "running", **owner: Any) -> tuple[str, str]:

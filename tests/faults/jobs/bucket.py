@@ -7,9 +7,9 @@ from typing import Any
 import nats.js.errors
 from nats.js import JetStreamContext
 
-from stead.protocol.edge import (
+from stead.protocol.edge_records import (
     BUCKET,
-    Purge,
+    PurgeRecord,
     bucket_subject,
     environment_key,
     host_key,
@@ -38,7 +38,7 @@ async def told(harness: Harness, site: Mapping[str, Any], environment: Mapping[s
             *(host_key(region, host) for host in _hosts(site, environment)),
             environment_key(region, environment["id"]),
             redirects_key(region, site["id"], 0),
-            purge_key(region, Purge(environment["id"])),
+            purge_key(region, PurgeRecord(environment["id"])),
         ],
     )
 

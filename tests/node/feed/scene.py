@@ -13,7 +13,7 @@ from stead.dev.engines.nats import Nats as NatsServer
 from stead.dev.stack import Stack
 from stead.node.feed.feed import Feed
 from stead.node.link import Link
-from stead.protocol.edge import Host, Record, host_key
+from stead.protocol.edge_records import EdgeRecord, HostRecord, host_key
 from stead.protocol.subjects import Program
 from tests.node.feed.stand_in import StandIn, stand_in
 from tests.node.stage import Stage
@@ -30,8 +30,8 @@ class Scene:
     def node(self) -> str:
         return self.stage.node.id
 
-    def hosts(self, count: int, environment: str = "env_1", start: int = 0) -> dict[str, Record | None]:
-        return {self.host(number): Host(environment) for number in range(start, start + count)}
+    def hosts(self, count: int, environment: str = "env_1", start: int = 0) -> dict[str, EdgeRecord | None]:
+        return {self.host(number): HostRecord(environment) for number in range(start, start + count)}
 
     def host(self, number: int) -> str:
         return host_key(self.region, f"h{number}.example.com")
@@ -39,7 +39,7 @@ class Scene:
     def missing_hosts(self, count: int) -> list[int]:
         return [each for each in range(count) if not self.nginx.has("host", f"h{each}.example.com")]
 
-    async def put(self, records: Mapping[str, Record | None]) -> int:
+    async def put(self, records: Mapping[str, EdgeRecord | None]) -> int:
         return await self.edges.put(records)
 
     async def applied(self, revision: int, within: float = 20.0) -> None:

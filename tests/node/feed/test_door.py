@@ -17,27 +17,33 @@ from stead.node.feed.door import MOST_CONNECTIONS, Door
 from stead.node.feed.run_directory import EDGE_GROUP, prepare_run_directory
 from stead.node.feed.store import Change, Store
 from stead.node.feed.wording import Wording
-from stead.protocol import edge
-from stead.protocol.edge import Record
+from stead.protocol import edge_records
+from stead.protocol.edge_records import EdgeRecord
 from stead.shared.edge_keys import seal
 from tests.node.stage import until
 
 REGION, KEY = "us-east", bytes(32)
 
-RECORDS: dict[str, Record] = {
-    edge.host_key(REGION, "shop.example.com"): edge.Host("env_1"),
-    edge.host_key(REGION, "stray.example.com"): edge.Host("env_gone"),
-    edge.environment_key(REGION, "env_1"): edge.Environment("site_1", "node-1"),
-    edge.environment_key(REGION, "env_2"): edge.Environment("site_2", "node-2"),
-    edge.redirects_key(REGION, "site_1", 0): edge.Redirects("1", (edge.Rule("/a", "/b", 301),)),
-    edge.redirects_key(REGION, "site_1", 1): edge.Redirects("1", (edge.Rule("/c", "/d", 301),)),
-    edge.redirects_key(REGION, "site_2", 0): edge.Redirects("1", ()),
-    edge.node_key(REGION, "node-1"): edge.Peer("10.0.0.1:80"),
-    edge.node_key(REGION, "node-2"): edge.Peer("10.0.0.2:80"),
-    edge.certificate_key(REGION, "shop.example.com"): edge.Certificate(
+RECORDS: dict[str, EdgeRecord] = {
+    edge_records.host_key(REGION, "shop.example.com"): edge_records.HostRecord("env_1"),
+    edge_records.host_key(REGION, "stray.example.com"): edge_records.HostRecord("env_gone"),
+    edge_records.environment_key(REGION, "env_1"): edge_records.EnvironmentRecord("site_1", "node-1"),
+    edge_records.environment_key(REGION, "env_2"): edge_records.EnvironmentRecord("site_2", "node-2"),
+    edge_records.redirects_key(REGION, "site_1", 0): edge_records.RedirectsRecord(
+        "1", (edge_records.EdgeRedirect("/a", "/b", 301),)
+    ),
+    edge_records.redirects_key(REGION, "site_1", 1): edge_records.RedirectsRecord(
+        "1", (edge_records.EdgeRedirect("/c", "/d", 301),)
+    ),
+    edge_records.redirects_key(REGION, "site_2", 0): edge_records.RedirectsRecord("1", ()),
+    edge_records.node_key(REGION, "node-1"): edge_records.PeerRecord("10.0.0.1:80"),
+    edge_records.node_key(REGION, "node-2"): edge_records.PeerRecord("10.0.0.2:80"),
+    edge_records.certificate_key(REGION, "shop.example.com"): edge_records.CertificateRecord(
         "the chain", seal(KEY, "shop.example.com", "the key")
     ),
-    edge.challenge_key(REGION, "token-1"): edge.Challenge("shop.example.com", "the answer"),
+    edge_records.challenge_key(REGION, "token-1"): edge_records.ChallengeRecord(
+        "shop.example.com", "the answer"
+    ),
 }
 
 
@@ -46,7 +52,7 @@ async def opened(data: Path) -> AsyncIterator[Path]:
     store = Store(data / "edge.sqlite")
     store.begin("history")
     changes = [
-        Change(key, number, number, edge.encode(record))
+        Change(key, number, number, edge_records.encode(record))
         for number, (key, record) in enumerate(RECORDS.items(), 1)
     ]
     store.take(changes, last=True)

@@ -12,13 +12,13 @@ from stead.control.engines.nats_streams import ensure_consumers, ensure_streams
 from stead.control.provisioning import edge_key, edge_progress
 from stead.dev.engines.nats import Nats
 from stead.dev.running_stack import RunningStack
-from stead.protocol.edge import (
+from stead.protocol.edge_records import (
     BUCKET,
     DELETIONS_KEPT_SECONDS,
     PURGES_KEPT_SECONDS,
-    Applied,
-    Host,
-    Purge,
+    AppliedRevision,
+    HostRecord,
+    PurgeRecord,
     bucket_subject,
     encode,
     host_key,
@@ -40,14 +40,14 @@ async def kept_for(there: Scene, key: str) -> str | None:
 
 async def test_revisions_ascend_and_the_highest_is_returned(there: Scene) -> None:
     first = await there.put(there.hosts(1_200))
-    second = await there.put({there.host(0): Host("env_2")})
+    second = await there.put({there.host(0): HostRecord("env_2")})
     assert second == first + 1
     assert second == await there.edges.last_revision()
-    assert await there.edges.read_record(there.host(0)) == encode(Host("env_2"))
+    assert await there.edges.read_record(there.host(0)) == encode(HostRecord("env_2"))
 
 
 async def test_purges_and_deletions_are_kept_for_a_time_and_all_else_for_ever(there: Scene) -> None:
-    purge = Purge("env_1")
+    purge = PurgeRecord("env_1")
     await there.put({**there.hosts(2), purge_key(there.region, purge): purge})
     await there.put({there.host(1): None})
     assert await kept_for(there, there.host(0)) is None
@@ -70,7 +70,9 @@ async def test_a_message_that_may_expire_does(there: Scene) -> None:
 
 async def test_keys_of_two_regions_are_refused_together(there: Scene) -> None:
     with pytest.raises(ValueError, match="more than one region"):
-        await there.put({there.host(0): Host("env_1"), host_key("elsewhere", "a.example.com"): Host("env_1")})
+        await there.put(
+            {there.host(0): HostRecord("env_1"), host_key("elsewhere", "a.example.com"): HostRecord("env_1")}
+        )
     with pytest.raises(ValueError, match="nothing"):
         await there.put({})
 
@@ -96,12 +98,12 @@ async def test_all_named_nodes_are_waited_for(there: Scene) -> None:
 async def test_a_word_about_another_region_or_in_anothers_name_does_not_count(there: Scene) -> None:
     revision = await there.put(there.hosts(1))
     operator = there.stage.operator.jetstream()
-    await operator.publish(applied(there.node), encode(Applied(there.node, "elsewhere", revision)))
+    await operator.publish(applied(there.node), encode(AppliedRevision(there.node, "elsewhere", revision)))
     with pytest.raises(NotApplied):
         await there.applied(revision, within=0.5)
     waiting = asyncio.create_task(there.applied(revision, within=2))
     await asyncio.sleep(0.3)
-    await operator.publish(applied("other"), encode(Applied(there.node, there.region, revision)))
+    await operator.publish(applied("other"), encode(AppliedRevision(there.node, there.region, revision)))
     with pytest.raises(NotApplied):
         await waiting
 
@@ -131,7 +133,7 @@ async def test_a_node_does_not_come_to_see_another_region_by_claiming_it(
 async def test_making_the_streams_again_changes_nothing(there: Scene, worker: Connection) -> None:
     revision = await there.put(there.hosts(1))
     await ensure_streams(worker)
-    assert await there.put({there.host(0): Host("env_2")}) == revision + 1
+    assert await there.put({there.host(0): HostRecord("env_2")}) == revision + 1
 
 
 async def test_an_operator_sees_how_far_an_edge_is(there: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,12 +8,12 @@ from collections.abc import Callable
 import pytest
 
 from stead.dev.running_stack import RunningStack
-from stead.protocol.edge import Certificate as Sealed
-from stead.protocol.edge import (
-    Host,
-    Purge,
-    Redirects,
-    Rule,
+from stead.protocol.edge_records import CertificateRecord as Sealed
+from stead.protocol.edge_records import (
+    EdgeRedirect,
+    HostRecord,
+    PurgeRecord,
+    RedirectsRecord,
     bucket_subject,
     certificate_key,
     host_key,
@@ -55,7 +55,7 @@ async def test_one_change_arrives_at_once(there: Scene, record_property: Propert
         await there.applied(await there.put(there.hosts(10)))
         for number in range(200):
             started = time.monotonic()
-            revision = await there.put({there.host(0): Host(f"env_{number}")})
+            revision = await there.put({there.host(0): HostRecord(f"env_{number}")})
             await there.nginx.until(lambda revision=revision: there.nginx.revision >= revision)
             taken.append(time.monotonic() - started)
     cuts = statistics.quantiles(taken, n=100)
@@ -79,8 +79,8 @@ async def test_records_too_big_for_one_request_arrive_in_several(there: Scene) -
     async with there.feeding():
         revision = await there.put(
             {
-                redirects_key(there.region, "site_1", part): Redirects(
-                    "1", (Rule("/" + "x" * size, "/", 301),)
+                redirects_key(there.region, "site_1", part): RedirectsRecord(
+                    "1", (EdgeRedirect("/" + "x" * size, "/", 301),)
                 )
                 for part in range(count)
             }
@@ -94,7 +94,7 @@ async def test_changes_arrive_in_the_order_they_were_made(there: Scene) -> None:
     async with there.feeding():
         for turn in range(20):
             await there.put(there.hosts(50, environment=f"env_{turn}"))
-        revision = await there.put({host_key(there.region, "last.example.com"): Host("env_1")})
+        revision = await there.put({host_key(there.region, "last.example.com"): HostRecord("env_1")})
         await there.applied(revision)
     assert there.nginx.heard == sorted(there.nginx.heard)
     assert {there.nginx.known[f"host h{each}.example.com"]["environment"] for each in range(50)} == {"env_19"}
@@ -110,7 +110,7 @@ async def test_a_node_of_another_region_sees_nothing(there: Scene, nats_stack: R
         elsewhere.feeding(),
     ):
         await there.applied(await there.put(there.hosts(5)))
-        revision = await elsewhere.put({host_key(region, "own.example.com"): Host("env_2")})
+        revision = await elsewhere.put({host_key(region, "own.example.com"): HostRecord("env_2")})
         await elsewhere.applied(revision)
         assert list(elsewhere.nginx.known) == ["host own.example.com"]
         assert list(elsewhere.stored()) == [host_key(region, "own.example.com")]
@@ -221,7 +221,7 @@ async def test_what_changes_while_nginx_is_away_is_stored_and_told_later(there: 
         await there.applied(await there.put(there.hosts(3)))
         instance, known = there.nginx.instance, dict(there.nginx.known)
         await there.nginx.stop()
-        revision = await there.put({there.host(1): None, there.host(3): Host("env_1")})
+        revision = await there.put({there.host(1): None, there.host(3): HostRecord("env_1")})
 
         async def stored() -> bool | None:
             return there.position() == revision or None
@@ -245,7 +245,7 @@ async def test_a_deletion_made_while_the_agent_was_down_reaches_an_nginx_that_wa
 
 
 async def test_a_purge_is_told_with_its_revision(there: Scene) -> None:
-    purge = Purge("env_1", url="/shop?page=2")
+    purge = PurgeRecord("env_1", url="/shop?page=2")
     async with there.feeding():
         revision = await there.put({purge_key(there.region, purge): purge})
         await there.applied(revision)

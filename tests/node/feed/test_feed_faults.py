@@ -11,8 +11,8 @@ from stead.control.edge_feed.feed import FeedUnavailable, NotApplied
 from stead.control.engines.nats_streams import consumer_config, stream_config
 from stead.dev.engines.nats import Nats
 from stead.dev.running_stack import RunningStack
-from stead.protocol.edge import BUCKET, Host, Record
-from stead.protocol.streams import edge_consumer, streams
+from stead.protocol.edge_records import BUCKET, EdgeRecord, HostRecord
+from stead.protocol.streams import edge_consumer, stream_specs
 from stead.protocol.subjects import bucket_stream
 from stead.protocol.work import EnsureEnvironment
 from tests.node.feed.scene import Scene
@@ -26,7 +26,7 @@ async def test_a_node_that_was_away_catches_up_with_what_changed_and_reads_no_mo
         await there.applied(await there.put(there.hosts(2_000)))
     before = len(there.stored())
     revision = await there.put(
-        {**there.hosts(3, environment="env_2"), there.host(5): None, there.host(2_000): Host("env_1")}
+        {**there.hosts(3, environment="env_2"), there.host(5): None, there.host(2_000): HostRecord("env_1")}
     )
     async with there.feeding():
         await there.applied(revision)
@@ -43,7 +43,7 @@ async def test_a_store_that_was_deleted_is_filled_again(there: Scene) -> None:
         await there.applied(await there.put(there.hosts(1_500)))
     for path in there.stage.data.glob("edge.sqlite*"):
         path.unlink()
-    revision = await there.put({there.host(3): Host("env_2")})
+    revision = await there.put({there.host(3): HostRecord("env_2")})
     async with there.feeding():
         await there.applied(revision)
     assert len(there.stored()) == 1_500
@@ -54,7 +54,7 @@ async def test_a_store_that_is_damaged_is_filled_again(there: Scene) -> None:
     async with there.feeding():
         await there.applied(await there.put(there.hosts(200)))
     (there.stage.data / "edge.sqlite").write_bytes(b"this is no database" * 500)
-    revision = await there.put({there.host(3): Host("env_2")})
+    revision = await there.put({there.host(3): HostRecord("env_2")})
     async with there.feeding():
         await there.applied(revision)
     assert len(there.stored()) == 200
@@ -84,7 +84,7 @@ async def test_a_nats_that_lost_everything_is_followed_in_what_it_says_now(
         lost = await it.put(it.hosts(10))
         await it.applied(lost)
         await operator.delete_stream(STREAM)
-        (bucket,) = (each for each in streams() if each.name == STREAM)
+        (bucket,) = (each for each in stream_specs() if each.name == STREAM)
         await operator.add_stream(stream_config(bucket))
         wanted = edge_consumer(it.stage.node, it.region)
         await operator.add_consumer(STREAM, consumer_config(wanted))
@@ -121,7 +121,7 @@ async def test_a_nats_restored_from_an_older_copy_is_followed(
         assert len(it.stored()) == 3
 
 
-async def put_at_last(it: Scene, records: dict[str, Record | None]) -> int | None:
+async def put_at_last(it: Scene, records: dict[str, EdgeRecord | None]) -> int | None:
     """As soon as NATS takes it."""
     try:
         return await it.put(records)

@@ -10,7 +10,7 @@ from stead.dev.engines.nginx import Nginx
 from stead.dev.local_node import LOCAL_NODE, LOCAL_REGION
 from stead.dev.programs import STEAD_PROGRAMS
 from stead.dev.running_stack import run_stack
-from stead.protocol.edge import Host, host_key, node_key
+from stead.protocol.edge_records import HostRecord, host_key, node_key
 from tests.node.feed.scene import working
 from tests.node.stage import until
 
@@ -27,7 +27,7 @@ async def test_a_worker_that_hears_a_node_introduces_it_to_its_region_and_feeds_
 
         assert stack[Nginx].address.encode() in await until(introduced, bound=60)
         key = host_key(LOCAL_REGION, "shop.example.com")
-        await edges.put({key: Host("env_1")})
+        await edges.put({key: HostRecord("env_1")})
 
         async def stored() -> bool | None:
             with contextlib.closing(sqlite3.connect(stack.node_data / "edge.sqlite")) as database:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from stead.node.feed.store import Change, Store
-from stead.protocol.edge import DELETIONS_KEPT_SECONDS, PURGES_KEPT_SECONDS
+from stead.protocol.edge_records import DELETIONS_KEPT_SECONDS, PURGES_KEPT_SECONDS
 
 NOW = 1_800_000_000
 MUCH = 1 << 30

@@ -20,7 +20,7 @@ from stead.control.jobs.definition import Refused
 from stead.control.plans import service as plans
 from stead.control.plans.rules import Owner, StorageExhausted
 from stead.control.sealing import Sealer
-from stead.protocol.work import EnsureRelease, Layer
+from stead.protocol.work import EnsureRelease, LayerDownload
 from stead.shared.ids import ArtifactId, has_shape
 from stead.shared.runtimes import Runtime
 
@@ -120,5 +120,5 @@ async def release(tx: Tx, site: str, artifact: str, runtime: Runtime) -> EnsureR
         config=found.config,
         envelope=found.envelope,
         keys=await keyring.public_keys(tx),
-        layers=tuple(Layer(layer.digest, blob_name(layer.digest)) for layer in layers),
+        layers=tuple(LayerDownload(layer.digest, blob_name(layer.digest)) for layer in layers),
     )

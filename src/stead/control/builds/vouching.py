@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from stead.artifacts import digests, manifest
-from stead.artifacts.packing import Packed
+from stead.artifacts.packer import PackedLayer
 from stead.artifacts.provenance import Provenance
 from stead.control.artifacts import service as artifacts
 from stead.control.artifacts.rules import SignatureInvalid, blob_name
@@ -50,7 +50,7 @@ async def sign(desk: WorkerContext, job: Job[BuildWork]) -> None:
         origin = await service.origin_of(tx, build)
     facts = service.facts_of(build)
     seen = await _believed(desk, build, facts)
-    packed = Packed(
+    packed = PackedLayer(
         seen.digest,
         seen.size,
         digests.parse(facts.diff_id),
@@ -60,7 +60,9 @@ async def sign(desk: WorkerContext, job: Job[BuildWork]) -> None:
         content_bytes=facts.bytes,
     )
     source = source_of(build, origin)
-    made = manifest.static(packed, manifest.Origin(source, build.commit or "", build.ref or ""))
+    made = manifest.make_static_manifest(
+        packed, manifest.ArtifactOrigin(source, build.commit or "", build.ref or "")
+    )
     sizes: dict[str, int] = {seen.digest: seen.size}
     sizes.update((blob.digest, len(blob.content)) for blob in made)
     async with desk.database.transaction() as tx:

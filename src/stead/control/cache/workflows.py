@@ -15,12 +15,12 @@ from stead.control.jobs.definition import (
 )
 from stead.control.jobs.kinds import Job
 from stead.control.sites import service as sites
-from stead.protocol.edge import Purge
+from stead.protocol.edge_records import PurgeRecord
 
 
 async def _purge(tx: Tx, job: Job[PurgeWork]) -> Announcement | None:
     return await announcements.purge_cache(
-        tx, Purge(job.params.environment, url=job.params.url, tag=job.params.tag)
+        tx, PurgeRecord(job.params.environment, url=job.params.url, tag=job.params.tag)
     )
 
 

@@ -31,7 +31,7 @@ from stead.control.certificates.rules import (
 from stead.control.engines.postgres import DATABASE_UNREACHABLE, Database
 from stead.control.sealing import Sealer
 from stead.control.tasks import PeriodicTask, Task
-from stead.protocol.edge import Certificate, certificate_key
+from stead.protocol.edge_records import CertificateRecord, certificate_key
 from stead.shared.ids import new_id
 
 log = structlog.get_logger()
@@ -146,7 +146,7 @@ class Certifier:
     ) -> None:
         claimed = recorder.claimed
         if not is_published:
-            record = Certificate(chain, self._publisher.seal_key(claimed.region, claimed.host, key))
+            record = CertificateRecord(chain, self._publisher.seal_key(claimed.region, claimed.host, key))
             await recorder.record_publishing()
             await self._publisher.publish(
                 claimed.region, {certificate_key(claimed.region, claimed.host): record}

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Protocol
 
-from stead.protocol.edge import Record
+from stead.protocol.edge_records import EdgeRecord
 
 
 class EdgesNotUpdated(Exception):
@@ -16,7 +16,7 @@ def region_of(key: str) -> str:
 
 
 class EdgePublisher(Protocol):
-    async def publish(self, region: str, records: Mapping[str, Record | None]) -> None:
+    async def publish(self, region: str, records: Mapping[str, EdgeRecord | None]) -> None:
         """Publish records (None deletes one) and return when every running edge has applied them.
 
         Raises EdgesNotUpdated.
@@ -35,7 +35,7 @@ class ErrorTranslatingPublisher:
     def __init__(self, publisher: EdgePublisher) -> None:
         self._publisher = publisher
 
-    async def publish(self, region: str, records: Mapping[str, Record | None]) -> None:
+    async def publish(self, region: str, records: Mapping[str, EdgeRecord | None]) -> None:
         try:
             await self._publisher.publish(region, records)
         except (OSError, TimeoutError):

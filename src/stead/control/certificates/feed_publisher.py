@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from stead.control.certificates.edge_publisher import EdgesNotUpdated
 from stead.control.edge_feed.announcer import Announcer
 from stead.control.edge_feed.feed import FeedUnavailable, NotApplied
-from stead.protocol.edge import Record
+from stead.protocol.edge_records import EdgeRecord
 from stead.shared.edge_keys import key_from_text, region_key, seal
 
 
@@ -15,14 +15,16 @@ class FeedPublisher:
     def __init__(self, announcer: Announcer, master_key: str) -> None:
         self._announcer, self._master_key = announcer, key_from_text(master_key)
 
-    async def publish(self, region: str, records: Mapping[str, Record | None]) -> None:
+    async def publish(self, region: str, records: Mapping[str, EdgeRecord | None]) -> None:
         await announce_records(self._announcer, region, records)
 
     def seal_key(self, region: str, host: str, key: bytes) -> str:
         return seal(region_key(self._master_key, region), host, key.decode())
 
 
-async def announce_records(announcer: Announcer, region: str, records: Mapping[str, Record | None]) -> None:
+async def announce_records(
+    announcer: Announcer, region: str, records: Mapping[str, EdgeRecord | None]
+) -> None:
     """Announce records; raises EdgesNotUpdated."""
     try:
         await announcer.announce(region, records)

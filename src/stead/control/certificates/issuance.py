@@ -15,7 +15,7 @@ from stead.control.certificates.acme_client import (
 from stead.control.certificates.acme_errors import describe_failed_challenge, describe_refusal
 from stead.control.certificates.edge_publisher import EdgePublisher, EdgesNotUpdated, region_of
 from stead.control.certificates.rules import ClaimedCertificate, Issued, Problem
-from stead.protocol.edge import Challenge, challenge_key
+from stead.protocol.edge_records import ChallengeRecord, challenge_key
 
 
 class OrderRecorder(Protocol):
@@ -91,7 +91,7 @@ class Issuance:
             await self._withdraw_challenge()
         await self._recorder.record_challenge(record)
         self._challenge = record
-        await self._publisher.publish(region, {record: Challenge(self._claimed.host, proof)})
+        await self._publisher.publish(region, {record: ChallengeRecord(self._claimed.host, proof)})
         await self._acme.answer_challenge(challenge)
 
     async def _withdraw_challenge(self) -> None:

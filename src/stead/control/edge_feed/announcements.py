@@ -8,7 +8,7 @@ from stead.control.engines.postgres import Tx
 from stead.control.environments import service as environments
 from stead.control.jobs.definition import Announcement
 from stead.control.redirects import service as redirects
-from stead.protocol import edge
+from stead.protocol import edge_records
 
 
 async def serve_environment(tx: Tx, env: str) -> Announcement | None:
@@ -33,7 +33,7 @@ async def serve_site_with_redirects(tx: Tx, site: str) -> Announcement | None:
     if served is None:
         return None
     parts: Records = {
-        edge.redirects_key(served.region, site, number): part
+        edge_records.redirects_key(served.region, site, number): part
         for number, part in enumerate(await redirects.build_edge_parts(tx, site))
     }
     return Announcement(served.region, {**parts, **served.records})
@@ -66,14 +66,16 @@ async def withdraw_redirects(tx: Tx, env: str) -> Announcement | None:
     if not count:
         return None
     parts: Records = {
-        edge.redirects_key(source.region, source.site_id, number): None for number in range(count)
+        edge_records.redirects_key(source.region, source.site_id, number): None for number in range(count)
     }
     return Announcement(source.region, parts)
 
 
-async def purge_cache(tx: Tx, purge: edge.Purge) -> Announcement | None:
+async def purge_cache(tx: Tx, purge: edge_records.PurgeRecord) -> Announcement | None:
     source = await _get_live_source(tx, purge.environment)
-    return Announcement(source.region, {edge.purge_key(source.region, purge): purge}) if source else None
+    return (
+        Announcement(source.region, {edge_records.purge_key(source.region, purge): purge}) if source else None
+    )
 
 
 def _merge(announcements: list[Announcement | None]) -> Announcement | None:

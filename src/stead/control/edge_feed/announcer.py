@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from stead.control.edge_feed.feed import EdgeFeed, NotApplied
 from stead.control.engines.postgres import Database
 from stead.control.nodes import service
-from stead.protocol.edge import Record
+from stead.protocol.edge_records import EdgeRecord
 
 RECHECK_SECONDS = 5.0
 
@@ -17,7 +17,7 @@ class Announcer:
     def __init__(self, database: Database, feed: EdgeFeed, *, patience: float) -> None:
         self._database, self._feed, self._patience = database, feed, patience
 
-    async def announce(self, region: str, records: Mapping[str, Record | None]) -> None:
+    async def announce(self, region: str, records: Mapping[str, EdgeRecord | None]) -> None:
         """Publish records (None deletes one) and return when every running edge has applied them.
 
         Raises NotApplied. An edge that dies in the meantime is no longer waited for once its node is

@@ -20,14 +20,14 @@ from stead.control.engines.nats import (
     Subscription,
 )
 from stead.protocol import subjects
-from stead.protocol.edge import (
+from stead.protocol.edge_records import (
     BUCKET,
     DELETIONS_KEPT_SECONDS,
     PURGES_KEPT_SECONDS,
-    Applied,
-    Peer,
-    Purge,
-    Record,
+    AppliedRevision,
+    EdgeRecord,
+    PeerRecord,
+    PurgeRecord,
     bucket_subject,
     decode_applied,
     encode,
@@ -63,7 +63,7 @@ class EdgeFeed:
         self._client: Client | None = None
         self._context: JetStreamContext | None = None
 
-    async def put(self, records: Mapping[str, Record | None]) -> int:
+    async def put(self, records: Mapping[str, EdgeRecord | None]) -> int:
         """Publish records in the given order; None deletes a record.
 
         Returns the highest revision: an edge that has applied it has applied all of the records. All keys
@@ -82,7 +82,7 @@ class EdgeFeed:
     async def publish_peer(self, region: str, node: str, address: str) -> None:
         """Publish the address at which the region's other edges reach this node's edge, if it changed."""
         try:
-            peer = convert({"address": address}, Peer)
+            peer = convert({"address": address}, PeerRecord)
         except ValidationError:
             raise ValueError("this is not the address of an edge") from None
         key = node_key(region, node)
@@ -104,7 +104,7 @@ class EdgeFeed:
         with _translate_errors():
             return int((await self._jetstream.stream_info(bucket_stream(BUCKET))).state.last_seq)
 
-    async def last_applied(self, node: str) -> Applied | None:
+    async def last_applied(self, node: str) -> AppliedRevision | None:
         """The last revision that the node reported as applied by its edge."""
         with _translate_errors():
             try:
@@ -150,9 +150,9 @@ class EdgeFeed:
                 missing.discard(node)
 
     @asynccontextmanager
-    async def _subscribe(self, nodes: Collection[str]) -> AsyncIterator[asyncio.Queue[Applied]]:
+    async def _subscribe(self, nodes: Collection[str]) -> AsyncIterator[asyncio.Queue[AppliedRevision]]:
         """Receive the reports of nodes. Subscribe before reading the last ones, so that none is missed."""
-        reports: asyncio.Queue[Applied] = asyncio.Queue()
+        reports: asyncio.Queue[AppliedRevision] = asyncio.Queue()
 
         async def receive(message: Message) -> None:
             report = decode_applied(message.data)
@@ -169,7 +169,7 @@ class EdgeFeed:
                 await client.flush(timeout=FLUSH_SECONDS)
             yield reports
 
-    async def _put(self, records: list[tuple[str, Record | None]]) -> int:
+    async def _put(self, records: list[tuple[str, EdgeRecord | None]]) -> int:
         jetstream, acks = self._jetstream, list[asyncio.Future[PubAck]]()
         try:
             for key, record in records:
@@ -197,7 +197,7 @@ async def _unsubscribe(subscription: Subscription) -> None:
 
 
 async def _receive_reports(
-    reports: asyncio.Queue[Applied], region: str, missing: set[str], revision: int
+    reports: asyncio.Queue[AppliedRevision], region: str, missing: set[str], revision: int
 ) -> None:
     """Receive reports for a short time only: reports sent while NATS was disconnected must be read again."""
     try:
@@ -219,11 +219,11 @@ def _translate_errors() -> Iterator[None]:
         raise FeedUnavailable(type(error).__name__) from None
 
 
-def _headers(record: Record | None) -> dict[str, str] | None:
+def _headers(record: EdgeRecord | None) -> dict[str, str] | None:
     match record:
         case None:
             return {_OPERATION: _DELETE, MESSAGE_TTL: str(DELETIONS_KEPT_SECONDS)}
-        case Purge():
+        case PurgeRecord():
             return {MESSAGE_TTL: str(PURGES_KEPT_SECONDS)}
         case _:
             return None

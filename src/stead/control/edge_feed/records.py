@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from stead.control.configuration.rules import Configuration
-from stead.protocol import edge
-from stead.protocol.edge import Environment, Host, Record, RedirectSet
+from stead.protocol import edge_records
+from stead.protocol.edge_records import EdgeRecord, EnvironmentRecord, HostRecord, RedirectSet
 from stead.shared.runtimes import Runtime
 
-Records = dict[str, Record | None]
+Records = dict[str, EdgeRecord | None]
 """Edge records by key, in the order in which edges must apply them; None deletes a record."""
 
 
@@ -43,12 +43,12 @@ def build_records(
 ) -> Records:
     """Build the records of an environment that is served. `secure` lists the hosts with a certificate."""
     security, performance = configuration.security, configuration.performance
-    record = Environment(
+    record = EnvironmentRecord(
         site=source.site_id,
         node=node,
         runtime=source.runtime,
         state="suspended" if source.status in ("suspending", "suspended") else "serving",
-        release=source.release or edge.PLACEHOLDER,
+        release=source.release or edge_records.PLACEHOLDER,
         redirects=redirects,
         allowed_ips=tuple(security.allowed_ips),
         waf=security.waf_engine_mode,
@@ -58,13 +58,14 @@ def build_records(
         trace_sample_rate=configuration.observability.trace_sample_rate,
     )
     hosts: Records = {
-        edge.host_key(source.region, host): Host(source.id, https=host in secure) for host in source.hosts
+        edge_records.host_key(source.region, host): HostRecord(source.id, https=host in secure)
+        for host in source.hosts
     }
     # The environment comes first: a host must not refer to an environment that the edge does not know.
-    return {edge.environment_key(source.region, source.id): record, **hosts}
+    return {edge_records.environment_key(source.region, source.id): record, **hosts}
 
 
 def build_deletions(source: RecordSource) -> Records:
     """Delete the hosts first, so that none refers to an environment that is already deleted."""
-    hosts: Records = {edge.host_key(source.region, host): None for host in source.hosts}
-    return {**hosts, edge.environment_key(source.region, source.id): None}
+    hosts: Records = {edge_records.host_key(source.region, host): None for host in source.hosts}
+    return {**hosts, edge_records.environment_key(source.region, source.id): None}

@@ -8,14 +8,14 @@ from nats.js.api import AckPolicy, ConsumerConfig, StorageType, StreamConfig
 from nats.js.errors import BadRequestError
 
 from stead.control.engines.nats import Nats, NatsNotFound
-from stead.protocol.streams import Consumer, Stream, commands_consumer, edge_consumer, streams
+from stead.protocol.streams import ConsumerSpec, StreamSpec, commands_consumer, edge_consumer, stream_specs
 from stead.protocol.subjects import Node
 
 log = structlog.get_logger()
 
 
 async def ensure_streams(nats_: Nats) -> None:
-    for stream in streams():
+    for stream in stream_specs():
         config = stream_config(stream)
         try:
             await nats_.js.add_stream(config)
@@ -41,7 +41,7 @@ async def ensure_consumers(nats_: Nats, node: str, region: str) -> bool:
     return True
 
 
-def stream_config(stream: Stream) -> StreamConfig:
+def stream_config(stream: StreamSpec) -> StreamConfig:
     return StreamConfig(
         name=stream.name,
         subjects=[stream.subject],
@@ -55,7 +55,7 @@ def stream_config(stream: Stream) -> StreamConfig:
     )
 
 
-def consumer_config(consumer: Consumer) -> ConsumerConfig:
+def consumer_config(consumer: ConsumerSpec) -> ConsumerConfig:
     if not consumer.acknowledged:
         return ConsumerConfig(
             durable_name=consumer.durable, filter_subject=consumer.filter_subject, ack_policy=AckPolicy.NONE

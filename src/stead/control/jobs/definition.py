@@ -21,7 +21,7 @@ from stead.control.engines.postgres import Database, Tx
 from stead.control.jobs.kinds import Job, JobKind, JobRow, P
 from stead.control.sealing import Sealer
 from stead.protocol.commands import DriverSetName
-from stead.protocol.edge import Record
+from stead.protocol.edge_records import EdgeRecord
 from stead.protocol.work import Work
 
 Results = dict[str, str | int]
@@ -42,7 +42,7 @@ class Announcement:
     """Records that the edges of a region must apply. A key without a record is removed."""
 
     region: str
-    records: Mapping[str, Record | None]
+    records: Mapping[str, EdgeRecord | None]
 
 
 @dataclass(frozen=True)

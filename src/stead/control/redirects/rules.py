@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta, Struct
 
-from stead.protocol.edge import Redirects, RedirectSet, Rule
+from stead.protocol.edge_records import EdgeRedirect, RedirectSet, RedirectsRecord
 from stead.shared.errors import FieldInvalid
 
 MOST_HOPS = 10
@@ -84,19 +84,19 @@ def redirect_set(rules: Sequence[RedirectRule]) -> RedirectSet:
     return RedirectSet(version, Matching(rules).lengths)
 
 
-def parts(rules: Sequence[RedirectRule], version: str) -> Iterator[Redirects]:
+def parts(rules: Sequence[RedirectRule], version: str) -> Iterator[RedirectsRecord]:
     """In pieces that a message holds."""
-    part: list[Rule] = []
+    part: list[EdgeRedirect] = []
     size = 0
     for rule in rules:
         weight = len(rule.from_.encode()) + len(rule.to.encode()) + 16
         if part and (len(part) == PART_RULES or size + weight > PART_BYTES):
-            yield Redirects(version, tuple(part))
+            yield RedirectsRecord(version, tuple(part))
             part, size = [], 0
-        part.append(Rule(rule.from_, rule.to, rule.code))
+        part.append(EdgeRedirect(rule.from_, rule.to, rule.code))
         size += weight
     if part:
-        yield Redirects(version, tuple(part))
+        yield RedirectsRecord(version, tuple(part))
 
 
 def _goes_round(matching: Matching, rule: RedirectRule, hosts: frozenset[str]) -> bool:

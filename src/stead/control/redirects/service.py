@@ -9,7 +9,7 @@ from stead.control.redirects.jobs import REPLACE_REDIRECTS, RedirectsWork
 from stead.control.redirects.rules import RedirectRule, check, parts
 from stead.control.redirects.schema import NewRedirects
 from stead.control.sites.rules import VisibleSite, require_changeable
-from stead.protocol.edge import Redirects, RedirectSet
+from stead.protocol.edge_records import RedirectSet, RedirectsRecord
 
 
 async def rules(tx: Tx, site: str) -> list[RedirectRule]:
@@ -40,8 +40,8 @@ async def count_published_parts(tx: Tx, site: str) -> int:
     return await store.count_published_parts(tx, site)
 
 
-async def build_edge_parts(tx: Tx, site: str) -> list[Redirects | None]:
+async def build_edge_parts(tx: Tx, site: str) -> list[RedirectsRecord | None]:
     """All rules of a site, as the edge is told them; nothing for a part that is no longer needed."""
     now = await store.get_active_set(tx, site)
-    needed: list[Redirects | None] = [*parts(await store.rules(tx, site), now.version)] if now else []
+    needed: list[RedirectsRecord | None] = [*parts(await store.rules(tx, site), now.version)] if now else []
     return needed + [None] * (await store.count_published_parts(tx, site) - len(needed))

@@ -6,7 +6,7 @@ import msgspec
 
 from stead.control.engines.postgres import Tx
 from stead.control.redirects.rules import RedirectRule, parts, redirect_set
-from stead.protocol.edge import RedirectSet
+from stead.protocol.edge_records import RedirectSet
 
 
 async def rules(tx: Tx, site: str) -> list[RedirectRule]:

@@ -17,10 +17,10 @@ from stead.dev.packages import Packages
 from stead.dev.secrets import Secrets
 from stead.dev.supervised_program import LOOPBACK, Ports
 from stead.protocol.subjects import (
+    NatsIdentity,
+    NatsPermissions,
     Node,
-    Permissions,
     Program,
-    Role,
     heartbeat,
     inbox_prefix,
     permissions,
@@ -71,7 +71,7 @@ class Nats(Engine):
     def url(self) -> str:
         return f"nats://{LOOPBACK}:{self.port}"
 
-    def login(self, role: Role) -> NatsLogin:
+    def login(self, role: NatsIdentity) -> NatsLogin:
         name = user(role)
         return NatsLogin(self.url, name, self.passwords[name], inbox_prefix(role))
 
@@ -81,7 +81,7 @@ class Nats(Engine):
     def node_settings(self, node: Node) -> dict[str, str]:
         return self._settings(node)
 
-    def _settings(self, role: Role) -> dict[str, str]:
+    def _settings(self, role: NatsIdentity) -> dict[str, str]:
         login = self.login(role)
         return {
             "STEAD_NATS_URL": login.url,
@@ -114,7 +114,7 @@ class Nats(Engine):
     async def is_ready(self) -> bool:
         return await self.accepts_login(Program.OPERATOR)
 
-    async def accepts_login(self, role: Role) -> bool:
+    async def accepts_login(self, role: NatsIdentity) -> bool:
         return await self._request(role, "PING\r\n") == b"PONG\r\n"
 
     async def receives_heartbeat(self, node: Node) -> bool:
@@ -126,7 +126,7 @@ class Nats(Engine):
         request = f"SUB {PROBE_INBOX} 1\r\nPUB $JS.API.STREAM.INFO.{name} {PROBE_INBOX} 0\r\n\r\n"
         return b'"config"' in await self._request(Program.OPERATOR, request, lines=2)
 
-    async def _request(self, role: Role, request: str, lines: int = 1) -> bytes:
+    async def _request(self, role: NatsIdentity, request: str, lines: int = 1) -> bytes:
         """Logs in, sends the request, reads that many lines and returns the last one. Returns an empty
         string if the server does not answer."""
         name = user(role)
@@ -140,7 +140,7 @@ class Nats(Engine):
 
         return await probes.connect(self.port, exchange)
 
-    async def wait_for_login(self, role: Role) -> None:
+    async def wait_for_login(self, role: NatsIdentity) -> None:
         for _ in range(RELOAD_ATTEMPTS):
             if await self.accepts_login(role):
                 return
@@ -164,12 +164,12 @@ def render_config(port: int, store: Path, passwords: dict[str, str]) -> str:
     return json.dumps(settings, indent=2)
 
 
-def role_of(name: str) -> Role:
+def role_of(name: str) -> NatsIdentity:
     node = NODE_USER.fullmatch(name)
     return Node(node["id"]) if node else Program(name)
 
 
-def _render_permissions(granted: Permissions) -> dict[str, dict[str, tuple[str, ...]]]:
+def _render_permissions(granted: NatsPermissions) -> dict[str, dict[str, tuple[str, ...]]]:
     return {
         "publish": {"allow": granted.publish, "deny": granted.deny_publish},
         "subscribe": {"allow": granted.subscribe, "deny": granted.deny_subscribe},

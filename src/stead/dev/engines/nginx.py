@@ -12,7 +12,7 @@ from stead.dev.subprocesses import run
 from stead.dev.supervised_program import LOOPBACK, Instance, Ports
 from stead.edge import main as edge
 from stead.edge.leftovers import end_leftovers
-from stead.edge.settings import EdgeSettings, Memory
+from stead.edge.settings import EdgeSettings, SharedMemory
 from stead.protocol.subjects import Node, Program
 
 SYSTEM_USER = "www-data"
@@ -54,7 +54,7 @@ class Nginx(Engine):
             user=SYSTEM_USER if os.geteuid() == 0 else "",
             workers=1,
             connections=1024,
-            memory=Memory(records=32, redirects=32, certificates=16, pages=8),
+            memory=SharedMemory(records=32, redirects=32, certificates=16, pages=8),
             cache=64,
         )
 

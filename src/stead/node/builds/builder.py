@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from stead.artifacts.packing import Packed, pack
+from stead.artifacts.packer import PackedLayer, pack_layer
 from stead.artifacts.refusals import TreeRefused, printable
 from stead.node import transfer
 from stead.node.builds import projects, trees
@@ -162,11 +162,11 @@ def _check_variables(variables: tuple[tuple[str, str], ...]) -> dict[str, str]:
     return dict(variables)
 
 
-def _pack(site: Path, layer: Path) -> Packed:
+def _pack(site: Path, layer: Path) -> PackedLayer:
     trees.remove_git_history(site)
     with layer.open("xb") as file:
         try:
-            return pack(site, file)
+            return pack_layer(site, file)
         except TreeRefused as refused:
             raise BuildFailed(f"the site cannot be published: {refused}") from None
 
@@ -184,7 +184,7 @@ async def _upload(layer: Path, address: str) -> None:
             return
 
 
-def _result(packed: Packed, commit: Commit) -> BuildResult:
+def _result(packed: PackedLayer, commit: Commit) -> BuildResult:
     return BuildResult(
         digest=packed.digest,
         size=packed.size,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from stead.artifacts.limits import UPLOAD
 from stead.artifacts.refusals import ArchiveRefused
-from stead.artifacts.unpacking import unpack_upload
+from stead.artifacts.unpacker import unpack_upload
 from stead.node import transfer
 from stead.node.builds import fetch_errors, trees
 from stead.node.builds.explanations import disk_full, reached_limit

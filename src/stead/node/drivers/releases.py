@@ -21,12 +21,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from stead.artifacts import digests, manifest, provenance
 from stead.artifacts.manifest import Layer
 from stead.artifacts.refusals import ArchiveRefused, ArtifactUntrusted
-from stead.artifacts.unpacking import unpack_layer
+from stead.artifacts.unpacker import unpack_layer
 from stead.node import transfer
 from stead.node.drivers import layout
 from stead.node.drivers.driver import Refusal
 from stead.node.uninterrupted import in_thread
-from stead.protocol.edge import PLACEHOLDER
+from stead.protocol.edge_records import PLACEHOLDER
 from stead.protocol.work import EnsureRelease
 from stead.shared.runtimes import Runtime
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from stead.artifacts.packing import Packed, pack
+from stead.artifacts.packer import PackedLayer, pack_layer
 from stead.node import transfer
 from stead.node.drivers import layout
 from stead.node.drivers.driver import Assignment, Driver, Handler, Refusal
@@ -265,9 +265,9 @@ def _simulated_commit(source: GitSource, task: Assignment) -> str:
     return hashlib.sha1(name, usedforsecurity=False).hexdigest()
 
 
-def _pack(tree: Path, layer: Path) -> Packed:
+def _pack(tree: Path, layer: Path) -> PackedLayer:
     with layer.open("wb") as file:
-        return pack(tree, file)
+        return pack_layer(tree, file)
 
 
 def simulated_drivers(data: Path, run: Run, behaviour: SimulatedBehaviour) -> list[Driver]:

@@ -16,7 +16,7 @@ from stead.node.drivers.placeholder import PAGE
 from stead.node.drivers.releases import Named, Releases, nobody_knows
 from stead.node.drivers.runtime_driver import RuntimeDriver
 from stead.node.uninterrupted import in_thread
-from stead.protocol.edge import PLACEHOLDER
+from stead.protocol.edge_records import PLACEHOLDER
 from stead.protocol.work import EnsureRelease
 
 

@@ -19,8 +19,8 @@ import structlog
 from stead.node.feed.run_directory import share_with_edge
 from stead.node.feed.store import Store, Stored
 from stead.node.feed.wording import Wording
-from stead.protocol import edge
-from stead.protocol.edge import Environment, Host
+from stead.protocol import edge_records
+from stead.protocol.edge_records import EnvironmentRecord, HostRecord
 
 LONGEST_REQUEST = 8 * 1024
 MOST_CONNECTIONS = 256
@@ -29,8 +29,8 @@ ANSWER_SECONDS = 10.0
 
 log = structlog.get_logger()
 
-_host = msgspec.json.Decoder(Host).decode
-_environment = msgspec.json.Decoder(Environment).decode
+_host = msgspec.json.Decoder(HostRecord).decode
+_environment = msgspec.json.Decoder(EnvironmentRecord).decode
 
 
 class Door:
@@ -39,8 +39,8 @@ class Door:
         self._open = 0
         self._finders: dict[str, Callable[[str], list[Stored]]] = {
             "host": self._of_host,
-            "certificate": lambda host: self._one(edge.certificate_key(region, host)),
-            "challenge": lambda token: self._one(edge.challenge_key(region, token)),
+            "certificate": lambda host: self._one(edge_records.certificate_key(region, host)),
+            "challenge": lambda token: self._one(edge_records.challenge_key(region, token)),
         }
 
     @asynccontextmanager
@@ -93,18 +93,20 @@ class Door:
         except (ValueError, msgspec.MsgspecError):
             # No key has such a name, or the record is not what its key says.
             return b""
-        return b"".join(edge.encode(line) + b"\n" for line in self._wording.lines(found))
+        return b"".join(edge_records.encode(line) + b"\n" for line in self._wording.lines(found))
 
     def _of_host(self, host: str) -> list[Stored]:
-        found = self._one(edge.host_key(self._region, host))
+        found = self._one(edge_records.host_key(self._region, host))
         if not found:
             return []
-        environment = self._one(edge.environment_key(self._region, _host(found[0].value or b"").environment))
+        environment = self._one(
+            edge_records.environment_key(self._region, _host(found[0].value or b"").environment)
+        )
         if not environment:
             return found
         it = _environment(environment[0].value or b"")
         redirects = self._store.below(f"{self._region}.redirects.{it.site}.")
-        return [*found, *environment, *redirects, *self._one(edge.node_key(self._region, it.node))]
+        return [*found, *environment, *redirects, *self._one(edge_records.node_key(self._region, it.node))]
 
     def _one(self, key: str) -> list[Stored]:
         found = self._store.find(key)

@@ -8,7 +8,7 @@ import asyncio
 import nats.errors
 import structlog
 
-from stead.edge.admin import Admin
+from stead.edge.admin import EdgeAdmin
 from stead.node.drivers.layout import edge_records
 from stead.node.feed.door import Door
 from stead.node.feed.run_directory import ADMIN_SOCKET, STORE_SOCKET, prepare_run_directory
@@ -19,7 +19,7 @@ from stead.node.feed.wording import Wording
 from stead.node.link import Link
 from stead.node.settings import Settings
 from stead.protocol import subjects
-from stead.protocol.edge import Applied, encode
+from stead.protocol.edge_records import AppliedRevision, encode
 from stead.shared.cancellation import raise_if_cancelled
 
 PAUSE, LONGEST_PAUSE = 0.5, 10.0
@@ -49,7 +49,7 @@ class Feed:
     async def _run(self) -> None:
         settings = self._settings
         run = prepare_run_directory(settings.data)
-        store, edge = Store(edge_records(settings.data)), Admin(run / ADMIN_SOCKET)
+        store, edge = Store(edge_records(settings.data)), EdgeAdmin(run / ADMIN_SOCKET)
         wording = Wording(settings.certificate_key)
         teller = Teller(store, edge, wording, self._note)
         source = Source(self._link, store, settings.node_id, settings.node_region, teller.wake)
@@ -77,7 +77,7 @@ class Feed:
                 self._news.clear()
                 await self._news.wait()
             revision = self._applied
-            word = encode(Applied(settings.node_id, settings.node_region, revision))
+            word = encode(AppliedRevision(settings.node_id, settings.node_region, revision))
             jetstream = await self._link.jetstream()
             try:
                 await jetstream.publish(subjects.applied(settings.node_id), word, timeout=ACK_SECONDS)

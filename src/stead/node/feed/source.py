@@ -18,7 +18,7 @@ from nats.aio.subscription import Subscription
 
 from stead.node.feed.store import Change, Store
 from stead.node.link import Link
-from stead.protocol.edge import BUCKET, key_of, keys_of
+from stead.protocol.edge_records import BUCKET, key_of_subject, region_subjects
 from stead.protocol.subjects import Node, bucket_stream, consumer
 from stead.shared.cancellation import raise_if_cancelled
 
@@ -68,7 +68,7 @@ _read_reset = msgspec.json.Decoder(_Reset).decode
 class Source:
     def __init__(self, link: Link, store: Store, node: str, region: str, stored: Callable[[], None]) -> None:
         self._link, self._store, self._stored = link, store, stored
-        self._keys = keys_of(region)
+        self._keys = region_subjects(region)
         place = f"{bucket_stream(BUCKET)}.{consumer(Node(node))}"
         self._reset_subject = f"$JS.API.CONSUMER.RESET.{place}"
         self._next_subject = f"$JS.API.CONSUMER.MSG.NEXT.{place}"
@@ -207,7 +207,7 @@ def _read(message: Msg) -> _Delivery:
         raise Detached("a record without a place")
     revision, number, at, pending = (int(word) for word in words[-4:])
     gone = _OPERATION in (message.headers or {})
-    change = Change(key_of(message.subject), revision, at, None if gone else message.data)
+    change = Change(key_of_subject(message.subject), revision, at, None if gone else message.data)
     return _Delivery(change, number, pending)
 
 

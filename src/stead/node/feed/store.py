@@ -19,7 +19,7 @@ import structlog
 from msgspec import Struct
 
 from stead.node.sqlite import transaction
-from stead.protocol.edge import DELETIONS_KEPT_SECONDS, PURGES_KEPT_SECONDS, Environment
+from stead.protocol.edge_records import DELETIONS_KEPT_SECONDS, PURGES_KEPT_SECONDS, EnvironmentRecord
 
 log = structlog.get_logger()
 
@@ -46,7 +46,7 @@ insert into progress values ('', 0, 0, 0, 0);
 _VERSION = 1
 _SECOND = 1_000_000_000
 _PATIENCE = 5.0
-_environments = msgspec.json.Decoder(Environment)
+_environments = msgspec.json.Decoder(EnvironmentRecord)
 
 
 class Change(Struct, frozen=True):

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import structlog
 
-from stead.edge.admin import Admin, AdminFailed, Answer
+from stead.edge.admin import AdminFailed, EdgeAdmin, EdgePosition
 from stead.node.feed.store import Store
 from stead.node.feed.wording import Wording
 
@@ -18,7 +18,9 @@ log = structlog.get_logger()
 
 
 class Teller:
-    def __init__(self, store: Store, edge: Admin, wording: Wording, applied: Callable[[int], None]) -> None:
+    def __init__(
+        self, store: Store, edge: EdgeAdmin, wording: Wording, applied: Callable[[int], None]
+    ) -> None:
         self._store, self._edge, self._wording, self._applied = store, edge, wording, applied
         self._something = asyncio.Event()
         self._forget("")
@@ -46,7 +48,7 @@ class Teller:
         """A new nginx knows nothing; neither do we know what an nginx from before our start knows."""
         self._instance, self._change, self._completed = instance, 0, False
 
-    def _meet(self, state: Answer) -> bool:
+    def _meet(self, state: EdgePosition) -> bool:
         """Whether it is still the one we have been talking to."""
         if state.instance == self._instance:
             return True

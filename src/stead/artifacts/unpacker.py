@@ -6,40 +6,40 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from stead.artifacts import tar_reading, zip_reading
+from stead.artifacts import tar_reader, zip_reader
+from stead.artifacts.archive_entries import ArchiveEntry, EntryContent
 from stead.artifacts.digests import Digest, of_file
-from stead.artifacts.fresh import FreshDirectory
-from stead.artifacts.limits import LAYER, UPLOAD, Limits
-from stead.artifacts.members import Content, Member
-from stead.artifacts.names import Kind, NameRefused, Namespace
+from stead.artifacts.fresh_directory import FreshDirectory
+from stead.artifacts.limits import LAYER, UPLOAD, SizeLimits
+from stead.artifacts.names import EntryKind, EntryNames, NameRefused
 from stead.artifacts.refusals import ArchiveRefused, ArtifactUntrusted
-from stead.artifacts.streams import Guard, Stream, gunzip, plain
-from stead.artifacts.zstd_reading import unzstd
+from stead.artifacts.streams import ExpansionLimit, TarStream, gunzip, read_plain
+from stead.artifacts.zstd_reader import unzstd
 
 Links = Literal["refused", "inside"]
 _HOPS = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Unpacked:
+class UnpackedTree:
     files: int
     directories: int
     content_bytes: int
 
 
 def unpack_layer(
-    blob: BinaryIO, into: Path, *, digest: Digest, size: int, diff_id: Digest, limits: Limits = LAYER
-) -> Unpacked:
+    blob: BinaryIO, into: Path, *, digest: Digest, size: int, diff_id: Digest, limits: SizeLimits = LAYER
+) -> UnpackedTree:
     """A layer as `pack` makes it. Nothing of the blob is interpreted before its digest was found right;
     should it be exchanged after that, its content has another digest and is not kept."""
     blob.seek(0)
     if of_file(blob) != (digest, size):
         raise ArtifactUntrusted("the layer is not what its digest says")
     blob.seek(0)
-    stream = Stream(unzstd(blob, Guard(limits)))
+    stream = TarStream(unzstd(blob, ExpansionLimit(limits)))
     with FreshDirectory(into) as fresh:
         work = _Unpacking(fresh, limits, "refused")
-        work.take(tar_reading.members(stream))
+        work.take(tar_reader.read_entries(stream))
         if stream.digest() != diff_id:
             raise ArtifactUntrusted("the content of the layer is not what its digest says")
         fresh.keep()
@@ -52,8 +52,8 @@ def unpack_upload(
     *,
     strip: bool = False,
     links: Links = "inside",
-    limits: Limits = UPLOAD,
-) -> Unpacked:
+    limits: SizeLimits = UPLOAD,
+) -> UnpackedTree:
     """What a customer sent: a tar, a tar.gz or a zip, told by its first bytes. `strip` leaves out the one
     folder that everything is in, if there is one."""
     with FreshDirectory(into) as fresh:
@@ -65,32 +65,32 @@ def unpack_upload(
     return work.result(stripped=top is not None)
 
 
-def _members(archive: BinaryIO, limits: Limits) -> Iterator[Content]:
+def _members(archive: BinaryIO, limits: SizeLimits) -> Iterator[EntryContent]:
     archive.seek(0)
     start = archive.read(512)
     archive.seek(0)
     if start.startswith((b"PK\3\4", b"PK\5\6")):
-        return zip_reading.members(archive, limits)
+        return zip_reader.read_entries(archive, limits)
     if start.startswith(b"\x1f\x8b"):
-        return tar_reading.members(Stream(gunzip(archive, Guard(limits))))
+        return tar_reader.read_entries(TarStream(gunzip(archive, ExpansionLimit(limits))))
     if start[257:262] == b"ustar" or (start and not start.strip(b"\0")):
-        return tar_reading.members(Stream(plain(archive, Guard(limits))))
+        return tar_reader.read_entries(TarStream(read_plain(archive, ExpansionLimit(limits))))
     raise ArchiveRefused("archive.broken", "it is neither a tar, nor a tar.gz, nor a zip")
 
 
 class _Unpacking:
-    def __init__(self, fresh: FreshDirectory, limits: Limits, links: Links) -> None:
+    def __init__(self, fresh: FreshDirectory, limits: SizeLimits, links: Links) -> None:
         self._fresh, self._limits, self._links_are = fresh, limits, links
-        self._names = Namespace(limits)
+        self._names = EntryNames(limits)
         self._links: dict[str, str] = {}
         self._files = self._bytes = 0
 
-    def take(self, contents: Iterable[Content]) -> None:
+    def take(self, contents: Iterable[EntryContent]) -> None:
         for content in contents:
             self._one(content.member, content.pieces)
 
-    def _one(self, member: Member, pieces: Iterator[bytes]) -> None:
-        if member.kind is Kind.LINK and self._links_are == "refused":
+    def _one(self, member: ArchiveEntry, pieces: Iterator[bytes]) -> None:
+        if member.kind is EntryKind.LINK and self._links_are == "refused":
             raise ArchiveRefused("archive.unsafe", "it is a link", member.path)
         if not member.path:
             return
@@ -101,14 +101,14 @@ class _Unpacking:
                 "archive.too_large" if refused.large else "archive.unsafe"
             )
             raise ArchiveRefused(code, str(refused), member.path) from None
-        if member.kind is Kind.DIRECTORY:
+        if member.kind is EntryKind.DIRECTORY:
             self._fresh.directory(member.path)
-        elif member.kind is Kind.LINK:
+        elif member.kind is EntryKind.LINK:
             self._links[member.path] = member.target
         else:
             self._file(member, pieces)
 
-    def _file(self, member: Member, pieces: Iterator[bytes]) -> None:
+    def _file(self, member: ArchiveEntry, pieces: Iterator[bytes]) -> None:
         self._files += 1
         self._bytes += member.size
         if member.size > self._limits.file_bytes:
@@ -125,7 +125,7 @@ class _Unpacking:
 
     def only_folder(self) -> str | None:
         match list(self._names.top()):
-            case [(name, Kind.DIRECTORY)]:
+            case [(name, EntryKind.DIRECTORY)]:
                 return name
         return None
 
@@ -163,7 +163,7 @@ class _Unpacking:
             at.pop()
             rest = target.split("/") + rest
 
-    def result(self, *, stripped: bool = False) -> Unpacked:
-        return Unpacked(
+    def result(self, *, stripped: bool = False) -> UnpackedTree:
+        return UnpackedTree(
             self._files, len(self._names) - self._files - len(self._links) - stripped, self._bytes
         )

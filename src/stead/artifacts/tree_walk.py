@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from stead.artifacts.limits import Limits
-from stead.artifacts.names import Kind, NameRefused, Namespace, check_part
+from stead.artifacts.limits import SizeLimits
+from stead.artifacts.names import EntryKind, EntryNames, NameRefused, check_part
 from stead.artifacts.refusals import TreeCode, TreeRefused
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -19,49 +19,49 @@ _HOPS = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class TreeEntry:
     path: str
-    kind: Kind
+    kind: EntryKind
     size: int = 0
     executable: bool = False
     descriptor: int = -1
     """Of a file, open until the next one is asked for."""
 
 
-class Walk:
-    def __init__(self, tree: Path, limits: Limits) -> None:
+class TreeWalk:
+    def __init__(self, tree: Path, limits: SizeLimits) -> None:
         self._tree, self._limits = tree, limits
-        self._names = Namespace(limits)
+        self._names = EntryNames(limits)
         self._bytes = 0
         self._root = -1
 
-    def __iter__(self) -> Iterator[Found]:
+    def __iter__(self) -> Iterator[TreeEntry]:
         """Directories before what is in them; within one, by the bytes of the names."""
         with _opened("", os.fspath(self._tree), _DIRECTORY, None) as self._root:
             yield from self._directory(self._root, "")
 
-    def _directory(self, descriptor: int, above: str) -> Iterator[Found]:
+    def _directory(self, descriptor: int, above: str) -> Iterator[TreeEntry]:
         before = _fingerprint(os.fstat(descriptor))
         with os.scandir(descriptor) as listing:
             entries = sorted(listing, key=lambda entry: os.fsencode(entry.name))
         for entry in entries:
             path = above + entry.name
             if entry.is_dir(follow_symlinks=False):
-                self._place(entry.name, path, Kind.DIRECTORY)
-                yield Found(path, Kind.DIRECTORY)
+                self._place(entry.name, path, EntryKind.DIRECTORY)
+                yield TreeEntry(path, EntryKind.DIRECTORY)
                 with _opened(path, entry.name, _DIRECTORY, descriptor) as inner:
                     yield from self._directory(inner, path + "/")
             elif entry.is_symlink():
-                self._place(entry.name, path, Kind.FILE)
+                self._place(entry.name, path, EntryKind.FILE)
                 yield from self._target(path)
             else:
-                self._place(entry.name, path, Kind.FILE)
+                self._place(entry.name, path, EntryKind.FILE)
                 with _opened(path, entry.name, _FILE, descriptor) as file:
                     yield from self._file(path, file)
         if _fingerprint(os.fstat(descriptor)) != before:
             raise TreeRefused("tree.changed", "the directory changed while it was packed", above or ".")
 
-    def _place(self, name: str, path: str, kind: Kind) -> None:
+    def _place(self, name: str, path: str, kind: EntryKind) -> None:
         try:
             check_part(name)
             self._names.add(path, kind)
@@ -69,7 +69,7 @@ class Walk:
             code: TreeCode = "tree.too_large" if refused.large else "tree.unsafe"
             raise TreeRefused(code, str(refused), os.fsencode(path)) from None
 
-    def _file(self, path: str, descriptor: int) -> Iterator[Found]:
+    def _file(self, path: str, descriptor: int) -> Iterator[TreeEntry]:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise TreeRefused("tree.unsafe", "it is neither a file nor a directory", path)
@@ -80,11 +80,11 @@ class Walk:
             raise TreeRefused(
                 "tree.too_large", f"the tree is larger than {self._limits.total_bytes} bytes", path
             )
-        yield Found(path, Kind.FILE, status.st_size, bool(status.st_mode & stat.S_IXUSR), descriptor)
+        yield TreeEntry(path, EntryKind.FILE, status.st_size, bool(status.st_mode & stat.S_IXUSR), descriptor)
         if _fingerprint(os.fstat(descriptor)) != _fingerprint(status):
             raise TreeRefused("tree.changed", "the file changed while it was packed", path)
 
-    def _target(self, path: str) -> Iterator[Found]:
+    def _target(self, path: str) -> Iterator[TreeEntry]:
         """The file that a link inside the tree stands for. Each step is looked up from the root, without `..`
         of the file system: where a link really leads is decided here, not by the kernel."""
         at: list[str] = []

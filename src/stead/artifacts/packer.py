@@ -10,11 +10,11 @@ from typing import BinaryIO
 import zstandard
 
 from stead.artifacts.digests import Digest
-from stead.artifacts.limits import LAYER, Limits
-from stead.artifacts.names import Kind
+from stead.artifacts.limits import LAYER, SizeLimits
+from stead.artifacts.names import EntryKind
 from stead.artifacts.refusals import TreeRefused
-from stead.artifacts.tar_writing import END, directory_header, file_header, padding
-from stead.artifacts.walking import Walk
+from stead.artifacts.tar_writer import END, directory_header, file_header, padding
+from stead.artifacts.tree_walk import TreeWalk
 
 MEDIA_TYPE = "application/vnd.oci.image.layer.v1.tar+zstd"
 LEVEL = 3
@@ -40,7 +40,7 @@ _PARAMETERS = zstandard.ZstdCompressionParameters(
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class PackedLayer:
     digest: Digest
     size: int
     diff_id: Digest
@@ -51,13 +51,13 @@ class Packed:
     content_bytes: int
 
 
-def pack(tree: Path, into: BinaryIO, limits: Limits = LAYER) -> Packed:
+def pack_layer(tree: Path, into: BinaryIO, limits: SizeLimits = LAYER) -> PackedLayer:
     """Write the layer of `tree` into a file; refuse a tree that holds anything but files and directories."""
     files = directories = content = 0
     with ThreadPoolExecutor(1, "pack") as beside:
         layer = _Layer(into, beside)
-        for found in Walk(tree, limits):
-            if found.kind is Kind.DIRECTORY:
+        for found in TreeWalk(tree, limits):
+            if found.kind is EntryKind.DIRECTORY:
                 directories += 1
                 layer.write(directory_header(found.path))
                 continue
@@ -69,7 +69,7 @@ def pack(tree: Path, into: BinaryIO, limits: Limits = LAYER) -> Packed:
             layer.write(bytes(padding(found.size)))
         layer.write(END)
         layer.finish()
-    return Packed(
+    return PackedLayer(
         digest=Digest(f"sha256:{layer.blob.hexdigest()}"),
         size=layer.size,
         diff_id=Digest(f"sha256:{layer.tar.hexdigest()}"),

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from stead.artifacts.archive_entries import ArchiveEntry, EntryContent, parse_path, parse_target
 from stead.artifacts.limits import MiB
-from stead.artifacts.members import Content, Member, path_of, target_of
-from stead.artifacts.names import Kind
+from stead.artifacts.names import EntryKind
 from stead.artifacts.refusals import ArchiveRefused
-from stead.artifacts.streams import Stream, broken
+from stead.artifacts.streams import TarStream, broken
 
 BLOCK = 512
 _ZEROS = bytes(BLOCK)
@@ -40,7 +40,7 @@ class _Notes:
         self.said[key] = value
 
 
-def members(stream: Stream) -> Iterator[Content]:
+def read_entries(stream: TarStream) -> Iterator[EntryContent]:
     notes = _Notes()
     while (block := stream.take(BLOCK)) != _ZEROS:
         _check(block)
@@ -51,7 +51,7 @@ def members(stream: Stream) -> Iterator[Content]:
         member = _member(block, kind, notes.said)
         notes.said = {}
         pieces = stream.some(member.size)
-        yield Content(member, pieces)
+        yield EntryContent(member, pieces)
         for _ in pieces:
             raise RuntimeError("an entry was not read to its end")
         if stream.take(-member.size % BLOCK).strip(b"\0"):
@@ -82,7 +82,7 @@ def _number(field: bytes) -> int:
     return int(digits, 8)
 
 
-def _note(kind: bytes, stream: Stream, size: int, notes: _Notes) -> None:
+def _note(kind: bytes, stream: TarStream, size: int, notes: _Notes) -> None:
     notes.left -= size
     if size > _LARGEST_NOTE or notes.left < 0:
         raise ArchiveRefused("archive.too_large", "the extended headers are too long")
@@ -124,7 +124,7 @@ def _records(data: bytes) -> Iterator[tuple[str, bytes]]:
         at = end
 
 
-def _member(block: bytes, kind: bytes, said: dict[str, bytes]) -> Member:
+def _member(block: bytes, kind: bytes, said: dict[str, bytes]) -> ArchiveEntry:
     raw = said.get("path") or _name(block)
     if b"\0" in raw:
         raise ArchiveRefused("archive.unsafe", "the name holds a control character", raw)
@@ -132,17 +132,17 @@ def _member(block: bytes, kind: bytes, said: dict[str, bytes]) -> Member:
         raise ArchiveRefused("archive.unsafe", _REFUSED[kind], raw)
     if kind not in (*_FILES, _DIRECTORY, _SYMLINK):
         raise ArchiveRefused("archive.unsafe", "it is neither a file nor a directory", raw)
-    path, size = path_of(raw), _size(block, said, raw)
+    path, size = parse_path(raw), _size(block, said, raw)
     if kind in _FILES:
         if not path or raw.endswith(b"/"):
             raise ArchiveRefused("archive.broken", "a file is named like a directory", raw)
-        return Member(path, Kind.FILE, size, bool(_number(block[100:108]) & 0o100))
+        return ArchiveEntry(path, EntryKind.FILE, size, bool(_number(block[100:108]) & 0o100))
     if size:
         raise ArchiveRefused("archive.broken", "only a file has content", raw)
     if kind == _DIRECTORY:
-        return Member(path, Kind.DIRECTORY)
+        return ArchiveEntry(path, EntryKind.DIRECTORY)
     target = said.get("linkpath") or block[157:257].partition(b"\0")[0]
-    return Member(path, Kind.LINK, target=target_of(target, path))
+    return ArchiveEntry(path, EntryKind.LINK, target=parse_target(target, path))
 
 
 def _name(block: bytes) -> bytes:

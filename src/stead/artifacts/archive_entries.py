@@ -3,16 +3,16 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stead.artifacts.names import Kind, NameRefused, check_part
+from stead.artifacts.names import EntryKind, NameRefused, check_part
 from stead.artifacts.refusals import ArchiveRefused
 
-LONGEST_TARGET = 1024
+MAX_TARGET_BYTES = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class ArchiveEntry:
     path: str
-    kind: Kind
+    kind: EntryKind
     size: int = 0
     executable: bool = False
     target: str = ""
@@ -20,23 +20,23 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class EntryContent:
     """A member and its bytes, which are read before the next member is asked for."""
 
-    member: Member
+    member: ArchiveEntry
     pieces: Iterator[bytes]
 
 
-def decoded(raw: bytes) -> str:
+def decode_name(raw: bytes) -> str:
     try:
         return raw.decode()
     except UnicodeDecodeError:
         raise ArchiveRefused("archive.unsafe", "the name is not UTF-8", raw) from None
 
 
-def path_of(raw: bytes) -> str:
+def parse_path(raw: bytes) -> str:
     """A relative path of harmless parts; empty for the root itself. A leading `./` is how tar says `here`."""
-    text = decoded(raw)
+    text = decode_name(raw)
     if text.startswith("/"):
         raise ArchiveRefused("archive.unsafe", "the name is absolute", raw)
     if text in (".", "./"):
@@ -52,7 +52,7 @@ def path_of(raw: bytes) -> str:
     return path
 
 
-def target_of(raw: bytes, path: str) -> str:
-    if not raw or len(raw) > LONGEST_TARGET or b"\0" in raw:
+def parse_target(raw: bytes, path: str) -> str:
+    if not raw or len(raw) > MAX_TARGET_BYTES or b"\0" in raw:
         raise ArchiveRefused("archive.unsafe", "the link leads nowhere", path)
-    return decoded(raw)
+    return decode_name(raw)

@@ -10,7 +10,7 @@ from typing import BinaryIO
 import zstandard
 
 from stead.artifacts.limits import MiB
-from stead.artifacts.streams import Guard, broken
+from stead.artifacts.streams import ExpansionLimit, broken
 
 WINDOW = 8 * MiB
 _MAGIC = b"\x28\xb5\x2f\xfd"
@@ -19,7 +19,7 @@ _RLE, _COMPRESSED = 1, 2
 
 
 class _Frame:
-    def __init__(self, file: BinaryIO, guard: Guard) -> None:
+    def __init__(self, file: BinaryIO, guard: ExpansionLimit) -> None:
         self._file, self._guard = file, guard
         self._decompressor = zstandard.ZstdDecompressor(max_window_size=WINDOW).decompressobj()
 
@@ -66,7 +66,7 @@ class _Frame:
             raise broken("something follows the end of the compressed data")
 
 
-def unzstd(file: BinaryIO, guard: Guard) -> Iterator[bytes]:
+def unzstd(file: BinaryIO, guard: ExpansionLimit) -> Iterator[bytes]:
     frame = _Frame(file, guard)
     checksum, last = frame.head(), False
     while not last:

@@ -8,11 +8,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from stead.artifacts.limits import Limits
-from stead.artifacts.members import LONGEST_TARGET, Content, Member, path_of, target_of
-from stead.artifacts.names import Kind
+from stead.artifacts.archive_entries import (
+    MAX_TARGET_BYTES,
+    ArchiveEntry,
+    EntryContent,
+    parse_path,
+    parse_target,
+)
+from stead.artifacts.limits import SizeLimits
+from stead.artifacts.names import EntryKind
 from stead.artifacts.refusals import ArchiveRefused
-from stead.artifacts.streams import CHUNK, Guard, broken, inflate
+from stead.artifacts.streams import CHUNK, ExpansionLimit, broken, inflate
 
 _END = struct.Struct("<4s4H2LH")
 _END64 = struct.Struct("<4sQ2H2L4Q")
@@ -40,8 +46,8 @@ class _Listed:
     """As Unix has it; 0 if the archive was made elsewhere."""
 
 
-def members(file: BinaryIO, limits: Limits) -> Iterator[Content]:
-    guard = Guard(limits)
+def read_entries(file: BinaryIO, limits: SizeLimits) -> Iterator[EntryContent]:
+    guard = ExpansionLimit(limits)
     listed, directory = _directory(file, limits)
     at = 0
     for entry in listed:
@@ -49,8 +55,8 @@ def members(file: BinaryIO, limits: Limits) -> Iterator[Content]:
             raise ArchiveRefused("archive.broken", "entries overlap, or something lies between", entry.raw)
         start = _local(file, entry)
         member = _member(file, entry, start, guard)
-        pieces = iter(()) if member.kind is not Kind.FILE else _content(file, entry, start, guard)
-        yield Content(member, pieces)
+        pieces = iter(()) if member.kind is not EntryKind.FILE else _content(file, entry, start, guard)
+        yield EntryContent(member, pieces)
         for _ in pieces:
             raise RuntimeError("an entry was not read to its end")
         at = _after(file, entry, start + entry.packed, directory)
@@ -66,7 +72,7 @@ def _take(file: BinaryIO, at: int, count: int) -> bytes:
     return data
 
 
-def _directory(file: BinaryIO, limits: Limits) -> tuple[list[_Listed], int]:
+def _directory(file: BinaryIO, limits: SizeLimits) -> tuple[list[_Listed], int]:
     """What the directory at the end lists, in the order in which it lies in the file, and where it begins."""
     count, size, offset, end = _end(file)
     if count > limits.entries:
@@ -231,15 +237,15 @@ def _after(file: BinaryIO, entry: _Listed, at: int, directory: int) -> int:
     )
 
 
-def _member(file: BinaryIO, entry: _Listed, start: int, guard: Guard) -> Member:
-    path = path_of(entry.raw)
+def _member(file: BinaryIO, entry: _Listed, start: int, guard: ExpansionLimit) -> ArchiveEntry:
+    path = parse_path(entry.raw)
     kind = stat.S_IFMT(entry.mode)
     directory = entry.raw.endswith(b"/")
     if kind == stat.S_IFLNK and not directory:
-        if entry.size > LONGEST_TARGET:
+        if entry.size > MAX_TARGET_BYTES:
             raise ArchiveRefused("archive.unsafe", "the link leads nowhere", entry.raw)
         target = b"".join(_content(file, entry, start, guard))
-        return Member(path, Kind.LINK, target=target_of(target, path))
+        return ArchiveEntry(path, EntryKind.LINK, target=parse_target(target, path))
     if kind not in (0, stat.S_IFDIR if directory else stat.S_IFREG):
         raise ArchiveRefused("archive.unsafe", "it is neither a file nor a directory", entry.raw)
     if directory:
@@ -247,13 +253,13 @@ def _member(file: BinaryIO, entry: _Listed, start: int, guard: Guard) -> Member:
             raise ArchiveRefused("archive.broken", "only a file has content", entry.raw)
         if b"".join(_content(file, entry, start, guard)):
             raise ArchiveRefused("archive.broken", "only a file has content", entry.raw)
-        return Member(path, Kind.DIRECTORY)
+        return ArchiveEntry(path, EntryKind.DIRECTORY)
     if not path:
         raise ArchiveRefused("archive.broken", "a file is named like a directory", entry.raw)
-    return Member(path, Kind.FILE, entry.size, bool(entry.mode & stat.S_IXUSR))
+    return ArchiveEntry(path, EntryKind.FILE, entry.size, bool(entry.mode & stat.S_IXUSR))
 
 
-def _content(file: BinaryIO, entry: _Listed, start: int, guard: Guard) -> Iterator[bytes]:
+def _content(file: BinaryIO, entry: _Listed, start: int, guard: ExpansionLimit) -> Iterator[bytes]:
     crc = size = 0
     for piece in _unpacked(file, entry, start, guard):
         size += len(piece)
@@ -267,7 +273,7 @@ def _content(file: BinaryIO, entry: _Listed, start: int, guard: Guard) -> Iterat
         raise ArchiveRefused("archive.broken", "its checksum is another", entry.raw)
 
 
-def _unpacked(file: BinaryIO, entry: _Listed, start: int, guard: Guard) -> Iterator[bytes]:
+def _unpacked(file: BinaryIO, entry: _Listed, start: int, guard: ExpansionLimit) -> Iterator[bytes]:
     inflater = zlib.decompressobj(wbits=-15)
     at, left = start, entry.packed
     while left:

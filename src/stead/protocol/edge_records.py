@@ -1,0 +1,205 @@
+"""Edge records: what the edges of a region serve, and how.
+
+All records are in one NATS bucket, so a region has one history, and an edge that has applied revision N has
+applied every revision before it. A key is `<region>.<kind>.<name>`; an edge can read the keys of its own
+region only.
+
+    <region>.host.<host>                 HostRecord: the environment that answers
+    <region>.environment.<env>           EnvironmentRecord: how it is served
+    <region>.redirects.<site>.<part>     RedirectsRecord: a part of a site's redirects
+    <region>.certificate.<host>          CertificateRecord: sealed for the edges of the region
+    <region>.challenge.<token>           ChallengeRecord: the answer to an ACME challenge
+    <region>.purge.<env>.all|url|tag…    PurgeRecord: its revision is the time of the purge
+    <region>.node.<node>                 PeerRecord: the address of another edge of the region
+
+The node's feed sends records to its nginx as `RecordLine`s, one JSON object per line, over a private socket.
+"""
+
+import hashlib
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from stead.protocol.subjects import EDGE_BUCKET, bucket_keys, token
+from stead.shared.runtimes import Runtime
+
+BUCKET = EDGE_BUCKET
+DELETIONS_KEPT_SECONDS = 30 * 86_400
+"""A node that was offline for half as long reads all records again."""
+PURGES_KEPT_SECONDS = 2_592_000 + 86_400
+"""Longer than any page may stay in a cache."""
+PLACEHOLDER = "placeholder"
+"""The release of an environment before its first deployment."""
+
+_ALL_KEYS = bucket_keys(BUCKET).removesuffix(">")
+
+RecordKind = Literal["host", "environment", "redirects", "certificate", "challenge", "purge", "node"]
+ServingState = Literal["serving", "suspended", "unreleased"]
+FirewallMode = Literal["on", "detection", "off"]
+
+
+class HostRecord(Struct, frozen=True, omit_defaults=True):
+    environment: str
+    https: bool = False
+    """It has a certificate: plain HTTP is redirected to HTTPS."""
+
+
+class RedirectSet(Struct, frozen=True):
+    """The version of a site's redirects that is active. `lengths` are the lengths of the prefixes that end in
+    `*`, longest first: the edge makes one look-up for each length, however many redirects there are."""
+
+    version: str
+    lengths: tuple[int, ...] = ()
+
+
+class EnvironmentRecord(Struct, frozen=True, omit_defaults=True):
+    site: str
+    node: str
+    """The node that has it; the other edges of the region forward its visitors to that node."""
+    runtime: Runtime = "static"
+    state: ServingState = "serving"
+    reason: str = ""
+    """Why it is not served, in a few words for its owner."""
+    release: str = PLACEHOLDER
+    """A directory in the node's `releases`, named by its content and never changed."""
+    redirects: RedirectSet | None = None
+    allowed_ips: tuple[str, ...] = ()
+    """Addresses and networks that may visit it; empty for all."""
+    waf: FirewallMode = "detection"
+    login_lockout: bool = False
+    cache_ttl: int = 0
+    """How many seconds a page may be cached; 0 disables the cache."""
+    hsts: int = 0
+    """`max-age` of Strict-Transport-Security in seconds; 0 omits the header."""
+    trace_sample_rate: float = 0.01
+
+
+class EdgeRedirect(Struct, frozen=True, array_like=True):
+    path: str
+    """The path that it matches. A `*` at the end matches any rest."""
+    to: str
+    """The destination. A `*` at the end is replaced by that rest."""
+    code: int
+
+
+class RedirectsRecord(Struct, frozen=True):
+    version: str
+    rules: tuple[EdgeRedirect, ...]
+
+
+class CertificateRecord(Struct, frozen=True):
+    """The chain in PEM, and its private key encrypted with the key of the region's edges."""
+
+    chain: str
+    sealed_key: str
+
+
+class DecryptedCertificate(Struct, frozen=True):
+    """As nginx receives it. The private key is unencrypted only in nginx's memory."""
+
+    chain: str
+    key: str
+
+
+class ChallengeRecord(Struct, frozen=True):
+    host: str
+    answer: str
+
+
+class PurgeRecord(Struct, frozen=True, omit_defaults=True):
+    """Remove all cached pages of an environment, or those of one URL, or those with one tag."""
+
+    environment: str
+    url: str | None = None
+    """Path and query, as in a request."""
+    tag: str | None = None
+
+
+class PeerRecord(Struct, frozen=True):
+    address: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9.-]+:[0-9]{1,5}$")]
+    """`host:port` where its edge accepts plain HTTP."""
+
+
+EdgeRecord = (
+    HostRecord
+    | EnvironmentRecord
+    | RedirectsRecord
+    | CertificateRecord
+    | ChallengeRecord
+    | PurgeRecord
+    | PeerRecord
+)
+
+
+class RecordLine(Struct, frozen=True):
+    """One record as nginx receives it; without a value the record is deleted."""
+
+    kind: RecordKind
+    name: str
+    revision: int
+    value: Any = None
+
+
+class AppliedRevision(Struct, frozen=True):
+    """A node reports that its edge has applied every record up to this revision."""
+
+    node: str
+    region: str
+    revision: int
+
+
+def host_key(region: str, host: str) -> str:
+    return f"{token(region)}.host.{'.'.join(token(label) for label in host.split('.'))}"
+
+
+def environment_key(region: str, environment: str) -> str:
+    return f"{token(region)}.environment.{token(environment)}"
+
+
+def redirects_key(region: str, site: str, part: int) -> str:
+    return f"{token(region)}.redirects.{token(site)}.{part}"
+
+
+def certificate_key(region: str, host: str) -> str:
+    return f"{token(region)}.certificate.{'.'.join(token(label) for label in host.split('.'))}"
+
+
+def challenge_key(region: str, challenge: str) -> str:
+    return f"{token(region)}.challenge.{token(challenge)}"
+
+
+def purge_key(region: str, purge: PurgeRecord) -> str:
+    """Two purges of the same pages have the same key, so the later one replaces the earlier one."""
+    if purge.url is not None:
+        what = f"url.{_digest(purge.url)}"
+    elif purge.tag is not None:
+        what = f"tag.{_digest(purge.tag)}"
+    else:
+        what = "all"
+    return f"{token(region)}.purge.{token(purge.environment)}.{what}"
+
+
+def node_key(region: str, node: str) -> str:
+    return f"{token(region)}.node.{token(node)}"
+
+
+def region_subjects(region: str) -> str:
+    """The subjects of all records of a region."""
+    return f"{bucket_subject(token(region))}.>"
+
+
+def bucket_subject(key: str) -> str:
+    return f"{_ALL_KEYS}{key}"
+
+
+def key_of_subject(subject: str) -> str:
+    return subject.removeprefix(_ALL_KEYS)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+encode = msgspec.json.encode
+decode_applied = msgspec.json.Decoder(AppliedRevision).decode
