@@ -20,7 +20,7 @@ from stead.dev.ports import reserve_ports
 from stead.dev.supervised_program import LOOPBACK, clean_environment
 from stead.edge.admin import AdminFailed, EdgeAdmin
 from stead.edge.certificate import make_self_signed
-from stead.edge.main import INSTALLED
+from stead.edge.main import NGINX
 from stead.protocol.edge_records import EnvironmentRecord, HostRecord, RecordLine
 
 READY_TIMEOUT = 60.0
@@ -135,7 +135,7 @@ class EdgePair:
             temporary=" ".join(f"{kind}_temp_path {self.home}/bare-{kind};" for kind in kinds),
         )
         (self.home / "bare.conf").write_text(config)
-        self._spawn([str(INSTALLED), "-c", str(self.home / "bare.conf"), "-e", "stderr"], {})
+        self._spawn([str(NGINX), "-c", str(self.home / "bare.conf"), "-e", "stderr"], {})
 
     def _spawn(self, argv: list[str], environment: dict[str, str]) -> None:
         with (self.home / "servers.log").open("ab") as log:

@@ -342,8 +342,8 @@ def test_what_fails_half_way_leaves_nothing(tmp_path: Path) -> None:
 
     def attempt() -> None:
         with FreshDirectory(tmp_path / "out") as fresh:
-            fresh.file("a/b/c", [b"x"])
-            fresh.file("a/d", fails())
+            fresh.add_file("a/b/c", [b"x"])
+            fresh.add_file("a/d", fails())
 
     with pytest.raises(OSError, match="the disk is full"):
         attempt()

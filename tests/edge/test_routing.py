@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from stead.edge.ledger import nginx_processes
-from stead.edge.leftovers import holders
+from stead.edge.leftovers import processes_with_open
 from stead.protocol.edge_records import (
     ChallengeRecord,
     EdgeRedirect,
@@ -278,12 +278,12 @@ async def test_a_killed_master_leaves_nobody_who_holds_the_port() -> None:
         before = await fresh.admin.state()
         await fresh.stop(signal.SIGKILL)
         for _ in range(200):
-            if not holders(fresh.ledger):
+            if not processes_with_open(fresh.ledger):
                 break
             await asyncio.sleep(0.05)
-        assert holders(fresh.ledger) == []
+        assert processes_with_open(fresh.ledger) == []
         await fresh.start()
         assert (await fresh.admin.state()).instance != before.instance
-        assert set(holders(fresh.ledger)) == set(nginx_processes(fresh.pid))
+        assert set(processes_with_open(fresh.ledger)) == set(nginx_processes(fresh.pid))
         await fresh.site("kept.test", "kept", {"index.html": "kept"})
         assert (await fresh.get("kept.test")).text == "kept"

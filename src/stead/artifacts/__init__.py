@@ -1,1 +1,1 @@
-"""What is delivered: trees packed into layers, unpacked with suspicion, named by digest and signed."""
+"""Artifacts: trees packed into layers, named by digest, signed, and unpacked with every entry checked."""

@@ -1,4 +1,4 @@
-"""What a reader of archives finds, whatever their form: names already taken apart and checked."""
+"""The entries of an archive, of whatever format: their names are already parsed and checked."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,15 +16,15 @@ class ArchiveEntry:
     size: int = 0
     executable: bool = False
     target: str = ""
-    """Where a link says it leads: not checked, for that needs all of the archive."""
+    """The target of a link. It is not checked here, because that needs the whole archive."""
 
 
 @dataclass(frozen=True, slots=True)
 class EntryContent:
-    """A member and its bytes, which are read before the next member is asked for."""
+    """An entry and its bytes, which must be read before the next entry."""
 
-    member: ArchiveEntry
-    pieces: Iterator[bytes]
+    entry: ArchiveEntry
+    chunks: Iterator[bytes]
 
 
 def decode_name(raw: bytes) -> str:
@@ -35,7 +35,7 @@ def decode_name(raw: bytes) -> str:
 
 
 def parse_path(raw: bytes) -> str:
-    """A relative path of harmless parts; empty for the root itself. A leading `./` is how tar says `here`."""
+    """A relative path with checked parts; empty for the root. tar writes `./` in front of some names."""
     text = decode_name(raw)
     if text.startswith("/"):
         raise ArchiveRefused("archive.unsafe", "the name is absolute", raw)

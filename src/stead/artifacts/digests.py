@@ -1,4 +1,4 @@
-"""Names of content: `sha256:` and 64 hexadecimal digits."""
+"""Digests of content: `sha256:` and 64 hexadecimal digits."""
 
 import hashlib
 import re
@@ -26,7 +26,7 @@ def of(content: bytes) -> Digest:
 
 
 def of_file(file: BinaryIO) -> tuple[Digest, int]:
-    """Digest and length of what is left in it."""
+    """Digest and length of the rest of the file."""
     state, size, buffer = hashlib.sha256(), 0, bytearray(CHUNK)
     view = memoryview(buffer)
     while (got := file.readinto(view)) > 0:  # type: ignore[attr-defined]

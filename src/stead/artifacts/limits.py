@@ -1,11 +1,11 @@
-"""How much a tree or an archive may be."""
+"""How large a tree or an archive may be."""
 
 from dataclasses import dataclass
 
 MiB = 1 << 20
 GiB = 1 << 30
 MAX_FILE_BYTES = 8 * GiB - 1
-"""What the size field of a tar header holds."""
+"""The largest number in the size field of a tar header."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,11 +13,11 @@ class SizeLimits:
     total_bytes: int = 4 * GiB
     file_bytes: int = 2 * GiB
     entries: int = 200_000
-    """Files and directories, also those that are only implied by the name of another."""
+    """Files and directories, including directories that only the name of another entry implies."""
     depth: int = 64
     path_bytes: int = 1024
     ratio: int | None = None
-    """How many times larger an archive may become, asked once `ratio_from` bytes came out of it."""
+    """How many times larger an archive may become when it is unpacked. Checked from `ratio_from` bytes on."""
     ratio_from: int = 64 * MiB
 
     def __post_init__(self) -> None:
@@ -26,6 +26,6 @@ class SizeLimits:
 
 
 LAYER = SizeLimits()
-"""A layer is ours and signed: however well it was compressed, its own limits bound it."""
+"""For signed layers. They have no ratio: a well-compressed layer is harmless, and the other limits hold."""
 
 UPLOAD = SizeLimits(total_bytes=2 * GiB, file_bytes=1 * GiB, entries=100_000, ratio=200)

@@ -1,4 +1,4 @@
-"""The OCI manifest and configuration of an artifact, as bytes that follow from what they say."""
+"""The OCI manifest and configuration of an artifact. The same content always gives the same bytes."""
 
 import datetime as dt
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
 CONFIG_TYPE = "application/vnd.oci.image.config.v1+json"
 TYPES: dict[Runtime, str] = {runtime: f"application/vnd.stead.{runtime}.v1" for runtime in RUNTIMES}
 _RUNTIMES: dict[str, Runtime] = {media_type: runtime for runtime, media_type in TYPES.items()}
-_LONGEST = 1 << 20
+_MAX_BYTES = 1 << 20
 _PREFIX = "org.opencontainers.image."
 
 
 @dataclass(frozen=True, slots=True)
 class ArtifactOrigin:
-    """Where an artifact came from. What is not given is not in the manifest, so that the same tree, told the
-    same origin, has the same digest; a time of creation makes every digest its own."""
+    """Where an artifact came from. Empty fields are not in the manifest, so the same tree with the same
+    origin has the same digest. With a creation time every digest is different."""
 
     source: str = ""
     revision: str = ""
@@ -32,10 +32,10 @@ class ArtifactOrigin:
     created: dt.datetime | None = None
 
     def annotations(self) -> dict[str, str]:
-        said = {"source": self.source, "revision": self.revision, "ref.name": self.ref}
+        values = {"source": self.source, "revision": self.revision, "ref.name": self.ref}
         if self.created is not None:
-            said["created"] = self.created.astimezone(dt.UTC).isoformat(timespec="seconds")
-        return {_PREFIX + key: value for key, value in said.items() if value}
+            values["created"] = self.created.astimezone(dt.UTC).isoformat(timespec="seconds")
+        return {_PREFIX + key: value for key, value in values.items() if value}
 
 
 class Descriptor(msgspec.Struct, frozen=True, rename="camel"):
@@ -45,7 +45,7 @@ class Descriptor(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Blob(NamedTuple):
-    """Something small to be stored under its digest."""
+    """A small file to store under its digest."""
 
     digest: Digest
     content: bytes
@@ -67,7 +67,7 @@ class Layer(NamedTuple):
 
 
 class Artifact(NamedTuple):
-    """What a verified manifest and its configuration say."""
+    """The content of a verified manifest and its configuration."""
 
     runtime: Runtime
     layers: list[Layer]
@@ -95,66 +95,67 @@ class _Manifest(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def canonical(value: object) -> bytes:
-    """JSON in one form: keys in order, no white space, UTF-8."""
+    """JSON in canonical form: sorted keys, no white space, UTF-8."""
     return msgspec.json.encode(value, order="sorted")
 
 
 def make_static_manifest(packed: PackedLayer, origin: ArtifactOrigin | None = None) -> ManifestBlobs:
-    """Of one layer of files, which run on no architecture in particular."""
+    """The manifest of a static site: one layer of files, for any architecture."""
     rootfs = _Rootfs("layers", [packed.diff_id])
     config = _blob(_Config("unknown", "unknown", rootfs), CONFIG_TYPE)
     layer = Descriptor(LAYER_TYPE, packed.digest, packed.size)
-    said = {} if origin is None else origin.annotations()
-    manifest = _Manifest(2, MANIFEST_TYPE, TYPES["static"], config.descriptor(), [layer], said)
+    annotations = {} if origin is None else origin.annotations()
+    manifest = _Manifest(2, MANIFEST_TYPE, TYPES["static"], config.descriptor(), [layer], annotations)
     content = msgspec.to_builtins(manifest)
-    if not said:
+    if not annotations:
         del content["annotations"]
     return ManifestBlobs(_blob(content, MANIFEST_TYPE), config)
 
 
 def config_of(manifest: bytes, digest: Digest) -> Descriptor:
-    """Which blob to fetch next."""
+    """The descriptor of the configuration, which has to be fetched next."""
     return _read(manifest, digest).config
 
 
 def read(manifest: bytes, config: bytes, digest: Digest) -> Artifact:
-    """What the artifact of this digest is; each of the two is refused if it is not what it is named by."""
-    said = _read(manifest, digest)
-    digests.check("the configuration", config, digests.parse(said.config.digest))
-    if said.artifact_type not in _RUNTIMES:
+    """Parse the artifact with this digest. Manifest and configuration are refused if their digests are
+    wrong."""
+    parsed = _read(manifest, digest)
+    digests.check("the configuration", config, digests.parse(parsed.config.digest))
+    if parsed.artifact_type not in _RUNTIMES:
         raise ArtifactUntrusted("the manifest is of a kind that is not known")
     try:
         configuration = msgspec.json.decode(config, type=_Config)
     except msgspec.MsgspecError:
         raise ArtifactUntrusted("the configuration cannot be read") from None
     contents = configuration.rootfs.diff_ids
-    if len(contents) != len(said.layers):
+    if len(contents) != len(parsed.layers):
         raise ArtifactUntrusted("manifest and configuration differ in how many layers there are")
     layers = []
-    for layer, content in zip(said.layers, contents, strict=True):
+    for layer, content in zip(parsed.layers, contents, strict=True):
         if layer.media_type != LAYER_TYPE:
             raise ArtifactUntrusted("a layer is of a type that is not known")
         layers.append(Layer(digests.parse(layer.digest), layer.size, digests.parse(content)))
-    return Artifact(_RUNTIMES[said.artifact_type], layers, said.annotations)
+    return Artifact(_RUNTIMES[parsed.artifact_type], layers, parsed.annotations)
 
 
 def blobs_of(manifest: bytes, digest: Digest) -> list[Descriptor]:
-    """Everything the manifest refers to."""
-    said = _read(manifest, digest)
-    return [said.config, *said.layers]
+    """All blobs that the manifest refers to."""
+    parsed = _read(manifest, digest)
+    return [parsed.config, *parsed.layers]
 
 
 def _read(manifest: bytes, digest: Digest) -> _Manifest:
-    if len(manifest) > _LONGEST:
+    if len(manifest) > _MAX_BYTES:
         raise ArtifactUntrusted("the manifest is too long")
     digests.check("the manifest", manifest, digest)
     try:
-        said = msgspec.json.decode(manifest, type=_Manifest)
+        parsed = msgspec.json.decode(manifest, type=_Manifest)
     except msgspec.MsgspecError:
         raise ArtifactUntrusted("the manifest cannot be read") from None
-    if said.media_type != MANIFEST_TYPE or said.config.media_type != CONFIG_TYPE:
+    if parsed.media_type != MANIFEST_TYPE or parsed.config.media_type != CONFIG_TYPE:
         raise ArtifactUntrusted("the manifest is of a type that is not known")
-    return said
+    return parsed
 
 
 def _blob(value: object, media_type: str) -> Blob:

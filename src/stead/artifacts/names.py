@@ -1,4 +1,5 @@
-"""Which names an artifact may hold: the same on every file system, and none that means another place."""
+"""Which names an artifact may contain: names that mean the same on every file system, and that cannot lead to
+another directory."""
 
 import re
 import unicodedata
@@ -18,7 +19,7 @@ class EntryKind(Enum):
 
 
 class NameRefused(Exception):
-    """Its text is the reason, `large` whether only a limit is in the way; the caller knows the name."""
+    """The text is the reason; `large` says that the name only exceeds a limit. The caller knows the name."""
 
     def __init__(self, reason: str, *, large: bool = False) -> None:
         super().__init__(reason)
@@ -26,7 +27,7 @@ class NameRefused(Exception):
 
 
 def check_part(part: str) -> None:
-    """One component of a path."""
+    """Check one component of a path."""
     if part in ("", ".", ".."):
         raise NameRefused(f"a part of the name is {part!r}")
     if "/" in part or "\\" in part:
@@ -42,14 +43,14 @@ def check_part(part: str) -> None:
 
 
 def fold(path: str) -> str:
-    """Equal for names that a file system without case, or with another form of Unicode, takes for one."""
+    """Equal for names that a case-insensitive or Unicode-normalizing file system cannot tell apart."""
     if path.isascii():
         return path.lower()
     return unicodedata.normalize("NFD", unicodedata.normalize("NFD", path).casefold())
 
 
 class EntryNames:
-    """Every name that was met, so that no two of them can be one place."""
+    """All names of an archive or tree, so that no two of them can mean the same file."""
 
     def __init__(self, limits: SizeLimits) -> None:
         self._limits = limits
@@ -63,12 +64,12 @@ class EntryNames:
     def kind(self, path: str) -> EntryKind | None:
         return self._kinds.get(path)
 
-    def top(self) -> Iterator[tuple[str, EntryKind]]:
-        """What lies directly in the root."""
+    def top_level(self) -> Iterator[tuple[str, EntryKind]]:
+        """The entries in the root directory."""
         return ((path, kind) for path, kind in self._kinds.items() if "/" not in path)
 
     def add(self, path: str, kind: EntryKind) -> None:
-        """`path` is made of checked parts."""
+        """The parts of `path` must have been checked."""
         known = self._kinds.get(path)
         if known is not None:
             if known is kind is EntryKind.DIRECTORY and path in self._implied:
@@ -81,17 +82,17 @@ class EntryNames:
             raise NameRefused(f"the path is longer than {self._limits.path_bytes} bytes", large=True)
         if _DRIVE.match(path):
             raise NameRefused("the name begins with a drive letter")
-        self._place(path, kind)
+        self._insert(path, kind)
 
-    def _place(self, path: str, kind: EntryKind) -> None:
+    def _insert(self, path: str, kind: EntryKind) -> None:
         parent = path.rpartition("/")[0]
         if parent:
-            above = self._kinds.get(parent)
-            if above is None:
-                self._place(parent, EntryKind.DIRECTORY)
+            parent_kind = self._kinds.get(parent)
+            if parent_kind is None:
+                self._insert(parent, EntryKind.DIRECTORY)
                 self._implied.add(parent)
-            elif above is not EntryKind.DIRECTORY:
-                raise NameRefused(f"it lies below {above.value}")
+            elif parent_kind is not EntryKind.DIRECTORY:
+                raise NameRefused(f"it lies below {parent_kind.value}")
         if len(self._kinds) >= self._limits.entries:
             raise NameRefused(f"there are more than {self._limits.entries} entries", large=True)
         twin = self._folded.setdefault(fold(path), path)

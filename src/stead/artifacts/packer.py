@@ -1,4 +1,4 @@
-"""A directory tree becomes one OCI layer: the same tree, the same bytes, on any machine."""
+"""Packs a directory tree into one OCI layer. The same tree gives the same bytes on any machine."""
 
 import hashlib
 import os
@@ -13,14 +13,14 @@ from stead.artifacts.digests import Digest
 from stead.artifacts.limits import LAYER, SizeLimits
 from stead.artifacts.names import EntryKind
 from stead.artifacts.refusals import TreeRefused
-from stead.artifacts.tar_writer import END, directory_header, file_header, padding
+from stead.artifacts.tar_writer import END, directory_header, file_header, padding_size
 from stead.artifacts.tree_walk import TreeWalk
 
 MEDIA_TYPE = "application/vnd.oci.image.layer.v1.tar+zstd"
 LEVEL = 3
 CHUNK = 1 << 20
 
-# Level 3 spelled out: what a level stands for may differ between versions of the library.
+# The parameters of level 3: a level may mean other parameters in another version of the library.
 _PARAMETERS = zstandard.ZstdCompressionParameters(
     format=zstandard.FORMAT_ZSTD1,
     compression_level=LEVEL,
@@ -44,7 +44,7 @@ class PackedLayer:
     digest: Digest
     size: int
     diff_id: Digest
-    """Of the tar before compression."""
+    """The digest of the tar before compression."""
     tar_size: int
     files: int
     directories: int
@@ -52,21 +52,21 @@ class PackedLayer:
 
 
 def pack_layer(tree: Path, into: BinaryIO, limits: SizeLimits = LAYER) -> PackedLayer:
-    """Write the layer of `tree` into a file; refuse a tree that holds anything but files and directories."""
+    """Write the layer of the tree into a file; refuse a tree with anything but files and directories."""
     files = directories = content = 0
-    with ThreadPoolExecutor(1, "pack") as beside:
-        layer = _Layer(into, beside)
-        for found in TreeWalk(tree, limits):
-            if found.kind is EntryKind.DIRECTORY:
+    with ThreadPoolExecutor(1, "pack") as executor:
+        layer = _LayerWriter(into, executor)
+        for entry in TreeWalk(tree, limits):
+            if entry.kind is EntryKind.DIRECTORY:
                 directories += 1
-                layer.write(directory_header(found.path))
+                layer.write(directory_header(entry.path))
                 continue
             files += 1
-            content += found.size
-            layer.write(file_header(found.path, found.size, executable=found.executable))
-            if not layer.copy(found.descriptor, found.size):
-                raise TreeRefused("tree.changed", "the file became shorter while it was packed", found.path)
-            layer.write(bytes(padding(found.size)))
+            content += entry.size
+            layer.write(file_header(entry.path, entry.size, executable=entry.executable))
+            if not layer.copy(entry.descriptor, entry.size):
+                raise TreeRefused("tree.changed", "the file became shorter while it was packed", entry.path)
+            layer.write(bytes(padding_size(entry.size)))
         layer.write(END)
         layer.finish()
     return PackedLayer(
@@ -80,12 +80,12 @@ def pack_layer(tree: Path, into: BinaryIO, limits: SizeLimits = LAYER) -> Packed
     )
 
 
-class _Layer:
-    """Gathers the tar in pieces of one length, so that the compressor is always handed the same ones. While
-    one is compressed beside, the next is gathered in a second buffer."""
+class _LayerWriter:
+    """Passes the tar to the compressor in chunks of a fixed length, so that the output does not depend on how
+    it was written. While one chunk is compressed in another thread, the next is filled in a second buffer."""
 
-    def __init__(self, into: BinaryIO, beside: Executor) -> None:
-        self._into, self._beside = into, beside
+    def __init__(self, into: BinaryIO, executor: Executor) -> None:
+        self._into, self._executor = into, executor
         self._compressor = zstandard.ZstdCompressor(compression_params=_PARAMETERS).compressobj()
         self._buffer, self._spare = memoryview(bytearray(CHUNK)), memoryview(bytearray(CHUNK))
         self._compressing: Future[None] | None = None
@@ -94,21 +94,21 @@ class _Layer:
         self.tar_size = self.size = 0
 
     def write(self, data: bytes) -> None:
-        room = CHUNK - self._at
-        if len(data) > room:
-            self._buffer[self._at :] = data[:room]
+        space = CHUNK - self._at
+        if len(data) > space:
+            self._buffer[self._at :] = data[:space]
             self._at = CHUNK
-            self._hand_over()
-            self.write(data[room:])
+            self._submit()
+            self.write(data[space:])
             return
         self._buffer[self._at : self._at + len(data)] = data
         self._at += len(data)
 
     def copy(self, descriptor: int, size: int) -> bool:
-        """Whether the file had as many bytes."""
+        """Return whether the file had that many bytes."""
         while size:
             if self._at == CHUNK:
-                self._hand_over()
+                self._submit()
             got = os.readv(descriptor, [self._buffer[self._at : self._at + size]])
             if not got:
                 return False
@@ -117,16 +117,16 @@ class _Layer:
         return True
 
     def finish(self) -> None:
-        self._hand_over()
+        self._submit()
         self._wait()
-        self._put(self._compressor.flush())
+        self._write_out(self._compressor.flush())
 
-    def _hand_over(self) -> None:
-        piece = self._buffer[: self._at]
-        self.tar.update(piece)
+    def _submit(self) -> None:
+        chunk = self._buffer[: self._at]
+        self.tar.update(chunk)
         self.tar_size += self._at
         self._wait()
-        self._compressing = self._beside.submit(self._compress, piece)
+        self._compressing = self._executor.submit(self._compress, chunk)
         self._buffer, self._spare = self._spare, self._buffer
         self._at = 0
 
@@ -134,10 +134,10 @@ class _Layer:
         if self._compressing is not None:
             self._compressing.result()
 
-    def _compress(self, piece: memoryview) -> None:
-        self._put(self._compressor.compress(piece))
+    def _compress(self, chunk: memoryview) -> None:
+        self._write_out(self._compressor.compress(chunk))
 
-    def _put(self, data: bytes) -> None:
+    def _write_out(self, data: bytes) -> None:
         self.blob.update(data)
         self.size += len(data)
         self._into.write(data)

@@ -1,4 +1,5 @@
-"""Who built an artifact from what: a SLSA provenance statement, signed with Ed25519 in a DSSE envelope."""
+"""The provenance of an artifact: a SLSA statement of who built it from what, signed with Ed25519 in a DSSE
+envelope."""
 
 import base64
 import binascii
@@ -20,30 +21,30 @@ from stead.artifacts.refusals import ArtifactUntrusted
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "https://slsa.dev/provenance/v1"
-_LONGEST = 1 << 20
-_MOST_SIGNATURES = 16
+_MAX_BYTES = 1 << 20
+_MAX_SIGNATURES = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
     artifact: Digest
-    """Of its manifest."""
+    """The digest of its manifest."""
     builder: str
     """URI of the program that vouches for the build."""
     build_type: str
-    """URI that says what the parameters mean."""
+    """URI that defines the parameters."""
     source: str
-    """URI, such as `git+https://example.com/site.git@refs/heads/main`."""
+    """A URI such as `git+https://example.com/site.git@refs/heads/main`."""
     commit: str
     parameters: dict[str, str]
     invocation: str
-    """Which run it was."""
+    """Identifies the run of the build."""
     started: dt.datetime
     finished: dt.datetime
 
 
 class _Camel(msgspec.Struct, frozen=True, rename="camel"):
-    """Fields that are not known are passed over, as in-toto asks of those who read."""
+    """Unknown fields are ignored, as in-toto requires of readers."""
 
 
 class _Subject(_Camel, frozen=True):
@@ -90,7 +91,7 @@ class _Statement(_Camel, frozen=True):
 
 
 class _Head(_Camel, frozen=True):
-    """Enough of a statement to say what kind it is before the rest is read."""
+    """The fields that tell the kind of a statement before the rest is decoded."""
 
     type: str = msgspec.field(name="_type")
     predicate_type: str
@@ -114,13 +115,14 @@ def key_id(key: Ed25519PublicKey) -> str:
 
 
 def pre_authentication(payload_type: str, payload: bytes) -> bytes:
-    """What DSSE signs: type and content with their lengths: neither passes for a part of the other."""
+    """The bytes that DSSE signs: type and content with their lengths, so that neither can pass for a part of
+    the other."""
     kind = payload_type.encode()
     return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
 
 
 def sign(provenance: Provenance, key: Ed25519PrivateKey) -> bytes:
-    """The envelope, as JSON."""
+    """Return the envelope as JSON."""
     payload = canonical(_statement(provenance))
     signature = key.sign(pre_authentication(PAYLOAD_TYPE, payload))
     return canonical(
@@ -133,25 +135,25 @@ def sign(provenance: Provenance, key: Ed25519PrivateKey) -> bytes:
 
 
 def verify(envelope: bytes, keys: Iterable[Ed25519PublicKey], digest: Digest) -> Provenance:
-    """What is vouched for about the artifact of this digest; refused unless one of the keys signed it. Keys
-    of the past belong among them for as long as artifacts that they signed may be deployed."""
-    if len(envelope) > _LONGEST:
+    """Return the provenance of the artifact with this digest; refused unless one of the keys signed it. Pass
+    former keys as well, as long as artifacts that they signed may be deployed."""
+    if len(envelope) > _MAX_BYTES:
         raise ArtifactUntrusted("the envelope is too long")
     try:
-        opened = msgspec.json.decode(envelope, type=_Envelope)
+        decoded = msgspec.json.decode(envelope, type=_Envelope)
     except msgspec.MsgspecError:
         raise ArtifactUntrusted("the envelope cannot be read") from None
-    if opened.payload_type != PAYLOAD_TYPE:
+    if decoded.payload_type != PAYLOAD_TYPE:
         raise ArtifactUntrusted("the envelope holds something else than a statement")
-    payload = _base64(opened.payload)
-    _check_signatures(opened.signatures, pre_authentication(opened.payload_type, payload), keys)
+    payload = _base64(decoded.payload)
+    _check_signatures(decoded.signatures, pre_authentication(decoded.payload_type, payload), keys)
     return _provenance(_read(payload), digest)
 
 
 def _check_signatures(signatures: list[_Signature], signed: bytes, keys: Iterable[Ed25519PublicKey]) -> None:
     if not signatures:
         raise ArtifactUntrusted("the envelope is not signed")
-    if len(signatures) > _MOST_SIGNATURES:
+    if len(signatures) > _MAX_SIGNATURES:
         raise ArtifactUntrusted("the envelope has too many signatures")
     known = {key_id(key): key for key in keys}
     candidates = [(known[signature.keyid], signature) for signature in signatures if signature.keyid in known]

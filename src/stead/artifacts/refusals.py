@@ -1,4 +1,4 @@
-"""Why something is not taken: an archive, a tree, or an artifact that is not what somebody signed."""
+"""Why an archive, a tree or an artifact is refused."""
 
 from typing import Literal
 
@@ -8,7 +8,7 @@ MAX_PRINTABLE = 200
 
 
 def printable(name: str | bytes) -> str:
-    """A name as it can be logged and shown: on one line, bounded, nothing in it that steers a terminal."""
+    """A name for logs and messages: on one line, of limited length, without terminal control characters."""
     if isinstance(name, bytes):
         name = name.decode("utf-8", "backslashreplace")
     text = "".join(
@@ -18,7 +18,8 @@ def printable(name: str | bytes) -> str:
 
 
 class ArchiveRefused(Exception):
-    """An archive that is not unpacked. `name` is the entry at fault, printable; empty if it is no entry."""
+    """An archive that cannot be unpacked. `name` is the entry at fault, in printable form; empty if it is not
+    about one entry."""
 
     def __init__(self, code: ArchiveCode, reason: str, name: str | bytes = "") -> None:
         self.code: ArchiveCode = code
@@ -28,7 +29,7 @@ class ArchiveRefused(Exception):
 
 
 class TreeRefused(Exception):
-    """A tree that is not packed. `name` is the path at fault within it, printable."""
+    """A tree that cannot be packed. `name` is the path at fault, in printable form."""
 
     def __init__(self, code: TreeCode, reason: str, name: str | bytes) -> None:
         self.code: TreeCode = code
@@ -38,7 +39,7 @@ class TreeRefused(Exception):
 
 
 class ArtifactUntrusted(Exception):
-    """Bytes that are not those which a key we know has signed."""
+    """The bytes differ from those that a known key has signed."""
 
     code = "artifact.signature_invalid"
 

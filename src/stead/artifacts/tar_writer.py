@@ -1,11 +1,12 @@
-"""Tar headers that depend on name, kind, length and executability alone: ustar, and pax where it must be."""
+"""Tar headers that depend only on name, kind, length and executability: ustar, and pax where necessary."""
 
 BLOCK = 512
 END = bytes(2 * BLOCK)
 
 _FILE, _DIRECTORY, _EXTENDED = b"0", b"5", b"x"
 _NAME = 100
-# Owner and group 0 without names, the epoch as time: where and when it was packed is not content.
+# Owner and group 0 without names, and the epoch as time: the layer must not depend on where and when it was
+# packed.
 _OWNER = b"0000000\0" * 2
 _TIME = b"00000000000\0"
 _REST = b"ustar\x0000".ljust(BLOCK - 257, b"\0")
@@ -20,7 +21,7 @@ def directory_header(path: str) -> bytes:
     return _entry(path + "/", b"0000755\0", 0, _DIRECTORY)
 
 
-def padding(size: int) -> int:
+def padding_size(size: int) -> int:
     return -size % BLOCK
 
 
@@ -33,7 +34,7 @@ def _entry(path: str, mode: bytes, size: int, kind: bytes) -> bytes:
         (
             _block(b"pax", b"0000644\0", len(record), _EXTENDED),
             record,
-            bytes(padding(len(record))),
+            bytes(padding_size(len(record))),
             _block(b"entry/" if kind == _DIRECTORY else b"entry", mode, size, kind),
         )
     )
@@ -46,7 +47,7 @@ def _block(name: bytes, mode: bytes, size: int, kind: bytes) -> bytes:
 
 
 def _record(key: bytes, value: bytes) -> bytes:
-    """A pax record begins with its own length, digits included."""
+    """A pax record begins with its own length, including the digits of the length."""
     rest = b" " + key + b"=" + value + b"\n"
     length = len(rest) + 1
     while len(str(length)) + len(rest) != length:

@@ -1,4 +1,4 @@
-"""A tree read in one order on every machine, by descriptors, so that nothing outside of it can be met."""
+"""Reads a tree in the same order on every machine, through descriptors, so that it cannot leave the tree."""
 
 import errno
 import os
@@ -13,9 +13,9 @@ from stead.artifacts.names import EntryKind, EntryNames, NameRefused, check_part
 from stead.artifacts.refusals import TreeCode, TreeRefused
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# Not blocking: what was a file a moment ago may be a pipe that nobody writes to.
+# Non-blocking: the file may have been replaced by a pipe without a writer.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_HOPS = 40
+_MAX_HOPS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class TreeEntry:
     size: int = 0
     executable: bool = False
     descriptor: int = -1
-    """Of a file, open until the next one is asked for."""
+    """The open file; it is closed before the next entry."""
 
 
 class TreeWalk:
@@ -36,32 +36,32 @@ class TreeWalk:
         self._root = -1
 
     def __iter__(self) -> Iterator[TreeEntry]:
-        """Directories before what is in them; within one, by the bytes of the names."""
-        with _opened("", os.fspath(self._tree), _DIRECTORY, None) as self._root:
-            yield from self._directory(self._root, "")
+        """Each directory before its content; the content sorted by the bytes of the names."""
+        with _open_descriptor("", os.fspath(self._tree), _DIRECTORY, None) as self._root:
+            yield from self._walk_directory(self._root, "")
 
-    def _directory(self, descriptor: int, above: str) -> Iterator[TreeEntry]:
+    def _walk_directory(self, descriptor: int, prefix: str) -> Iterator[TreeEntry]:
         before = _fingerprint(os.fstat(descriptor))
         with os.scandir(descriptor) as listing:
             entries = sorted(listing, key=lambda entry: os.fsencode(entry.name))
         for entry in entries:
-            path = above + entry.name
+            path = prefix + entry.name
             if entry.is_dir(follow_symlinks=False):
-                self._place(entry.name, path, EntryKind.DIRECTORY)
+                self._add_name(entry.name, path, EntryKind.DIRECTORY)
                 yield TreeEntry(path, EntryKind.DIRECTORY)
-                with _opened(path, entry.name, _DIRECTORY, descriptor) as inner:
-                    yield from self._directory(inner, path + "/")
+                with _open_descriptor(path, entry.name, _DIRECTORY, descriptor) as inner:
+                    yield from self._walk_directory(inner, path + "/")
             elif entry.is_symlink():
-                self._place(entry.name, path, EntryKind.FILE)
-                yield from self._target(path)
+                self._add_name(entry.name, path, EntryKind.FILE)
+                yield from self._follow_link(path)
             else:
-                self._place(entry.name, path, EntryKind.FILE)
-                with _opened(path, entry.name, _FILE, descriptor) as file:
-                    yield from self._file(path, file)
+                self._add_name(entry.name, path, EntryKind.FILE)
+                with _open_descriptor(path, entry.name, _FILE, descriptor) as file:
+                    yield from self._check_file(path, file)
         if _fingerprint(os.fstat(descriptor)) != before:
-            raise TreeRefused("tree.changed", "the directory changed while it was packed", above or ".")
+            raise TreeRefused("tree.changed", "the directory changed while it was packed", prefix or ".")
 
-    def _place(self, name: str, path: str, kind: EntryKind) -> None:
+    def _add_name(self, name: str, path: str, kind: EntryKind) -> None:
         try:
             check_part(name)
             self._names.add(path, kind)
@@ -69,7 +69,7 @@ class TreeWalk:
             code: TreeCode = "tree.too_large" if refused.large else "tree.unsafe"
             raise TreeRefused(code, str(refused), os.fsencode(path)) from None
 
-    def _file(self, path: str, descriptor: int) -> Iterator[TreeEntry]:
+    def _check_file(self, path: str, descriptor: int) -> Iterator[TreeEntry]:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise TreeRefused("tree.unsafe", "it is neither a file nor a directory", path)
@@ -84,9 +84,9 @@ class TreeWalk:
         if _fingerprint(os.fstat(descriptor)) != _fingerprint(status):
             raise TreeRefused("tree.changed", "the file changed while it was packed", path)
 
-    def _target(self, path: str) -> Iterator[TreeEntry]:
-        """The file that a link inside the tree stands for. Each step is looked up from the root, without `..`
-        of the file system: where a link really leads is decided here, not by the kernel."""
+    def _follow_link(self, path: str) -> Iterator[TreeEntry]:
+        """The file that a link inside the tree leads to. Each step is looked up from the root, and `..` is
+        resolved here: the target of a link is decided by this code and not by the kernel."""
         at: list[str] = []
         rest, hops = path.split("/"), 0
         while rest:
@@ -98,31 +98,31 @@ class TreeWalk:
                 continue
             if part in ("", "."):
                 continue
-            with self._parent(path, at) as parent:
-                link = _link(part, parent)
+            with self._open_parent(path, at) as parent:
+                link = _read_link(part, parent)
             if link is None:
                 at.append(part)
                 continue
             hops += 1
-            if hops > _HOPS:
+            if hops > _MAX_HOPS:
                 raise TreeRefused("tree.unsafe", "the link leads in a circle", path)
             if link.startswith("/"):
                 raise TreeRefused("tree.unsafe", "the link is absolute", path)
             rest = link.split("/") + rest
         with (
-            self._parent(path, at[:-1]) as parent,
-            _opened(path, at[-1] if at else ".", _FILE, parent, "tree.unsafe") as file,
+            self._open_parent(path, at[:-1]) as parent,
+            _open_descriptor(path, at[-1] if at else ".", _FILE, parent, "tree.unsafe") as file,
         ):
             if stat.S_ISDIR(os.fstat(file).st_mode):
                 raise TreeRefused("tree.unsafe", "the link leads to a directory", path)
-            yield from self._file(path, file)
+            yield from self._check_file(path, file)
 
     @contextmanager
-    def _parent(self, path: str, parts: list[str]) -> Iterator[int]:
+    def _open_parent(self, path: str, parts: list[str]) -> Iterator[int]:
         descriptor = os.dup(self._root)
         try:
             for part in parts:
-                with _opened(path, part, _DIRECTORY, descriptor, "tree.unsafe") as inner:
+                with _open_descriptor(path, part, _DIRECTORY, descriptor, "tree.unsafe") as inner:
                     os.close(descriptor)
                     descriptor = os.dup(inner)
             yield descriptor
@@ -141,7 +141,7 @@ _MISSING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
 @contextmanager
-def _opened(
+def _open_descriptor(
     path: str, name: str, flags: int, parent: int | None, missing: TreeCode = "tree.changed"
 ) -> Iterator[int]:
     try:
@@ -157,8 +157,8 @@ def _opened(
         os.close(descriptor)
 
 
-def _link(name: str, parent: int) -> str | None:
-    """Where it leads; None for what is no link."""
+def _read_link(name: str, parent: int) -> str | None:
+    """The target of a link; None for anything else."""
     try:
         return os.readlink(name, dir_fd=parent)
     except OSError as error:

@@ -1,5 +1,5 @@
-"""An archive becomes a fresh directory, or nothing: every entry is checked before it is written, and what is
-written is seen only when all of it was right."""
+"""Unpacks an archive into a new directory, completely or not at all: every entry is checked before it is
+written, and the directory becomes visible only when the whole archive was correct."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from stead.artifacts.streams import ExpansionLimit, TarStream, gunzip, read_plai
 from stead.artifacts.zstd_reader import unzstd
 
 Links = Literal["refused", "inside"]
-_HOPS = 40
+_MAX_HOPS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,20 +30,20 @@ class UnpackedTree:
 def unpack_layer(
     blob: BinaryIO, into: Path, *, digest: Digest, size: int, diff_id: Digest, limits: SizeLimits = LAYER
 ) -> UnpackedTree:
-    """A layer as `pack` makes it. Nothing of the blob is interpreted before its digest was found right;
-    should it be exchanged after that, its content has another digest and is not kept."""
+    """Unpack a layer that `pack_layer` made. The blob is parsed only after its digest was verified. If it is
+    replaced after that, its content has another digest and is discarded."""
     blob.seek(0)
     if of_file(blob) != (digest, size):
         raise ArtifactUntrusted("the layer is not what its digest says")
     blob.seek(0)
     stream = TarStream(unzstd(blob, ExpansionLimit(limits)))
     with FreshDirectory(into) as fresh:
-        work = _Unpacking(fresh, limits, "refused")
-        work.take(tar_reader.read_entries(stream))
+        unpacking = _Unpacking(fresh, limits, "refused")
+        unpacking.add_all(tar_reader.read_entries(stream))
         if stream.digest() != diff_id:
             raise ArtifactUntrusted("the content of the layer is not what its digest says")
-        fresh.keep()
-    return work.result()
+        fresh.finish()
+    return unpacking.result()
 
 
 def unpack_upload(
@@ -54,18 +54,18 @@ def unpack_upload(
     links: Links = "inside",
     limits: SizeLimits = UPLOAD,
 ) -> UnpackedTree:
-    """What a customer sent: a tar, a tar.gz or a zip, told by its first bytes. `strip` leaves out the one
-    folder that everything is in, if there is one."""
+    """Unpack a customer's archive: a tar, a tar.gz or a zip, recognized by its first bytes. `strip` removes
+    the top-level folder if everything is in one."""
     with FreshDirectory(into) as fresh:
-        work = _Unpacking(fresh, limits, links)
-        work.take(_members(archive, limits))
-        top = work.only_folder() if strip else None
-        work.make_links(below=top)
-        fresh.keep(only=top)
-    return work.result(stripped=top is not None)
+        unpacking = _Unpacking(fresh, limits, links)
+        unpacking.add_all(_read_entries(archive, limits))
+        top = unpacking.only_folder() if strip else None
+        unpacking.make_links(below=top)
+        fresh.finish(only=top)
+    return unpacking.result(stripped=top is not None)
 
 
-def _members(archive: BinaryIO, limits: SizeLimits) -> Iterator[EntryContent]:
+def _read_entries(archive: BinaryIO, limits: SizeLimits) -> Iterator[EntryContent]:
     archive.seek(0)
     start = archive.read(512)
     archive.seek(0)
@@ -80,64 +80,65 @@ def _members(archive: BinaryIO, limits: SizeLimits) -> Iterator[EntryContent]:
 
 class _Unpacking:
     def __init__(self, fresh: FreshDirectory, limits: SizeLimits, links: Links) -> None:
-        self._fresh, self._limits, self._links_are = fresh, limits, links
+        self._fresh, self._limits, self._link_policy = fresh, limits, links
         self._names = EntryNames(limits)
         self._links: dict[str, str] = {}
         self._files = self._bytes = 0
 
-    def take(self, contents: Iterable[EntryContent]) -> None:
+    def add_all(self, contents: Iterable[EntryContent]) -> None:
         for content in contents:
-            self._one(content.member, content.pieces)
+            self._add(content.entry, content.chunks)
 
-    def _one(self, member: ArchiveEntry, pieces: Iterator[bytes]) -> None:
-        if member.kind is EntryKind.LINK and self._links_are == "refused":
-            raise ArchiveRefused("archive.unsafe", "it is a link", member.path)
-        if not member.path:
+    def _add(self, entry: ArchiveEntry, chunks: Iterator[bytes]) -> None:
+        if entry.kind is EntryKind.LINK and self._link_policy == "refused":
+            raise ArchiveRefused("archive.unsafe", "it is a link", entry.path)
+        if not entry.path:
             return
         try:
-            self._names.add(member.path, member.kind)
+            self._names.add(entry.path, entry.kind)
         except NameRefused as refused:
             code: Literal["archive.too_large", "archive.unsafe"] = (
                 "archive.too_large" if refused.large else "archive.unsafe"
             )
-            raise ArchiveRefused(code, str(refused), member.path) from None
-        if member.kind is EntryKind.DIRECTORY:
-            self._fresh.directory(member.path)
-        elif member.kind is EntryKind.LINK:
-            self._links[member.path] = member.target
+            raise ArchiveRefused(code, str(refused), entry.path) from None
+        if entry.kind is EntryKind.DIRECTORY:
+            self._fresh.add_directory(entry.path)
+        elif entry.kind is EntryKind.LINK:
+            self._links[entry.path] = entry.target
         else:
-            self._file(member, pieces)
+            self._add_file(entry, chunks)
 
-    def _file(self, member: ArchiveEntry, pieces: Iterator[bytes]) -> None:
+    def _add_file(self, entry: ArchiveEntry, chunks: Iterator[bytes]) -> None:
         self._files += 1
-        self._bytes += member.size
-        if member.size > self._limits.file_bytes:
+        self._bytes += entry.size
+        if entry.size > self._limits.file_bytes:
             raise ArchiveRefused(
-                "archive.too_large", f"it is larger than {self._limits.file_bytes} bytes", member.path
+                "archive.too_large", f"it is larger than {self._limits.file_bytes} bytes", entry.path
             )
         if self._bytes > self._limits.total_bytes:
             raise ArchiveRefused(
                 "archive.too_large",
                 f"all of it is larger than {self._limits.total_bytes} bytes",
-                member.path,
+                entry.path,
             )
-        self._fresh.file(member.path, pieces, executable=member.executable)
+        self._fresh.add_file(entry.path, chunks, executable=entry.executable)
 
     def only_folder(self) -> str | None:
-        match list(self._names.top()):
+        match list(self._names.top_level()):
             case [(name, EntryKind.DIRECTORY)]:
                 return name
         return None
 
     def make_links(self, below: str | None) -> None:
-        """After everything else, so that no entry can be written through one."""
+        """Called after all other entries are written, so that no entry is written through a link."""
         root = [] if below is None else [below]
         for path, target in self._links.items():
-            self._resolve(path, root)
-            self._fresh.link(path, target)
+            self._check_link(path, root)
+            self._fresh.add_link(path, target)
 
-    def _resolve(self, path: str, root: list[str]) -> None:
-        """Follow a link as the kernel would, through all others, and never above the root on the way."""
+    def _check_link(self, path: str, root: list[str]) -> None:
+        """Follow a link as the kernel would, through other links, and refuse it if it leaves the root on the
+        way."""
         at: list[str] = []
         rest, hops = path.split("/"), 0
         while rest:
@@ -158,7 +159,7 @@ class _Unpacking:
             hops += 1
             if target.startswith("/"):
                 raise ArchiveRefused("archive.unsafe", "the link leaves the archive", path)
-            if hops > _HOPS:
+            if hops > _MAX_HOPS:
                 raise ArchiveRefused("archive.unsafe", "the link leads in a circle", path)
             at.pop()
             rest = target.split("/") + rest

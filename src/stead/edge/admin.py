@@ -1,4 +1,4 @@
-"""Telling an edge what to serve: a small client of its admin socket, one connection kept open."""
+"""A client of the edge's admin socket, which tells nginx what to serve. It keeps one connection open."""
 
 import asyncio
 from collections.abc import Iterable
@@ -10,16 +10,16 @@ import msgspec
 
 from stead.protocol.edge_records import RecordLine
 
-PATIENCE = 30.0
-LINES_A_POST = 1_000
+TIMEOUT_SECONDS = 30.0
+MAX_LINES = 1_000
 
 
 class AdminFailed(Exception):
-    """The edge could not be told."""
+    """The edge did not accept the request."""
 
 
 class MemoryFull(AdminFailed):
-    """One of the edge's memories has no room; it must be started with more."""
+    """A shared memory of the edge is full; nginx must be started with a larger one."""
 
     def __init__(self, dictionary: str) -> None:
         super().__init__(f"the edge's memory for {dictionary} is full")
@@ -28,7 +28,7 @@ class MemoryFull(AdminFailed):
 
 class EdgePosition(msgspec.Struct, frozen=True):
     instance: str
-    """Another one than before means that the edge has forgotten everything."""
+    """Identifies the shared memory. A new value means that the edge has lost all records."""
     revision: int
 
 
@@ -44,11 +44,11 @@ class _Refusal(msgspec.Struct, frozen=True):
     line: int = 0
 
 
-A = TypeVar("A", bound=EdgePosition)
+P = TypeVar("P", bound=EdgePosition)
 
 
 class EdgeAdmin:
-    """Not for two tasks at once: what they say would arrive in an order of its own."""
+    """Must not be used by two tasks at the same time: the order of their records would be undefined."""
 
     def __init__(self, socket: Path | str) -> None:
         self._socket = str(socket)
@@ -61,16 +61,17 @@ class EdgeAdmin:
         await self.close()
 
     async def apply(self, lines: Iterable[RecordLine]) -> EdgePosition:
-        """Returns when every visitor from now on meets them. At most about a thousand at a time."""
+        """Return when the edge uses the records for every further request. At most about a thousand at a
+        time."""
         body = b"\n".join(map(msgspec.json.encode, lines))
-        return _read(await self._ask("POST", "/apply", body), EdgePosition)
+        return _decode(await self._request("POST", "/apply", body), EdgePosition)
 
     async def complete(self) -> EdgePosition:
-        """Everything there is has been told: a name that is not known does not exist."""
-        return _read(await self._ask("POST", "/complete"), EdgePosition)
+        """Tell the edge that it has all records, so that an unknown name does not exist."""
+        return _decode(await self._request("POST", "/complete"), EdgePosition)
 
     async def state(self) -> EdgeState:
-        return _read(await self._ask("GET", "/state"), EdgeState)
+        return _decode(await self._request("GET", "/state"), EdgeState)
 
     async def close(self) -> None:
         if self._streams is not None:
@@ -80,24 +81,25 @@ class EdgeAdmin:
             with suppress(OSError):
                 await writer.wait_closed()
 
-    async def _ask(self, method: str, path: str, body: bytes = b"") -> bytes:
-        """A kept connection may have ended with an earlier nginx; all that is said may be said twice."""
+    async def _request(self, method: str, path: str, body: bytes = b"") -> bytes:
+        """Try twice: nginx may have been restarted since the connection was opened. All requests can be
+        repeated."""
         for fresh in (self._streams is None, True):
             try:
-                async with asyncio.timeout(PATIENCE):
-                    status, answer = await self._exchange(method, path, body)
+                async with asyncio.timeout(TIMEOUT_SECONDS):
+                    status, response = await self._exchange(method, path, body)
                 break
             except (OSError, EOFError, ValueError) as error:
                 await self.close()
                 if fresh:
                     raise AdminFailed(f"{method} {path}: {type(error).__name__}") from None
         if status == 507:
-            raise MemoryFull(msgspec.json.decode(answer, type=_Refusal).dict)
+            raise MemoryFull(msgspec.json.decode(response, type=_Refusal).dict)
         if status != 200:
             raise AdminFailed(
-                f"{method} {path} was answered {status}: {answer[:200].decode(errors='replace')}"
+                f"{method} {path} was answered {status}: {response[:200].decode(errors='replace')}"
             )
-        return answer
+        return response
 
     async def _exchange(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
         if self._streams is None:
@@ -106,35 +108,35 @@ class EdgeAdmin:
         head = f"{method} {path} HTTP/1.1\r\nHost: edge\r\nContent-Length: {len(body)}\r\n\r\n"
         writer.write(head.encode() + body)
         await writer.drain()
-        status, length = await _head(reader)
-        return status, await (_chunks(reader) if length is None else reader.readexactly(length))
+        status, length = await _read_head(reader)
+        return status, await (_read_chunks(reader) if length is None else reader.readexactly(length))
 
 
-def _read(answer: bytes, kind: type[A]) -> A:
+def _decode(response: bytes, kind: type[P]) -> P:
     try:
-        return msgspec.json.decode(answer, type=kind)
+        return msgspec.json.decode(response, type=kind)
     except msgspec.MsgspecError:
-        raise AdminFailed("the edge's answer makes no sense") from None
+        raise AdminFailed("the edge's answer cannot be read") from None
 
 
-async def _head(reader: asyncio.StreamReader) -> tuple[int, int | None]:
-    status = int((await _line(reader)).split(b" ")[1])
+async def _read_head(reader: asyncio.StreamReader) -> tuple[int, int | None]:
+    status = int((await _read_line(reader)).split(b" ")[1])
     length: int | None = None
-    while line := await _line(reader):
+    while line := await _read_line(reader):
         name, _, value = line.partition(b":")
         if name.lower() == b"content-length":
             length = int(value)
     return status, length
 
 
-async def _chunks(reader: asyncio.StreamReader) -> bytes:
+async def _read_chunks(reader: asyncio.StreamReader) -> bytes:
     parts = []
-    while size := int(await _line(reader), 16):
+    while size := int(await _read_line(reader), 16):
         parts.append(await reader.readexactly(size))
-        await _line(reader)
-    await _line(reader)
+        await _read_line(reader)
+    await _read_line(reader)
     return b"".join(parts)
 
 
-async def _line(reader: asyncio.StreamReader) -> bytes:
+async def _read_line(reader: asyncio.StreamReader) -> bytes:
     return (await reader.readuntil(b"\n")).rstrip(b"\r\n")

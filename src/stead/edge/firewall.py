@@ -1,7 +1,7 @@
-"""The rules of the web application firewall: OWASP's core rules, and our own last word instead of theirs."""
+"""The rules of the web application firewall: OWASP's core rules, with a final decision of our own."""
 
 DENIED_STATUS = 460
-"""What the engine answers with. No visitor sees it: the inner tier turns it into a page or goes on."""
+"""The status for a denied request. No visitor sees it: the inner tier replaces it by a page or continues."""
 
 RULES = (
     "REQUEST-901-INITIALIZATION",
@@ -23,8 +23,8 @@ RULES = (
 
 
 def firewall_rules(crs: str, temporary: str) -> str:
-    """Every rule only counts; when the count is high the request is denied with a status of our own, so that
-    an application's 403 is never taken for ours."""
+    """Every rule only adds to a score. A high score denies the request with `DENIED_STATUS`, so that a 403 of
+    the application is never mistaken for a denial."""
     includes = "\n".join(f"Include {crs}/{name}.conf" for name in RULES)
     return f"""SecRuleEngine On
 SecRequestBodyAccess On

@@ -1,6 +1,7 @@
-"""Taking the ledger away without losing a line: rename, tell nginx, wait until nobody writes to the old file.
+"""Rotates the ledger without losing a line: rename it, tell nginx to reopen it, and wait until no process has
+the old file open.
 
-The workers hold lines back for up to a second; told to reopen, each first writes what it holds.
+The workers buffer lines for up to a second; before they reopen the file, they write their buffers.
 """
 
 import asyncio
@@ -9,34 +10,34 @@ import signal
 import time
 from pathlib import Path
 
-PATIENCE = 10.0
-_POLL = 0.02
+TIMEOUT_SECONDS = 10.0
+_POLL_SECONDS = 0.02
 
 
 class LedgerStillOpen(Exception):
-    """nginx still writes to a ledger that was taken away; it may be read, but is not finished."""
+    """nginx still writes to the rotated ledger, so the file is not complete."""
 
 
 async def rotate_ledger(ledger: Path, master: int) -> Path:
-    """The finished file, named after the moment. `master` is nginx's first process."""
-    taken = ledger.with_name(f"{ledger.stem}.{time.time_ns()}{ledger.suffix}")
-    what = _rename(ledger, taken)
+    """Return the complete file, whose name contains the time. `master` is the pid of nginx's master."""
+    rotated = ledger.with_name(f"{ledger.stem}.{time.time_ns()}{ledger.suffix}")
+    status = _rename(ledger, rotated)
     os.kill(master, signal.SIGUSR1)
-    until = time.monotonic() + PATIENCE
-    while any(_holds(pid, what) for pid in nginx_processes(master)):
+    until = time.monotonic() + TIMEOUT_SECONDS
+    while any(_has_open(pid, status) for pid in nginx_processes(master)):
         if time.monotonic() > until:
-            raise LedgerStillOpen(str(taken))
-        await asyncio.sleep(_POLL)
-    return taken
+            raise LedgerStillOpen(str(rotated))
+        await asyncio.sleep(_POLL_SECONDS)
+    return rotated
 
 
-def _rename(ledger: Path, taken: Path) -> os.stat_result:
-    ledger.rename(taken)
-    return taken.stat()
+def _rename(ledger: Path, rotated: Path) -> os.stat_result:
+    ledger.rename(rotated)
+    return rotated.stat()
 
 
 def nginx_processes(master: int) -> list[int]:
-    """nginx's first process and its workers."""
+    """The master and its workers."""
     try:
         children = Path(f"/proc/{master}/task/{master}/children").read_text()
     except FileNotFoundError:
@@ -44,16 +45,16 @@ def nginx_processes(master: int) -> list[int]:
     return [master, *map(int, children.split())]
 
 
-def _holds(pid: int, what: os.stat_result) -> bool:
+def _has_open(pid: int, status: os.stat_result) -> bool:
     try:
-        return any(_same(link, what) for link in Path(f"/proc/{pid}/fd").iterdir())
+        return any(_is_same_file(link, status) for link in Path(f"/proc/{pid}/fd").iterdir())
     except (FileNotFoundError, ProcessLookupError):
         return False
 
 
-def _same(link: Path, what: os.stat_result) -> bool:
+def _is_same_file(link: Path, status: os.stat_result) -> bool:
     try:
-        there = link.stat()
+        opened = link.stat()
     except OSError:
         return False
-    return (there.st_dev, there.st_ino) == (what.st_dev, what.st_ino)
+    return (opened.st_dev, opened.st_ino) == (status.st_dev, status.st_ino)

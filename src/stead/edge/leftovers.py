@@ -1,5 +1,5 @@
-"""What an nginx leaves behind whose first process was killed: sockets that stop the next one from listening,
-and the keeper of the page cache, if no worker was left to take it along."""
+"""Cleans up after an nginx whose master was killed: its sockets would keep the next nginx from listening, and
+the process of the page cache may still run if no worker was left to end it."""
 
 import os
 import signal
@@ -11,12 +11,12 @@ SOCKETS = ("private/admin", "private/probe", "inner-on", "inner-detection", "inn
 
 
 class AlreadyRunning(SystemExit):
-    """Another edge serves from this directory."""
+    """Another edge runs from this directory."""
 
 
 def end_leftovers(settings: EdgeSettings) -> None:
-    """Harms nobody who has a parent of his own: an orphan of ours has our ledger open and no master."""
-    alive = [pid for pid in holders(Path(settings.ledger_file)) if pid != os.getpid()]
+    """End nginx processes without a master that have this edge's ledger open, and remove the sockets."""
+    alive = [pid for pid in processes_with_open(Path(settings.ledger_file)) if pid != os.getpid()]
     masters = [pid for pid in alive if _title(pid).startswith("nginx: master")]
     if masters:
         raise AlreadyRunning(f"another edge runs from {settings.run}")
@@ -27,8 +27,8 @@ def end_leftovers(settings: EdgeSettings) -> None:
         Path(settings.run, f"{name}.sock").unlink(missing_ok=True)
 
 
-def holders(file: Path) -> list[int]:
-    """The processes that have it open."""
+def processes_with_open(file: Path) -> list[int]:
+    """The pids of the processes that have the file open."""
     try:
         wanted = file.stat()
     except FileNotFoundError:
@@ -36,15 +36,15 @@ def holders(file: Path) -> list[int]:
     return [
         int(process.name)
         for process in Path("/proc").iterdir()
-        if process.name.isdigit() and _open(process / "fd", (wanted.st_dev, wanted.st_ino))
+        if process.name.isdigit() and _has_open(process / "fd", (wanted.st_dev, wanted.st_ino))
     ]
 
 
-def _open(descriptors: Path, wanted: tuple[int, int]) -> bool:
+def _has_open(descriptors: Path, wanted: tuple[int, int]) -> bool:
     try:
         for link in descriptors.iterdir():
-            there = link.stat()
-            if (there.st_dev, there.st_ino) == wanted:
+            opened = link.stat()
+            if (opened.st_dev, opened.st_ino) == wanted:
                 return True
     except OSError:
         pass

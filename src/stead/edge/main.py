@@ -1,4 +1,4 @@
-"""`steadctl edge`: writes nginx's configuration and becomes nginx."""
+"""`steadctl edge`: writes nginx's configuration and then becomes nginx."""
 
 import grp
 import os
@@ -13,7 +13,7 @@ from stead.edge.firewall import firewall_rules
 from stead.edge.leftovers import end_leftovers
 from stead.edge.settings import EdgeSettings, SettingsInvalid, from_environment
 
-INSTALLED = Path("/usr/sbin/nginx")
+NGINX = Path("/usr/sbin/nginx")
 
 
 def run() -> None:
@@ -21,12 +21,12 @@ def run() -> None:
         settings = from_environment()
     except SettingsInvalid as error:
         sys.exit(str(error))
-    program = shutil.which("nginx") or str(INSTALLED)
+    program = shutil.which("nginx") or str(NGINX)
     if not Path(program).exists():
         sys.exit("nginx is not installed; install it with: apt-get install nginx libnginx-mod-http-lua")
     prepare(settings)
     end_leftovers(settings)
-    # Orphans find one another by the group that their master led.
+    # Workers whose master was killed find each other through the process group of the master.
     if os.getpgrp() != os.getpid():
         os.setpgid(0, 0)
     arguments = argv(settings, program)
@@ -34,8 +34,8 @@ def run() -> None:
 
 
 def prepare(settings: EdgeSettings) -> None:
-    """Everything nginx needs to find; harmless to repeat. nginx makes its sockets open to all, so it is the
-    directory that keeps others out."""
+    """Create everything that nginx needs; safe to repeat. nginx makes its sockets accessible to all users, so
+    the directory has to keep others out."""
     home = Path(settings.run)
     home.mkdir(parents=True, exist_ok=True)
     home.chmod(0o750 if settings.user else 0o700)
@@ -55,7 +55,7 @@ def prepare(settings: EdgeSettings) -> None:
     _write(home / "nginx.conf", configuration(settings).encode())
 
 
-def argv(settings: EdgeSettings, program: str = str(INSTALLED)) -> list[str]:
+def argv(settings: EdgeSettings, program: str = str(NGINX)) -> list[str]:
     return [program, "-p", settings.run, "-c", f"{settings.run}/nginx.conf", "-e", "stderr"]
 
 

@@ -1,4 +1,4 @@
-"""Everything the operator of an edge can set, read once from the environment (`STEAD_…`)."""
+"""The settings of an edge, read once from the environment (`STEAD_…`)."""
 
 import os
 from collections.abc import Mapping
@@ -9,27 +9,27 @@ import msgspec
 from msgspec import Meta
 
 LUA = Path(__file__).parent / "lua"
-LONGEST_SOCKET = 100
-"""A unix socket's path has room for 107 bytes."""
+MAX_SOCKET_PATH = 100
+"""The path of a unix socket has at most 107 bytes."""
 
 Megabytes = Annotated[int, Meta(ge=1, le=1_048_576)]
 ListenAddress = Annotated[str, Meta(pattern=r"^([0-9.]+|\[[0-9a-f:]+\]|\*):[0-9]{1,5}$")]
 
 
 class SettingsInvalid(Exception):
-    """The environment does not describe a usable edge; the message says which variable."""
+    """A setting is missing or wrong; the message names the variable."""
 
 
 class SharedMemory(msgspec.Struct, frozen=True, kw_only=True):
-    """Shared memory in megabytes. None of these is ever made room in by forgetting a record: a full one says
-    so. A million hosts with an environment each take about 900."""
+    """Sizes of nginx's shared memory in megabytes. Records are never evicted: when a dictionary is full,
+    applying records fails. A million hosts with one environment each need about 900 MB."""
 
     records: Megabytes = 128
     redirects: Megabytes = 64
     certificates: Megabytes = 64
     purges: Megabytes = 16
     pages: Megabytes = 32
-    """Tags of cached pages; here the oldest may be forgotten."""
+    """Tags of cached pages. Here the oldest may be evicted."""
     lockout: Megabytes = 8
     misses: Megabytes = 4
 
@@ -37,27 +37,27 @@ class SharedMemory(msgspec.Struct, frozen=True, kw_only=True):
 class EdgeSettings(msgspec.Struct, frozen=True, kw_only=True):
     node_id: Annotated[str, Meta(pattern="^[a-z0-9-]{1,63}$")]
     data: str
-    """The node's directory: `releases`, `environments`."""
+    """The node's directory, with `releases` and `environments`."""
     run: str
-    """Sockets, configuration, temporary files. Whoever can enter it can change what is served."""
+    """Sockets, configuration and temporary files. Access to it allows changing what is served."""
     http: tuple[ListenAddress, ...] = ("127.0.0.1:8080",)
     https: tuple[ListenAddress, ...] = ()
     https_port: Annotated[int, Meta(ge=1, le=65535)] = 443
-    """The port of https as visitors see it, where they are sent from http."""
+    """The HTTPS port that visitors see, for redirects from HTTP."""
     user: str = ""
-    """Whom the workers run as, when the master is root."""
+    """The user of the workers, when the master is root."""
     workers: Annotated[int, Meta(ge=0, le=512)] = 0
-    """0 for one each core."""
+    """0 for one per core."""
     connections: Annotated[int, Meta(ge=64)] = 8192
     memory: SharedMemory = SharedMemory()
     cache: Megabytes = 1024
-    """Pages of applications on disk."""
+    """Size of the page cache on disk."""
     ledger: str = ""
     lua: str = str(LUA)
     firewall: bool = True
-    """Whether ModSecurity and its core rules are installed. Without, all are served as with `off`."""
+    """Whether ModSecurity and its core rules are installed. Without them every firewall mode is `off`."""
     resolver: str = ""
-    """A name server, if peers are given by name."""
+    """A name server, needed if the addresses of other edges are names."""
     modules: str = "/usr/lib/nginx/modules"
     crs: str = "/usr/share/modsecurity-crs/rules"
 
@@ -67,12 +67,12 @@ class EdgeSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def admin_socket(self) -> str:
-        """In a directory of its own: the workers have it from their master and need not reach it."""
+        """In a private directory: the workers inherit the socket from the master and need no access to it."""
         return f"{self.run}/private/admin.sock"
 
 
 def from_environment(environment: Mapping[str, str] = os.environ) -> EdgeSettings:
-    """`STEAD_NODE_ID` and `STEAD_NODE_DATA` are the node's own; the rest begins with `STEAD_EDGE_`."""
+    """`STEAD_NODE_ID` and `STEAD_NODE_DATA` are shared with the node; all others begin with `STEAD_EDGE_`."""
     given: dict[str, object] = {}
     for field in EdgeSettings.__struct_fields__:
         value = environment.get(f"STEAD_EDGE_{field.upper()}")
@@ -89,7 +89,7 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> EdgeSetting
         if name in environment:
             given.setdefault(field, environment[name])
     for field in ("data", "run"):
-        # nginx serves nothing that a symbolic link leads to, not even to its own root.
+        # nginx does not follow symbolic links, not even in the path of its root directory.
         if field in given:
             given[field] = str(Path(str(given[field])).resolve())
     if "data" in given:
@@ -103,16 +103,16 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> EdgeSetting
 
 
 def check_paths(settings: EdgeSettings) -> None:
-    """What a type cannot say: these become words of nginx's configuration."""
+    """Check paths for characters with a meaning in nginx's configuration."""
     for name in ("data", "run", "ledger_file", "lua", "modules", "crs"):
         value = str(getattr(settings, name))
         if not value.startswith("/") or any(char in value for char in "\"\\;{}$'\n\r\t "):
             raise SettingsInvalid(f"{name} must be an absolute path without spaces, quotes or dollars")
-    if len(f"{settings.run}/inner-detection.sock") > LONGEST_SOCKET:
+    if len(f"{settings.run}/inner-detection.sock") > MAX_SOCKET_PATH:
         raise SettingsInvalid("the path of run is too long for a unix socket")
 
 
 def _read(field: str, value: str) -> object:
     if field in {"http", "https"}:
-        return [each.strip() for each in value.split(",") if each.strip()]
+        return [address.strip() for address in value.split(",") if address.strip()]
     return value

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stead.control.redirects.rules import MOST_HOPS, EdgeRedirect, Matching, check, parts, redirect_set
+from stead.control.redirects.rules import MOST_HOPS, Matching, RedirectRule, check, parts, redirect_set
 from stead.shared.errors import FieldInvalid
 
 HOSTS = frozenset({"example.com"})
@@ -15,17 +15,17 @@ destinations = st.one_of(
     sources, sources.map(lambda path: f"https://example.com{path}"), st.just("https://elsewhere.example/a*")
 ).filter(lambda text: not text.startswith("//"))
 rule_sets = st.lists(
-    st.builds(EdgeRedirect, sources, destinations, st.just(301)),
+    st.builds(RedirectRule, sources, destinations, st.just(301)),
     max_size=6,
     unique_by=lambda rule: rule.from_,
 )
 
 
-def rule(source: str, destination: str) -> EdgeRedirect:
-    return EdgeRedirect(source, destination, 301)
+def rule(source: str, destination: str) -> RedirectRule:
+    return RedirectRule(source, destination, 301)
 
 
-def follow(rules: list[EdgeRedirect], path: str) -> int:
+def follow(rules: list[RedirectRule], path: str) -> int:
     """How often a visitor is sent on, by reading the rules one after the other; at most 50 times."""
     for hops in range(50):
         exact = [each for each in rules if each.from_ == path]
@@ -42,7 +42,7 @@ def follow(rules: list[EdgeRedirect], path: str) -> int:
 
 
 @given(rule_sets)
-def test_whoever_asks_for_what_a_rule_names_arrives_somewhere(rules: list[EdgeRedirect]) -> None:
+def test_whoever_asks_for_what_a_rule_names_arrives_somewhere(rules: list[RedirectRule]) -> None:
     try:
         check(rules, HOSTS)
     except FieldInvalid:
@@ -53,7 +53,7 @@ def test_whoever_asks_for_what_a_rule_names_arrives_somewhere(rules: list[EdgeRe
 
 
 @given(rule_sets, st.text("ab/~", max_size=6).map(lambda text: f"/{text}"))
-def test_the_order_of_the_rules_does_not_matter(rules: list[EdgeRedirect], path: str) -> None:
+def test_the_order_of_the_rules_does_not_matter(rules: list[RedirectRule], path: str) -> None:
     assert Matching(rules).find(path) == Matching(rules[::-1]).find(path)
 
 
@@ -71,7 +71,7 @@ def test_the_order_of_the_rules_does_not_matter(rules: list[EdgeRedirect], path:
     ],
     ids=lambda rules: " ".join(f"{each.from_}->{each.to}" for each in rules),
 )
-def test_a_circle_is_refused_by_the_name_of_the_rule(rules: list[EdgeRedirect]) -> None:
+def test_a_circle_is_refused_by_the_name_of_the_rule(rules: list[RedirectRule]) -> None:
     with pytest.raises(FieldInvalid) as refused:
         check(rules, HOSTS)
     assert refused.value.param == "redirects.0.to"
@@ -87,7 +87,7 @@ def test_a_circle_is_refused_by_the_name_of_the_rule(rules: list[EdgeRedirect]) 
         ([rule("/a", "http://[")], "redirects.0.to"),
     ],
 )
-def test_what_is_no_rule_is_refused(wrong: list[EdgeRedirect], param: str) -> None:
+def test_what_is_no_rule_is_refused(wrong: list[RedirectRule], param: str) -> None:
     with pytest.raises(FieldInvalid) as refused:
         check(wrong, HOSTS)
     assert refused.value.param == param

@@ -78,7 +78,7 @@ class Nginx(Engine):
 
     def find_executable(self) -> Path:
         # Debian installs nginx into a directory that is only in root's PATH.
-        return edge.INSTALLED if edge.INSTALLED.exists() else self.locate("nginx")
+        return edge.NGINX if edge.NGINX.exists() else self.locate("nginx")
 
     async def read_version(self) -> str:
         # nginx prints its version to stderr.
