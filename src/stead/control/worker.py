@@ -16,7 +16,7 @@ from stead.control.engines.object_store import ObjectStoreUnavailable
 from stead.control.engines.postgres import DATABASE_UNREACHABLE, Database
 from stead.control.engines.postgres_listener import PostgresListener
 from stead.control.engines.temporal import Orchestrator, run_until
-from stead.control.environments import service as environments
+from stead.control.environments import maintenance
 from stead.control.feature import Feature
 from stead.control.features import FEATURES, event_catalog, workflows
 from stead.control.jobs.activities import Activities
@@ -145,7 +145,7 @@ class WorkerProgram:
     async def _record_visits(self, activity: Activity) -> None:
         try:
             async with self.database.transaction() as tx:
-                await environments.visited(tx, activity)
+                await maintenance.record_visits(tx, activity)
         except DATABASE_UNREACHABLE as error:
             log.warning("visits.unheard", node=activity.node, reason=type(error).__name__)
 

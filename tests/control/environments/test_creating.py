@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from stead.control.app import ControlPlane
-from stead.control.environments import rules, service
+from stead.control.environments import actions, rules
 from stead.control.environments.rules import EnvironmentBusy, SiteNotRunning
 from stead.protocol import edge_records
 from stead.shared.errors import FieldInvalid
@@ -125,7 +125,7 @@ async def test_a_branch_called_staging_does_not_take_the_host_of_staging(home: H
 @pytest.mark.parametrize("slug", ["a-abcd", "x" * 40 + "-abcd"], ids=len)
 @pytest.mark.parametrize("branch", [*ODD, *ALIKE, "staging", "production"], ids=ascii)
 def test_labels_fit_into_dns(slug: str, branch: str):
-    for label in rules.labels(slug, "branch", branch):
+    for label in rules.host_labels(slug, "branch", branch):
         assert LABEL.fullmatch(label)
         assert label not in (f"{slug}-staging", f"{slug}-production")
 
@@ -267,7 +267,7 @@ async def test_one_that_could_not_be_made_says_why_and_is_nowhere(home: Homestea
 
 async def _push(home: Homestead, branch: str) -> tuple[str, object]:
     async with home.estate.plane.database.transaction() as tx:
-        return await service.create_branch(tx, home.id, branch, preview_domain=PREVIEW)
+        return await actions.create_for_branch(tx, home.id, branch, preview_domain=PREVIEW)
 
 
 async def test_a_push_makes_the_environment_of_its_branch_once(home: Homestead):

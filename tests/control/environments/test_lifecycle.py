@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 
 from stead.control.environments import service
-from stead.control.environments.rules import NEXT, EnvironmentStatus, before
+from stead.control.environments.rules import NEXT_STATUSES, EnvironmentStatus, previous_statuses
 from stead.protocol import edge_records
 from tests.client import code_of
 from tests.control.environments.conftest import NODE, Homestead
@@ -79,9 +79,10 @@ async def test_nothing_is_done_below_a_site_that_is_not_there(
 
 
 def test_what_may_follow_is_what_the_rules_say():
-    assert set(NEXT) == set(STATUSES)
+    assert set(NEXT_STATUSES) == set(STATUSES)
     for status in STATUSES:
-        assert {earlier for earlier in STATUSES if status in NEXT[earlier]} == set(before(status))
+        earlier = {each for each in STATUSES if status in NEXT_STATUSES[each]}
+        assert earlier == set(previous_statuses(status))
 
 
 @pytest.mark.parametrize("status", STATUSES)
@@ -91,8 +92,8 @@ async def test_a_move_that_may_not_follow_is_not_made(
 ):
     env = await home.clone(status)
     async with home.estate.plane.database.transaction() as tx:
-        moved = await service.become(tx, env, wanted)
-    assert moved == (status == wanted or wanted in NEXT[status])  # type: ignore[index]
+        moved = await service.set_status(tx, env, wanted)
+    assert moved == (status == wanted or wanted in NEXT_STATUSES[status])  # type: ignore[index]
     assert await home.row(env, "status") == (wanted if moved else status)
 
 
@@ -100,7 +101,7 @@ async def test_a_move_that_the_rules_do_not_know_cannot_be_asked_for(home: Homes
     env = await home.clone()
     async with home.estate.plane.database.transaction() as tx:
         with pytest.raises(LookupError):
-            await service.become(tx, env, "suspended", after=("running",))
+            await service.set_status(tx, env, "suspended", after=("running",))
 
 
 async def test_who_visits_a_suspended_environment_is_told_so(home: Homestead):

@@ -102,10 +102,10 @@ async def test_an_observer_reads_and_does_not_change(plane: ControlPlane, home: 
 
 
 async def test_a_node_tells_only_of_visits_to_what_it_carries(plane: ControlPlane, home: Homestead):
-    from stead.control.environments import service
+    from stead.control.environments import maintenance
     from stead.protocol.commands import Activity
 
     env = await home.clone()
     async with plane.database.transaction() as tx:
-        await service.visited(tx, Activity("another-node", {env: tx.now.timestamp()}))
+        await maintenance.record_visits(tx, Activity("another-node", {env: tx.now.timestamp()}))
     assert await home.row(env, "last_active") is None

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from stead.control.app import ControlPlane
-from stead.control.environments import service
+from stead.control.environments import maintenance
 from stead.protocol.commands import Activity
 from stead.shared.clock import MovableClock
 from tests.control.environments.conftest import NODE, Homestead
@@ -18,8 +18,8 @@ async def _tend(home: Homestead) -> None:
     left = True
     while left:
         async with home.estate.plane.database.transaction() as tx:
-            suspended = await service.suspend_idle(tx, DAYS)
-            left = suspended + await service.destroy_abandoned(tx) > 0
+            suspended = await maintenance.suspend_idle(tx, DAYS)
+            left = suspended + await maintenance.destroy_without_branch(tx) > 0
 
 
 async def _now(home: Homestead) -> datetime:
@@ -29,7 +29,7 @@ async def _now(home: Homestead) -> datetime:
 
 async def _visit(home: Homestead, env: str, moment: datetime, node: str = NODE) -> None:
     async with home.estate.plane.database.transaction() as tx:
-        await service.visited(tx, Activity(node, {env: moment.timestamp()}))
+        await maintenance.record_visits(tx, Activity(node, {env: moment.timestamp()}))
 
 
 @pytest.mark.parametrize(("days", "status"), [(6.9, "running"), (7.1, "suspending")])
@@ -55,7 +55,7 @@ async def test_a_visit_is_worth_another_week(home: Homestead, clock: MovableCloc
     job = await home.estate.value("select id from jobs where env_id = $1 and status = 'queued'", env)
     await home.estate.perform(job)
     why = "select data ->> 'reason' from events where env_id = $1 and type = 'env.suspended'"
-    assert await home.estate.value(why, env) == "Nobody visited it for 7 days."
+    assert await home.estate.value(why, env) == "It had no visitors for 7 days."
 
 
 async def test_what_was_resumed_is_not_paused_at_once_again(home: Homestead, clock: MovableClock):
@@ -104,7 +104,8 @@ async def test_nobody_is_visited_in_the_future(home: Homestead):
 
 async def _branch(home: Homestead, name: str, *, gone: bool) -> None:
     async with home.estate.plane.database.transaction() as tx:
-        await (service.branch_gone if gone else service.branch_seen)(tx, home.id, name)
+        record = maintenance.record_branch_deleted if gone else maintenance.record_branch_exists
+        await record(tx, home.id, name)
 
 
 async def test_an_environment_outlives_its_branch_by_a_day(home: Homestead, clock: MovableClock):
@@ -123,7 +124,7 @@ async def test_an_environment_outlives_its_branch_by_a_day(home: Homestead, cloc
     await home.estate.perform(job)
     assert await home.row(env, "status") == "deleted"
     why = "select data ->> 'reason' from events where env_id = $1 and type = 'env.destroyed'"
-    assert await home.estate.value(why, env) == "Its branch is gone."
+    assert await home.estate.value(why, env) == "Its branch was deleted."
 
 
 @pytest.mark.parametrize("status", ["suspended", "failed"])
@@ -161,7 +162,7 @@ async def test_an_environment_says_that_its_node_is_lost_and_runs_again_with_it(
     for heard in ("last_seen_at - interval '1 hour'", "now()"):
         async with home.estate.plane.database.transaction() as tx:
             await tx.run(f"update nodes set last_seen_at = {heard} where id = $1", NODE)
-            await service.report(tx)
+            await maintenance.update_reachability(tx)
         seen.append(f"{await home.row(env, 'status')}: {await home.row(env, 'status_reason')}")
         assert await home.row(paused, "status") == "suspended"
         assert await home.row(broken, "status") == "failed"

@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from stead.control.app import ControlPlane
-from stead.control.sites.rules import NEXT, SiteStatus
+from stead.control.sites.rules import NEXT_STATUSES, SiteStatus
 from stead.shared.clock import MovableClock
 from tests.client import code_of
 from tests.conftest import NewPerson
@@ -47,7 +47,7 @@ async def test_a_site_is_deleted_from_where_that_may_follow(
     site, domain = await estate.site(account=person.id, status=status)
     answer = await delete(person.session, site, domain)
     after = (await read(person.session, site))["status"]
-    if "deleting" in NEXT[status]:
+    if "deleting" in NEXT_STATUSES[status]:
         job = answer.json()["data"]
         assert (answer.status_code, job["type"], after) == (202, "site.delete", "deleting")
         assert job["resource"] == {"type": "site", "id": site, "site_id": site}

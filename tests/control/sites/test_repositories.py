@@ -3,7 +3,7 @@
 import pytest
 
 from stead.control.http.host_names import InvalidUrl
-from stead.control.sites.repositories import read, same
+from stead.control.sites.repositories import is_same_repository, parse_url
 
 TAKEN = [
     ("https://git.example.com/site.git", ("https", "git.example.com", None, "site.git")),
@@ -58,19 +58,19 @@ REFUSED = [
 
 @pytest.mark.parametrize(("url", "expected"), TAKEN)
 def test_a_plain_address_is_read(url: str, expected: tuple[object, ...]):
-    found = read(url)
+    found = parse_url(url)
     assert (found.scheme, found.host, found.port, found.path) == expected
 
 
 @pytest.mark.parametrize("url", REFUSED, ids=ascii)
 def test_what_is_not_plainly_a_repository_is_refused(url: str):
     with pytest.raises(InvalidUrl):
-        read(url)
+        parse_url(url)
 
 
 def test_whoever_puts_a_password_into_an_address_is_told_of_deploy_keys():
     with pytest.raises(InvalidUrl, match="deploy key"):
-        read("https://ada:secret@git.example.com/x.git")
+        parse_url("https://ada:secret@git.example.com/x.git")
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_whoever_puts_a_password_into_an_address_is_told_of_deploy_keys():
     ],
 )
 def test_one_repository_has_many_addresses(other: str):
-    assert same("https://git.example.com/o/x.git", other)
+    assert is_same_repository("https://git.example.com/o/x.git", other)
 
 
 @pytest.mark.parametrize(
@@ -102,4 +102,4 @@ def test_one_repository_has_many_addresses(other: str):
     ],
 )
 def test_another_repository_is_another(other: str):
-    assert not same("https://git.example.com/o/x.git", other)
+    assert not is_same_repository("https://git.example.com/o/x.git", other)

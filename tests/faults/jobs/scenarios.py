@@ -11,9 +11,9 @@ from stead.control import features
 from stead.control.builds.rules import BuildUnavailable
 from stead.control.deployments import service as deployments
 from stead.control.deployments.rules import EnvironmentNotReady
-from stead.control.environments import workflows as clones
 from stead.control.environments.jobs import EnvironmentWork
 from stead.control.environments.rules import EnvironmentBusy
+from stead.control.environments.workflows import destruction
 from stead.control.jobs import service as jobs
 from stead.control.jobs.definition import Workflow
 from stead.control.jobs.rules import NoNode
@@ -411,7 +411,7 @@ async def purge_clone(harness: Harness, site: Site) -> str:
     async with harness.database.transaction() as tx:
         owner = await tx.value("select coalesce(team_id, account_id) from sites where id = $1", site.id)
         subject, work = jobs.Subject(site.id, owner, env_id=site.env), EnvironmentWork(site.env)
-        return (await jobs.enqueue(tx, clones.PURGE.kind, work, subject, scope="sites:admin")).id
+        return (await jobs.enqueue(tx, destruction.PURGE.kind, work, subject, scope="sites:admin")).id
 
 
 def _clone_cannot(become: str, meanwhile: str) -> Refuse:

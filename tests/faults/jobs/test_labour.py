@@ -11,7 +11,7 @@ import pytest
 
 from stead.control import features
 from stead.control.builds.workflows import RUN
-from stead.control.environments.workflows import PUSH
+from stead.control.environments.workflows.content import PUSH
 from stead.control.jobs.definition import Workflow
 from stead.control.jobs.rules import JobCancelled
 from stead.dev.engines.seaweedfs import SeaweedFS

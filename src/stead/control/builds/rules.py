@@ -12,7 +12,7 @@ from stead.shared.runtimes import Runtime
 
 BuildStatus = Literal["queued", "running", "succeeded", "failed"]
 
-NEXT: dict[BuildStatus, frozenset[BuildStatus]] = {
+NEXT_STATUSES: dict[BuildStatus, frozenset[BuildStatus]] = {
     "queued": frozenset({"running", "failed"}),
     "running": frozenset({"succeeded", "failed"}),
     "succeeded": frozenset(),
@@ -27,7 +27,7 @@ GIT = "git"
 
 def before(status: BuildStatus) -> list[BuildStatus]:
     """What a build may be until it becomes this."""
-    return [each for each, following in NEXT.items() if status in following]
+    return [each for each, following in NEXT_STATUSES.items() if status in following]
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ async def _purge(tx: Tx, job: Job[PurgeWork]) -> Announcement | None:
 
 
 async def _purged(tx: Tx, job: Job[PurgeWork]) -> Results | None:
-    await sites.tell(tx, job, ENVIRONMENT_CACHE_PURGED)
+    await sites.publish_job_event(tx, job, ENVIRONMENT_CACHE_PURGED)
     return None
 
 

@@ -18,6 +18,7 @@ from stead.control.jobs.definition import (
     undone,
 )
 from stead.control.jobs.kinds import Job
+from stead.control.sites import node_commands
 from stead.control.sites import service as sites
 from stead.protocol.work import Probe
 
@@ -42,17 +43,17 @@ async def _probe(tx: Tx, job: Job[ConfigurationWork]) -> NodeCommand | None:
     """The environment still answers. The node sends the request itself, so `allowed_ips` does not apply. A
     suspended environment does not answer; it uses the configuration once it is resumed."""
     if job.env_id is None:
-        env = await environments.production(tx, job.site_id)
+        env = await environments.get_production(tx, job.site_id)
     else:
         env = await environments.get(tx, job.env_id)
     if env.status == "suspended":
         return None
-    return await sites.node_command(tx, job.site_id, env, Probe(env.subdomain))
+    return await node_commands.build_environment_command(tx, env, Probe(env.subdomain))
 
 
 async def _configured(tx: Tx, job: Job[ConfigurationWork]) -> Results | None:
     event = SITE_CONFIG_CHANGED if job.env_id is None else ENVIRONMENT_CONFIG_CHANGED
-    await sites.tell(tx, job, event)
+    await sites.publish_job_event(tx, job, event)
     return None
 
 

@@ -12,7 +12,7 @@ from stead.shared.runtimes import Runtime
 DeploymentStatus = Literal["pending", "deploying", "live", "failed", "superseded"]
 DeploymentKind = Literal["deploy", "promote", "rollback", "clone", "refresh", "push"]
 
-NEXT: dict[DeploymentStatus, frozenset[DeploymentStatus]] = {
+NEXT_STATUSES: dict[DeploymentStatus, frozenset[DeploymentStatus]] = {
     "pending": frozenset({"deploying", "failed"}),
     "deploying": frozenset({"live", "failed"}),
     "live": frozenset({"superseded"}),
@@ -27,7 +27,7 @@ UNREADY_SITES = ("provisioning", "deleting", "deleted")
 
 def before(status: DeploymentStatus) -> list[DeploymentStatus]:
     """What a deployment may be until it becomes this."""
-    return [each for each, following in NEXT.items() if status in following]
+    return [each for each, following in NEXT_STATUSES.items() if status in following]
 
 
 @dataclass(frozen=True, slots=True)

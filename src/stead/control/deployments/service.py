@@ -86,7 +86,7 @@ async def rollback(tx: Tx, env: VisibleEnvironment, former: VisibleDeployment) -
 
 async def promote(tx: Tx, caller: Principal, env: VisibleEnvironment, wanted: Promotion) -> JobView:
     """The environment that gets it must be one that the caller sees, too."""
-    target = await environments.find_of_site(tx, caller, env.site_id, wanted.to_env)
+    target = await environments.find_in_site(tx, caller, env.site_id, wanted.to_env)
     if target.id == env.id:
         raise FieldInvalid(param="to_env", reason="An environment is not promoted to itself.")
     shown = await store.live(tx, env.id)
@@ -167,9 +167,9 @@ async def record_live(
     artifact = await artifacts.find(tx, found.site_id, artifact_id)
     await _supersede(tx, env_id)
     made = await store.insert(tx, found, artifact, kind, from_id=from_id, job=job, live_since=tx.now)
-    await environments.show(tx, env_id, release_of(artifact.digest))
+    await environments.set_release(tx, env_id, release_of(artifact.digest))
     if artifact.ref is not None:
-        await environments.came_from(tx, env_id, artifact.ref)
+        await environments.set_git_ref(tx, env_id, artifact.ref)
     return made
 
 
@@ -190,8 +190,8 @@ async def of_job(tx: Tx, job: str) -> Deployment | None:
 async def go_bare(tx: Tx, env_id: str) -> None:
     """The environment shows no deployment any more."""
     await _supersede(tx, env_id)
-    await environments.show(tx, env_id, None)
-    await environments.came_from(tx, env_id, None)
+    await environments.set_release(tx, env_id, None)
+    await environments.set_git_ref(tx, env_id, None)
 
 
 async def place(tx: Tx, env_id: str) -> Place:
@@ -230,7 +230,7 @@ async def go_live(tx: Tx, deployment: Deployment) -> None:
     if not await become(tx, deployment.id, "live"):
         raise Refused(EnvironmentNotReady.code, "The deployment is not under way any more.")
     if deployment.ref is not None:
-        await environments.came_from(tx, deployment.env_id, deployment.ref)
+        await environments.set_git_ref(tx, deployment.env_id, deployment.ref)
 
 
 async def switch(tx: Tx, deployment: Deployment) -> None:
@@ -238,12 +238,12 @@ async def switch(tx: Tx, deployment: Deployment) -> None:
     if not deployment.switched:
         before = (await place(tx, deployment.env_id)).release
         await store.set_switched(tx, deployment.id, switched=True, before=before)
-    await environments.show(tx, deployment.env_id, release_of(deployment.digest))
+    await environments.set_release(tx, deployment.env_id, release_of(deployment.digest))
 
 
 async def switch_back(tx: Tx, deployment: Deployment) -> None:
     if deployment.switched:
-        await environments.show(tx, deployment.env_id, deployment.release_before)
+        await environments.set_release(tx, deployment.env_id, deployment.release_before)
         await store.set_switched(tx, deployment.id, switched=False, before=None)
 
 

@@ -24,7 +24,7 @@ async def serve_environment(tx: Tx, env: str) -> Announcement | None:
 
 async def serve_site(tx: Tx, site: str) -> Announcement | None:
     """Announce every environment of a site. The published redirects do not change."""
-    return _merge([await serve_environment(tx, env) for env in await environments.carried(tx, site)])
+    return _merge([await serve_environment(tx, env) for env in await environments.list_hosted(tx, site)])
 
 
 async def serve_site_with_redirects(tx: Tx, site: str) -> Announcement | None:
@@ -52,8 +52,8 @@ async def withdraw_environment(tx: Tx, env: str) -> Announcement | None:
 
 async def withdraw_site(tx: Tx, site: str) -> Announcement | None:
     """Announce that no environment of a site is served any longer."""
-    production = await environments.production(tx, site)
-    others = [env.id for env in await environments.placed(tx, site) if env.id != production.id]
+    production = await environments.get_production(tx, site)
+    others = [env.id for env in await environments.list_placed(tx, site) if env.id != production.id]
     return _merge([await withdraw_environment(tx, env) for env in (production.id, *others)])
 
 

@@ -1,1 +1,1 @@
-"""Environments: production, and the clones of it."""
+"""Environments of a site: production, staging and one per branch."""

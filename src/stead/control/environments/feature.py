@@ -2,7 +2,8 @@
 
 from functools import partial
 
-from stead.control.environments import events, operations, service, workflows
+from stead.control.environments import events, maintenance, operations, service
+from stead.control.environments.workflows import content, creation, destruction, suspension
 from stead.control.feature import Feature
 from stead.control.tasks import PeriodicTask, Task, WorkerServices, in_batches
 
@@ -10,11 +11,11 @@ from stead.control.tasks import PeriodicTask, Task, WorkerServices, in_batches
 def _tasks(worker: WorkerServices) -> list[Task]:
     days, database = worker.settings.environment_idle_days, worker.database
 
-    async def tend() -> None:
-        await in_batches(database, partial(service.suspend_idle, days=days))
-        await in_batches(database, service.destroy_abandoned)
+    async def maintain() -> None:
+        await in_batches(database, partial(maintenance.suspend_idle, days=days))
+        await in_batches(database, maintenance.destroy_without_branch)
 
-    return [PeriodicTask("environments.tend", 60, tend)]
+    return [PeriodicTask("environments.maintain", 60, maintain)]
 
 
 FEATURE = Feature(
@@ -23,15 +24,15 @@ FEATURE = Feature(
     resolvers=[service.visible_environment],
     id_prefixes={"env_id": "env"},
     workflows=[
-        workflows.CLONE,
-        workflows.CREATE,
-        workflows.DESTROY,
-        workflows.SUSPEND,
-        workflows.RESUME,
-        workflows.REFRESH,
-        workflows.RESET,
-        workflows.PUSH,
-        workflows.PURGE,
+        creation.CLONE,
+        creation.CREATE,
+        destruction.DESTROY,
+        suspension.SUSPEND,
+        suspension.RESUME,
+        content.REFRESH,
+        content.RESET,
+        content.PUSH,
+        destruction.PURGE,
     ],
     tasks=_tasks,
     events=[

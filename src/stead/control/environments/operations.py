@@ -1,13 +1,12 @@
 """HTTP operations on environments."""
 
-from stead.control.environments import pushing as contents
-from stead.control.environments import service
-from stead.control.environments.push_rules import NothingToPush
+from stead.control.environments import actions, service
 from stead.control.environments.rules import (
     EnvironmentBusy,
     EnvironmentExists,
     EnvironmentIsProduction,
     EnvironmentNotFound,
+    NothingToPush,
     PushNotAllowed,
     SiteNotRunning,
     VisibleEnvironment,
@@ -55,7 +54,7 @@ async def create_environment(call: Call, site: VisibleSite, body: NewEnvironment
     It begins as a copy of production on a host of its own; a branch environment gets its own content with
     the first build of its branch.
     """
-    return await service.create(
+    return await actions.create(
         call.tx,
         site.id,
         body,
@@ -74,7 +73,7 @@ async def get_environment(call: Call, environment: VisibleEnvironment) -> Enviro
 )
 async def destroy_environment(call: Call, environment: VisibleEnvironment) -> JobView:
     """Destroy an environment, for good. Its branch may have another one afterwards."""
-    return await service.destroy(call.tx, environment)
+    return await actions.destroy(call.tx, environment)
 
 
 @operation(
@@ -87,7 +86,7 @@ async def destroy_environment(call: Call, environment: VisibleEnvironment) -> Jo
 )
 async def refresh_environment(call: Call, environment: VisibleEnvironment) -> JobView:
     """Let an environment show what production shows now."""
-    return await service.refresh(call.tx, environment)
+    return await actions.refresh(call.tx, environment)
 
 
 @operation(
@@ -99,7 +98,7 @@ async def reset_environment(call: Call, environment: VisibleEnvironment) -> JobV
     The baseline of a static site is what it shows before its first deployment: the placeholder. Settings of
     the environment stay, and so does the history of its deployments, each of which can be rolled back to.
     """
-    return await service.reset(call.tx, environment)
+    return await actions.reset(call.tx, environment)
 
 
 @operation(
@@ -118,7 +117,7 @@ async def push_environment(call: Call, environment: VisibleEnvironment, body: Ne
     is something to return to; if it cannot be, nothing changes. A rollback of production's new deployment
     undoes the push. Where a site has a repository, only its staging environment may push.
     """
-    return await contents.push(call.tx, call.caller, environment, body)
+    return await actions.push(call.tx, call.caller, environment, body)
 
 
 @operation(
@@ -130,7 +129,7 @@ async def push_environment(call: Call, environment: VisibleEnvironment, body: Ne
 )
 async def suspend_environment(call: Call, environment: VisibleEnvironment) -> JobView:
     """Pause an environment: visitors are told so until it is resumed."""
-    return await service.suspend(call.tx, environment)
+    return await actions.suspend(call.tx, environment)
 
 
 @operation(
@@ -138,7 +137,7 @@ async def suspend_environment(call: Call, environment: VisibleEnvironment) -> Jo
 )
 async def resume_environment(call: Call, environment: VisibleEnvironment) -> JobView:
     """Bring a suspended environment back into service."""
-    return await service.resume(call.tx, environment)
+    return await actions.resume(call.tx, environment)
 
 
 @operation(
@@ -149,4 +148,4 @@ async def resume_environment(call: Call, environment: VisibleEnvironment) -> Job
 )
 async def renew_environment(call: Call, environment: VisibleEnvironment) -> LeaseView:
     """Renew the lease of an environment, with a new token for its metrics; the one before ends at once."""
-    return await service.renew(call.tx, environment)
+    return await actions.renew(call.tx, environment)

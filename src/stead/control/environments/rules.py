@@ -1,4 +1,4 @@
-"""What an environment is, how its status may change, what it may be called. No I/O."""
+"""What an environment is, how its status may change, and what its host is called. No I/O."""
 
 import re
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from stead.shared.roles import Role
 from stead.shared.runtimes import Runtime
 
 PRODUCTION = "production"
-"""What a path may say instead of the identifier of a site's production environment."""
+"""Accepted in a path instead of the identifier of a site's production environment."""
 
 EnvironmentType = Literal["production", "staging", "branch"]
 EnvironmentStatus = Literal[
     "provisioning", "running", "suspending", "suspended", "deleting", "deleted", "failed"
 ]
 
-NEXT: dict[EnvironmentStatus, frozenset[EnvironmentStatus]] = {
+NEXT_STATUSES: dict[EnvironmentStatus, frozenset[EnvironmentStatus]] = {
     "provisioning": frozenset({"running", "suspended", "failed", "deleted"}),
     "running": frozenset({"suspending", "failed", "deleting", "deleted"}),
     "suspending": frozenset({"suspended", "running", "deleted"}),
@@ -31,24 +31,26 @@ NEXT: dict[EnvironmentStatus, frozenset[EnvironmentStatus]] = {
     "deleting": frozenset({"deleted", "running", "suspended", "failed"}),
     "deleted": frozenset({"provisioning", "running", "suspended", "failed"}),
 }
-"""What may follow. What fails goes back to what it was; what was deleted with its site comes back with it."""
+"""The allowed changes. A failed action returns to the status before it; an environment that was deleted with
+its site returns to its status when the site is recovered."""
 
-GRACE = timedelta(days=1)
-"""How long an environment outlives its branch."""
+BRANCH_GRACE = timedelta(days=1)
+"""How long an environment is kept after its branch was deleted."""
 LEASE = timedelta(days=30)
 
 _LONGEST_LABEL = 63
-_HASH = 8
-_UNFIT = re.compile(r"[^a-z0-9]+")
+_HASH_LENGTH = 8
+_NOT_IN_LABEL = re.compile(r"[^a-z0-9]+")
 
 
-def before(status: EnvironmentStatus) -> tuple[EnvironmentStatus, ...]:
-    """What it may have been before it is this."""
-    return tuple(earlier for earlier, later in NEXT.items() if status in later)
+def previous_statuses(status: EnvironmentStatus) -> tuple[EnvironmentStatus, ...]:
+    """The statuses that may change to this one."""
+    return tuple(earlier for earlier, later in NEXT_STATUSES.items() if status in later)
 
 
-def returns_to(status: EnvironmentStatus) -> EnvironmentStatus:
-    """What an environment is after its site was deleted and recovered: nothing is under way any more."""
+def status_after_recovery(status: EnvironmentStatus) -> EnvironmentStatus:
+    """The status of an environment once its deleted site is recovered. Its jobs did not survive the deletion,
+    so no change is in progress any more."""
     settled: dict[EnvironmentStatus, EnvironmentStatus] = {
         "provisioning": "failed",
         "deleting": "failed",
@@ -62,19 +64,21 @@ def require_branch_name(name: str) -> None:
         raise FieldInvalid(param="branch", reason=f"{name[: branches.LONGEST]!r} is not a valid branch name.")
 
 
-def labels(slug: str, type_: EnvironmentType, branch: str | None) -> list[str]:
-    """Names for its host, the nicest first. The last one cannot be what another branch is called.
+def host_labels(slug: str, type_: EnvironmentType, branch: str | None) -> list[str]:
+    """DNS labels for the host of an environment, the most readable first; the last is unique to the branch.
 
-    Different branches may look alike once they fit into DNS, and one may be called staging.
+    Different branch names may become equal once they are reduced to a label, and a branch may be named
+    `staging`.
     """
     if type_ == "staging" or branch is None:
         return [f"{slug}-{type_}"]
-    room = _LONGEST_LABEL - len(slug) - 1
-    plain = _UNFIT.sub("-", branch.lower()).strip("-")
-    mark = sha256(branch.encode()).hexdigest()[:_HASH]
-    marked = f"{slug}-{plain[: room - _HASH - 1].strip('-') or 'branch'[: room - _HASH - 1]}-{mark}"
-    fits = bool(plain) and len(plain) <= room and plain not in ("staging", PRODUCTION)
-    return [f"{slug}-{plain}", marked] if fits else [marked]
+    available = _LONGEST_LABEL - len(slug) - 1
+    readable = _NOT_IN_LABEL.sub("-", branch.lower()).strip("-")
+    hash_ = sha256(branch.encode()).hexdigest()[:_HASH_LENGTH]
+    shortened = available - _HASH_LENGTH - 1
+    unique = f"{slug}-{readable[:shortened].strip('-') or 'branch'[:shortened]}-{hash_}"
+    fits = bool(readable) and len(readable) <= available and readable not in ("staging", PRODUCTION)
+    return [f"{slug}-{readable}", unique] if fits else [unique]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +94,8 @@ class Environment:
 
 
 @dataclass(frozen=True, slots=True)
-class Home(Owned):
-    """The site of an environment, as far as its environments depend on it."""
+class ParentSite(Owned):
+    """The columns of a site that its new environments depend on."""
 
     id: SiteId
     account_id: AccountId | None
@@ -103,7 +107,7 @@ class Home(Owned):
 
 @dataclass(frozen=True, slots=True)
 class VisibleEnvironment(Governed, Owned):
-    """An environment of a site that the caller can see; within pin and mode."""
+    """An environment of a site that the caller can see, within the pin and the mode of the credential."""
 
     id: EnvironmentId
     site_id: SiteId
@@ -128,37 +132,54 @@ class VisibleEnvironment(Governed, Owned):
 
 class EnvironmentNotFound(NotFound):
     code = "environment.not_found"
-    message = "There is no such environment of a site that you can see."
-    remedy = "`production` always names the site itself; `GET …/environments` lists the others."
+    message = "The environment was not found."
+    remedy = "Use `production` for the site itself, or list the other environments with `GET …/environments`."
 
 
 class EnvironmentExists(Conflict):
     code = "environment.exists"
     message = "The site already has {which}."
     remedy = (
-        "Use the one that is there, or destroy it first: one staging environment, and one for each branch."
+        "Use the existing environment, or destroy it first. A site has one staging environment and one"
+        " environment per branch."
     )
 
 
 class EnvironmentBusy(Conflict):
     code = "environment.busy"
     message = "The environment is {status}."
-    remedy = "Wait for its job, or bring it into a state from which this can be done, and try again."
+    remedy = "Wait for its job, or change its status to one that allows this action, and try again."
 
 
 class EnvironmentIsProduction(Conflict):
     code = "environment.is_production"
-    message = "That cannot be done with production, which is the site itself."
-    remedy = "Delete the site with `DELETE /v1/sites/{site_id}`; deploy, promote or roll back to change it."
+    message = "This action is not available for the production environment, which is the site itself."
+    remedy = (
+        "To delete the site, use `DELETE /v1/sites/{site_id}`. To change it, deploy, promote or roll back."
+    )
 
 
 class PushNotAllowed(Conflict):
     code = "environment.push_not_allowed"
-    message = "The content of a site with a repository is pushed from its staging environment only."
-    remedy = "Merge the branch and let production be built, or push from staging."
+    message = "On a site with a repository, only the staging environment can be pushed to production."
+    remedy = "Merge the branch so that production is built from it, or push from staging."
+
+
+class NothingToPush(Conflict):
+    code = "environment.nothing_to_push"
+    message = "The environment serves only its placeholder page."
+    remedy = "Deploy to it first, or refresh it from production."
+
+
+class BackupUnverified(Conflict):
+    code = "backup.unverified"
+    message = "The current release of production could not be verified, so nothing was changed: {reason}"
+    remedy = (
+        "Deploy production from a new build, then push again. If the error persists, contact the operator."
+    )
 
 
 class SiteNotRunning(Conflict):
     code = "site.not_running"
-    message = "The site is {status}, so nothing can be done with its environments now."
-    remedy = "Wait until it is running, or restart or recover it."
+    message = "The site is {status}, so its environments cannot be changed now."
+    remedy = "Wait until the site is running, or restart or recover it."

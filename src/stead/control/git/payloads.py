@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from stead.control.git.rules import Push, is_commit
-from stead.control.sites.repositories import same
+from stead.control.sites.repositories import is_same_repository
 from stead.shared.branches import is_plain_branch_name
 from stead.shared.errors import RequestMalformed
 
@@ -55,7 +55,7 @@ class Delivery:
     def is_for(self, git_repo: str | None) -> bool:
         """Whether it can be for this repository. A payload that names no repository is accepted."""
         urls = self.repository_urls
-        return git_repo is None or not urls or any(same(git_repo, url) for url in urls)
+        return git_repo is None or not urls or any(is_same_repository(git_repo, url) for url in urls)
 
 
 _decoder = msgspec.json.Decoder(_Payload)

@@ -140,7 +140,7 @@ async def fetch_branches(client: HttpsClient, url: str) -> dict[str, str]:
 
 
 def _refs_address(url: str) -> Target:
-    repository = repositories.read(url)
+    repository = repositories.parse_url(url)
     if not repository.is_https:
         raise InvalidUrl("Only https repositories are polled.")
     path = f"/{repository.path}/info/refs?service={SERVICE}"

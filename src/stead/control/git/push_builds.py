@@ -55,7 +55,7 @@ async def build_first_push(tx: Tx, site: str) -> None:
         return
     if connection.choose_target(connection.git_branch) != "live":
         return
-    env = (await environments.production(tx, site)).id
+    env = (await environments.get_production(tx, site)).id
     await push_store.save_push(tx, env, site, connection.git_branch, None)
     push = await push_store.lock_push(tx, env)
     if push is not None:
@@ -66,7 +66,7 @@ async def finish_first_pushes(tx: Tx) -> int:
     """Sites that awaited a push and have a live deployment are now running."""
     found = await push_store.lock_sites_with_first_deployment(tx)
     for site in found:
-        await sites.arrived(tx, site)
+        await sites.mark_first_push_live(tx, site)
     return len(found)
 
 
@@ -131,4 +131,4 @@ async def _handle_result(tx: Tx, push: PendingPush) -> None:
     if (await environments.get(tx, push.env_id)).type != PRODUCTION:
         return
     if await deployments.current(tx, push.env_id) is None:
-        await sites.await_push(tx, push.site_id, push.branch)
+        await sites.mark_awaiting_push(tx, push.site_id, push.branch)

@@ -4,6 +4,8 @@ The caller's transaction must hold the lock of the site's connection.
 """
 
 from stead.control.engines.postgres import Tx
+from stead.control.environments import actions as environment_actions
+from stead.control.environments import maintenance as environment_maintenance
 from stead.control.environments import service as environments
 from stead.control.git import push_builds, push_store, store
 from stead.control.git.branch_rules import Target
@@ -17,9 +19,9 @@ async def receive_push(tx: Tx, site: Connection, push: Push, preview_domain: str
     target = site.choose_target(push.branch)
     await store.record_branch(tx, site.site_id, push.branch, push.commit)
     if push.commit is None:
-        await environments.branch_gone(tx, site.site_id, push.branch)
+        await environment_maintenance.record_branch_deleted(tx, site.site_id, push.branch)
         return PushDecision(push.branch, target, reason="The branch was deleted.")
-    await environments.branch_seen(tx, site.site_id, push.branch)
+    await environment_maintenance.record_branch_exists(tx, site.site_id, push.branch)
     if target == "ignore" or site.git_repo is None:
         return PushDecision(push.branch, "ignore", reason="The branch is not routed to an environment.")
     env = await _get_environment(tx, site, push, target, preview_domain)
@@ -46,11 +48,13 @@ async def skip_push(tx: Tx, site: Connection, push: Push, refusal: ApiError) -> 
 async def _get_environment(tx: Tx, site: Connection, push: Push, target: Target, preview_domain: str) -> str:
     """The environment that the target means. A preview is created if there is none."""
     if target == "live":
-        return (await environments.production(tx, site.site_id)).id
+        return (await environments.get_production(tx, site.site_id)).id
     if target == "staging":
-        staging = await environments.staging(tx, site.site_id)
+        staging = await environments.find_staging(tx, site.site_id)
         if staging is None:
             raise NoStaging
         return staging.id
-    env, _ = await environments.create_branch(tx, site.site_id, push.branch, preview_domain=preview_domain)
+    env, _ = await environment_actions.create_for_branch(
+        tx, site.site_id, push.branch, preview_domain=preview_domain
+    )
     return env

@@ -2,7 +2,7 @@
 
 import structlog
 
-from stead.control.environments import service as environments
+from stead.control.environments import maintenance
 from stead.control.feature import Feature
 from stead.control.nodes import service
 from stead.control.tasks import PeriodicTask, Task, WorkerServices
@@ -14,7 +14,7 @@ def _tasks(worker: WorkerServices) -> list[Task]:
     async def report() -> None:
         async with worker.database.transaction() as tx:
             lost, back = await service.report(tx)
-            await environments.report(tx)
+            await maintenance.update_reachability(tx)
         if lost or back:
             log.warning("nodes.changed", sites_lost=len(lost), sites_back=len(back))
 

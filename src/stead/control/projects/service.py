@@ -89,13 +89,13 @@ async def assign(tx: Tx, caller: Principal, project: OwnedProject, site_id: str)
     site = await sites.find(tx, caller, site_id)
     if (site.account_id, site.team_id) != (project.account_id, project.team_id):
         raise OwnerDiffers
-    await sites.put_into(tx, site, project.id)
+    await sites.set_project(tx, site, project.id)
 
 
 async def remove(tx: Tx, project: OwnedProject, site: VisibleSite) -> None:
     if site.project_id != project.id:
         raise SiteNotFound
-    await sites.put_into(tx, site, None)
+    await sites.set_project(tx, site, None)
 
 
 def _is_id(text: str) -> bool:

@@ -18,7 +18,7 @@ async def rules(tx: Tx, site: str) -> list[RedirectRule]:
 
 async def queue_replacement(tx: Tx, site: VisibleSite, wanted: NewRedirects) -> JobView:
     require_changeable(site.status)
-    production = await environments.production(tx, site.id)
+    production = await environments.get_production(tx, site.id)
     check(wanted.redirects, frozenset({site.domain, production.subdomain}))
     work, subject = RedirectsWork(wanted.redirects), jobs.Subject(site.id, site.owner)
     return await jobs.enqueue(tx, REPLACE_REDIRECTS, work, subject, scope="redirects:write")

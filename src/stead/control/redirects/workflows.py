@@ -18,6 +18,7 @@ from stead.control.redirects import jobs
 from stead.control.redirects import service as redirects
 from stead.control.redirects.events import SITE_REDIRECTS_CHANGED
 from stead.control.redirects.jobs import RedirectsWork
+from stead.control.sites import node_commands
 from stead.control.sites import service as sites
 from stead.protocol.work import Probe
 
@@ -34,16 +35,16 @@ async def _redirect_back(tx: Tx, job: Job[RedirectsWork]) -> Announcement | None
 
 async def _probe_redirect(tx: Tx, job: Job[RedirectsWork]) -> NodeCommand | None:
     """A request for the first rule is redirected."""
-    env = await environments.production(tx, job.site_id)
+    env = await environments.get_production(tx, job.site_id)
     if not job.params.rules:
-        return await sites.node_command(tx, job.site_id, env, Probe(env.subdomain))
+        return await node_commands.build_environment_command(tx, env, Probe(env.subdomain))
     first = job.params.rules[0]
     probe = Probe(env.subdomain, first.from_.removesuffix("*"), status=first.code)
-    return await sites.node_command(tx, job.site_id, env, probe)
+    return await node_commands.build_environment_command(tx, env, probe)
 
 
 async def _redirected(tx: Tx, job: Job[RedirectsWork]) -> Results | None:
-    await sites.tell(tx, job, SITE_REDIRECTS_CHANGED, rules=len(job.params.rules))
+    await sites.publish_job_event(tx, job, SITE_REDIRECTS_CHANGED, rules=len(job.params.rules))
     return None
 
 

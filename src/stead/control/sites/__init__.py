@@ -1,1 +1,1 @@
-"""Sites: what everything else is for."""
+"""Sites: created, served, restarted, transferred, deleted and recovered."""

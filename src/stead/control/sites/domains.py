@@ -1,4 +1,4 @@
-"""Domain names as sites have them: in ASCII, lower case, public."""
+"""Domain names of sites: ASCII, lower case, public."""
 
 import re
 import secrets
@@ -9,13 +9,13 @@ from stead.shared.errors import FieldInvalid
 
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _RESERVED = frozenset({"localhost", "local", "internal", "invalid", "onion", "arpa"})
-_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
+_SLUG_CHARACTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 
 
-def normal_domain(text: str, *, preview_domain: str) -> str:
-    """A domain in the form it is stored and compared in; FieldInvalid for what cannot be one.
+def normalize_domain(text: str, *, preview_domain: str) -> str:
+    """Return the form in which a domain is stored and compared. Raises FieldInvalid for anything else.
 
-    A top level domain begins with a letter: what does not is an IP address in one of its spellings.
+    A top-level domain begins with a letter. Text whose last label does not is an IP address in some spelling.
     """
     try:
         domain = (
@@ -31,14 +31,14 @@ def normal_domain(text: str, *, preview_domain: str) -> str:
     if not labels[-1][0].isalpha() or labels[-1] in _RESERVED:
         raise _invalid(f"{text!r} is not a public domain name.")
     if domain == preview_domain or domain.endswith(f".{preview_domain}"):
-        raise _invalid(f"Names under {preview_domain} are given by the platform.")
+        raise _invalid(f"The platform assigns the names under {preview_domain}.")
     return domain
 
 
 def new_slug(domain: str) -> str:
-    """From the domain, and four characters of chance so that it is unique and cannot be guessed."""
+    """The domain, with four random characters that make the slug unique and hard to guess."""
     readable = domain.replace(".", "-").replace("--", "-")[:40].strip("-")
-    return f"{readable}-{''.join(secrets.choice(_LETTERS) for _ in range(4))}"
+    return f"{readable}-{''.join(secrets.choice(_SLUG_CHARACTERS) for _ in range(4))}"
 
 
 def _invalid(reason: str) -> FieldInvalid:

@@ -1,4 +1,4 @@
-"""Sites."""
+"""Sites and their lifecycle."""
 
 from functools import partial
 

@@ -14,7 +14,7 @@ from stead.shared.runtimes import Runtime
 
 
 class SiteWork(Struct, frozen=True):
-    """What a deletion or recovery goes back to if it fails: a site that had lost its node still says so."""
+    """What a failed deletion or recovery returns to. A site whose node is unreachable keeps its reason."""
 
     status_before: SiteStatus = "running"
     reason_before: str | None = None
@@ -23,6 +23,8 @@ class SiteWork(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class SiteFacts:
+    """The columns of a site that jobs need."""
+
     domain: str
     region: str
     runtime: Runtime
@@ -32,7 +34,7 @@ class SiteFacts:
 
     @property
     def is_test(self) -> bool:
-        """Simulated, unknown to the edge."""
+        """A test site is simulated, and never announced to the edges."""
         return self.mode == "test"
 
     def about(self, job: Job[Any]) -> About:

@@ -1,4 +1,4 @@
-"""Addresses of git repositories, read strictly, and whether two of them name the same repository."""
+"""URLs of git repositories: strict parsing, and comparing two URLs."""
 
 import re
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from ipaddress import IPv6Address
 from stead.control.http.host_names import InvalidUrl, parse_host
 from stead.control.http.principal import Address
 
-LONGEST = 1000
+MAX_LENGTH = 1000
 _HOST = r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s/?#@\\\[\]:%]+)"
 _PORT = r"(?::(?P<port>[0-9]{1,5}))?"
 _PATH = r"(?P<path>[A-Za-z0-9._~][A-Za-z0-9._~+@=,-]*(?:/[A-Za-z0-9._~][A-Za-z0-9._~+@=,-]*)*)/?"
@@ -15,14 +15,14 @@ _HTTPS = re.compile(rf"https://{_HOST}{_PORT}/{_PATH}")
 _SSH = re.compile(rf"ssh://(?:(?P<user>[A-Za-z0-9_][A-Za-z0-9_.-]*)@)?{_HOST}{_PORT}/{_PATH}")
 _SCP = re.compile(rf"(?P<user>git)@{_HOST}:{_PATH}")
 _CREDENTIALS = re.compile(r"https://[^/]*@")
-_SAID = re.compile(
+_LENIENT = re.compile(
     r"(?:(?:https?|ssh|git)://(?:[^@/]*@)?(?P<a>[^/:]+)(?::\d+)?/|[^@/:]+@(?P<b>[^:/]+):)(?P<path>.+)"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """Where a repository is. `literal` is the address itself where the URL names no host."""
+    """The location of a repository. `literal` is set if the URL has an IP address instead of a host name."""
 
     scheme: str
     host: str
@@ -40,14 +40,16 @@ class Repository:
         return host if self.port is None else f"{host}:{self.port}"
 
 
-def read(url: str) -> Repository:
-    """The repository of a URL; InvalidUrl for anything that is not plainly one.
+def parse_url(url: str) -> Repository:
+    """Raises InvalidUrl for anything that is not plainly the URL of a repository.
 
-    A credential does not belong into an address, which everybody who sees the site can read.
+    Everybody who can see the site can read its URL, so a URL with a credential is refused.
     """
     if _CREDENTIALS.match(url):
-        raise InvalidUrl("it has a user or a password in it: use an ssh address and the site's deploy key.")
-    if len(url) > LONGEST:
+        raise InvalidUrl(
+            "it contains a user name or password. Use an ssh URL and the deploy key of the site."
+        )
+    if len(url) > MAX_LENGTH:
         raise InvalidUrl("it is too long.")
     found = _HTTPS.fullmatch(url) or _SSH.fullmatch(url) or _SCP.fullmatch(url)
     if found is None:
@@ -55,19 +57,19 @@ def read(url: str) -> Repository:
     host, literal = parse_host(found["host"])
     port = int(found["port"]) if found.groupdict().get("port") else None
     if port is not None and not 0 < port < 65536:
-        raise InvalidUrl("its port is none.")
+        raise InvalidUrl("its port is invalid.")
     if ".." in found["path"].split("/"):
-        raise InvalidUrl("its path leads upwards.")
+        raise InvalidUrl("its path contains `..`.")
     return Repository("https" if url.startswith("https:") else "ssh", host, port, found["path"], literal)
 
 
-def same(url: str, other: str) -> bool:
-    """Whether two addresses name one repository, however each is reached."""
-    return _known_as(url) is not None and _known_as(url) == _known_as(other)
+def is_same_repository(url: str, other: str) -> bool:
+    """Whether two URLs name the same repository, whatever their protocol."""
+    return _host_and_path(url) is not None and _host_and_path(url) == _host_and_path(other)
 
 
-def _known_as(url: str) -> tuple[str, str] | None:
-    found = _SAID.fullmatch(url)
+def _host_and_path(url: str) -> tuple[str, str] | None:
+    found = _LENIENT.fullmatch(url)
     if found is None:
         return None
     path = found["path"].strip("/").casefold().removesuffix(".git")

@@ -1,4 +1,4 @@
-"""What a site is, who may see it, and how its status may change. No I/O."""
+"""What a site is and how its status may change. No I/O."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -24,7 +24,7 @@ RUNTIME_OF: dict[Profile, Runtime] = {
     "wasm": "wasm",
 }
 
-NEXT: dict[SiteStatus, frozenset[SiteStatus]] = {
+NEXT_STATUSES: dict[SiteStatus, frozenset[SiteStatus]] = {
     "provisioning": frozenset({"running", "awaiting_push", "failed"}),
     "awaiting_push": frozenset({"running", "failed", "deleting"}),
     "running": frozenset({"stopped", "failed", "deleting", "awaiting_push"}),
@@ -33,16 +33,17 @@ NEXT: dict[SiteStatus, frozenset[SiteStatus]] = {
     "deleting": frozenset({"deleted", "running", "failed"}),
     "deleted": frozenset({"provisioning", "deleted"}),
 }
-"""What may follow. A deletion that fails leaves the site as it was; a deleted site may be recovered."""
+"""The allowed changes. A failed deletion returns to the status before it; a deleted site can be recovered."""
 
 
-def may_become(status: SiteStatus, wanted: SiteStatus) -> bool:
-    return wanted in NEXT[status]
+def may_change(status: SiteStatus, wanted: SiteStatus) -> bool:
+    return wanted in NEXT_STATUSES[status]
 
 
 @dataclass(frozen=True, slots=True)
 class VisibleSite(Governed, Owned):
-    """A site of the caller's own, or of a team in which the caller's role sees sites; within pin and mode."""
+    """A site that the caller can see: its own, or of a team in which its role includes reading sites; within
+    the pin and the mode of the credential."""
 
     id: SiteId
     account_id: AccountId | None
@@ -64,38 +65,38 @@ class VisibleSite(Governed, Owned):
 
 class SiteNotFound(NotFound):
     code = "site.not_found"
-    message = "There is no such site."
-    remedy = "List the sites this credential can see with `GET /v1/sites`."
+    message = "The site was not found."
+    remedy = "List the sites that this credential can see with `GET /v1/sites`."
 
 
 class DomainTaken(Conflict):
     code = "site.domain_taken"
     message = "Another site already has the domain {domain}."
-    remedy = "Use another domain; a domain is one site's at a time."
+    remedy = "Use another domain. A domain belongs to one site at a time."
 
 
 class SiteBusy(Conflict):
     code = "site.busy"
-    message = "A job of this site has not ended yet, or the site is {status}."
+    message = "A job of this site has not finished, or the site is {status}."
     remedy = "Wait for the job, or cancel it, and try again."
 
 
 class NotRecoverable(Conflict):
     code = "site.not_recoverable"
-    message = "The site is not deleted, or its 30 days are over."
-    remedy = "A site can be recovered from the moment its deletion has ended until `recoverable_until`."
+    message = "The site is not deleted, or was deleted more than 30 days ago."
+    remedy = "A site can be recovered after its deletion has finished, until `recoverable_until`."
 
 
 class ConfirmDomainMismatch(InvalidRequest):
     code = "site.confirm_domain_mismatch"
     message = "`confirm_domain` is not the domain of this site."
-    remedy = "Send the site's domain, exactly as it is shown, to confirm the deletion."
+    remedy = "To confirm the deletion, send the domain of the site exactly as the API returns it."
 
 
 class TargetNotAdministered(Forbidden):
     code = "site.target_not_administered"
-    message = "You may put sites only into a team that you own or administer."
-    remedy = "Ask an owner of the team for the role of an administrator."
+    message = "You can create sites in, or transfer sites to, only teams that you own or administer."
+    remedy = "Ask an owner of the team for the administrator role."
 
 
 def require_changeable(*statuses: str) -> None:

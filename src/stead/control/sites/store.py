@@ -1,4 +1,4 @@
-"""Rows of sites. The visibility query is the only way to one."""
+"""Queries of sites. A caller reaches a site only through the visibility condition."""
 
 from datetime import datetime
 
@@ -66,7 +66,8 @@ async def set_project(tx: Tx, site: VisibleSite, project: ProjectId | None) -> N
 
 
 async def insert(tx: Tx, site: SiteView, *, account: AccountId | None, mode: Mode) -> bool:
-    """False when the domain is another site's. Of two who want it at once, the second is refused."""
+    """Returns False when another site has the domain. Of two concurrent inserts the second waits, and then
+    gets False."""
     inserted = await tx.run(
         "insert into sites (id, account_id, team_id, mode, slug, domain, profile, runtime, php_version,"
         " region, git_repo, git_branch, status, created_at)"
@@ -87,8 +88,11 @@ async def set_status(
     reason: str | None = None,
     recoverable_until: datetime | None = None,
 ) -> bool:
-    """Move a site on, if it is where it may be moved on from. Whoever waits for that is told, here alone."""
-    moved = await tx.one(
+    """Change the status if the current one is in `after`. Returns whether it was.
+
+    This is the only place that publishes the change.
+    """
+    changed = await tx.one(
         lambda *row: row,
         "update sites s set status = $2, status_reason = $4, recoverable_until = $5"
         " from (select id, status from sites where id = $1 for update) before"
@@ -100,9 +104,9 @@ async def set_status(
         reason,
         recoverable_until,
     )
-    if moved is None:
+    if changed is None:
         return False
-    previous, domain, account, team = moved
+    previous, domain, account, team = changed
     if previous != status:
         about = About(account_id=account, team_id=team, site_id=site)
         await publish(
@@ -117,7 +121,7 @@ async def set_status(
     return True
 
 
-async def status_reason(tx: Tx, site: VisibleSite) -> str | None:
+async def get_status_reason(tx: Tx, site: VisibleSite) -> str | None:
     reason: str | None = await tx.value("select status_reason from sites where id = $1", site.id)
     return reason
 
@@ -128,7 +132,7 @@ async def domain_is_taken(tx: Tx, domain: str) -> bool:
     )
 
 
-async def give(tx: Tx, site: VisibleSite, *, account: AccountId | None, team: TeamId | None) -> None:
+async def set_owner(tx: Tx, site: VisibleSite, *, account: AccountId | None, team: TeamId | None) -> None:
     await tx.run(
         "update sites set account_id = $2, team_id = $3, project_id = null where id = $1",
         site.id,
@@ -137,7 +141,7 @@ async def give(tx: Tx, site: VisibleSite, *, account: AccountId | None, team: Te
     )
 
 
-async def facts(tx: Tx, site: str) -> SiteFacts | None:
+async def get_facts(tx: Tx, site: str) -> SiteFacts | None:
     return await tx.one(
         SiteFacts,
         "select domain, region, runtime, mode, account_id, team_id from sites where id = $1",
@@ -145,8 +149,8 @@ async def facts(tx: Tx, site: str) -> SiteFacts | None:
     )
 
 
-async def expired(tx: Tx) -> list[tuple[str, str]]:
-    """Deleted sites past their recovery that a node still carries, and whose they are."""
+async def list_expired(tx: Tx) -> list[tuple[str, str]]:
+    """Deleted sites that can no longer be recovered and still have files on a node, each with its owner."""
     return await tx.all(
         lambda *row: row,
         "select s.id, coalesce(s.team_id, s.account_id) from sites s"

@@ -1,4 +1,4 @@
-"""The jobs of sites, step by step, with what undoes each."""
+"""The jobs of sites: their steps, each next to its undo."""
 
 from stead.control.certificates import service as certificates
 from stead.control.deployments import service as deployments
@@ -20,7 +20,7 @@ from stead.control.jobs.definition import (
 )
 from stead.control.jobs.kinds import Job
 from stead.control.nodes import service as nodes
-from stead.control.sites import jobs, store
+from stead.control.sites import jobs, node_commands, store
 from stead.control.sites import service as sites
 from stead.control.sites.events import (
     SITE_DELETED,
@@ -31,71 +31,58 @@ from stead.control.sites.events import (
     SITE_RESTARTED,
 )
 from stead.control.sites.jobs import SiteWork
-from stead.control.sites.rules import RECOVERABLE, SiteStatus
+from stead.control.sites.rules import RECOVERABLE, SiteBusy, SiteStatus
 from stead.protocol.work import (
     EnsureEnvironment,
-    EnsureRoute,
     Probe,
     RemoveEnvironment,
-    RemoveRoute,
     RestartEnvironment,
-    Work,
     release_of,
 )
 
 SiteJob = Job[SiteWork]
 
 
-async def _node_command_if_placed(tx: Tx, job: SiteJob, work: Work) -> NodeCommand | None:
-    """Where no node carries the site there is nothing to remove."""
-    environment = await environments.production(tx, job.site_id)
-    return (
-        None if environment.node_id is None else await sites.node_command(tx, job.site_id, environment, work)
-    )
-
-
-async def _node_command(tx: Tx, job: SiteJob, work: Work) -> NodeCommand:
-    return await sites.node_command(tx, job.site_id, await environments.production(tx, job.site_id), work)
-
-
 async def _place(tx: Tx, job: SiteJob) -> None:
-    environment = await environments.production(tx, job.site_id)
+    environment = await environments.get_production(tx, job.site_id)
     if environment.node_id is None:
-        facts = await sites.facts(tx, job.site_id)
+        facts = await sites.get_facts(tx, job.site_id)
         node = await nodes.place(tx, facts.region, wanted_since=job.dispatched_at)
-        await environments.put_on(tx, environment.id, node)
+        await environments.set_node(tx, environment.id, node)
 
 
 async def _place_recovered(tx: Tx, job: SiteJob) -> None:
-    """With all that was deleted with it, which is served with it too."""
+    """The environments that were deleted with the site are restored before the route step announces them."""
     await _place(tx, job)
-    await environments.come_back(tx, job.site_id)
+    await environments.restore_with_site(tx, job.site_id)
 
 
-async def _displace(tx: Tx, job: SiteJob) -> None:
-    environment = await environments.production(tx, job.site_id)
-    await environments.put_on(tx, environment.id, None)
+async def _remove_placement(tx: Tx, job: SiteJob) -> None:
+    environment = await environments.get_production(tx, job.site_id)
+    await environments.set_node(tx, environment.id, None)
 
 
 async def _ensure_environment(tx: Tx, job: SiteJob) -> NodeCommand | None:
-    """With what it shows: its node may have lost its disk, or be another one."""
-    environment = await environments.production(tx, job.site_id)
+    """With its release: the node may be a new one, or may have lost its disk."""
+    environment = await environments.get_production(tx, job.site_id)
     release = await deployments.release_work(tx, environment.id)
-    return await _node_command(
-        tx, job, EnsureEnvironment((await sites.facts(tx, job.site_id)).runtime, release)
-    )
+    work = EnsureEnvironment((await sites.get_facts(tx, job.site_id)).runtime, release)
+    return await node_commands.build_environment_command(tx, environment, work)
 
 
 async def _remove_environment(tx: Tx, job: SiteJob) -> NodeCommand | None:
-    return await _node_command_if_placed(tx, job, RemoveEnvironment())
+    environment = await environments.get_production(tx, job.site_id)
+    return await node_commands.build_command_if_placed(tx, environment, RemoveEnvironment())
 
 
 async def _restart_environment(tx: Tx, job: SiteJob) -> NodeCommand | None:
-    return await _node_command(tx, job, RestartEnvironment((await sites.facts(tx, job.site_id)).runtime))
+    environment = await environments.get_production(tx, job.site_id)
+    work = RestartEnvironment((await sites.get_facts(tx, job.site_id)).runtime)
+    return await node_commands.build_environment_command(tx, environment, work)
 
 
 async def _serve(tx: Tx, job: SiteJob) -> Announcement | None:
-    """With its redirects, which may have been set while no node carried it."""
+    """Includes the redirects: they may have been changed while no node hosted the site."""
     return await announcements.serve_site_with_redirects(tx, job.site_id)
 
 
@@ -103,35 +90,33 @@ async def _withdraw(tx: Tx, job: SiteJob) -> Announcement | None:
     return await announcements.withdraw_site(tx, job.site_id)
 
 
-async def _forget(tx: Tx, job: SiteJob) -> Announcement | None:
-    environment = await environments.production(tx, job.site_id)
+async def _withdraw_redirects(tx: Tx, job: SiteJob) -> Announcement | None:
+    environment = await environments.get_production(tx, job.site_id)
     return await announcements.withdraw_redirects(tx, environment.id)
 
 
 async def _simulate_route(tx: Tx, job: SiteJob) -> NodeCommand | None:
-    """The simulator has no edge."""
-    facts = await sites.facts(tx, job.site_id)
-    environment = await environments.production(tx, job.site_id)
-    hosts = (facts.domain, environment.subdomain)
-    return await _node_command_if_placed(tx, job, EnsureRoute(hosts)) if facts.is_test else None
+    facts = await sites.get_facts(tx, job.site_id)
+    environment = await environments.get_production(tx, job.site_id)
+    return await node_commands.simulate_route(tx, environment, facts.domain, environment.subdomain)
 
 
-async def _simulate_no_route(tx: Tx, job: SiteJob) -> NodeCommand | None:
-    facts = await sites.facts(tx, job.site_id)
-    return await _node_command_if_placed(tx, job, RemoveRoute()) if facts.is_test else None
+async def _simulate_route_removal(tx: Tx, job: SiteJob) -> NodeCommand | None:
+    environment = await environments.get_production(tx, job.site_id)
+    return await node_commands.simulate_route_removal(tx, environment)
 
 
 _ROUTE = Step(
     "route",
     command=_simulate_route,
     announce=_serve,
-    undo_command=_simulate_no_route,
+    undo_command=_simulate_route_removal,
     undo_announce=_withdraw,
 )
-_ROUTE_AGAIN = Step("route", command=_simulate_route, announce=_serve)
-_UNROUTE = Step(
+_ROUTE_WITHOUT_UNDO = Step("route", command=_simulate_route, announce=_serve)
+_REMOVE_ROUTE = Step(
     "route",
-    command=_simulate_no_route,
+    command=_simulate_route_removal,
     announce=_withdraw,
     undo_command=_simulate_route,
     undo_announce=_serve,
@@ -139,85 +124,85 @@ _UNROUTE = Step(
 
 
 async def _probe(tx: Tx, job: SiteJob) -> NodeCommand | None:
-    environment = await environments.production(tx, job.site_id)
-    shown = await deployments.current(tx, environment.id)
-    release = release_of(shown.digest) if shown else ""
-    return await _node_command(tx, job, Probe((await sites.facts(tx, job.site_id)).domain, release=release))
+    environment = await environments.get_production(tx, job.site_id)
+    live = await deployments.current(tx, environment.id)
+    domain = (await sites.get_facts(tx, job.site_id)).domain
+    work = Probe(domain, release=release_of(live.digest) if live else "")
+    return await node_commands.build_environment_command(tx, environment, work)
 
 
-async def _open(tx: Tx, job: SiteJob) -> Results:
-    facts = await sites.facts(tx, job.site_id)
-    environment = await environments.production(tx, job.site_id)
-    await _move(tx, job, "running", after=("provisioning", "stopped", "failed", "running"))
-    await environments.become(tx, environment.id, "running")
+async def _mark_running(tx: Tx, job: SiteJob) -> Results:
+    """The site is in service; from now on its domain needs a certificate."""
+    facts = await sites.get_facts(tx, job.site_id)
+    environment = await environments.get_production(tx, job.site_id)
+    after: tuple[SiteStatus, ...] = ("provisioning", "stopped", "failed", "running")
+    if not await store.set_status(tx, job.site_id, "running", after=after):
+        raise Refused(SiteBusy.code, "The site cannot become running now.")
+    await environments.set_status(tx, environment.id, "running")
     if not facts.is_test:
         await certificates.request_certificate(tx, job.site_id, facts.domain, facts.region)
     return {"url": f"http://{facts.domain}/", "env_id": environment.id}
 
 
-async def _open_first(tx: Tx, job: SiteJob) -> Results:
-    await sites.tell(tx, job, DEPLOY_COMPLETED)
-    results = await _open(tx, job)
+async def _finish_deployment(tx: Tx, job: SiteJob) -> Results:
+    await sites.publish_job_event(tx, job, DEPLOY_COMPLETED)
+    results = await _mark_running(tx, job)
     await push_builds.build_first_push(tx, job.site_id)
     return results
 
 
-async def _open_recovered(tx: Tx, job: SiteJob) -> Results:
-    facts = await sites.facts(tx, job.site_id)
-    for environment in await environments.placed(tx, job.site_id):
+async def _finish_recovery(tx: Tx, job: SiteJob) -> Results:
+    facts = await sites.get_facts(tx, job.site_id)
+    for environment in await environments.list_placed(tx, job.site_id):
         if not facts.is_test and environment.type != "production":
             await certificates.request_certificate(tx, job.site_id, environment.subdomain, facts.region)
-    await sites.tell(tx, job, SITE_RECOVERED)
-    return await _open(tx, job)
+    await sites.publish_job_event(tx, job, SITE_RECOVERED)
+    return await _mark_running(tx, job)
 
 
-async def _restarted(tx: Tx, job: SiteJob) -> Results:
-    await sites.tell(tx, job, SITE_RESTARTED)
-    return await _open(tx, job)
+async def _finish_restart(tx: Tx, job: SiteJob) -> Results:
+    await sites.publish_job_event(tx, job, SITE_RESTARTED)
+    return await _mark_running(tx, job)
 
 
-async def _close(tx: Tx, job: SiteJob) -> None:
-    facts = await sites.facts(tx, job.site_id)
-    environment = await environments.production(tx, job.site_id)
+async def _finish_deletion(tx: Tx, job: SiteJob) -> None:
+    facts = await sites.get_facts(tx, job.site_id)
+    environment = await environments.get_production(tx, job.site_id)
     until = tx.now + RECOVERABLE
     if not await store.set_status(tx, job.site_id, "deleted", after=("deleting",), recoverable_until=until):
-        raise Refused("site.busy", "The site is not being deleted any more.")
-    await environments.become(tx, environment.id, "deleted")
-    for host in (facts.domain, *await environments.go_along(tx, job.site_id)):
+        raise Refused(SiteBusy.code, "The site is not being deleted any more.")
+    await environments.set_status(tx, environment.id, "deleted")
+    for host in (facts.domain, *await environments.delete_with_site(tx, job.site_id)):
         await certificates.remove_certificate(tx, host)
-    await sites.tell(tx, job, SITE_DELETED)
+    await sites.publish_job_event(tx, job, SITE_DELETED)
 
 
-async def _move(tx: Tx, job: SiteJob, status: SiteStatus, *, after: tuple[SiteStatus, ...]) -> None:
-    if not await store.set_status(tx, job.site_id, status, after=after):
-        raise Refused("site.busy", f"The site cannot become {status} now.")
-
-
-async def _deploy_failed(tx: Tx, job: SiteJob, reason: str) -> None:
-    environment = await environments.production(tx, job.site_id)
+async def _deployment_failed(tx: Tx, job: SiteJob, reason: str) -> None:
+    environment = await environments.get_production(tx, job.site_id)
     if await store.set_status(tx, job.site_id, "failed", after=("provisioning",), reason=reason):
-        await environments.become(tx, environment.id, "failed")
-    await sites.tell(tx, job, DEPLOY_FAILED, reason=reason)
+        await environments.set_status(tx, environment.id, "failed")
+    await sites.publish_job_event(tx, job, DEPLOY_FAILED, reason=reason)
 
 
 async def _restart_failed(tx: Tx, job: SiteJob, reason: str) -> None:
-    await sites.tell(tx, job, SITE_RESTART_FAILED, reason=reason)
+    """A job that was never dispatched changed nothing, so the site keeps its status."""
+    await sites.publish_job_event(tx, job, SITE_RESTART_FAILED, reason=reason)
     if not job.was_dispatched:
         return
     await store.set_status(tx, job.site_id, "failed", after=("running", "stopped", "failed"), reason=reason)
 
 
 async def _deletion_failed(tx: Tx, job: SiteJob, reason: str) -> None:
-    """The site is served again: it goes on as it was."""
-    before = job.params
+    """The undo has announced the site again, so it returns to the status before the job."""
+    work = job.params
     await store.set_status(
-        tx, job.site_id, before.status_before, after=("deleting",), reason=before.reason_before
+        tx, job.site_id, work.status_before, after=("deleting",), reason=work.reason_before
     )
-    await sites.tell(tx, job, SITE_DELETION_FAILED, reason=reason)
+    await sites.publish_job_event(tx, job, SITE_DELETION_FAILED, reason=reason)
 
 
 async def _recovery_failed(tx: Tx, job: SiteJob, reason: str) -> None:
-    environment = await environments.production(tx, job.site_id)
+    environment = await environments.get_production(tx, job.site_id)
     if await store.set_status(
         tx,
         job.site_id,
@@ -225,25 +210,25 @@ async def _recovery_failed(tx: Tx, job: SiteJob, reason: str) -> None:
         after=("provisioning",),
         recoverable_until=job.params.recoverable_until,
     ):
-        await environments.become(tx, environment.id, "deleted")
-        await environments.go_along(tx, job.site_id)
-    await sites.tell(tx, job, SITE_RECOVERY_FAILED, reason=reason)
+        await environments.set_status(tx, environment.id, "deleted")
+        await environments.delete_with_site(tx, job.site_id)
+    await sites.publish_job_event(tx, job, SITE_RECOVERY_FAILED, reason=reason)
 
 
 async def _purge_failed(_tx: Tx, _job: SiteJob, _reason: str) -> None:
-    """It is still where it was, and is tried again."""
+    """Nothing to record: production is still placed, so another purge is queued."""
 
 
 DEPLOY = Workflow(
     jobs.DEPLOY,
     steps=[
-        control_step("place", _place, undo=_displace),
+        control_step("place", _place, undo=_remove_placement),
         node_step("environment", _ensure_environment, undo=_remove_environment),
         _ROUTE,
         node_step("probe", _probe),
-        control_step("open", _open_first),
+        control_step("open", _finish_deployment),
     ],
-    failed=_deploy_failed,
+    failed=_deployment_failed,
 )
 
 RESTART = Workflow(
@@ -252,9 +237,9 @@ RESTART = Workflow(
         control_step("place", _place),
         node_step("environment", _ensure_environment),
         node_step("restart", _restart_environment),
-        _ROUTE_AGAIN,
+        _ROUTE_WITHOUT_UNDO,
         node_step("probe", _probe),
-        control_step("open", _restarted),
+        control_step("open", _finish_restart),
     ],
     failed=_restart_failed,
 )
@@ -266,7 +251,7 @@ RECOVER = Workflow(
         node_step("environment", _ensure_environment),
         _ROUTE,
         node_step("probe", _probe),
-        control_step("open", _open_recovered),
+        control_step("open", _finish_recovery),
     ],
     failed=_recovery_failed,
 )
@@ -274,8 +259,8 @@ RECOVER = Workflow(
 DELETE = Workflow(
     jobs.DELETE,
     steps=[
-        _UNROUTE,
-        control_step("close", _close),
+        _REMOVE_ROUTE,
+        control_step("close", _finish_deletion),
     ],
     failed=_deletion_failed,
 )
@@ -284,8 +269,8 @@ PURGE = Workflow(
     jobs.PURGE,
     steps=[
         node_step("environment", _remove_environment),
-        announce_step("forget", _forget),
-        control_step("displace", _displace),
+        announce_step("forget", _withdraw_redirects),
+        control_step("displace", _remove_placement),
     ],
     failed=_purge_failed,
 )

@@ -1,0 +1,1 @@
+"""The jobs of environments: their steps, each next to its undo."""

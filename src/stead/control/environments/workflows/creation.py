@@ -1,0 +1,77 @@
+"""Creating an environment: a copy of production on a host of its own."""
+
+from collections.abc import Sequence
+
+from stead.control.engines.postgres import Tx
+from stead.control.environments import jobs
+from stead.control.environments import service as environments
+from stead.control.environments.events import ENV_CREATED
+from stead.control.environments.workflows import releases, steps
+from stead.control.environments.workflows.steps import EnvironmentJob
+from stead.control.jobs.definition import (
+    Announcement,
+    NodeCommand,
+    Results,
+    Step,
+    Workflow,
+    control_step,
+    node_step,
+)
+from stead.control.nodes import service as nodes
+from stead.control.sites import node_commands
+from stead.control.sites import service as sites
+
+
+async def _place(tx: Tx, job: EnvironmentJob) -> None:
+    """On the node of production if that has room: the release is there already."""
+    environment = await steps.get_environment(tx, job)
+    if environment.node_id is not None:
+        return
+    facts = await sites.get_facts(tx, job.site_id)
+    production = await environments.get_production(tx, job.site_id)
+    node = await nodes.place(tx, facts.region, wanted_since=job.dispatched_at, prefer=production.node_id)
+    await environments.set_node(tx, environment.id, node)
+
+
+async def _ensure_environment(tx: Tx, job: EnvironmentJob) -> NodeCommand | None:
+    work = await releases.build_new_environment_work(tx, job)
+    return await node_commands.build_environment_command(tx, await steps.get_environment(tx, job), work)
+
+
+async def _withdraw(tx: Tx, job: EnvironmentJob) -> Announcement | None:
+    await environments.set_release(tx, job.params.environment, None)
+    return await steps.withdraw(tx, job)
+
+
+async def _finish(tx: Tx, job: EnvironmentJob) -> Results:
+    environment = await steps.mark_running(tx, job)
+    deployment = await releases.finish_deployment(tx, job)
+    await environments.publish_event(tx, environment, ENV_CREATED, job.id)
+    return steps.build_results(environment, deployment)
+
+
+async def _failed(tx: Tx, job: EnvironmentJob, reason: str) -> None:
+    await environments.set_status(
+        tx, job.params.environment, "failed", after=("provisioning",), reason=reason
+    )
+    await releases.fail_deployment(tx, job, reason)
+    await steps.publish_failure(tx, job, "create", reason)
+
+
+_STEPS: Sequence[Step] = (
+    control_step("place", _place, undo=steps.remove_placement),
+    control_step("content", releases.start_clone),
+    node_step("environment", _ensure_environment, undo=steps.remove_environment),
+    Step(
+        "route",
+        command=steps.simulate_route,
+        announce=releases.switch_release,
+        undo_command=steps.simulate_route_removal,
+        undo_announce=_withdraw,
+    ),
+    node_step("probe", steps.probe),
+    control_step("open", _finish),
+)
+
+CLONE = Workflow(jobs.CLONE, steps=_STEPS, failed=_failed)
+CREATE = Workflow(jobs.CREATE, steps=_STEPS, failed=_failed)
