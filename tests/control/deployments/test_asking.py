@@ -106,7 +106,7 @@ async def test_an_environment_has_one_live_deployment_whatever_happens_at_once(
     assert all(each is None or isinstance(each, UniqueViolation) for each in ended)
     assert None in ended
     async with plane.database.reading() as tx:
-        live = await service.current(tx, env)
+        live = await service.find_live(tx, env)
         release, ref = await tx.one(
             lambda *row: row, "select release, git_ref from environments where id = $1", env
         ) or (None, None)

@@ -182,7 +182,7 @@ async def _move_build(tx: Tx, build: str, before: str, after: str) -> None:
 
 
 async def _move_deployment(tx: Tx, deployment: str, before: str, after: str) -> None:
-    assert await deployments.become(tx, deployment, after, reason="A reason.")  # type: ignore[arg-type]
+    assert await deployments.set_status(tx, deployment, after, reason="A reason.")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("before", "after"), _changes(build_rules.NEXT_STATUSES))

@@ -104,7 +104,7 @@ async def sign(tx: Tx, sealer: Sealer, about: provenance.Provenance) -> tuple[by
     return provenance.sign(about, key.private), key.id
 
 
-async def release(tx: Tx, site: str, artifact: str, runtime: Runtime) -> EnsureRelease:
+async def build_release_work(tx: Tx, site: str, artifact: str, runtime: Runtime) -> EnsureRelease:
     """What a node is asked for. Where an address belongs is the name of an object: whoever asks signs it."""
     found = await store.find(tx, site, artifact)
     if found is None:

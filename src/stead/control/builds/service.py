@@ -93,7 +93,7 @@ async def enqueue(
     auto_deploy: bool = False,
 ) -> JobView:
     """Build for an environment; for a caller as well as for a push. Without a builder: that of the site."""
-    await deployments.ready(tx, env_id)
+    await deployments.get_ready_target(tx, env_id)
     origin = await store.origin(tx, site_id, env_id)
     if origin is None:
         raise EnvironmentNotFound

@@ -1,4 +1,4 @@
-"""The jobs that deploy an artifact. They differ in how the artifact was chosen; their steps are the same."""
+"""The kinds of job that deploy an artifact. They differ in how it was chosen; their steps are the same."""
 
 from datetime import timedelta
 

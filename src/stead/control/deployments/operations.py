@@ -32,8 +32,8 @@ _ENVIRONMENT = "/v1/sites/{site_id}/environments/{env_id}"
 async def deploy_artifact(call: Call, environment: VisibleEnvironment, body: NewDeployment) -> JobView:
     """Deploy an artifact to an environment.
 
-    It is fetched, verified and tried before any visitor sees it; then all see it from one moment on. If it
-    does not answer as it should, the job fails and what was served before is still served.
+    The node fetches, verifies and probes the release before any visitor sees it; then all visitors get it at
+    once. If the probe fails, the job fails and the previous release is still served.
     """
     return await service.deploy(call.tx, environment, body)
 
@@ -66,7 +66,7 @@ async def list_deployments(
     ],
 )
 async def roll_back(call: Call, environment: VisibleEnvironment, deployment: VisibleDeployment) -> JobView:
-    """Show again exactly what a deployment showed. Nothing is built."""
+    """Roll back to the release of an earlier deployment. Nothing is built."""
     return await service.rollback(call.tx, environment, deployment)
 
 
@@ -78,7 +78,7 @@ async def roll_back(call: Call, environment: VisibleEnvironment, deployment: Vis
     errors=[EnvironmentNotFound, NothingLive, ArtifactNotFound, EnvironmentNotReady, JobsWaiting],
 )
 async def promote_deployment(call: Call, environment: VisibleEnvironment, body: Promotion) -> JobView:
-    """Show on another environment of the site exactly what this one shows. Nothing is built."""
+    """Deploy the live release of this environment to another environment of the site. Nothing is built."""
     return await service.promote(call.tx, call.caller, environment, body)
 
 
@@ -89,5 +89,5 @@ async def promote_deployment(call: Call, environment: VisibleEnvironment, body: 
     errors=[EnvironmentNotFound],
 )
 async def list_releases(call: Call, environment: VisibleEnvironment, page: PageRequest) -> Page[ReleaseView]:
-    """List what an environment shows and has shown, newest first."""
+    """List the releases of an environment, live and earlier ones, newest first."""
     return await service.browse_releases(call.tx, environment.id, page)

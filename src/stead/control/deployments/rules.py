@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from stead.control.http.principal import Mode
 from stead.control.http.visibility import Owned
 from stead.shared.errors import Conflict, NotFound
 from stead.shared.ids import AccountId, DeploymentId, EnvironmentId, SiteId, TeamId
@@ -19,15 +20,14 @@ NEXT_STATUSES: dict[DeploymentStatus, frozenset[DeploymentStatus]] = {
     "failed": frozenset(),
     "superseded": frozenset(),
 }
-"""What may follow. What was live once is live again only as a new deployment."""
+"""The allowed changes. A release that was live before becomes live again only as a new deployment."""
+
+_UNREADY_SITE_STATUSES = ("provisioning", "deleting", "deleted")
 
 
-UNREADY_SITES = ("provisioning", "deleting", "deleted")
-
-
-def before(status: DeploymentStatus) -> list[DeploymentStatus]:
-    """What a deployment may be until it becomes this."""
-    return [each for each, following in NEXT_STATUSES.items() if status in following]
+def previous_statuses(status: DeploymentStatus) -> list[DeploymentStatus]:
+    """The statuses that may change to this one."""
+    return [earlier for earlier, later in NEXT_STATUSES.items() if status in later]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +57,14 @@ class VisibleDeployment:
 
 
 @dataclass(frozen=True, slots=True)
-class Place(Owned):
-    """Where something is deployed: an environment, and what must be known of its site."""
+class DeploymentTarget(Owned):
+    """The environment that is deployed to, with the columns of its site that a deployment needs."""
 
     env_id: EnvironmentId
     site_id: SiteId
     account_id: AccountId | None
     team_id: TeamId | None
-    mode: str
+    mode: Mode
     runtime: Runtime
     domain: str
     type: str
@@ -79,47 +79,47 @@ class Place(Owned):
         return self.domain if self.type == "production" else self.subdomain
 
     @property
-    def state(self) -> str:
-        """What to say of one that cannot be deployed to."""
-        return self.site_status if self.site_status in UNREADY_SITES else self.status
+    def status_for_message(self) -> str:
+        """The status that explains why nothing can be deployed to the environment."""
+        return self.site_status if self.site_status in _UNREADY_SITE_STATUSES else self.status
 
     @property
     def is_ready(self) -> bool:
-        """Also while the site has failed: a deployment may be what mends it."""
-        return self.status == "running" and self.site_status not in UNREADY_SITES
+        """A site that has failed can be deployed to: the deployment may repair it."""
+        return self.status == "running" and self.site_status not in _UNREADY_SITE_STATUSES
 
 
 class DeploymentNotFound(NotFound):
     code = "deployment.not_found"
-    message = "There is no such deployment of this environment."
+    message = "The deployment was not found in this environment."
     remedy = "List the deployments of the environment with `GET …/deployments`."
 
 
 class EnvironmentNotReady(Conflict):
     code = "environment.not_ready"
-    message = "Nothing can be built for or deployed to the environment now: it is {status}."
-    remedy = "Resume it if it is suspended; wait for its job if one is under way; restart a site that failed."
+    message = "The environment cannot be built for or deployed to now: it is {status}."
+    remedy = "Resume a suspended environment, wait for its running job, or restart a failed site."
 
 
 class NeverLive(Conflict):
     code = "deployment.never_live"
-    message = "That deployment was never live, so there is nothing to go back to."
-    remedy = "Choose one of `GET …/releases`: each of those was live once."
+    message = "That deployment was never live, so it cannot be rolled back to."
+    remedy = "Choose one from `GET …/releases`: each of these was live."
 
 
 class ArtifactNotKept(Conflict):
     code = "deployment.artifact_not_kept"
-    message = "The artifact of that deployment is not kept any more."
-    remedy = "Build its commit again and deploy what comes out."
+    message = "The artifact of that deployment has been removed."
+    remedy = "Build its commit again and deploy the new artifact."
 
 
 class NothingLive(Conflict):
     code = "deployment.nothing_live"
-    message = "The environment shows no deployment that could be promoted."
+    message = "The environment has no live deployment that could be promoted."
     remedy = "Deploy an artifact to it first."
 
 
 class SourceChanged(Conflict):
     code = "deployment.source_changed"
-    message = "The environment it was promoted from shows something else by now."
-    remedy = "Look at what it shows, and promote again."
+    message = "The source environment of the promotion serves another release now."
+    remedy = "Check what the source environment serves, and promote again."

@@ -13,14 +13,16 @@ DeploymentIdText = Annotated[str, Meta(examples=[_ID])]
 
 
 class NewDeployment(Struct, forbid_unknown_fields=True):
-    artifact_id: Annotated[ArtifactIdText, Meta(description="Of this site; from any environment of it.")]
+    artifact_id: Annotated[
+        ArtifactIdText, Meta(description="An artifact of this site, built for any of its environments.")
+    ]
 
 
 class Promotion(Struct, forbid_unknown_fields=True):
     to_env: Annotated[
         str,
         Meta(
-            description="The environment that shall show the same: its id, or `production`.",
+            description="The environment to deploy to: its id, or `production`.",
             min_length=1,
             max_length=64,
             examples=["production"],
@@ -35,16 +37,18 @@ class DeploymentView(Struct):
     digest: Digest
     ref: Ref
     commit: Commit
-    kind: Annotated[DeploymentKind, Meta(description="What brought it about.")]
+    kind: Annotated[DeploymentKind, Meta(description="What created the deployment.")]
     from_deployment_id: Annotated[
-        str | None, Meta(description="The deployment that it repeats, elsewhere or again.", examples=[None])
+        str | None, Meta(description="The deployment whose release it repeats.", examples=[None])
     ]
     status: DeploymentStatus
-    reason: Annotated[str | None, Meta(description="Why it failed.", examples=[None])]
+    reason: Annotated[str | None, Meta(description="Why the deployment failed.", examples=[None])]
     job_id: Annotated[str | None, Meta(examples=["job_01k9zy3v7d00r3m8w5x2t6b4qa"])]
     created_at: datetime
-    deployed_at: Annotated[datetime | None, Meta(description="When it went live.")]
-    current_since: Annotated[datetime | None, Meta(description="While it is live.")]
+    deployed_at: Annotated[datetime | None, Meta(description="When the deployment became live.")]
+    current_since: Annotated[
+        datetime | None, Meta(description="Since when it is live; null for all other deployments.")
+    ]
 
 
 class ReleaseView(Struct):
@@ -53,6 +57,6 @@ class ReleaseView(Struct):
     digest: Digest
     ref: Ref
     status: DeploymentStatus
-    current: Annotated[bool, Meta(description="Whether visitors see it now.", examples=[True])]
+    current: Annotated[bool, Meta(description="Whether visitors see this release now.", examples=[True])]
     deployed_at: datetime
     created_at: datetime

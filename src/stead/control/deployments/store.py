@@ -1,4 +1,4 @@
-"""Rows of deployments."""
+"""Queries of deployments."""
 
 from datetime import datetime
 
@@ -7,9 +7,9 @@ from stead.control.deployments.rules import (
     Deployment,
     DeploymentKind,
     DeploymentStatus,
-    Place,
+    DeploymentTarget,
     VisibleDeployment,
-    before,
+    previous_statuses,
 )
 from stead.control.deployments.schema import DeploymentView, ReleaseView
 from stead.control.engines.postgres import Tx
@@ -26,15 +26,15 @@ _VIEW = (
     " deployed_at, current_since"
 )
 _RELEASE = "id, artifact_id, digest, ref, status, status = 'live', deployed_at, created_at"
-_PLACE = """
+_TARGET = """
   select e.id, s.id, s.account_id, s.team_id, s.mode, s.runtime, s.domain, e.type, e.subdomain, e.status,
     s.status, e.node_id, e.release
   from environments e join sites s on s.id = e.site_id where e.id = $1
 """
 
 
-async def place(tx: Tx, env: str) -> Place | None:
-    return await tx.one(Place, _PLACE, env)
+async def find_target(tx: Tx, env: str) -> DeploymentTarget | None:
+    return await tx.one(DeploymentTarget, _TARGET, env)
 
 
 async def get(tx: Tx, deployment: str) -> Deployment | None:
@@ -45,7 +45,7 @@ async def get(tx: Tx, deployment: str) -> Deployment | None:
     )
 
 
-async def of_job(tx: Tx, job: str) -> Deployment | None:
+async def find_by_job(tx: Tx, job: str) -> Deployment | None:
     return await tx.one(
         Deployment,
         f"select {_COLUMNS} from deployments where job_id = $1",  # noqa: S608
@@ -62,7 +62,7 @@ async def find(tx: Tx, env: VisibleEnvironment, deployment: str) -> VisibleDeplo
     )
 
 
-async def live(tx: Tx, env: str) -> Deployment | None:
+async def find_live(tx: Tx, env: str) -> Deployment | None:
     return await tx.one(
         Deployment,
         f"select {_COLUMNS} from deployments where env_id = $1 and status = 'live'",  # noqa: S608
@@ -79,7 +79,7 @@ async def page(tx: Tx, env: str, request: PageRequest) -> Page[DeploymentView]:
     )
 
 
-async def releases(tx: Tx, env: str, request: PageRequest) -> Page[ReleaseView]:
+async def page_releases(tx: Tx, env: str, request: PageRequest) -> Page[ReleaseView]:
     return await request.fetch(
         tx,
         ReleaseView,
@@ -91,7 +91,7 @@ async def releases(tx: Tx, env: str, request: PageRequest) -> Page[ReleaseView]:
 
 async def insert(
     tx: Tx,
-    place: Place,
+    target: DeploymentTarget,
     artifact: Artifact,
     kind: DeploymentKind,
     *,
@@ -99,13 +99,14 @@ async def insert(
     job: str | None = None,
     live_since: datetime | None = None,
 ) -> DeploymentId:
-    """Pending; or live at once, where whatever made it so has been done already."""
+    """A deployment is pending at first. With `live_since` it is live immediately: its release is served
+    already."""
     id_ = DeploymentId(new_id("dep"))
     await tx.run(
         "insert into deployments (id, site_id, env_id, artifact_id, digest, ref, commit, kind, from_id,"
         " job_id, created_at, status, deployed_at, current_since)"
         " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13)",
-        *(id_, place.site_id, place.env_id, artifact.id, artifact.digest, artifact.ref, artifact.commit),
+        *(id_, target.site_id, target.env_id, artifact.id, artifact.digest, artifact.ref, artifact.commit),
         *(kind, from_id, job, tx.now, "live" if live_since else "pending", live_since),
     )
     return id_
@@ -116,8 +117,8 @@ async def set_job(tx: Tx, deployment: str, job: str) -> None:
 
 
 async def set_status(tx: Tx, deployment: str, status: DeploymentStatus, *, reason: str | None = None) -> bool:
-    """Move it on, if it is where it may be moved on from."""
-    moved = await tx.run(
+    """Change the status if the current one allows it. Returns whether it did."""
+    changed = await tx.run(
         "update deployments set status = $2, reason = $3,"
         " deployed_at = case when $2 = 'live' then $4 else deployed_at end,"
         " current_since = case when $2 = 'live' then $4 end"
@@ -126,9 +127,9 @@ async def set_status(tx: Tx, deployment: str, status: DeploymentStatus, *, reaso
         status,
         reason,
         tx.now,
-        before(status),
+        previous_statuses(status),
     )
-    return moved == 1
+    return changed == 1
 
 
 async def set_switched(tx: Tx, deployment: str, *, switched: bool, before: str | None) -> None:
@@ -140,6 +141,6 @@ async def set_switched(tx: Tx, deployment: str, *, switched: bool, before: str |
     )
 
 
-async def job_of(tx: Tx, deployment: str) -> str | None:
+async def get_job_id(tx: Tx, deployment: str) -> str | None:
     job: str | None = await tx.value("select job_id from deployments where id = $1", deployment)
     return job

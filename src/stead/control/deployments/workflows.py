@@ -1,4 +1,4 @@
-"""The jobs that put an artifact before visitors: fetched, tried, then shown in one step."""
+"""The jobs that deploy an artifact: fetch it, probe it, then switch all visitors in one step."""
 
 from stead.control.deployments import jobs, service
 from stead.control.deployments.jobs import DeploymentWork
@@ -16,6 +16,7 @@ from stead.control.jobs.definition import (
     node_step,
 )
 from stead.control.jobs.kinds import Job
+from stead.control.sites import node_commands
 from stead.protocol.work import Probe, release_of
 
 DeploymentJob = Job[DeploymentWork]
@@ -23,32 +24,36 @@ DeploymentJob = Job[DeploymentWork]
 
 async def _begin(tx: Tx, job: DeploymentJob) -> None:
     deployment = await service.get(tx, job.params.deployment)
-    place = await service.place(tx, deployment.env_id)
-    if not place.is_ready:
-        raise Refused(EnvironmentNotReady.code, str(EnvironmentNotReady(status=place.state)))
+    target = await service.get_target(tx, deployment.env_id)
+    if not target.is_ready:
+        refusal = EnvironmentNotReady(status=target.status_for_message)
+        raise Refused(refusal.code, str(refusal))
     if deployment.kind == "promote":
         source = await service.get(tx, deployment.from_id or "")
         if source.status != "live" or source.digest != deployment.digest:
             raise Refused(SourceChanged.code, SourceChanged.message)
-    if not await service.become(tx, deployment.id, "deploying"):
-        raise Refused(EnvironmentNotReady.code, "The deployment is not waiting any more.")
+    if not await service.set_status(tx, deployment.id, "deploying"):
+        raise Refused(EnvironmentNotReady.code, "The deployment is not pending any more.")
 
 
 async def _fetch(tx: Tx, job: DeploymentJob) -> NodeCommand | None:
     deployment = await service.get(tx, job.params.deployment)
-    return await service.release_command(tx, deployment.site_id, deployment.env_id, deployment.artifact_id)
+    return await service.build_release_command(
+        tx, deployment.site_id, deployment.env_id, deployment.artifact_id
+    )
 
 
 async def _probe(tx: Tx, job: DeploymentJob) -> NodeCommand | None:
-    """Asked as if it were shown already, before any visitor sees it."""
+    """Probe the release before any visitor sees it."""
     deployment = await service.get(tx, job.params.deployment)
-    place = await service.place(tx, deployment.env_id)
-    return service.node_command(place, Probe(place.subdomain, release=release_of(deployment.digest)))
+    target = await service.get_target(tx, deployment.env_id)
+    work = Probe(target.subdomain, release=release_of(deployment.digest))
+    return node_commands.build_command(target.node_id, target.env_id, target.mode, work)
 
 
 async def _switch(tx: Tx, job: DeploymentJob) -> Announcement | None:
     deployment = await service.get(tx, job.params.deployment)
-    await service.switch(tx, deployment)
+    await service.switch_release(tx, deployment)
     return await announcements.serve_environment(tx, deployment.env_id)
 
 
@@ -58,23 +63,23 @@ async def _switch_back(tx: Tx, job: DeploymentJob) -> Announcement | None:
     return await announcements.serve_environment(tx, deployment.env_id)
 
 
-async def _done(tx: Tx, job: DeploymentJob) -> Results:
+async def _finish(tx: Tx, job: DeploymentJob) -> Results:
     deployment = await service.get(tx, job.params.deployment)
-    place = await service.place(tx, deployment.env_id)
-    await service.go_live(tx, deployment)
+    target = await service.get_target(tx, deployment.env_id)
+    await service.mark_live(tx, deployment)
     return {
         "deployment_id": deployment.id,
         "release_id": deployment.id,
         "artifact_id": deployment.artifact_id,
         "digest": deployment.digest,
         "env_id": deployment.env_id,
-        "url": f"http://{place.host}/",
+        "url": f"http://{target.host}/",
     }
 
 
 async def _failed(tx: Tx, job: DeploymentJob, reason: str) -> None:
-    """What was served before is still served."""
-    await service.become(tx, job.params.deployment, "failed", reason=reason)
+    """The undo has switched back to the release before."""
+    await service.set_status(tx, job.params.deployment, "failed", reason=reason)
 
 
 _STEPS = (
@@ -82,7 +87,7 @@ _STEPS = (
     node_step("fetch", _fetch),
     node_step("probe", _probe),
     announce_step("switch", _switch, undo=_switch_back),
-    control_step("done", _done),
+    control_step("done", _finish),
 )
 
 DEPLOY = Workflow(jobs.DEPLOY, steps=_STEPS, failed=_failed)

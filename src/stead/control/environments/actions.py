@@ -108,7 +108,7 @@ async def push(tx: Tx, caller: Principal, env: VisibleEnvironment, wanted: NewPu
     # The job changes two environments, so it has no environment of its own and locks the whole site.
     subject = jobs.Subject(env.site_id, env.owner, id=env.id, extra={"env_id": env.id})
     job = await jobs.enqueue(tx, kinds.PUSH, EnvironmentWork(env.id), subject, scope=service.SCOPE)
-    if await deployments.current(tx, env.id) is None:
+    if await deployments.find_live(tx, env.id) is None:
         raise NothingToPush
     return job
 

@@ -130,5 +130,5 @@ async def _handle_result(tx: Tx, push: PendingPush) -> None:
         return
     if (await environments.get(tx, push.env_id)).type != PRODUCTION:
         return
-    if await deployments.current(tx, push.env_id) is None:
+    if await deployments.find_live(tx, push.env_id) is None:
         await sites.mark_awaiting_push(tx, push.site_id, push.branch)

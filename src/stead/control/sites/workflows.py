@@ -65,7 +65,7 @@ async def _remove_placement(tx: Tx, job: SiteJob) -> None:
 async def _ensure_environment(tx: Tx, job: SiteJob) -> NodeCommand | None:
     """With its release: the node may be a new one, or may have lost its disk."""
     environment = await environments.get_production(tx, job.site_id)
-    release = await deployments.release_work(tx, environment.id)
+    release = await deployments.find_live_release(tx, environment.id)
     work = EnsureEnvironment((await sites.get_facts(tx, job.site_id)).runtime, release)
     return await node_commands.build_environment_command(tx, environment, work)
 
@@ -125,7 +125,7 @@ _REMOVE_ROUTE = Step(
 
 async def _probe(tx: Tx, job: SiteJob) -> NodeCommand | None:
     environment = await environments.get_production(tx, job.site_id)
-    live = await deployments.current(tx, environment.id)
+    live = await deployments.find_live(tx, environment.id)
     domain = (await sites.get_facts(tx, job.site_id)).domain
     work = Probe(domain, release=release_of(live.digest) if live else "")
     return await node_commands.build_environment_command(tx, environment, work)

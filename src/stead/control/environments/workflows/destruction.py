@@ -25,7 +25,7 @@ async def _restore_simulated_route(tx: Tx, job: EnvironmentJob) -> NodeCommand |
 async def _finish(tx: Tx, job: EnvironmentJob) -> Results:
     environment = await steps.change_status(tx, job, "deleted", after=("deleting",))
     await steps.remove_placement(tx, job)
-    await deployments.go_bare(tx, environment.id)
+    await deployments.reset_to_placeholder(tx, environment.id)
     await certificates.remove_certificate(tx, environment.subdomain)
     await environments.publish_event(tx, environment, ENV_DESTROYED, job.id, reason=job.params.why)
     return {"env_id": environment.id}

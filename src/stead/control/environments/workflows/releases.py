@@ -46,9 +46,9 @@ async def _start_deployment(
     tx: Tx, job: EnvironmentJob, source: str, target: str, kind: DeploymentKind
 ) -> bool:
     """Deploy the live release of one environment to another. Returns False for a placeholder page."""
-    live = await deployments.current(tx, source)
+    live = await deployments.find_live(tx, source)
     if live is not None:
-        await deployments.begin(tx, target, live.artifact_id, job.id, kind, from_id=live.id)
+        await deployments.start(tx, target, live.artifact_id, job.id, kind, from_id=live.id)
     return live is not None
 
 
@@ -62,29 +62,29 @@ async def _require_running(tx: Tx, environment: str) -> None:
 async def build_new_environment_work(tx: Tx, job: EnvironmentJob) -> EnsureEnvironment:
     """With the release that the job has chosen."""
     runtime = (await sites.get_facts(tx, job.site_id)).runtime
-    deployment = await deployments.of_job(tx, job.id)
+    deployment = await deployments.find_by_job(tx, job.id)
     release: EnsureRelease | None = None
     if deployment is not None:
-        release = await artifacts.release(tx, job.site_id, deployment.artifact_id, runtime)
+        release = await artifacts.build_release_work(tx, job.site_id, deployment.artifact_id, runtime)
     return EnsureEnvironment(runtime, release)
 
 
 async def build_environment_work(tx: Tx, job: EnvironmentJob) -> EnsureEnvironment:
     """With the release that the environment serves: its node may have lost the files."""
-    release = await deployments.release_work(tx, job.params.environment)
+    release = await deployments.find_live_release(tx, job.params.environment)
     return EnsureEnvironment((await sites.get_facts(tx, job.site_id)).runtime, release)
 
 
 async def fetch_release(tx: Tx, job: EnvironmentJob) -> NodeCommand | None:
-    deployment = await deployments.of_job(tx, job.id)
+    deployment = await deployments.find_by_job(tx, job.id)
     if deployment is None:
         return None
-    return await deployments.release_command(tx, job.site_id, deployment.env_id, deployment.artifact_id)
+    return await deployments.build_release_command(tx, job.site_id, deployment.env_id, deployment.artifact_id)
 
 
 async def probe_release(tx: Tx, job: EnvironmentJob) -> NodeCommand | None:
     """Probe the release before any visitor sees it."""
-    deployment = await deployments.of_job(tx, job.id)
+    deployment = await deployments.find_by_job(tx, job.id)
     environment = await environments.get(tx, _switched_environment(job, deployment))
     release = release_of(deployment.digest) if deployment else ""
     return await node_commands.build_environment_command(
@@ -93,9 +93,9 @@ async def probe_release(tx: Tx, job: EnvironmentJob) -> NodeCommand | None:
 
 
 async def switch_release(tx: Tx, job: EnvironmentJob) -> Announcement | None:
-    deployment = await deployments.of_job(tx, job.id)
+    deployment = await deployments.find_by_job(tx, job.id)
     if deployment is not None:
-        await deployments.switch(tx, deployment)
+        await deployments.switch_release(tx, deployment)
     else:
         await environments.set_release(tx, job.params.environment, None)
     return await announcements.serve_environment(tx, _switched_environment(job, deployment))
@@ -103,9 +103,9 @@ async def switch_release(tx: Tx, job: EnvironmentJob) -> Announcement | None:
 
 async def restore_release(tx: Tx, job: EnvironmentJob) -> Announcement | None:
     """Until the job finishes, the live deployment is the one from before it."""
-    deployment = await deployments.of_job(tx, job.id)
+    deployment = await deployments.find_by_job(tx, job.id)
     environment = _switched_environment(job, deployment)
-    live = await deployments.current(tx, environment)
+    live = await deployments.find_live(tx, environment)
     if deployment is not None:
         await deployments.switch_back(tx, deployment)
     await environments.set_release(tx, environment, release_of(live.digest) if live else None)
@@ -114,18 +114,18 @@ async def restore_release(tx: Tx, job: EnvironmentJob) -> Announcement | None:
 
 async def finish_deployment(tx: Tx, job: EnvironmentJob) -> Deployment | None:
     """Record what the environment serves since the switch: the deployment of the job, or no deployment."""
-    deployment = await deployments.of_job(tx, job.id)
+    deployment = await deployments.find_by_job(tx, job.id)
     if deployment is not None:
-        await deployments.go_live(tx, deployment)
+        await deployments.mark_live(tx, deployment)
     else:
-        await deployments.go_bare(tx, job.params.environment)
+        await deployments.reset_to_placeholder(tx, job.params.environment)
     return deployment
 
 
 async def fail_deployment(tx: Tx, job: EnvironmentJob, reason: str) -> None:
-    deployment = await deployments.of_job(tx, job.id)
+    deployment = await deployments.find_by_job(tx, job.id)
     if deployment is not None:
-        await deployments.become(tx, deployment.id, "failed", reason=reason)
+        await deployments.set_status(tx, deployment.id, "failed", reason=reason)
 
 
 def keep_release_after_failure(action: str) -> FailureHandler:

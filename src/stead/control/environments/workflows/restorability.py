@@ -18,7 +18,7 @@ async def verify_production(context: WorkerContext, job: EnvironmentJob) -> None
     signed. The placeholder page needs no check; every node has it."""
     async with context.database.transaction() as tx:
         production = await environments.get_production(tx, job.site_id)
-        release = await deployments.release_work(tx, production.id)
+        release = await deployments.find_live_release(tx, production.id)
     if release is not None:
         await _verify_release(release, context.objects)
 
