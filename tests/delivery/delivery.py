@@ -13,9 +13,9 @@ import msgspec
 
 from stead.artifacts.packer import PackedLayer, pack_layer
 from stead.control.builds import service as builds
-from stead.control.builds import store, vouching, workflows
+from stead.control.builds import signing, store, workflows
 from stead.control.builds.jobs import BuildWork
-from stead.control.builds.rules import staged_name
+from stead.control.builds.rules import staged_object_name
 from stead.control.engines.object_store import ObjectStore
 from stead.control.jobs.definition import Refused, WorkerContext
 from stead.control.jobs.kinds import Job
@@ -109,22 +109,22 @@ class Delivery:
                 commit=None,
                 auto_deploy=False,
             )
-            await builds.carried_by(tx, build, "node-of-the-test")
-            await builds.become(tx, build, "running")
+            await builds.set_node(tx, build, "node-of-the-test")
+            await builds.set_status(tx, build, "running")
         packed, layer = await asyncio.to_thread(_packed, files)
-        await self.objects.put(staged_name(build), layer)
+        await self.objects.put(staged_object_name(build), layer)
         facts = BuildResult(packed.digest, packed.size, packed.diff_id, packed.files, packed.content_bytes)
         async with self.harness.database.transaction() as tx:
             said = msgspec.structs.replace(facts, **lies)
-            await builds.heard(tx, await builds.get(tx, build), said)
+            await builds.record_result(tx, await builds.get(tx, build), said)
         return build, packed
 
     async def signed(self, build: str) -> str:
         """The artifact; or refused, as the job would be."""
         job = Job("job_1", "", None, BuildWork(build), _NOW)
-        await vouching.sign(self.desk, job)
+        await signing.sign_artifact(self.desk, job)
         async with self.harness.database.transaction() as tx:
-            return str((await workflows._done(tx, job))["artifact_id"])
+            return str((await workflows._finish(tx, job))["artifact_id"])
 
     async def refusal(self, build: str) -> Refused:
         try:

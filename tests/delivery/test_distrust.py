@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from stead.artifacts import digests, provenance
 from stead.artifacts.provenance import Provenance
 from stead.control.artifacts.rules import blob_name
-from stead.control.builds.rules import staged_name
+from stead.control.builds.rules import staged_object_name
 from tests.delivery.delivery import Delivery, Site
 
 INVALID = "artifact.signature_invalid"
@@ -140,5 +140,5 @@ async def test_a_builder_that_lies_about_the_content_of_its_layer_is_found_out_b
 async def test_a_builder_that_left_nothing_is_not_believed(delivery: Delivery) -> None:
     site = await _served(delivery)
     build, _ = await delivery.staged(site, {"index.html": "gone"})
-    await delivery.objects.delete([staged_name(build)])
+    await delivery.objects.delete([staged_object_name(build)])
     assert (await delivery.refusal(build)).code == INVALID

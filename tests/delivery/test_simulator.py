@@ -7,10 +7,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from stead.control.artifacts import collecting
+from stead.control.artifacts import garbage_collection
 from stead.control.artifacts.rules import blob_name
 from stead.control.builds import service as builds
-from stead.control.builds.rules import staged_name
+from stead.control.builds.rules import staged_object_name
 from stead.control.engines.object_store import ObjectMissing
 from stead.control.uploads import service as uploads
 from stead.control.uploads.rules import object_name
@@ -146,7 +146,7 @@ async def test_what_nothing_uses_is_removed_from_the_store_and_what_is_shared_st
     await delivery.harness.sql(old, site.id)
     layers = {each: blob_name(await delivery.layer(each)) for each in (gone, shared)}
     # What was just stored is held for its artifact for a while.
-    artifacts, blobs = await collecting.collect(delivery.harness.database, delivery.objects)
+    artifacts, blobs = await garbage_collection.collect_garbage(delivery.harness.database, delivery.objects)
     assert (artifacts, blobs) == (2, 0)
     await delivery.harness.sql("update blobs set held_until = now()")
     assert await delivery.steadctl("artifacts", "collect") == "0 artifacts and 3 blobs were removed"
@@ -161,13 +161,13 @@ async def test_what_builders_left_is_removed_a_while_after_their_builds_have_end
     site = await _from_git(delivery)
     build = str((await _built(delivery, site))["build_id"])
     await builds.remove_staged(delivery.harness.database, delivery.objects)
-    assert await delivery.objects.size(staged_name(build)) > 0
+    assert await delivery.objects.size(staged_object_name(build)) > 0
     await delivery.harness.sql(
         "update builds set finished_at = now() - interval '2 hours' where id = $1", build
     )
     assert await builds.remove_staged(delivery.harness.database, delivery.objects) >= 1
     with pytest.raises(ObjectMissing):
-        await delivery.objects.size(staged_name(build))
+        await delivery.objects.size(staged_object_name(build))
 
 
 async def test_a_layer_that_the_plan_has_no_room_for_is_not_signed(delivery: Delivery) -> None:

@@ -14,7 +14,7 @@ from stead.artifacts import digests
 from stead.artifacts.layout import write_layout
 from stead.control.accounts import service as accounts
 from stead.control.accounts.schema import NewAccount
-from stead.control.artifacts import collecting, keyring
+from stead.control.artifacts import garbage_collection, signing_keys
 from stead.control.artifacts import service as artifacts
 from stead.control.artifacts.rules import blob_name
 from stead.control.edge_feed import announcements
@@ -123,7 +123,7 @@ async def artifact_table(most: int) -> str:
     """The newest artifacts of this cell, as a table for a terminal."""
     async with _transaction() as tx:
         lines = [f"{'artifact':30} {'site':31} {'made':16} {'bytes':>12}  digest"]
-        for each in await artifacts.newest(tx, most=most):
+        for each in await artifacts.list_newest(tx, limit=most):
             made = f"{each.created_at:%Y-%m-%d %H:%M}"
             lines.append(f"{each.id:30} {each.site_id:31} {made} {each.layer_size:>12}  {each.digest}")
     return "\n".join(lines)
@@ -133,7 +133,7 @@ async def export_artifact(artifact: str, into: Path) -> str:
     """An OCI layout that other tools read, with who vouches for it beside; its digest."""
     async with _transaction() as tx:
         found = await artifacts.get(tx, artifact)
-        key = await keyring.public_key(tx, found.key_id) if found else None
+        key = await signing_keys.find_public_key(tx, found.key_id) if found else None
     if found is None or key is None:
         raise LookupError(f"there is no artifact {artifact}" if found is None else "its key was removed")
     objects, digest = object_store_of(from_environment()), digests.parse(found.digest)
@@ -157,12 +157,12 @@ async def rotate_signing_key() -> str:
     """The key that signs from now on."""
     sealer = Sealer.from_text(from_environment().sealing_key)
     async with _transaction() as tx:
-        return (await keyring.rotate(tx, sealer)).id
+        return (await signing_keys.rotate(tx, sealer)).id
 
 
 async def remove_signing_key(key: str) -> bool:
     async with _transaction() as tx:
-        return await keyring.remove(tx, key)
+        return await signing_keys.remove(tx, key)
 
 
 async def collect_artifacts() -> tuple[int, int]:
@@ -170,7 +170,7 @@ async def collect_artifacts() -> tuple[int, int]:
     settings = from_environment()
     database = Database(settings.database_url, clock=wall_clock)
     try:
-        return await collecting.collect(database, object_store_of(settings))
+        return await garbage_collection.collect_garbage(database, object_store_of(settings))
     finally:
         await database.close()
 

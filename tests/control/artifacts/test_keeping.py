@@ -21,7 +21,7 @@ async def _old(tx: Tx, site: str, count: int = 1) -> list[str]:
 
 
 async def _would_go(tx: Tx, *artifacts: str) -> set[str]:
-    return set(await store.unused(tx, most=100_000)) & set(artifacts)
+    return set(await store.list_unused(tx, limit=100_000)) & set(artifacts)
 
 
 async def test_what_is_old_goes_but_for_the_ten_newest(plane: ControlPlane, person: Person):
@@ -29,9 +29,9 @@ async def test_what_is_old_goes_but_for_the_ten_newest(plane: ControlPlane, pers
         site = await teams.insert_site(tx, account=person.id)
         made = await _old(tx, site, 12)
         assert await _would_go(tx, *made) == set(made[:2])
-        assert await store.drop(tx, made[0])
-        assert not await store.drop(tx, made[5])
-        assert not await store.drop(tx, made[0])
+        assert await store.delete_if_unused(tx, made[0])
+        assert not await store.delete_if_unused(tx, made[5])
+        assert not await store.delete_if_unused(tx, made[0])
 
 
 async def test_what_is_young_stays_unless_room_is_needed(plane: ControlPlane, person: Person):
@@ -39,8 +39,8 @@ async def test_what_is_young_stays_unless_room_is_needed(plane: ControlPlane, pe
         site = await teams.insert_site(tx, account=person.id)
         made = [await teams.insert_artifact(tx, site) for _ in range(12)]
         assert await _would_go(tx, *made) == set()
-        assert await store.unused(tx, most=10, owner=person.id) == made[:2]
-        assert await store.unused(tx, most=10, owner="client_another") == []
+        assert await store.list_unused(tx, limit=10, owner=person.id) == made[:2]
+        assert await store.list_unused(tx, limit=10, owner="client_another") == []
 
 
 @pytest.mark.parametrize("status", ["live", "pending", "deploying", "superseded", "failed"])
@@ -51,7 +51,7 @@ async def test_what_a_deployment_lately_was_of_stays(plane: ControlPlane, person
         made = await _old(tx, site, 12)
         await teams.insert_deployment(tx, site, env, made[0], status=status)
         assert await _would_go(tx, *made) == {made[1]}
-        assert not await store.drop(tx, made[0])
+        assert not await store.delete_if_unused(tx, made[0])
         for _ in range(10):
             await teams.insert_deployment(tx, site, env, made[-1], status="superseded")
         referenced = status in ("live", "pending", "deploying")
@@ -66,7 +66,7 @@ async def test_everything_of_a_site_that_cannot_be_recovered_goes(plane: Control
         assert await _would_go(tx, *made) == set()
         await tx.run("update sites set recoverable_until = $2 where id = $1", site, tx.now)
         assert await _would_go(tx, *made) == set(made)
-        assert all([await store.drop(tx, each) for each in made])
+        assert all([await store.delete_if_unused(tx, each) for each in made])
 
 
 async def test_an_artifact_that_somebody_is_about_to_deploy_stays(plane: ControlPlane, person: Person):
@@ -78,13 +78,13 @@ async def test_an_artifact_that_somebody_is_about_to_deploy_stays(plane: Control
     async with plane.database.transaction() as deploying:
         assert await store.find(deploying, site, oldest)
         async with plane.database.transaction() as removing:
-            assert oldest in await store.unused(removing, most=100_000)
+            assert oldest in await store.list_unused(removing, limit=100_000)
             await removing.run("set local lock_timeout = '200ms'")
             with pytest.raises(Exception, match="lock timeout"):
-                await store.drop(removing, oldest)
+                await store.delete_if_unused(removing, oldest)
         await teams.insert_deployment(deploying, site, env, oldest, status="pending")
     async with plane.database.transaction() as tx:
-        assert not await store.drop(tx, oldest)
+        assert not await store.delete_if_unused(tx, oldest)
 
 
 async def test_a_layer_that_two_artifacts_share_takes_room_once(plane: ControlPlane, person: Person):

@@ -178,7 +178,7 @@ async def test_every_status_change_of_an_environment_is_published(
 
 
 async def _move_build(tx: Tx, build: str, before: str, after: str) -> None:
-    assert await builds.become(tx, build, after, artifact="art_1", error="A reason.")  # type: ignore[arg-type]
+    assert await builds.set_status(tx, build, after, artifact="art_1", error="A reason.")  # type: ignore[arg-type]
 
 
 async def _move_deployment(tx: Tx, deployment: str, before: str, after: str) -> None:
@@ -196,7 +196,7 @@ async def test_every_status_change_of_a_build_is_published(
         await _move_build(tx, build, before, after)
         ((type_, data),) = await _published(tx, site_id=site)
         assert (type_, data["build_id"]) == (expected[after], build)
-        assert not await builds.become(tx, build, "running"), "an ended build does not start again"
+        assert not await builds.set_status(tx, build, "running"), "an ended build does not start again"
         assert len(await _published(tx, site_id=site)) == 1, "an unchanged status is not published"
 
 

@@ -1,1 +1,1 @@
-"""Artifacts: what builds left, named by digest, signed, kept while anybody may want it."""
+"""Artifacts: the signed results of builds, named by digest and kept while they may be deployed."""

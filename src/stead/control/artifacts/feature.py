@@ -1,14 +1,14 @@
-"""Artifacts: signed build output."""
+"""Artifacts: the signed results of builds."""
 
 from functools import partial
 
-from stead.control.artifacts import collecting, operations
+from stead.control.artifacts import garbage_collection, operations
 from stead.control.feature import Feature
 from stead.control.tasks import PeriodicTask, Task, WorkerServices
 
 
 def _tasks(worker: WorkerServices) -> list[Task]:
-    collect = partial(collecting.collect, worker.database, worker.objects)
+    collect = partial(garbage_collection.collect_garbage, worker.database, worker.objects)
     return [PeriodicTask("artifacts.collect", 600, collect)]
 
 

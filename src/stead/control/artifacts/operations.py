@@ -20,7 +20,7 @@ async def list_artifacts(
 ) -> Page[ArtifactView]:
     """List the artifacts that can be deployed, newest first.
 
-    They are the site's: what was built for one environment can be deployed on any other. Old ones that no
-    environment has used lately are removed after 30 days, the ten newest never.
+    An artifact belongs to the site: it can be deployed to every environment, whichever it was built for.
+    Artifacts that no environment has used lately are removed after 30 days; the ten newest are always kept.
     """
     return await service.browse(call.tx, environment.site_id, page)

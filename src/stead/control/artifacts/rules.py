@@ -10,10 +10,10 @@ from stead.shared.ids import ArtifactId, SiteId
 ServeModel = Literal["container", "static", "wasm"]
 
 NEWEST_KEPT = 10
-"""Of a site's artifacts, and of the artifacts of an environment's deployments."""
+"""How many artifacts of a site, and of the latest deployments of an environment, are always kept."""
 KEPT_FOR = timedelta(days=30)
-HELD_FOR = timedelta(hours=2)
-"""How long blobs wait for the artifact that they were stored for; longer than any build may take."""
+UNRECORDED_BLOBS_KEPT_FOR = timedelta(hours=2)
+"""How long blobs are kept before their artifact is recorded; longer than any build may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True)
 class NewArtifact:
-    """What a build has made, signed."""
+    """The signed result of a build."""
 
     site_id: str
     build_id: str
@@ -52,19 +52,20 @@ class NewArtifact:
 
 
 def blob_name(digest: str) -> str:
-    """In the object store, where it is never rewritten."""
+    """The name of a blob in the object store. It is never overwritten."""
     return f"blobs/sha256/{digest.removeprefix('sha256:')}"
 
 
 class ArtifactNotFound(NotFound):
     code = "artifact.not_found"
-    message = "There is no such artifact of this site."
+    message = "The artifact was not found on this site."
     remedy = (
-        "List those that can be deployed with `GET …/artifacts`; old ones that nothing uses are not kept."
+        "List the artifacts that can be deployed with `GET …/artifacts`. Old artifacts that nothing uses are"
+        " removed."
     )
 
 
 class SignatureInvalid(Conflict):
     code = "artifact.signature_invalid"
-    message = "The artifact is not what its signature says: {reason}"
-    remedy = "Nothing of it was served. Build again; if it goes on, the operator has to look at the builder."
+    message = "The artifact does not match its signature: {reason}"
+    remedy = "It was not served. Build again. If the error persists, the operator must check the builder."

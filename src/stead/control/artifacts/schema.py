@@ -18,11 +18,11 @@ class ArtifactView(Struct):
     id: ArtifactIdText
     digest: Digest
     signature_ref: Annotated[
-        str, Meta(description="The key that signed where it came from.", examples=[f"dsse:{_DIGEST}"])
+        str, Meta(description="The key that signed the provenance.", examples=[f"dsse:{_DIGEST}"])
     ]
     serve_model: ServeModel
     ref: Ref
     commit: Commit
     build_id: Annotated[str | None, Meta(examples=["build_01k9zy3v7d00r3m8w5x2t6b4qa"])]
-    size_bytes: Annotated[int, Meta(description="Of its compressed files.", examples=[48213])]
+    size_bytes: Annotated[int, Meta(description="The size of its compressed files.", examples=[48213])]
     created_at: datetime

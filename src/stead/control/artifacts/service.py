@@ -1,12 +1,12 @@
-"""What other features do with artifacts."""
+"""The use cases of artifacts, each inside the caller's transaction. Other features use this."""
 
 from collections.abc import Iterable, Mapping
 
 from stead.artifacts import digests, manifest, provenance
 from stead.artifacts.refusals import ArtifactUntrusted
-from stead.control.artifacts import keyring, store
+from stead.control.artifacts import signing_keys, store
 from stead.control.artifacts.rules import (
-    HELD_FOR,
+    UNRECORDED_BLOBS_KEPT_FOR,
     Artifact,
     ArtifactNotFound,
     NewArtifact,
@@ -24,7 +24,7 @@ from stead.protocol.work import EnsureRelease, LayerDownload
 from stead.shared.ids import ArtifactId, has_shape
 from stead.shared.runtimes import Runtime
 
-AT_ONCE = 100
+BATCH_SIZE = 100
 
 
 async def browse(tx: Tx, site: str, page: PageRequest) -> Page[ArtifactView]:
@@ -32,16 +32,16 @@ async def browse(tx: Tx, site: str, page: PageRequest) -> Page[ArtifactView]:
 
 
 async def find(tx: Tx, site: str, artifact: str) -> Artifact:
-    """An artifact of this site; it is not removed before the transaction has ended."""
+    """An artifact of this site. It cannot be removed before the transaction ends."""
     found = await store.find(tx, site, artifact) if has_shape("art", artifact) else None
     if found is None:
         raise ArtifactNotFound(param="artifact_id")
     return found
 
 
-async def newest(tx: Tx, *, most: int) -> list[Artifact]:
-    """Of all sites; for the operator."""
-    return await store.newest(tx, most=most)
+async def list_newest(tx: Tx, *, limit: int) -> list[Artifact]:
+    """The newest artifacts of all sites; for the operator."""
+    return await store.list_newest(tx, limit=limit)
 
 
 async def get(tx: Tx, artifact: str) -> Artifact | None:
@@ -49,63 +49,63 @@ async def get(tx: Tx, artifact: str) -> Artifact | None:
 
 
 async def record(tx: Tx, owner: Owner, new: NewArtifact) -> ArtifactId:
-    """Once its blobs are stored; refused if they have been removed since, or if another build of the owner's
-    has taken their room."""
+    """Record an artifact whose blobs are stored. Refused if a blob has been removed since, or if another
+    build of the owner has used up the storage of the plan."""
     await plans.hold(tx, owner)
-    if await store.blobs_there(tx, new.blobs) != len(set(new.blobs)):
-        raise Refused(
-            SignatureInvalid.code, str(SignatureInvalid(reason="its blobs are not there any more."))
-        )
-    made = await store.insert(tx, new)
+    if await store.lock_stored_blobs(tx, new.blobs) != len(set(new.blobs)):
+        raise Refused(SignatureInvalid.code, str(SignatureInvalid(reason="its blobs were removed.")))
+    artifact = await store.insert(tx, new)
     try:
-        await make_room(tx, owner, more=0)
+        await ensure_storage(tx, owner, more=0)
     except StorageExhausted as full:
         raise Refused(full.code, str(full)) from None
-    return made
+    return artifact
 
 
-async def make_room(tx: Tx, owner: Owner, *, more: int = 1) -> None:
-    """So many bytes more fit into the owner's plan; what nothing uses goes for it, the oldest first. Else
-    refused, and then nothing is gone."""
+async def ensure_storage(tx: Tx, owner: Owner, *, more: int = 1) -> None:
+    """Ensure that the plan of the owner has room for so many more bytes: unused artifacts are removed, the
+    oldest first. Raises StorageExhausted if that is not enough; the transaction then removes nothing."""
     while True:
         try:
             return await plans.require_storage(tx, owner, more=more)
         except StorageExhausted:
-            unused = await store.unused(tx, most=AT_ONCE, owner=_id(owner))
-            if not unused or not any([await store.drop(tx, artifact) for artifact in unused]):
+            unused = await store.list_unused(tx, limit=BATCH_SIZE, owner=_owner_id(owner))
+            if not any([await store.delete_if_unused(tx, artifact) for artifact in unused]):
                 raise
 
 
-async def make_room_for(tx: Tx, owner: Owner, sizes: Mapping[str, int]) -> None:
-    """These blobs fit; what the owner has of them already takes no more room."""
-    new = await store.new_blobs(tx, _id(owner), list(sizes))
-    await make_room(tx, owner, more=sum(sizes[digest] for digest in new))
+async def ensure_storage_for_blobs(tx: Tx, owner: Owner, sizes: Mapping[str, int]) -> None:
+    """Blobs that the owner has already need no additional storage."""
+    new = await store.find_new_blobs(tx, _owner_id(owner), list(sizes))
+    await ensure_storage(tx, owner, more=sum(sizes[digest] for digest in new))
 
 
-def _id(owner: Owner) -> str | None:
+def _owner_id(owner: Owner) -> str | None:
     return owner.team_id or owner.account_id
 
 
-async def hold_blobs(tx: Tx, digests_: Iterable[str]) -> None:
-    """Nobody else stores or removes these until the transaction has ended."""
+async def lock_blobs(tx: Tx, digests_: Iterable[str]) -> None:
+    """No other transaction can store or remove these blobs before this one ends. The order of the digests
+    prevents deadlocks."""
     for digest in sorted(set(digests_)):
-        await store.hold_blob(tx, digest)
+        await store.lock_blob(tx, digest)
 
 
-async def keep_blobs(tx: Tx, sizes: Mapping[str, int]) -> None:
-    """They are in the object store, and wait there for their artifact to be recorded."""
+async def record_blobs(tx: Tx, sizes: Mapping[str, int]) -> None:
+    """Record blobs that are in the object store. They are kept until their artifact should be recorded."""
     for digest, size in sorted(sizes.items()):
-        await store.keep_blob(tx, digest, size, until=tx.now + HELD_FOR)
+        await store.upsert_blob(tx, digest, size, until=tx.now + UNRECORDED_BLOBS_KEPT_FOR)
 
 
-async def sign(tx: Tx, sealer: Sealer, about: provenance.Provenance) -> tuple[bytes, str]:
-    """The envelope, and which key signed it."""
-    key = await keyring.current(tx, sealer)
+async def sign_provenance(tx: Tx, sealer: Sealer, about: provenance.Provenance) -> tuple[bytes, str]:
+    """Returns the signed envelope and the id of the key."""
+    key = await signing_keys.get_or_create(tx, sealer)
     return provenance.sign(about, key.private), key.id
 
 
 async def build_release_work(tx: Tx, site: str, artifact: str, runtime: Runtime) -> EnsureRelease:
-    """What a node is asked for. Where an address belongs is the name of an object: whoever asks signs it."""
+    """The work that brings an artifact to a node. Layers are named by their objects here; their URLs are
+    signed when the command is sent."""
     found = await store.find(tx, site, artifact)
     if found is None:
         raise Refused(ArtifactNotFound.code, ArtifactNotFound.message)
@@ -119,6 +119,6 @@ async def build_release_work(tx: Tx, site: str, artifact: str, runtime: Runtime)
         manifest=found.manifest,
         config=found.config,
         envelope=found.envelope,
-        keys=await keyring.public_keys(tx),
+        keys=await signing_keys.list_public_keys(tx),
         layers=tuple(LayerDownload(layer.digest, blob_name(layer.digest)) for layer in layers),
     )

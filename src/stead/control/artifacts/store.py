@@ -1,4 +1,4 @@
-"""Rows of artifacts and of the blobs that they are made of."""
+"""Queries of artifacts, their blobs and the signing keys."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -26,14 +26,14 @@ _UNUSED = f"""
   and (select count(*) from artifacts newer where newer.site_id = a.site_id
     and (newer.built_at, newer.id) > (a.built_at, a.id)) >= {NEWEST_KEPT}
 """  # noqa: S608
-_ABANDONED = """
+_UNRECOVERABLE = """
   select a.id, a.built_at from artifacts a join sites s on s.id = a.site_id
   where s.status = 'deleted' and s.recoverable_until <= $1
 """
 
 
 async def find(tx: Tx, site: str, artifact: str) -> Artifact | None:
-    """It stays until the transaction has ended."""
+    """The artifact cannot be removed before the transaction ends."""
     return await tx.one(
         Artifact,
         f"select {_COLUMNS} from artifacts where site_id = $1 and id = $2 for key share",  # noqa: S608
@@ -55,12 +55,12 @@ async def page(tx: Tx, site: str, request: PageRequest) -> Page[ArtifactView]:
     )
 
 
-async def newest(tx: Tx, *, most: int) -> list[Artifact]:
-    return await tx.all(Artifact, f"select {_COLUMNS} from artifacts order by id desc limit $1", most)  # noqa: S608
+async def list_newest(tx: Tx, *, limit: int) -> list[Artifact]:
+    return await tx.all(Artifact, f"select {_COLUMNS} from artifacts order by id desc limit $1", limit)  # noqa: S608
 
 
 async def insert(tx: Tx, new: NewArtifact) -> ArtifactId:
-    """The same content from the same origin is the same artifact, vouched for anew."""
+    """A second build with the same content updates the signature of the existing artifact."""
     id_: str = await tx.value(
         "insert into artifacts (id, site_id, digest, serve_model, manifest, config, envelope, key_id,"
         " layer_digest, layer_size, ref, commit, build_id, created_at, built_at)"
@@ -79,12 +79,12 @@ async def insert(tx: Tx, new: NewArtifact) -> ArtifactId:
     return ArtifactId(id_)
 
 
-async def hold_blob(tx: Tx, digest: str) -> None:
-    """Nobody else stores or removes it until the transaction has ended."""
+async def lock_blob(tx: Tx, digest: str) -> None:
+    """No other transaction can store or remove the blob before this one ends."""
     await tx.value("select pg_advisory_xact_lock(hashtextextended($1, 7))", digest)
 
 
-async def keep_blob(tx: Tx, digest: str, size: int, *, until: datetime) -> None:
+async def upsert_blob(tx: Tx, digest: str, size: int, *, until: datetime) -> None:
     await tx.run(
         "insert into blobs (digest, size, held_until) values ($1, $2, $3)"
         " on conflict (digest) do update set held_until = greatest(blobs.held_until, $3)",
@@ -94,16 +94,16 @@ async def keep_blob(tx: Tx, digest: str, size: int, *, until: datetime) -> None:
     )
 
 
-async def blobs_there(tx: Tx, digests: Sequence[str]) -> int:
-    """How many of them; those stay until the transaction has ended."""
+async def lock_stored_blobs(tx: Tx, digests: Sequence[str]) -> int:
+    """Returns how many of the blobs are stored. They cannot be removed before the transaction ends."""
     found = await tx.all(
         str, "select digest from blobs where digest = any($1) order by digest for key share", list(digests)
     )
     return len(found)
 
 
-async def new_blobs(tx: Tx, owner: str | None, digests: Sequence[str]) -> set[str]:
-    """Those that no artifact of this owner's is made of yet."""
+async def find_new_blobs(tx: Tx, owner: str | None, digests: Sequence[str]) -> set[str]:
+    """The blobs that no artifact of this owner refers to yet."""
     known = await tx.all(
         str,
         "select distinct u.digest from artifact_blobs u join artifacts a on a.id = u.artifact_id"
@@ -115,62 +115,63 @@ async def new_blobs(tx: Tx, owner: str | None, digests: Sequence[str]) -> set[st
     return set(digests) - set(known)
 
 
-async def loose_blobs(tx: Tx, *, most: int) -> list[str]:
+async def list_unreferenced_blobs(tx: Tx, *, limit: int) -> list[str]:
     return await tx.all(
         str,
         "select b.digest from blobs b where b.held_until <= $1"
         " and not exists (select from artifact_blobs u where u.digest = b.digest) limit $2",
         tx.now,
-        most,
+        limit,
     )
 
 
-async def drop_blob(tx: Tx, digest: str) -> bool:
-    """Unless somebody wants it after all."""
-    dropped = await tx.run(
+async def delete_unreferenced_blob(tx: Tx, digest: str) -> bool:
+    """Returns False if an artifact refers to the blob by now."""
+    deleted = await tx.run(
         "delete from blobs b where b.digest = $1 and b.held_until <= $2"
         " and not exists (select from artifact_blobs u where u.digest = b.digest)",
         digest,
         tx.now,
     )
-    return dropped == 1
+    return deleted == 1
 
 
-async def unused(tx: Tx, *, most: int, owner: str | None = None) -> list[str]:
-    """The oldest first. Of one owner: also those that would be kept for a while yet."""
+async def list_unused(tx: Tx, *, limit: int, owner: str | None = None) -> list[str]:
+    """Unused artifacts, the oldest first. With `owner`, also those that are not old enough yet."""
     if owner is None:
         return await tx.all(
             lambda id_, _: str(id_),
-            f"({_UNUSED} and a.built_at < $2) union ({_ABANDONED}) order by 2, 1 limit $3",
+            f"({_UNUSED} and a.built_at < $2) union ({_UNRECOVERABLE}) order by 2, 1 limit $3",
             tx.now,
             tx.now - KEPT_FOR,
-            most,
+            limit,
         )
     return await tx.all(
         lambda id_, _: str(id_),
         f"{_UNUSED} and coalesce(s.team_id, s.account_id) = $1 order by 2, 1 limit $2",
         owner,
-        most,
+        limit,
     )
 
 
-async def drop(tx: Tx, artifact: str) -> bool:
-    """Whoever is about to deploy it comes first: that is looked at once nobody can begin to."""
+async def delete_if_unused(tx: Tx, artifact: str) -> bool:
+    """The lock waits for transactions that are about to deploy the artifact; then the conditions are checked
+    again."""
     if await tx.value("select id from artifacts where id = $1 for update", artifact) is None:
         return False
     sql = (
         f"delete from artifacts where id = $2 and (id in (select id from ({_UNUSED}) u)"  # noqa: S608
-        f" or id in (select id from ({_ABANDONED}) g))"
+        f" or id in (select id from ({_UNRECOVERABLE}) g))"
     )
     return await tx.run(sql, tx.now, artifact) == 1
 
 
-async def hold_keys(tx: Tx) -> None:
-    """Nobody else changes which key signs until the transaction has ended."""
+async def lock_keys(tx: Tx) -> None:
+    """No other transaction can change the signing keys before this one ends."""
     await tx.value("select pg_advisory_xact_lock(hashtext('artifacts.signing_keys'))")
 
 
-async def current_key(tx: Tx) -> tuple[str, bytes] | None:
+async def find_current_key(tx: Tx) -> tuple[str, bytes] | None:
     return await tx.one(lambda *row: row, "select id, sealed from signing_keys where retired_at is null")
 
 
@@ -189,10 +190,10 @@ async def delete_key(tx: Tx, key: str) -> bool:
     return await tx.run("delete from signing_keys where id = $1", key) == 1
 
 
-async def public_keys(tx: Tx) -> list[bytes]:
+async def list_public_keys(tx: Tx) -> list[bytes]:
     return await tx.all(bytes, "select public from signing_keys order by created_at desc, id")
 
 
-async def public_key(tx: Tx, key: str) -> bytes | None:
+async def find_public_key(tx: Tx, key: str) -> bytes | None:
     raw: bytes | None = await tx.value("select public from signing_keys where id = $1", key)
     return raw

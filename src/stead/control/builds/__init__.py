@@ -1,1 +1,1 @@
-"""Builds: from a commit or an archive to a signed artifact."""
+"""Builds: a commit or an archive becomes a signed artifact."""

@@ -1,4 +1,4 @@
-"""Builds: from a source to a signed artifact."""
+"""Builds: a source becomes a signed artifact."""
 
 from functools import partial
 

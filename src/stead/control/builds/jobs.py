@@ -1,4 +1,4 @@
-"""The job that builds."""
+"""The kind of job that builds an artifact."""
 
 from datetime import timedelta
 

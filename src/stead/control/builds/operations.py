@@ -25,9 +25,10 @@ _BUILDS = "/v1/sites/{site_id}/environments/{env_id}/builds"
     errors=[EnvironmentNotFound, EnvironmentNotReady, StorageExhausted, JobsWaiting],
 )
 async def create_build(call: Call, environment: VisibleEnvironment, body: NewBuild) -> JobView:
-    """Build an artifact from the site's repository, from an upload, or from an archive elsewhere.
+    """Build an artifact from the repository of the site, from an upload, or from an archive at another URL.
 
-    The job's output has every line of the build; when it has succeeded, its result has the `artifact_id`.
+    The output of the job contains every line of the build. The result of a successful job contains the
+    `artifact_id`.
     """
     return await service.create(call.tx, environment, body)
 

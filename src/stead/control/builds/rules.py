@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Literal
 from urllib.parse import urlsplit, urlunsplit
 
+from stead.control.http.principal import Mode
 from stead.control.plans.rules import Owner
 from stead.shared.errors import Conflict, NotFound, ServerFault
 from stead.shared.ids import AccountId, BuildId, EnvironmentId, SiteId, TeamId
@@ -20,14 +21,14 @@ NEXT_STATUSES: dict[BuildStatus, frozenset[BuildStatus]] = {
 }
 
 BUILDERS: dict[Runtime, str] = {"static": "static"}
-"""Which builder makes what a runtime serves; a runtime that is not here has none yet."""
+"""The builder of each runtime. A runtime that is missing here has no builder yet."""
 GIT = "git"
-"""The source of a build from the site's own repository."""
+"""The `source` of a build from the repository of the site."""
 
 
-def before(status: BuildStatus) -> list[BuildStatus]:
-    """What a build may be until it becomes this."""
-    return [each for each, following in NEXT_STATUSES.items() if status in following]
+def previous_statuses(status: BuildStatus) -> list[BuildStatus]:
+    """The statuses that may change to this one."""
+    return [earlier for earlier, later in NEXT_STATUSES.items() if status in later]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +47,13 @@ class Build:
     builder: Literal["static"]
     status: BuildStatus
     source: str
-    """`git`, the id of an upload, or the address of an archive."""
+    """`git`, the id of an upload, or the URL of an archive."""
     ref: str | None
     commit: str | None
     auto_deploy: bool
     node_id: str | None
-    facts: dict[str, str | int] | None
-    """What the node says of it; `BuildResult`."""
+    result: dict[str, str | int] | None
+    """The `BuildResult` that the node reported, not verified yet."""
     manifest: bytes | None
     config: bytes | None
     envelope: bytes | None
@@ -61,20 +62,20 @@ class Build:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
-    """What a site's builds are made from unless something else is said."""
+class BuildContext:
+    """The columns of the site and the environment that a build needs."""
 
     site_id: SiteId
     account_id: AccountId | None
     team_id: TeamId | None
-    mode: str
+    mode: Mode
     runtime: Runtime
     domain: str
     region: str
     git_repo: str | None
     git_branch: str | None
     branch: str | None
-    """Of the environment."""
+    """The branch of the environment."""
     node_id: str | None
 
     @property
@@ -86,13 +87,13 @@ class Origin:
         return self.branch or self.git_branch
 
 
-def staged_name(build: str) -> str:
-    """Where a builder puts its layer, before anybody believes it."""
+def staged_object_name(build: str) -> str:
+    """Where a builder stores its layer in the object store, before the layer is verified."""
     return f"staged/{build}"
 
 
-def without_secrets(url: str) -> str:
-    """An address as it can be told: who logs in there, and how, is nobody's business."""
+def strip_credentials(url: str) -> str:
+    """A URL without user name, password and query, fit to be shown."""
     if "://" not in url:
         return url.rpartition("@")[2] if "@" in url else url
     parts = urlsplit(url)
@@ -101,30 +102,32 @@ def without_secrets(url: str) -> str:
 
 class BuildNotFound(NotFound):
     code = "build.not_found"
-    message = "There is no such build of this environment."
+    message = "The build was not found in this environment."
     remedy = "List the builds of the environment with `GET …/builds`."
 
 
 class BuildUnavailable(ServerFault):
     status = 503
     code = "build.unavailable"
-    message = "No node of the region {region} that is up builds {builder} sites."
-    remedy = "Try again later; if it goes on, the operator has to set up a builder in that region."
+    message = "No reachable node of the region {region} can build {builder} sites."
+    remedy = "Try again later. If the error persists, the operator must set up a builder in that region."
 
 
 class BuildFailed(Conflict):
     code = "build.failed"
     message = "The build failed: {reason}"
-    remedy = "The job's output has every line of it. Mend what it names, and build again."
+    remedy = "Read the output of the job, fix the problem that it reports, and build again."
 
 
 class RefMissing(Conflict):
     code = "build.ref_missing"
     message = "The repository has no {ref}."
-    remedy = "Push the branch, and it is built by itself; or build another one."
+    remedy = "Push the branch, which starts a build automatically, or build another branch."
 
 
 class UploadUnusable(Conflict):
     code = "upload.unusable"
     message = "The upload cannot be built: {reason}"
-    remedy = "Get a new address with `POST …/uploads`, send an archive within `max_bytes`, and build again."
+    remedy = (
+        "Get a new upload URL with `POST …/uploads`, send an archive within `max_bytes`, and build again."
+    )

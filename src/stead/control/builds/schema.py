@@ -24,11 +24,11 @@ class NewBuild(Struct, forbid_unknown_fields=True):
     ]
     source_ref: Annotated[
         GitBranch | None,
-        Meta(description="A branch or tag; the environment's own branch unless said.", examples=[None]),
+        Meta(description="A branch or tag. The default is the branch of the environment.", examples=[None]),
     ] = None
     commit: Annotated[
         Annotated[str, Meta(pattern=r"^[0-9a-f]{7,64}$(?!\n)")] | None,
-        Meta(description="Build exactly this one.", examples=[None]),
+        Meta(description="Build exactly this commit.", examples=[None]),
     ] = None
     source: Annotated[
         Annotated[str, Meta(pattern=r"^[!-~]{1,2000}$(?!\n)")] | None,
@@ -38,7 +38,11 @@ class NewBuild(Struct, forbid_unknown_fields=True):
         ),
     ] = None
     auto_deploy: Annotated[
-        bool, Meta(description="Deploy it to this environment when it has succeeded.", examples=[False])
+        bool,
+        Meta(
+            description="Deploy the artifact to this environment when the build has succeeded.",
+            examples=[False],
+        ),
     ] = False
 
 
@@ -48,20 +52,23 @@ class BuildView(Struct):
     status: BuildStatus
     builder: Annotated[str, Meta(examples=["static"])]
     source: Annotated[
-        str, Meta(description="`git`, an upload, or the address of an archive.", examples=["git"])
+        str, Meta(description="`git`, the id of an upload, or the URL of an archive.", examples=["git"])
     ]
     ref: Ref
     commit: Commit
-    author: Annotated[str | None, Meta(description="Of the commit.", examples=["Ada Lovelace"])]
-    message: Annotated[str | None, Meta(description="Of the commit.", examples=["A new front page."])]
+    author: Annotated[str | None, Meta(description="The author of the commit.", examples=["Ada Lovelace"])]
+    message: Annotated[
+        str | None, Meta(description="The message of the commit.", examples=["A new front page."])
+    ]
     artifact_id: Annotated[
-        str | None, Meta(description="Once it succeeded.", examples=["art_01k9zy3v7d00r3m8w5x2t6b4qa"])
+        str | None,
+        Meta(description="Set once the build has succeeded.", examples=["art_01k9zy3v7d00r3m8w5x2t6b4qa"]),
     ]
     job_id: Annotated[str | None, Meta(examples=["job_01k9zy3v7d00r3m8w5x2t6b4qa"])]
     auto_deploy: Annotated[bool, Meta(examples=[False])]
     error: Annotated[
         str | None,
-        Meta(description="Why it failed; or why what it made was not deployed.", examples=[None]),
+        Meta(description="Why the build failed, or why its artifact was not deployed.", examples=[None]),
     ]
     created_at: datetime
     started_at: datetime | None

@@ -1,4 +1,4 @@
-"""What callers and jobs do with builds, each inside the caller's transaction."""
+"""The use cases of builds, each inside the caller's transaction."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -15,12 +15,12 @@ from stead.control.builds.rules import (
     BUILDERS,
     GIT,
     Build,
+    BuildContext,
     BuildFailed,
     BuildNotFound,
     BuildStatus,
-    Origin,
     VisibleBuild,
-    staged_name,
+    staged_object_name,
 )
 from stead.control.builds.schema import BuildView, NewBuild
 from stead.control.deployments import service as deployments
@@ -41,8 +41,8 @@ from stead.shared.ids import has_shape
 
 SCOPE = "deployments:write"
 STAGED_FOR = timedelta(hours=1)
-"""A layer may still arrive for as long as the address lasts that the builder was given."""
-AT_ONCE = 100
+"""The builder's upload URL is valid this long, so a layer may still arrive after the build has failed."""
+BATCH_SIZE = 100
 _EVENTS: dict[BuildStatus, EventType] = {
     "running": BUILD_STARTED,
     "succeeded": BUILD_SUCCEEDED,
@@ -92,20 +92,20 @@ async def enqueue(
     source: str | None = None,
     auto_deploy: bool = False,
 ) -> JobView:
-    """Build for an environment; for a caller as well as for a push. Without a builder: that of the site."""
+    """Queue a build for an environment. Pushes use this, too. The default builder is that of the runtime."""
     await deployments.get_ready_target(tx, env_id)
-    origin = await store.origin(tx, site_id, env_id)
-    if origin is None:
+    context = await store.find_context(tx, site_id, env_id)
+    if context is None:
         raise EnvironmentNotFound
-    builder = _builder(origin, builder)
-    source = await _source(tx, origin, source)
-    ref = source_ref or (origin.mapped_branch if source == GIT else None)
+    builder = _validate_builder(context, builder)
+    source = await _validate_source(tx, context, source)
+    ref = source_ref or (context.mapped_branch if source == GIT else None)
     if source != GIT and (source_ref or commit):
         raise FieldInvalid(param="source", reason="An archive has neither a `source_ref` nor a `commit`.")
-    owner = origin.team_id or origin.account_id or ""
-    # Before anything is written: who is refused may go on with the transaction.
+    owner = context.team_id or context.account_id or ""
+    # Limits are checked before anything is written: a caller may catch the refusal and commit.
     await jobs.require_room(tx, owner)
-    await artifacts.make_room(tx, origin.owner)
+    await artifacts.ensure_storage(tx, context.owner)
     build = await store.insert(
         tx,
         site_id,
@@ -122,33 +122,33 @@ async def enqueue(
     return job
 
 
-async def repin(tx: Tx, job: str, *, source_ref: str, commit: str | None) -> bool:
-    """A build that has not begun is of something else; False when it has begun."""
-    return await store.repin(tx, job, source_ref, commit)
+async def replace_commit(tx: Tx, job: str, *, source_ref: str, commit: str | None) -> bool:
+    """Change what a queued build will build. Returns False when it has started already."""
+    return await store.replace_commit(tx, job, source_ref, commit)
 
 
-def _builder(origin: Origin, wanted: str) -> str:
-    known = BUILDERS.get(origin.runtime)
+def _validate_builder(context: BuildContext, wanted: str) -> str:
+    known = BUILDERS.get(context.runtime)
     if known is None:
-        raise FieldInvalid(param="builder", reason=f"There is no builder for {origin.runtime} sites yet.")
+        raise FieldInvalid(param="builder", reason=f"There is no builder for {context.runtime} sites yet.")
     if wanted not in ("", known):
-        raise FieldInvalid(param="builder", reason=f"A {origin.runtime} site is built by `{known}`.")
+        raise FieldInvalid(param="builder", reason=f"The builder of {context.runtime} sites is `{known}`.")
     return known
 
 
-async def _source(tx: Tx, origin: Origin, wanted: str | None) -> str:
+async def _validate_source(tx: Tx, context: BuildContext, wanted: str | None) -> str:
     if wanted is None:
-        if origin.git_repo is None:
-            reason = "The site has no repository: say what to build, an upload or the URL of an archive."
+        if context.git_repo is None:
+            reason = "The site has no repository. Name an upload or the URL of an archive."
             raise FieldInvalid(param="source", reason=reason)
         return GIT
     if wanted.startswith("upl_"):
-        if not await uploads.is_of(tx, wanted, origin.site_id):
-            reason = "There is no such upload of this site, or it has expired."
+        if not await uploads.belongs_to_site(tx, wanted, context.site_id):
+            reason = "This site has no such upload, or the upload has expired."
             raise FieldInvalid(param="source", reason=reason)
         return wanted
     if not _is_https(wanted):
-        reason = "A source is the id of an upload, or an https URL that names nobody who logs in."
+        reason = "A source is the id of an upload, or an https URL without a user name or password."
         raise FieldInvalid(param="source", reason=reason)
     return wanted
 
@@ -165,51 +165,53 @@ def _is_https(url: str) -> bool:
 async def get(tx: Tx, build: str) -> Build:
     found = await store.get(tx, build)
     if found is None:
-        raise Refused(BuildNotFound.code, "The build is gone.")
+        raise Refused(BuildNotFound.code, "The build does not exist any more.")
     return found
 
 
-async def origin_of(tx: Tx, build: Build) -> Origin:
-    found = await store.origin(tx, build.site_id, build.env_id)
+async def get_context(tx: Tx, build: Build) -> BuildContext:
+    found = await store.find_context(tx, build.site_id, build.env_id)
     if found is None:
-        raise Refused(EnvironmentNotFound.code, "The environment is gone.")
+        raise Refused(EnvironmentNotFound.code, "The environment does not exist any more.")
     return found
 
 
-async def carried_by(tx: Tx, build: str, node: str) -> None:
+async def set_node(tx: Tx, build: str, node: str) -> None:
     await store.set_node(tx, build, node)
 
 
-async def heard(tx: Tx, build: Build, result: BuildResult | None) -> None:
-    """Record what the node reports. The texts of a commit are its author's, so they are bounded."""
+async def record_result(tx: Tx, build: Build, result: BuildResult | None) -> None:
+    """Record what the node reports. The author of a commit wrote its texts, so they are limited."""
     if result is None:
-        raise Refused(BuildFailed.code, str(BuildFailed(reason="the builder said nothing of it.")))
+        raise Refused(BuildFailed.code, str(BuildFailed(reason="the builder returned no result.")))
     texts = ("commit", "ref", "author", "message")
     shown = {name: printable(getattr(result, name)) or None for name in texts}
-    await store.set_facts(tx, build.id, msgspec.structs.asdict(result), said=shown)
+    await store.set_result(tx, build.id, msgspec.structs.asdict(result), shown=shown)
 
 
-def facts_of(build: Build) -> BuildResult:
-    if build.facts is None:
-        raise Refused(BuildFailed.code, str(BuildFailed(reason="no builder has said anything of it.")))
-    return msgspec.convert(build.facts, BuildResult)
+def get_result(build: Build) -> BuildResult:
+    if build.result is None:
+        raise Refused(BuildFailed.code, str(BuildFailed(reason="no builder has returned a result.")))
+    return msgspec.convert(build.result, BuildResult)
 
 
-async def made(tx: Tx, build: str, *, manifest: bytes, config: bytes, envelope: bytes, key_id: str) -> None:
-    await store.set_made(tx, build, manifest=manifest, config=config, envelope=envelope, key_id=key_id)
+async def record_signed(
+    tx: Tx, build: str, *, manifest: bytes, config: bytes, envelope: bytes, key_id: str
+) -> None:
+    await store.set_signed(tx, build, manifest=manifest, config=config, envelope=envelope, key_id=key_id)
 
 
-async def become(
+async def set_status(
     tx: Tx, build_id: str, status: BuildStatus, *, artifact: str | None = None, error: str | None = None
 ) -> bool:
-    """Move a build on, if it may, and tell whoever waits for that."""
+    """Change the status if the current one allows it, and publish the change. Returns whether it did."""
     if not await store.set_status(tx, build_id, status, artifact=artifact, error=error):
         return False
     build = await get(tx, build_id)
-    origin = await origin_of(tx, build)
+    context = await get_context(tx, build)
     about = About(
-        account_id=origin.account_id,
-        team_id=origin.team_id,
+        account_id=context.account_id,
+        team_id=context.team_id,
         site_id=build.site_id,
         env_id=build.env_id,
         job_id=build.job_id,
@@ -217,20 +219,20 @@ async def become(
     more: Mapping[str, str | None] = {"reason": error} if status == "failed" else {}
     if status == "succeeded":
         more = {"artifact_id": artifact}
-    said = {"build_id": build.id, "ref": build.ref, "commit": build.commit}
-    await publish(tx, _EVENTS[status], about, domain=origin.domain, **said, **more)
+    data = {"build_id": build.id, "ref": build.ref, "commit": build.commit}
+    await publish(tx, _EVENTS[status], about, domain=context.domain, **data, **more)
     return True
 
 
 async def remove_staged(database: Database, objects: ObjectStore) -> int:
-    """What builders put down for builds that have ended. How many there were."""
+    """Remove the staged layers of finished builds from the object store. Returns how many."""
     removed = 0
     while True:
         async with database.reading() as tx:
-            ended = await store.staged(tx, before=tx.now - STAGED_FOR, most=AT_ONCE)
-        if not ended:
+            finished = await store.list_staged(tx, before=tx.now - STAGED_FOR, limit=BATCH_SIZE)
+        if not finished:
             return removed
-        await objects.delete([staged_name(build) for build in ended])
+        await objects.delete([staged_object_name(build) for build in finished])
         async with database.transaction() as tx:
-            await store.unstaged(tx, ended)
-        removed += len(ended)
+            await store.clear_staged(tx, finished)
+        removed += len(finished)

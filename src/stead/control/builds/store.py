@@ -1,9 +1,9 @@
-"""Rows of builds."""
+"""Queries of builds."""
 
 from datetime import datetime
 from typing import Any
 
-from stead.control.builds.rules import Build, BuildStatus, Origin, VisibleBuild, before
+from stead.control.builds.rules import Build, BuildContext, BuildStatus, VisibleBuild, previous_statuses
 from stead.control.builds.schema import BuildView
 from stead.control.engines.postgres import Tx
 from stead.control.environments.rules import VisibleEnvironment
@@ -18,15 +18,15 @@ _VIEW = (
     "id, env_id, status, builder, source, ref, commit, author, message, artifact_id, job_id, auto_deploy,"
     " error, created_at, started_at, finished_at"
 )
-_ORIGIN = """
+_CONTEXT = """
   select s.id, s.account_id, s.team_id, s.mode, s.runtime, s.domain, s.region, s.git_repo, s.git_branch,
     e.branch, e.node_id
   from environments e join sites s on s.id = e.site_id where s.id = $1 and e.id = $2
 """
 
 
-async def origin(tx: Tx, site: str, env: str) -> Origin | None:
-    return await tx.one(Origin, _ORIGIN, site, env)
+async def find_context(tx: Tx, site: str, env: str) -> BuildContext | None:
+    return await tx.one(BuildContext, _CONTEXT, site, env)
 
 
 async def get(tx: Tx, build: str) -> Build | None:
@@ -74,11 +74,11 @@ async def set_job(tx: Tx, build: str, job: str) -> None:
     await tx.run("update builds set job_id = $2 where id = $1", build, job)
 
 
-async def repin(tx: Tx, job: str, ref: str, commit: str | None) -> bool:
-    repinned = await tx.run(
+async def replace_commit(tx: Tx, job: str, ref: str, commit: str | None) -> bool:
+    replaced = await tx.run(
         "update builds set ref = $2, commit = $3 where job_id = $1 and status = 'queued'", job, ref, commit
     )
-    return repinned == 1
+    return replaced == 1
 
 
 async def set_node(tx: Tx, build: str, node: str) -> None:
@@ -88,8 +88,8 @@ async def set_node(tx: Tx, build: str, node: str) -> None:
 async def set_status(
     tx: Tx, build: str, status: BuildStatus, *, artifact: str | None = None, error: str | None = None
 ) -> bool:
-    """Move it on, if it is where it may be moved on from."""
-    moved = await tx.run(
+    """Change the status if the current one allows it. Returns whether it did."""
+    changed = await tx.run(
         "update builds set status = $2, error = $3, artifact_id = $4,"
         " started_at = case when $2 = 'running' then $5 else started_at end,"
         " finished_at = case when $2 in ('succeeded', 'failed') then $5 end,"
@@ -98,21 +98,21 @@ async def set_status(
         " envelope = case when $2 = 'running' then envelope end,"
         " key_id = case when $2 = 'running' then key_id end"
         " where id = $1 and status = any($6)",
-        *(build, status, error, artifact, tx.now, before(status)),
+        *(build, status, error, artifact, tx.now, previous_statuses(status)),
     )
-    return moved == 1
+    return changed == 1
 
 
-async def set_facts(tx: Tx, build: str, facts: dict[str, Any], *, said: dict[str, str | None]) -> None:
-    """What was asked for stays; what was not is what the node found there."""
+async def set_result(tx: Tx, build: str, result: dict[str, Any], *, shown: dict[str, str | None]) -> None:
+    """A commit and a ref that the node reports replace the requested ones; without a report those stay."""
     await tx.run(
         "update builds set facts = $2, commit = coalesce($3, commit), ref = coalesce($4, ref),"
         " author = $5, message = $6 where id = $1",
-        *(build, facts, said["commit"], said["ref"], said["author"], said["message"]),
+        *(build, result, shown["commit"], shown["ref"], shown["author"], shown["message"]),
     )
 
 
-async def set_made(
+async def set_signed(
     tx: Tx, build: str, *, manifest: bytes, config: bytes, envelope: bytes, key_id: str
 ) -> None:
     await tx.run(
@@ -122,14 +122,14 @@ async def set_made(
     )
 
 
-async def staged(tx: Tx, *, before: datetime, most: int) -> list[str]:
-    """Builds that have ended and whose layers may still lie where the builder put them."""
+async def list_staged(tx: Tx, *, before: datetime, limit: int) -> list[str]:
+    """Builds that have finished and may still have a staged layer in the object store."""
     return await tx.all(
         str,
         "select id from builds where staged and finished_at <= $1 order by finished_at limit $2",
-        *(before, most),
+        *(before, limit),
     )
 
 
-async def unstaged(tx: Tx, builds: list[str]) -> None:
+async def clear_staged(tx: Tx, builds: list[str]) -> None:
     await tx.run("update builds set staged = false where id = any($1)", builds)

@@ -105,7 +105,7 @@ async def _postpone(tx: Tx, push: PendingPush) -> None:
 
 async def _replace_commit(tx: Tx, push: PendingPush) -> str | None:
     """Let a build that has not begun build the newest commit instead of its own."""
-    if push.job_id is None or not await builds.repin(
+    if push.job_id is None or not await builds.replace_commit(
         tx, push.job_id, source_ref=push.branch, commit=push.commit
     ):
         return None

@@ -24,11 +24,11 @@ async def place(tx: Tx, region: str, *, wanted_since: datetime, prefer: str | No
     raise Refused(NoNode.code, str(NoNode(region=region)))
 
 
-async def who_builds(
-    tx: Tx, region: str, builder: str | None, *, rather: str | None, wanted_since: datetime
+async def find_build_node(
+    tx: Tx, region: str, builder: str | None, *, prefer: str | None, wanted_since: datetime
 ) -> str | None:
     """A live node of the region that has the builder, or any where none is named; None if there is none."""
-    node = await store.who_builds(tx, region, builder, rather=rather)
+    node = await store.find_build_node(tx, region, builder, prefer=prefer)
     if node is not None:
         return node
     patience = SILENCE if await store.is_silent(tx, region) else PATIENCE

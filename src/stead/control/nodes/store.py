@@ -52,7 +52,7 @@ async def emptiest(tx: Tx, region: str, prefer: str | None = None) -> str | None
     return node
 
 
-async def who_builds(tx: Tx, region: str, builder: str | None, *, rather: str | None) -> str | None:
+async def find_build_node(tx: Tx, region: str, builder: str | None, *, prefer: str | None) -> str | None:
     """A live node of the region that has this builder, or any; one of them rather than the others."""
     node: str | None = await tx.value(
         "select id from nodes where region = $1 and last_seen_at > $2"
@@ -61,7 +61,7 @@ async def who_builds(tx: Tx, region: str, builder: str | None, *, rather: str | 
         region,
         tx.now - LOST_AFTER,
         builder,
-        rather,
+        prefer,
     )
     return node
 

@@ -1,1 +1,1 @@
-"""Uploads: what a customer hands in to be built, kept until it was."""
+"""Uploads: archives that customers send to be built, kept until a build has used them."""

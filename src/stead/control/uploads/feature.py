@@ -1,4 +1,4 @@
-"""Uploads: the source of a build that is not in git."""
+"""Uploads: sources of builds that are not in a repository."""
 
 from functools import partial
 

@@ -17,9 +17,9 @@ operation = Operations(tag="Deployments")
     errors=[SiteNotFound, SiteBusy, StorageExhausted],
 )
 async def create_upload(call: Call, site: VisibleSite) -> UploadView:
-    """Get an address to send an archive to, for a build of something that is in no repository.
+    """Get a URL to upload an archive to, for a build of files that are in no repository.
 
-    Send a tar, tar.gz or zip with one `PUT`, then build with the upload's id as `source`. It is kept until a
-    build of it has succeeded, for a day at most.
+    Send a tar, tar.gz or zip file with one `PUT`, then build with the id of the upload as `source`. The
+    archive is kept until a build of it has succeeded, for one day at most.
     """
     return await service.create(call.tx, site, call.context.objects)

@@ -2,10 +2,10 @@
 
 from datetime import timedelta
 
-MOST_BYTES = 1024 * 1024 * 1024
-ADDRESS_LASTS = timedelta(hours=1)
+MAX_BYTES = 1024 * 1024 * 1024
+URL_VALID_FOR = timedelta(hours=1)
 KEPT_FOR = timedelta(hours=24)
-"""From when it was asked for; also what was never sent is forgotten then."""
+"""Counted from the creation of the upload. Uploads that were never sent are removed then, too."""
 
 
 def object_name(upload: str) -> str:

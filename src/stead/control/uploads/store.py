@@ -1,4 +1,4 @@
-"""Rows of uploads."""
+"""Queries of uploads."""
 
 from datetime import datetime
 
@@ -13,7 +13,7 @@ async def insert(tx: Tx, upload: UploadId, site: str, *, expires_at: datetime) -
     )
 
 
-async def is_of(tx: Tx, upload: str, site: str) -> bool:
+async def belongs_to_site(tx: Tx, upload: str, site: str) -> bool:
     return bool(
         await tx.value(
             "select exists (select from uploads where id = $1 and site_id = $2 and expires_at > $3)",
@@ -26,14 +26,14 @@ async def expire(tx: Tx, upload: str) -> None:
     await tx.run("update uploads set expires_at = least(expires_at, $2) where id = $1", upload, tx.now)
 
 
-async def expired(tx: Tx, *, before: datetime, most: int) -> list[str]:
-    """Unless a build that has not ended may still want it."""
+async def list_expired(tx: Tx, *, before: datetime, limit: int) -> list[str]:
+    """Uploads that expired before then, without those that an unfinished build may still need."""
     return await tx.all(
         str,
         "select u.id from uploads u where u.expires_at <= $1 and not exists"
         " (select from builds b where b.source = u.id and b.finished_at is null)"
         " order by u.expires_at limit $2",
-        *(before, most),
+        *(before, limit),
     )
 
 

@@ -1,4 +1,4 @@
-"""The installation's signing keys: one signs, those of the past still verify, a removed one does not."""
+"""The signing keys of the installation: one signs; retired ones still verify; a removed one does not."""
 
 from dataclasses import dataclass
 
@@ -24,38 +24,38 @@ class SigningKey:
     private: Ed25519PrivateKey
 
 
-async def current(tx: Tx, sealer: Sealer) -> SigningKey:
-    """Made when it is first needed."""
-    await store.hold_keys(tx)
-    found = await _current(tx, sealer)
-    return found if found is not None else await _make(tx, sealer)
+async def get_or_create(tx: Tx, sealer: Sealer) -> SigningKey:
+    """The key that signs. It is created when it is first needed."""
+    await store.lock_keys(tx)
+    found = await _find_current(tx, sealer)
+    return found if found is not None else await _create(tx, sealer)
 
 
 async def rotate(tx: Tx, sealer: Sealer) -> SigningKey:
-    """From now on another one signs; what was signed before stays deployable."""
-    await store.hold_keys(tx)
+    """Sign with a new key from now on. Artifacts that were signed before stay deployable."""
+    await store.lock_keys(tx)
     await store.retire_key(tx)
-    return await _make(tx, sealer)
+    return await _create(tx, sealer)
 
 
 async def remove(tx: Tx, key: str) -> bool:
-    """Whatever it signed cannot be deployed any more. False when there is no such key."""
-    await store.hold_keys(tx)
+    """Artifacts that the key signed cannot be deployed any more. Returns False when there is no such key."""
+    await store.lock_keys(tx)
     return await store.delete_key(tx, key)
 
 
-async def public_keys(tx: Tx) -> tuple[bytes, ...]:
-    """All that are believed, the newest first."""
-    return tuple(await store.public_keys(tx))
+async def list_public_keys(tx: Tx) -> tuple[bytes, ...]:
+    """All trusted keys, the newest first."""
+    return tuple(await store.list_public_keys(tx))
 
 
-async def public_key(tx: Tx, key: str) -> Ed25519PublicKey | None:
-    raw = await store.public_key(tx, key)
+async def find_public_key(tx: Tx, key: str) -> Ed25519PublicKey | None:
+    raw = await store.find_public_key(tx, key)
     return None if raw is None else Ed25519PublicKey.from_public_bytes(raw)
 
 
-async def _current(tx: Tx, sealer: Sealer) -> SigningKey | None:
-    found = await store.current_key(tx)
+async def _find_current(tx: Tx, sealer: Sealer) -> SigningKey | None:
+    found = await store.find_current_key(tx)
     if found is None:
         return None
     id_, sealed = found
@@ -63,14 +63,14 @@ async def _current(tx: Tx, sealer: Sealer) -> SigningKey | None:
     return SigningKey(id_, Ed25519PrivateKey.from_private_bytes(raw))
 
 
-async def _make(tx: Tx, sealer: Sealer) -> SigningKey:
+async def _create(tx: Tx, sealer: Sealer) -> SigningKey:
     private = Ed25519PrivateKey.generate()
-    made = SigningKey(key_id(private.public_key()), private)
+    key = SigningKey(key_id(private.public_key()), private)
     raw = private.private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption())
     await store.insert_key(
         tx,
-        made.id,
+        key.id,
         public=private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw),
-        sealed=sealer.seal(raw, context=_CONTEXT + made.id.encode()),
+        sealed=sealer.seal(raw, context=_CONTEXT + key.id.encode()),
     )
-    return made
+    return key

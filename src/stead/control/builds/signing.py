@@ -1,0 +1,140 @@
+"""Verifying and signing the result of a build. The worker trusts no builder: it reads the layer itself."""
+
+from collections.abc import Mapping
+
+from stead.artifacts import digests, manifest
+from stead.artifacts.packer import PackedLayer
+from stead.artifacts.provenance import Provenance
+from stead.control.artifacts import service as artifacts
+from stead.control.artifacts.rules import SignatureInvalid, blob_name
+from stead.control.builds import service
+from stead.control.builds.jobs import BuildWork
+from stead.control.builds.rules import (
+    GIT,
+    Build,
+    BuildContext,
+    UploadUnusable,
+    staged_object_name,
+    strip_credentials,
+)
+from stead.control.engines.object_store import ObjectChanged, ObjectInfo, ObjectMissing
+from stead.control.engines.postgres import Tx
+from stead.control.jobs.definition import Refused, WorkerContext
+from stead.control.jobs.kinds import Job
+from stead.control.plans.rules import StorageExhausted
+from stead.control.uploads.rules import MAX_BYTES, object_name
+from stead.protocol.work import BuildResult
+
+BUILDER = "urn:stead:builder:{builder}"
+BUILD_TYPE = "urn:stead:build:{builder}:v1"
+
+
+async def verify_upload(context: WorkerContext, job: Job[BuildWork]) -> None:
+    """A build from an upload needs an archive that was sent and is within the size limit."""
+    async with context.database.reading() as tx:
+        build = await service.get(tx, job.params.build)
+    if not build.source.startswith("upl_"):
+        return
+    try:
+        size = await context.objects.size(object_name(build.source))
+    except ObjectMissing:
+        raise _unusable("no archive was sent to its URL.") from None
+    if size > MAX_BYTES:
+        raise _unusable(f"it has {size} bytes, and {MAX_BYTES} are allowed.")
+
+
+async def sign_artifact(context: WorkerContext, job: Job[BuildWork]) -> None:
+    """Verify the staged layer, store exactly these bytes, and sign the provenance of the artifact."""
+    async with context.database.reading() as tx:
+        build = await service.get(tx, job.params.build)
+        site = await service.get_context(tx, build)
+    result = service.get_result(build)
+    layer = await _verify_layer(context, build, result)
+    packed = PackedLayer(
+        layer.digest,
+        layer.size,
+        digests.parse(result.diff_id),
+        tar_size=0,
+        files=result.files,
+        directories=0,
+        content_bytes=result.bytes,
+    )
+    source = describe_source(build, site)
+    blobs = manifest.make_static_manifest(
+        packed, manifest.ArtifactOrigin(source, build.commit or "", build.ref or "")
+    )
+    sizes: dict[str, int] = {layer.digest: layer.size}
+    sizes.update((blob.digest, len(blob.content)) for blob in blobs)
+    async with context.database.transaction() as tx:
+        await _require_storage(tx, site, sizes)
+        await artifacts.lock_blobs(tx, sizes)
+        try:
+            await context.objects.copy(layer, staged_object_name(build.id), blob_name(layer.digest))
+        except (ObjectChanged, ObjectMissing):
+            raise _untrusted("the layer changed while it was being verified.") from None
+        for blob in blobs:
+            await context.objects.put(blob_name(blob.digest), blob.content)
+        await artifacts.record_blobs(tx, sizes)
+        about = _build_provenance(build, source, blobs.manifest.digest, tx)
+        envelope, key = await artifacts.sign_provenance(tx, context.sealer, about)
+        await service.record_signed(
+            tx,
+            build.id,
+            manifest=blobs.manifest.content,
+            config=blobs.config.content,
+            envelope=envelope,
+            key_id=key,
+        )
+
+
+def describe_source(build: Build, site: BuildContext) -> str:
+    """The source of a build as its provenance names it, without credentials."""
+    if build.source == GIT:
+        repository = strip_credentials(site.git_repo or "")
+        return f"git+{repository}" if "://" in repository else f"git+ssh://{repository}"
+    return strip_credentials(build.source) if "://" in build.source else f"urn:stead:upload:{build.source}"
+
+
+async def _verify_layer(context: WorkerContext, build: Build, result: BuildResult) -> ObjectInfo:
+    """The staged layer is the one that the builder reported."""
+    if build.source == GIT and not result.commit:
+        raise _untrusted("the builder did not report which commit it built.")
+    try:
+        digests.parse(result.diff_id)
+        layer = await context.objects.inspect(staged_object_name(build.id))
+    except ValueError:
+        raise _untrusted("the builder did not report the content of the layer.") from None
+    except ObjectMissing:
+        raise _untrusted("the builder stored no layer.") from None
+    if (layer.digest, layer.size) != (result.digest, result.size):
+        raise _untrusted("the stored layer is not the one that the builder reported.")
+    return layer
+
+
+async def _require_storage(tx: Tx, site: BuildContext, sizes: Mapping[str, int]) -> None:
+    try:
+        await artifacts.ensure_storage_for_blobs(tx, site.owner, sizes)
+    except StorageExhausted as full:
+        raise Refused(full.code, str(full)) from None
+
+
+def _build_provenance(build: Build, source: str, digest: digests.Digest, tx: Tx) -> Provenance:
+    return Provenance(
+        artifact=digest,
+        builder=BUILDER.format(builder=build.builder),
+        build_type=BUILD_TYPE.format(builder=build.builder),
+        source=f"{source}@{build.ref}" if build.ref else source,
+        commit=build.commit or "",
+        parameters={"site": build.site_id, "environment": build.env_id, "node": build.node_id or ""},
+        invocation=build.id,
+        started=build.started_at or tx.now,
+        finished=tx.now,
+    )
+
+
+def _untrusted(reason: str) -> Refused:
+    return Refused(SignatureInvalid.code, str(SignatureInvalid(reason=reason)))
+
+
+def _unusable(reason: str) -> Refused:
+    return Refused(UploadUnusable.code, str(UploadUnusable(reason=reason)))
