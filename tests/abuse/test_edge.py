@@ -17,8 +17,8 @@ import pytest
 
 from stead.dev.supervised_program import LOOPBACK
 from stead.protocol.edge_records import PeerRecord
+from tests.edge.edge_harness import EdgeHarness, status_of, unverified_context
 from tests.edge.fastcgi import Application, Reply, Request
-from tests.edge.stage import Edge, status, unchecked
 
 SECRET = b"victims-own-page"
 OUTSIDE = b"outside-every-release"
@@ -26,7 +26,7 @@ REFUSED = {0, 400, 404, 405, 408, 411, 413, 414, 421, 431, 494, 501, 503, 505}
 
 
 @pytest.fixture(scope="module")
-async def tenants(edge: Edge) -> Edge:
+async def tenants(edge: EdgeHarness) -> EdgeHarness:
     (edge.data / "releases").mkdir(exist_ok=True)
     (edge.data / "releases" / "outside.txt").write_bytes(OUTSIDE)
     (edge.data / "outside.txt").write_bytes(OUTSIDE)
@@ -141,24 +141,24 @@ FORGED = {
 }
 
 
-async def assert_tenants_are_served(edge: Edge) -> None:
+async def assert_tenants_are_served(edge: EdgeHarness) -> None:
     """The next visitors are served as before."""
     assert (await edge.get("attacker.test")).text == "attackers page"
     assert (await edge.get("victim.test")).content == SECRET
 
 
 @pytest.mark.parametrize("trick", HOST_TRICKS)
-async def test_no_host_header_reaches_another_tenant(tenants: Edge, trick: str) -> None:
+async def test_no_host_header_reaches_another_tenant(tenants: EdgeHarness, trick: str) -> None:
     response = await tenants.raw(HOST_TRICKS[trick])
     assert SECRET not in response
-    assert status(response) in REFUSED
+    assert status_of(response) in REFUSED
     await assert_tenants_are_served(tenants)
 
 
-async def test_the_request_target_takes_precedence_over_the_host_header(tenants: Edge) -> None:
+async def test_the_request_target_takes_precedence_over_the_host_header(tenants: EdgeHarness) -> None:
     """The standard requires this, so no cache or filter in front of the edge may decide otherwise."""
     response = await tenants.raw(get("http://attacker.test/", host="victim.test"))
-    assert (status(response), b"attackers page" in response, SECRET in response) == (200, True, False)
+    assert (status_of(response), b"attackers page" in response, SECRET in response) == (200, True, False)
     response = await tenants.raw(get("http://victim.test/../rel-attacker/", host="attacker.test"))
     assert b"attackers page" not in response
 
@@ -166,43 +166,43 @@ async def test_the_request_target_takes_precedence_over_the_host_header(tenants:
 @pytest.mark.parametrize(
     "host", ["ATTACKER.test", "attacker.test.", "attacker.test:80", "attacker.TEST.:8080"]
 )
-async def test_other_spellings_of_a_host_reach_the_same_tenant(tenants: Edge, host: str) -> None:
+async def test_other_spellings_of_a_host_reach_the_same_tenant(tenants: EdgeHarness, host: str) -> None:
     response = await tenants.raw(get("/", host=host))
-    assert (status(response), SECRET in response) == (200, False)
+    assert (status_of(response), SECRET in response) == (200, False)
 
 
 @pytest.mark.parametrize("target", TRAVERSALS)
-async def test_no_path_leaves_its_release(tenants: Edge, target: str) -> None:
+async def test_no_path_leaves_its_release(tenants: EdgeHarness, target: str) -> None:
     response = await tenants.raw(get(target))
     assert not any(word in response for word in (SECRET, OUTSIDE, b"root:"))
-    assert status(response) in REFUSED | {301}
-    if status(response) == 301:
+    assert status_of(response) in REFUSED | {301}
+    if status_of(response) == 301:
         location = response.split(b"Location: ")[1].split(b"\r\n")[0]
         assert location.startswith(b"/")
         assert not location.startswith(b"//")
 
 
 @pytest.mark.parametrize("shape", FRAMINGS)
-async def test_no_framing_hides_a_second_request(tenants: Edge, shape: str) -> None:
+async def test_no_framing_hides_a_second_request(tenants: EdgeHarness, shape: str) -> None:
     """A refused request closes the connection, so the data after it is not read as a request."""
     smuggled = b"GET / HTTP/1.1\r\nHost: victim.test\r\n\r\n"
     response = await tenants.raw(FRAMINGS[shape], patience=2.0)
     assert SECRET not in response
-    assert status(response) in REFUSED | {200}
+    assert status_of(response) in REFUSED | {200}
     response = await tenants.raw(FRAMINGS[shape] + smuggled, patience=2.0)
     assert response.count(b"HTTP/1.1 200") <= 1
     await assert_tenants_are_served(tenants)
 
 
 @pytest.mark.parametrize("forgery", FORGED)
-async def test_a_forged_client_address_grants_no_access(tenants: Edge, forgery: str) -> None:
+async def test_a_forged_client_address_grants_no_access(tenants: EdgeHarness, forgery: str) -> None:
     response = await tenants.raw(get("/", *FORGED[forgery], host="closed.test"))
-    assert (status(response), SECRET in response) == (403, False)
+    assert (status_of(response), SECRET in response) == (403, False)
 
 
 @pytest.mark.parametrize("forgery", [*FORGED, "internal"])
 async def test_an_application_receives_only_the_headers_of_the_edge(
-    tenants: Edge, application: Application, forgery: str
+    tenants: EdgeHarness, application: Application, forgery: str
 ) -> None:
     headers = FORGED.get(
         forgery,
@@ -229,7 +229,7 @@ async def test_an_application_receives_only_the_headers_of_the_edge(
 
 
 @pytest.fixture(scope="module")
-async def application(tenants: Edge) -> Application:
+async def application(tenants: EdgeHarness) -> Application:
     made = await tenants.application("app")
     await tenants.site("app.test", "app", None, runtime="cms", waf="off", cache_ttl=600)
     return made
@@ -256,7 +256,7 @@ POISONS = {
 
 @pytest.mark.parametrize("poison", POISONS)
 async def test_no_visitor_poisons_a_page_for_others(
-    tenants: Edge, application: Application, poison: str
+    tenants: EdgeHarness, application: Application, poison: str
 ) -> None:
     """The application is as careless as possible: it returns everything it receives."""
     application.handler = _echo
@@ -270,7 +270,7 @@ async def test_no_visitor_poisons_a_page_for_others(
     assert "1337" not in clean.text
 
 
-async def test_a_purge_needs_the_admin_socket(tenants: Edge, application: Application) -> None:
+async def test_a_purge_needs_the_admin_socket(tenants: EdgeHarness, application: Application) -> None:
     application.handler = _echo
     first = await tenants.get("app.test", "/kept")
     for method, path in (
@@ -283,7 +283,7 @@ async def test_a_purge_needs_the_admin_socket(tenants: Edge, application: Applic
         response = await tenants.raw(
             f"{method} {path} HTTP/1.1\r\nHost: attacker.test\r\nConnection: close\r\n\r\n".encode()
         )
-        assert status(response) in REFUSED
+        assert status_of(response) in REFUSED
         assert b"instance" not in response
     await tenants.raw(b"PURGE /kept HTTP/1.1\r\nHost: app.test\r\nConnection: close\r\n\r\n")
     again = await tenants.get(
@@ -292,16 +292,16 @@ async def test_a_purge_needs_the_admin_socket(tenants: Edge, application: Applic
     assert (again.headers["x-cache"], again.text) == ("HIT", first.text)
 
 
-async def test_tenants_do_not_share_cached_pages(tenants: Edge, application: Application) -> None:
+async def test_tenants_do_not_share_cached_pages(tenants: EdgeHarness, application: Application) -> None:
     """The same path and query on another host return another response."""
     application.handler = _echo
     await tenants.get("app.test", "/shared?x=1")
     response = await tenants.raw(get("/shared?x=1", "X-Stead-Environment: env_app", host="attacker.test"))
-    assert (status(response), b"REQUEST_URI" in response) == (404, False)
+    assert (status_of(response), b"REQUEST_URI" in response) == (404, False)
 
 
 @pytest.mark.parametrize("slow_part", ["header", "body"])
-async def test_slow_visitors_do_not_block_others(tenants: Edge, slow_part: str) -> None:
+async def test_slow_visitors_do_not_block_others(tenants: EdgeHarness, slow_part: str) -> None:
     head = b"GET / HTTP/1.1\r\nHost: attacker.test\r\n"
     if slow_part == "body":
         head = b"POST /x HTTP/1.1\r\nHost: app.test\r\nContent-Length: 100000\r\n\r\nx"
@@ -317,7 +317,7 @@ async def test_slow_visitors_do_not_block_others(tenants: Edge, slow_part: str) 
             writer.close()
 
 
-async def test_a_slow_header_times_out(tenants: Edge) -> None:
+async def test_a_slow_header_times_out(tenants: EdgeHarness) -> None:
     reader, writer = await asyncio.open_connection(LOOPBACK, tenants.port)
     writer.write(b"GET / HTTP/1.1\r\nHost: attacker.test\r\nX: ")
     async with asyncio.timeout(30):
@@ -329,17 +329,19 @@ async def test_a_slow_header_times_out(tenants: Edge) -> None:
 @pytest.mark.parametrize(
     ("sni", "host"), [("attacker.test", "victim.test"), ("attacker.test", "closed.test")]
 )
-async def test_a_connection_for_one_name_cannot_request_another(tenants: Edge, sni: str, host: str) -> None:
+async def test_a_connection_for_one_name_cannot_request_another(
+    tenants: EdgeHarness, sni: str, host: str
+) -> None:
     await tenants.certificate("attacker.test")
     response = await tenants.secure(host, sni=sni)
-    assert (status(response), SECRET in response) == (421, False)
+    assert (status_of(response), SECRET in response) == (421, False)
 
 
-async def test_plain_http_on_the_tls_port_is_refused(tenants: Edge) -> None:
+async def test_plain_http_on_the_tls_port_is_refused(tenants: EdgeHarness) -> None:
     with socket.create_connection((LOOPBACK, tenants.secure_port), timeout=10) as plain:
         plain.sendall(get("/", host="victim.test"))
         response = plain.recv(65536)
-    assert (status(response), SECRET in response) == (400, False)
+    assert (status_of(response), SECRET in response) == (400, False)
 
 
 def h2(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
@@ -393,9 +395,9 @@ MALFORMED_H2 = {
 
 
 @pytest.mark.parametrize("case", MALFORMED_H2)
-async def test_malformed_http_2_reaches_no_other_tenant(tenants: Edge, case: str) -> None:
+async def test_malformed_http_2_reaches_no_other_tenant(tenants: EdgeHarness, case: str) -> None:
     await tenants.certificate("attacker.test")
-    context = unchecked()
+    context = unverified_context()
     context.set_alpn_protocols(["h2"])
     reader, writer = await asyncio.open_connection(
         LOOPBACK, tenants.secure_port, ssl=context, server_hostname="attacker.test"
@@ -413,7 +415,7 @@ async def test_malformed_http_2_reaches_no_other_tenant(tenants: Edge, case: str
     await assert_tenants_are_served(tenants)
 
 
-async def test_redirects_cannot_point_to_another_site(tenants: Edge) -> None:
+async def test_redirects_cannot_point_to_another_site(tenants: EdgeHarness) -> None:
     tenants.release("rel-attacker", {"evil.example/index.html": "x"})
     for target in (
         "//evil.example",
@@ -429,14 +431,14 @@ async def test_redirects_cannot_point_to_another_site(tenants: Edge) -> None:
                 assert line[11:12] not in {b"/", b"\\"}
 
 
-async def test_log_lines_cannot_be_injected(tenants: Edge) -> None:
+async def test_log_lines_cannot_be_injected(tenants: EdgeHarness) -> None:
     agent = 'x","status":999}\\n{"ts":1'
     await tenants.raw(get("/ledger%0a%22injected", f"User-Agent: {agent}", f'X-Trace-Id: "{agent}'))
     line = await tenants.ledgered("/ledger%0a%22injected")
     assert (line["status"], line["agent"]) == (404, agent)
 
 
-async def test_random_host_names_do_not_flood_the_store(tenants: Edge) -> None:
+async def test_random_host_names_do_not_flood_the_store(tenants: EdgeHarness) -> None:
     requests = 0
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from stead.node.drivers.releases import KEPT_HOT
+from stead.node.drivers.releases import KEPT_RELEASES
 from stead.protocol.work import release_of
 from tests.delivery.delivery import Delivery, Site
 
 CYCLES, READERS = 200, 4
-ARTIFACTS = KEPT_HOT + 4
+ARTIFACTS = KEPT_RELEASES + 4
 PAGE = "<p>number {number}</p>" + "x" * 50_000
 
 
@@ -48,10 +48,10 @@ async def test_nobody_notices_two_hundred_deployments_and_rollbacks_and_the_disk
     assert set(seen) == {"whole"}
     assert reads > CYCLES
     own = {release_of(await delivery.digest(artifact)) for artifact in artifacts}
-    assert len(own & delivery.releases) <= KEPT_HOT
+    assert len(own & delivery.releases) <= KEPT_RELEASES
     assert delivery.releases - own <= before
     # From when the tenth was there: one in the making, and nothing that stays.
-    settled = sizes[2 * KEPT_HOT :]
+    settled = sizes[2 * KEPT_RELEASES :]
     assert max(settled) - min(settled) <= 2 * len(PAGE)
 
 

@@ -5,14 +5,14 @@ import os
 
 import pytest
 
+from tests.edge.edge_harness import EdgeHarness, status_of
 from tests.edge.fastcgi import Application, Reply, Request
-from tests.edge.stage import Edge, status
 
 ATTACK = "/?id=1%20union%20select%20password%20from%20users--&x=<script>alert(1)</script>"
 
 
 @pytest.fixture(scope="module")
-async def app(edge: Edge) -> Application:
+async def app(edge: EdgeHarness) -> Application:
     made = await edge.application("app")
     current = edge.data / "environments" / "env_app" / "current"
     (current / "wp-admin").mkdir()
@@ -36,7 +36,7 @@ async def app(edge: Edge) -> Application:
     ],
 )
 async def test_the_script_that_exists_is_run_else_the_front_controller(
-    edge: Edge, app: Application, path: str, script: str, info: str
+    edge: EdgeHarness, app: Application, path: str, script: str, info: str
 ) -> None:
     told = (await edge.get("app.test", path)).json()
     root = f"{edge.data}/environments/env_app/current"
@@ -47,7 +47,7 @@ async def test_the_script_that_exists_is_run_else_the_front_controller(
     assert told["REMOTE_ADDR"] == "127.0.0.1"
 
 
-async def test_files_beside_the_scripts_are_served_as_they_are(edge: Edge, app: Application) -> None:
+async def test_files_beside_the_scripts_are_served_as_they_are(edge: EdgeHarness, app: Application) -> None:
     current = edge.data / "environments" / "env_app" / "current"
     (current / "style.css").write_text("body{}")
     (current / "wp-config.php").write_text("<?php $password")
@@ -63,7 +63,7 @@ async def test_files_beside_the_scripts_are_served_as_they_are(edge: Edge, app: 
     assert "SCRIPT_FILENAME" in (await edge.get("app.test", "/style.css", method="POST")).text
 
 
-async def test_an_application_cannot_link_to_what_is_not_its_own(edge: Edge, app: Application) -> None:
+async def test_an_application_cannot_link_to_what_is_not_its_own(edge: EdgeHarness, app: Application) -> None:
     current = edge.data / "environments" / "env_app" / "current"
     victim = edge.data / "not-its-own.txt"
     victim.write_text("somebody else's")
@@ -72,7 +72,7 @@ async def test_an_application_cannot_link_to_what_is_not_its_own(edge: Edge, app
     assert "somebody" not in (await edge.get("app.test", "/link.txt")).text
 
 
-async def test_a_form_arrives_as_it_was_sent(edge: Edge, app: Application) -> None:
+async def test_a_form_arrives_as_it_was_sent(edge: EdgeHarness, app: Application) -> None:
     answer = await edge.get("app.test", "/form", method="POST", data={"a": "ü"})
     told = answer.json()
     assert (told["REQUEST_METHOD"], told["body"]) == ("POST", "a=%C3%BC")
@@ -82,7 +82,7 @@ async def test_a_form_arrives_as_it_was_sent(edge: Edge, app: Application) -> No
 
 
 async def test_an_application_cannot_steer_nginx_nor_speak_for_the_firewall(
-    edge: Edge, app: Application
+    edge: EdgeHarness, app: Application
 ) -> None:
     async def steer(_: Request) -> Reply:
         steering = (
@@ -102,7 +102,7 @@ async def test_an_application_cannot_steer_nginx_nor_speak_for_the_firewall(
     assert (await edge.ledgered("/steer"))["waf"] == ""
 
 
-async def test_an_application_that_is_not_there_is_said_to_be_unreachable(edge: Edge) -> None:
+async def test_an_application_that_is_not_there_is_said_to_be_unreachable(edge: EdgeHarness) -> None:
     await edge.site("absent.test", "absent", None, runtime="cms")
     absent = edge.data / "environments" / "env_absent" / "current"
     absent.mkdir(parents=True)
@@ -122,7 +122,7 @@ async def test_an_application_that_is_not_there_is_said_to_be_unreachable(edge: 
     ],
 )
 async def test_the_firewalls_verdict_is_in_the_ledger(
-    edge: Edge, app: Application, mode: str, path: str, code: int, verdict: str
+    edge: EdgeHarness, app: Application, mode: str, path: str, code: int, verdict: str
 ) -> None:
     await edge.environment("app", runtime="cms", waf=mode)
     before = len(app.seen)
@@ -139,7 +139,9 @@ async def test_the_firewalls_verdict_is_in_the_ledger(
 
 
 @pytest.mark.parametrize(("mode", "code"), [("on", 403), ("detection", 200)])
-async def test_the_firewall_reads_what_is_posted(edge: Edge, app: Application, mode: str, code: int) -> None:
+async def test_the_firewall_reads_what_is_posted(
+    edge: EdgeHarness, app: Application, mode: str, code: int
+) -> None:
     await edge.environment("app", runtime="cms", waf=mode)
     sent = {"comment": "<script>alert(document.cookie)</script>' or 1=1 union select 1,2,3 -- "}
     answer = await edge.get("app.test", f"/post-{mode}", method="POST", data=sent)
@@ -149,7 +151,7 @@ async def test_the_firewall_reads_what_is_posted(edge: Edge, app: Application, m
         assert "script" in answer.json()["body"]
 
 
-async def test_five_failed_sign_ins_lock_an_address_out(edge: Edge, app: Application) -> None:
+async def test_five_failed_sign_ins_lock_an_address_out(edge: EdgeHarness, app: Application) -> None:
     async def sign_in(request: Request) -> Reply:
         if request.params["REQUEST_METHOD"] == "POST" and request.body == b"pwd=right":
             return Reply(status=302, headers=(("Location", "/wp-admin/"), ("Set-Cookie", "wordpress_x=1")))
@@ -180,8 +182,8 @@ async def test_five_failed_sign_ins_lock_an_address_out(edge: Edge, app: Applica
         app.handler = echo
 
 
-async def post(edge: Edge, body: bytes, path: str = "/wp-login.php") -> int:
+async def post(edge: EdgeHarness, body: bytes, path: str = "/wp-login.php") -> int:
     said = (
         f"POST {path} HTTP/1.1\r\nHost: app.test\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     )
-    return status(await edge.raw(said.encode() + body))
+    return status_of(await edge.raw(said.encode() + body))

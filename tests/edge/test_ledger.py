@@ -4,13 +4,13 @@ import asyncio
 import json
 
 from stead.edge.ledger import rotate_ledger
-from tests.edge.stage import Edge
+from tests.edge.edge_harness import EdgeHarness
 
 ROTATIONS = 25
 READERS = 4
 
 
-async def test_a_line_says_what_happened(edge: Edge) -> None:
+async def test_a_line_says_what_happened(edge: EdgeHarness) -> None:
     await edge.site("ledger.test", "ledger", {"page.html": "hello"})
     trace = "4bf92f3577b34da6a3ce929d0e0e4736"
     headers = {
@@ -36,7 +36,7 @@ async def test_a_line_says_what_happened(edge: Edge) -> None:
     assert "secret" not in json.dumps(line)
 
 
-async def test_no_line_is_lost_when_the_ledger_is_taken_away(edge: Edge) -> None:
+async def test_no_line_is_lost_when_the_ledger_is_taken_away(edge: EdgeHarness) -> None:
     await edge.site("rotated.test", "rotated", {"index.html": "x"})
     await rotate_ledger(edge.ledger, edge.pid)
     done = asyncio.Event()

@@ -3,12 +3,12 @@
 import httpx
 import pytest
 
-from tests.edge.stage import Edge
+from tests.edge.edge_harness import EdgeHarness
 
 SHOWN, NEXT = "a" * 64, "b" * 64
 
 
-async def _asked(edge: Edge, host: str, release: str | None) -> tuple[int, str]:
+async def _asked(edge: EdgeHarness, host: str, release: str | None) -> tuple[int, str]:
     """By the door that only the node can open."""
     door = httpx.AsyncHTTPTransport(uds=str(edge.run / "private" / "probe.sock"))
     headers = {"host": host} | ({"x-stead-release": release} if release is not None else {})
@@ -17,27 +17,27 @@ async def _asked(edge: Edge, host: str, release: str | None) -> tuple[int, str]:
     return answer.status_code, answer.text
 
 
-async def _site(edge: Edge, host: str, **how: object) -> str:
+async def _site(edge: EdgeHarness, host: str, **how: object) -> str:
     edge.release(SHOWN, {"index.html": "what visitors see"})
     edge.release(NEXT, {"index.html": "what comes next"})
     await edge.site(host, host.partition(".")[0], None, release=SHOWN, **how)
     return host
 
 
-async def test_the_node_can_ask_for_a_release_that_no_record_names(edge: Edge) -> None:
+async def test_the_node_can_ask_for_a_release_that_no_record_names(edge: EdgeHarness) -> None:
     host = await _site(edge, "probed.test")
     assert await _asked(edge, host, NEXT) == (200, "what comes next")
     assert await _asked(edge, host, None) == (200, "what visitors see")
     assert (await edge.get(host)).text == "what visitors see"
 
 
-async def test_also_of_a_site_that_is_not_for_everybody(edge: Edge) -> None:
+async def test_also_of_a_site_that_is_not_for_everybody(edge: EdgeHarness) -> None:
     host = await _site(edge, "closed.test", allowed_ips=["192.0.2.0/24"])
     assert await _asked(edge, host, NEXT) == (200, "what comes next")
     assert (await edge.get(host, headers={"x-stead-release": NEXT})).status_code == 403
 
 
-async def test_a_visitor_who_asks_for_a_release_sees_what_everybody_sees(edge: Edge) -> None:
+async def test_a_visitor_who_asks_for_a_release_sees_what_everybody_sees(edge: EdgeHarness) -> None:
     host = await _site(edge, "forged.test")
     for name in ("x-stead-release", "X-Stead-Release"):
         answer = await edge.get(
@@ -47,6 +47,6 @@ async def test_a_visitor_who_asks_for_a_release_sees_what_everybody_sees(edge: E
 
 
 @pytest.mark.parametrize("name", ["..", "../..", "b" * 63, "b" * 65, "B" * 64, "", "/etc", f"{'b' * 62}/."])
-async def test_what_is_no_release_is_passed_over(edge: Edge, name: str) -> None:
+async def test_what_is_no_release_is_passed_over(edge: EdgeHarness, name: str) -> None:
     host = await _site(edge, "strange.test")
     assert await _asked(edge, host, name) == (200, "what visitors see")

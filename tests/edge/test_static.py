@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from tests.edge.stage import Edge
+from tests.edge.edge_harness import EdgeHarness
 
 FILES: dict[str, str | bytes] = {
     "index.html": "<h1>home</h1>",
@@ -27,7 +27,7 @@ FILES: dict[str, str | bytes] = {
 
 
 @pytest.fixture(scope="module")
-async def site(edge: Edge) -> str:
+async def site(edge: EdgeHarness) -> str:
     return await edge.site("static.test", "static", FILES)
 
 
@@ -54,7 +54,7 @@ async def site(edge: Edge) -> str:
     ],
 )
 async def test_a_path_is_answered_with_its_file(
-    edge: Edge, site: str, path: str, status: int, kind: str, body: str
+    edge: EdgeHarness, site: str, path: str, status: int, kind: str, body: str
 ) -> None:
     answer = await edge.get(site, path)
     assert (answer.status_code, answer.headers["content-type"]) == (status, kind)
@@ -72,12 +72,12 @@ async def test_a_path_is_answered_with_its_file(
         ("//docs", "/docs/"),
     ],
 )
-async def test_a_page_has_one_address(edge: Edge, site: str, path: str, location: str) -> None:
+async def test_a_page_has_one_address(edge: EdgeHarness, site: str, path: str, location: str) -> None:
     answer = await edge.get(site, path)
     assert (answer.status_code, answer.headers["location"]) == (301, location)
 
 
-async def test_a_visitor_who_has_the_page_is_not_sent_it_again(edge: Edge, site: str) -> None:
+async def test_a_visitor_who_has_the_page_is_not_sent_it_again(edge: EdgeHarness, site: str) -> None:
     first = await edge.get(site, "/")
     for header, value in (
         ("if-none-match", first.headers["etag"]),
@@ -86,7 +86,7 @@ async def test_a_visitor_who_has_the_page_is_not_sent_it_again(edge: Edge, site:
         assert (await edge.get(site, "/", headers={header: value})).status_code == 304
 
 
-async def test_a_part_of_a_file_can_be_had(edge: Edge, site: str) -> None:
+async def test_a_part_of_a_file_can_be_had(edge: EdgeHarness, site: str) -> None:
     plain = {"accept-encoding": "identity"}
     answer = await edge.get(site, "/style.css", headers=plain | {"range": "bytes=0-3"})
     assert (answer.status_code, answer.text) == (206, "body")
@@ -94,7 +94,7 @@ async def test_a_part_of_a_file_can_be_had(edge: Edge, site: str) -> None:
     assert beyond.status_code == 416
 
 
-async def test_files_are_sent_compressed_to_whoever_understands(edge: Edge, site: str) -> None:
+async def test_files_are_sent_compressed_to_whoever_understands(edge: EdgeHarness, site: str) -> None:
     assert (await edge.get(site, "/app.js", headers={"accept-encoding": "gzip"})).text == "precompressed"
     raw = await edge.raw(
         b"GET /app.js HTTP/1.1\r\nHost: static.test\r\nAccept-Encoding: br\r\nConnection: close\r\n\r\n"
@@ -106,18 +106,18 @@ async def test_files_are_sent_compressed_to_whoever_understands(edge: Edge, site
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "PATCH"])
-async def test_files_can_only_be_read(edge: Edge, site: str, method: str) -> None:
+async def test_files_can_only_be_read(edge: EdgeHarness, site: str, method: str) -> None:
     answer = await edge.get(site, "/", method=method)
     assert answer.status_code == 405
     assert answer.headers["x-stead-reason"] == "method"
 
 
-async def test_head_says_the_length_and_sends_nothing(edge: Edge, site: str) -> None:
+async def test_head_says_the_length_and_sends_nothing(edge: EdgeHarness, site: str) -> None:
     answer = await edge.get(site, "/", method="HEAD")
     assert (answer.status_code, answer.headers["content-length"], answer.content) == (200, "13", b"")
 
 
-async def test_browsers_are_told_to_be_careful(edge: Edge, site: str) -> None:
+async def test_browsers_are_told_to_be_careful(edge: EdgeHarness, site: str) -> None:
     headers = (await edge.get(site, "/")).headers
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["x-frame-options"] == "SAMEORIGIN"
@@ -126,20 +126,20 @@ async def test_browsers_are_told_to_be_careful(edge: Edge, site: str) -> None:
     assert "server" not in headers or "/" not in headers["server"]
 
 
-async def test_a_site_without_a_page_for_it_gets_ours(edge: Edge) -> None:
+async def test_a_site_without_a_page_for_it_gets_ours(edge: EdgeHarness) -> None:
     await edge.site("bare.test", "bare", {"index.html": "x"})
     answer = await edge.get("bare.test", "/nothing")
     assert (answer.status_code, answer.headers["x-stead-reason"]) == (404, "not_found")
     assert "Page not found" in answer.text
 
 
-async def test_a_release_that_is_not_here_is_said_to_be_missing(edge: Edge) -> None:
+async def test_a_release_that_is_not_here_is_said_to_be_missing(edge: EdgeHarness) -> None:
     await edge.site("late.test", "late", None, release="rel-late")
     answer = await edge.get("late.test")
     assert (answer.status_code, answer.headers["x-stead-reason"].split(";")[0]) == (503, "unreleased")
 
 
-async def test_a_link_in_a_release_is_not_followed(edge: Edge) -> None:
+async def test_a_link_in_a_release_is_not_followed(edge: EdgeHarness) -> None:
     await edge.site("links.test", "links", {"index.html": "x"})
     (edge.data / "releases" / "rel-links" / "out.txt").symlink_to("/etc/passwd")
     (edge.data / "releases" / "rel-links" / "dir").symlink_to("/etc")
@@ -149,7 +149,7 @@ async def test_a_link_in_a_release_is_not_followed(edge: Edge) -> None:
         assert "root:" not in answer.text
 
 
-async def test_a_switch_of_release_is_seen_by_the_next_request(edge: Edge) -> None:
+async def test_a_switch_of_release_is_seen_by_the_next_request(edge: EdgeHarness) -> None:
     await edge.site("switch.test", "switch", {"index.html": "one"})
     assert (await edge.get("switch.test")).text == "one"
     await edge.environment("switch", release=edge.release("rel-two", {"index.html": "two"}))

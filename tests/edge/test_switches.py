@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from stead.dev.supervised_program import LOOPBACK
 from tests.conftest import FIGURE
-from tests.edge.stage import Edge
+from tests.edge.edge_harness import EdgeHarness
 
 SWITCHES = 2_000
 READERS = 4
@@ -14,7 +14,7 @@ LATE = 0.1
 
 
 async def test_no_reader_meets_a_failure_a_mixture_or_an_old_release(
-    edge: Edge, record_property: Callable[[str, object], None]
+    edge: EdgeHarness, record_property: Callable[[str, object], None]
 ) -> None:
     """Each release says its number twice, in files of different length; what was reported as switched is what
     a request that begins afterwards must get."""

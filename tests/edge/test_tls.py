@@ -10,14 +10,14 @@ from cryptography import x509
 from stead.dev.supervised_program import LOOPBACK
 from stead.edge.certificate import make_self_signed
 from stead.protocol.edge_records import RecordLine
-from tests.edge.neighbours import Asked, HttpServer
-from tests.edge.stage import Edge, status, unchecked
+from tests.edge.edge_harness import EdgeHarness, status_of, unverified_context
+from tests.edge.peers import HttpServer, ReceivedRequest
 
 
-async def shown(edge: Edge, name: str, context: ssl.SSLContext | None = None) -> str:
+async def shown(edge: EdgeHarness, name: str, context: ssl.SSLContext | None = None) -> str:
     """The name on the certificate a visitor is shown."""
     _, writer = await asyncio.open_connection(
-        LOOPBACK, edge.secure_port, ssl=context or unchecked(), server_hostname=name
+        LOOPBACK, edge.secure_port, ssl=context or unverified_context(), server_hostname=name
     )
     secure = writer.get_extra_info("ssl_object")
     certificate = x509.load_der_x509_certificate(secure.getpeercert(binary_form=True))
@@ -26,24 +26,24 @@ async def shown(edge: Edge, name: str, context: ssl.SSLContext | None = None) ->
 
 
 @pytest.fixture(scope="module")
-async def host(edge: Edge) -> str:
+async def host(edge: EdgeHarness) -> str:
     await edge.site("tls.test", "tls", {"index.html": "secure"}, https=True, hsts=31_536_000)
     await edge.certificate("tls.test")
     return "tls.test"
 
 
-async def test_each_name_is_shown_its_own_certificate(edge: Edge, host: str) -> None:
+async def test_each_name_is_shown_its_own_certificate(edge: EdgeHarness, host: str) -> None:
     await edge.certificate("second.test")
     assert await shown(edge, host) == "CN=tls.test"
     assert await shown(edge, "SECOND.test") == "CN=second.test"
 
 
-async def test_a_renewed_certificate_is_shown_to_the_next_visitor(edge: Edge) -> None:
+async def test_a_renewed_certificate_is_shown_to_the_next_visitor(edge: EdgeHarness) -> None:
     for _ in range(5):
         chain = await edge.certificate("renewed.test")
         fresh = x509.load_pem_x509_certificate(chain).serial_number
         _, writer = await asyncio.open_connection(
-            LOOPBACK, edge.secure_port, ssl=unchecked(), server_hostname="renewed.test"
+            LOOPBACK, edge.secure_port, ssl=unverified_context(), server_hostname="renewed.test"
         )
         secure = writer.get_extra_info("ssl_object")
         assert x509.load_der_x509_certificate(secure.getpeercert(True)).serial_number == fresh
@@ -51,12 +51,12 @@ async def test_a_renewed_certificate_is_shown_to_the_next_visitor(edge: Edge) ->
 
 
 @pytest.mark.parametrize("name", ["stranger.test", "nobody.invalid"])
-async def test_an_unknown_name_gets_no_handshake(edge: Edge, host: str, name: str) -> None:
+async def test_an_unknown_name_gets_no_handshake(edge: EdgeHarness, host: str, name: str) -> None:
     with pytest.raises((ssl.SSLError, ConnectionError)):
         await shown(edge, name)
 
 
-async def test_a_forgotten_certificate_is_not_shown_again(edge: Edge) -> None:
+async def test_a_forgotten_certificate_is_not_shown_again(edge: EdgeHarness) -> None:
     await edge.certificate("past.test")
     assert await shown(edge, "past.test") == "CN=past.test"
     await edge.tell("certificate", "past.test", None)
@@ -64,28 +64,28 @@ async def test_a_forgotten_certificate_is_not_shown_again(edge: Edge) -> None:
         await shown(edge, "past.test")
 
 
-async def test_a_certificate_that_does_not_parse_harms_only_its_name(edge: Edge, host: str) -> None:
+async def test_a_certificate_that_does_not_parse_harms_only_its_name(edge: EdgeHarness, host: str) -> None:
     await edge.tell("certificate", "broken.test", {"chain": "nonsense", "key": "nonsense"})
     with pytest.raises((ssl.SSLError, ConnectionError)):
         await shown(edge, "broken.test")
     assert await shown(edge, host) == "CN=tls.test"
 
 
-async def test_whoever_comes_without_tls_is_sent_to_it(edge: Edge, host: str) -> None:
+async def test_whoever_comes_without_tls_is_sent_to_it(edge: EdgeHarness, host: str) -> None:
     answer = await edge.get(host, "/path?a=1")
     assert answer.status_code == 301
     assert answer.headers["location"] == f"https://{host}:{edge.secure_port}/path?a=1"
     assert (await edge.get(host, "/", method="POST")).status_code == 308
     heard = await edge.secure(host)
-    assert status(heard) == 200
+    assert status_of(heard) == 200
     assert b"Strict-Transport-Security: max-age=31536000" in heard
     assert (await edge.ledgered("/path"))["tls"] == ""
 
 
-async def test_a_name_other_than_the_handshakes_is_misdirected(edge: Edge, host: str) -> None:
+async def test_a_name_other_than_the_handshakes_is_misdirected(edge: EdgeHarness, host: str) -> None:
     await edge.site("plain.test", "plain", {"index.html": "plain"})
     heard = await edge.secure("plain.test", sni=host)
-    assert status(heard) == 421
+    assert status_of(heard) == 421
     assert b"X-Stead-Reason: misdirected" in heard
 
 
@@ -94,8 +94,10 @@ async def test_a_name_other_than_the_handshakes_is_misdirected(edge: Edge, host:
     [(ssl.TLSVersion.TLSv1_1, False), (ssl.TLSVersion.TLSv1_2, True), (ssl.TLSVersion.TLSv1_3, True)],
 )
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1_1:DeprecationWarning")
-async def test_old_protocols_are_refused(edge: Edge, host: str, version: ssl.TLSVersion, works: bool) -> None:
-    context = unchecked()
+async def test_old_protocols_are_refused(
+    edge: EdgeHarness, host: str, version: ssl.TLSVersion, works: bool
+) -> None:
+    context = unverified_context()
     context.set_ciphers("ALL:@SECLEVEL=0")
     context.minimum_version = context.maximum_version = version
     if works:
@@ -105,19 +107,19 @@ async def test_old_protocols_are_refused(edge: Edge, host: str, version: ssl.TLS
             await shown(edge, host, context)
 
 
-async def test_http_2_is_offered(edge: Edge, host: str) -> None:
-    context = unchecked()
+async def test_http_2_is_offered(edge: EdgeHarness, host: str) -> None:
+    context = unverified_context()
     context.set_alpn_protocols(["h2", "http/1.1"])
     _, writer = await asyncio.open_connection(LOOPBACK, edge.secure_port, ssl=context, server_hostname=host)
     assert writer.get_extra_info("ssl_object").selected_alpn_protocol() == "h2"
     writer.close()
 
 
-async def test_a_certificate_nobody_told_yet_is_asked_of_the_store(edge: Edge) -> None:
+async def test_a_certificate_nobody_told_yet_is_asked_of_the_store(edge: EdgeHarness) -> None:
     chain, key = make_self_signed("stored.test")
     line = RecordLine("certificate", "stored.test", 1, {"chain": chain.decode(), "key": key.decode()})
 
-    def reply(asked: Asked) -> tuple[int, bytes]:
+    def reply(asked: ReceivedRequest) -> tuple[int, bytes]:
         return (200, msgspec.json.encode(line)) if asked.path == "/certificate/stored.test" else (404, b"")
 
     store = HttpServer(edge.run / "store.sock", reply)

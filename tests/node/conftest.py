@@ -10,7 +10,7 @@ import pytest
 from stead.dev.engines.nats import Nats
 from stead.dev.running_stack import RunningStack, run_stack
 from stead.protocol.subjects import Program
-from tests.node.stage import Stage, connected, make_streams, stage
+from tests.node.harness import NodeHarness, connected, make_streams, start_harness
 
 
 def _scratch() -> Iterator[Path]:
@@ -35,16 +35,16 @@ async def nats_stack(shared_scratch: Path) -> AsyncIterator[RunningStack]:
 
 
 @pytest.fixture
-async def here(nats_stack: RunningStack) -> AsyncIterator[Stage]:
+async def here(nats_stack: RunningStack) -> AsyncIterator[NodeHarness]:
     """A node nobody else uses, on the NATS of the module."""
-    async with connected(nats_stack, Program.OPERATOR) as operator, stage(nats_stack, operator) as it:
+    async with connected(nats_stack, Program.OPERATOR) as operator, start_harness(nats_stack, operator) as it:
         yield it
 
 
 @pytest.fixture
-async def alone(scratch: Path) -> AsyncIterator[tuple[RunningStack, Stage]]:
+async def alone(scratch: Path) -> AsyncIterator[tuple[RunningStack, NodeHarness]]:
     """A node on a NATS of its own, which a test may stop."""
     async with run_stack(scratch, [Nats]) as stack, connected(stack, Program.OPERATOR) as operator:
         await make_streams(operator)
-        async with stage(stack, operator) as it:
+        async with start_harness(stack, operator) as it:
             yield stack, it

@@ -22,7 +22,7 @@ from stead.protocol.work import (
     RemoveRoute,
     RestartEnvironment,
 )
-from tests.node.stage import Stage, connected, until
+from tests.node.harness import NodeHarness, connected, until
 
 ENSURE = EnsureEnvironment("static")
 
@@ -35,7 +35,7 @@ def cancel(order, epoch: int | None = None) -> Cancel:
     return Cancel(order.node, order.job, order.step, epoch or order.epoch)
 
 
-async def test_every_kind_of_work_is_done_and_reported_once(here: Stage) -> None:
+async def test_every_kind_of_work_is_done_and_reported_once(here: NodeHarness) -> None:
     here.start()
     for work in (
         ENSURE,
@@ -53,7 +53,7 @@ async def test_every_kind_of_work_is_done_and_reported_once(here: Stage) -> None
     assert await here.unacknowledged() == 0
 
 
-async def test_the_same_asking_again_is_answered_again_and_changes_nothing(here: Stage) -> None:
+async def test_the_same_asking_again_is_answered_again_and_changes_nothing(here: NodeHarness) -> None:
     here.start()
     order = here.command(ENSURE)
     await here.ask(order)
@@ -64,14 +64,14 @@ async def test_the_same_asking_again_is_answered_again_and_changes_nothing(here:
     assert len(await here.results(order)) == 1
 
 
-async def until_read(here: Stage) -> None:
+async def until_read(here: NodeHarness) -> None:
     async def look() -> bool | None:
         return await here.unacknowledged() == 0 or None
 
     await until(look)
 
 
-async def test_who_asks_again_hears_the_answer_again(here: Stage) -> None:
+async def test_who_asks_again_hears_the_answer_again(here: NodeHarness) -> None:
     here.start()
     order = here.command(ENSURE)
     await here.ask(order)
@@ -80,7 +80,7 @@ async def test_who_asks_again_hears_the_answer_again(here: Stage) -> None:
     assert (await heard.next_msg(timeout=5)).subject.endswith(f"{order.job}-{order.step}")
 
 
-async def test_a_newer_asker_gets_the_recorded_result_at_once(here: Stage) -> None:
+async def test_a_newer_asker_gets_the_recorded_result_at_once(here: NodeHarness) -> None:
     here.start()
     order = here.command(Probe("nobody.example.com"))
     assert (await here.ask(order)).code == "deploy.unhealthy"
@@ -89,7 +89,7 @@ async def test_a_newer_asker_gets_the_recorded_result_at_once(here: Stage) -> No
     assert here.carried_out(order) == 1
 
 
-async def test_a_newer_asker_attaches_to_what_runs_and_an_older_one_is_stale(here: Stage) -> None:
+async def test_a_newer_asker_attaches_to_what_runs_and_an_older_one_is_stale(here: NodeHarness) -> None:
     here.start(STEAD_SIMULATOR_SECONDS="2")
     order = here.command(ENSURE, epoch=2)
     await here.send(order)
@@ -104,7 +104,7 @@ async def test_a_newer_asker_attaches_to_what_runs_and_an_older_one_is_stale(her
     assert (await here.ask(newer(order, 2))).outcome == "stale"
 
 
-async def test_commands_are_carried_out_side_by_side(here: Stage) -> None:
+async def test_commands_are_carried_out_side_by_side(here: NodeHarness) -> None:
     here.start(STEAD_SIMULATOR_SECONDS="1")
     orders = [here.command(ENSURE, environment=f"env_{number}") for number in range(8)]
     began = time.monotonic()
@@ -114,7 +114,7 @@ async def test_commands_are_carried_out_side_by_side(here: Stage) -> None:
     assert time.monotonic() - began < 6
 
 
-async def test_a_cancelled_command_is_gone_before_the_node_says_so(here: Stage) -> None:
+async def test_a_cancelled_command_is_gone_before_the_node_says_so(here: NodeHarness) -> None:
     here.start(STEAD_SIMULATOR_SECONDS="60")
     order = here.command(ENSURE)
     await here.send(order)
@@ -128,14 +128,14 @@ async def test_a_cancelled_command_is_gone_before_the_node_says_so(here: Stage) 
     assert (await here.ask(cancel(order, 2))).outcome == "cancelled"
 
 
-async def test_cancelling_what_is_done_answers_what_is_recorded(here: Stage) -> None:
+async def test_cancelling_what_is_done_answers_what_is_recorded(here: NodeHarness) -> None:
     here.start()
     order = here.command(ENSURE)
     await here.ask(order)
     assert (await here.ask(cancel(order, 2))).outcome == "done"
 
 
-async def test_a_command_that_arrives_after_its_cancel_finds_the_door_closed(here: Stage) -> None:
+async def test_a_command_that_arrives_after_its_cancel_finds_the_door_closed(here: NodeHarness) -> None:
     here.start()
     order = here.command(ENSURE, epoch=3)
     assert (await here.ask(cancel(order))).outcome == "cancelled"
@@ -147,7 +147,7 @@ async def test_a_command_that_arrives_after_its_cancel_finds_the_door_closed(her
     assert (await here.ask(newer(order, 4))).outcome == "done"
 
 
-async def test_an_old_cancel_does_not_stop_what_a_newer_asker_wants(here: Stage) -> None:
+async def test_an_old_cancel_does_not_stop_what_a_newer_asker_wants(here: NodeHarness) -> None:
     here.start(STEAD_SIMULATOR_SECONDS="1.5")
     order = here.command(ENSURE, epoch=2)
     await here.send(order)
@@ -156,7 +156,9 @@ async def test_an_old_cancel_does_not_stop_what_a_newer_asker_wants(here: Stage)
     assert (await here.result(order)).outcome == "done"
 
 
-async def test_a_command_that_takes_too_long_is_given_up_and_its_processes_are_gone(here: Stage) -> None:
+async def test_a_command_that_takes_too_long_is_given_up_and_its_processes_are_gone(
+    here: NodeHarness,
+) -> None:
     here.start(STEAD_SIMULATOR_SECONDS="60")
     order = msgspec.structs.replace(here.command(ENSURE), seconds=1.0)
     await here.send(order)
@@ -166,7 +168,7 @@ async def test_a_command_that_takes_too_long_is_given_up_and_its_processes_are_g
     assert not psutil.pid_exists(running.pid)
 
 
-async def test_the_simulator_fails_where_it_is_told_to(here: Stage) -> None:
+async def test_the_simulator_fails_where_it_is_told_to(here: NodeHarness) -> None:
     here.start(STEAD_SIMULATOR_FAIL_AT="restart_environment")
     (here.data / "simulator").mkdir(exist_ok=True)
 
@@ -190,7 +192,7 @@ async def test_the_simulator_fails_where_it_is_told_to(here: Stage) -> None:
     assert (await here.ask(here.command(RemoveRoute()))).outcome == "done"
 
 
-async def test_the_simulator_holds_a_step_until_its_process_is_killed(here: Stage) -> None:
+async def test_the_simulator_holds_a_step_until_its_process_is_killed(here: NodeHarness) -> None:
     here.start()
     (here.data / "simulator").mkdir(exist_ok=True)
     held, other = here.command(ENSURE), here.command(ENSURE)
@@ -204,13 +206,13 @@ async def test_the_simulator_holds_a_step_until_its_process_is_killed(here: Stag
     assert here.carried_out(held) == 1
 
 
-async def test_a_runtime_the_node_does_not_have_is_refused(here: Stage) -> None:
+async def test_a_runtime_the_node_does_not_have_is_refused(here: NodeHarness) -> None:
     here.start()
     result = await here.ask(here.command(EnsureEnvironment("cms"), driver="live"))
     assert (result.outcome, result.code) == ("refused", "runtime.unsupported")
 
 
-async def test_garbage_and_orders_for_others_are_refused_and_do_not_come_again(here: Stage) -> None:
+async def test_garbage_and_orders_for_others_are_refused_and_do_not_come_again(here: NodeHarness) -> None:
     here.start()
     foreign = msgspec.structs.replace(here.command(ENSURE), node="somebody-else")
     unspeakable = here.command(ENSURE, job="job.*.>")
@@ -225,7 +227,7 @@ async def test_garbage_and_orders_for_others_are_refused_and_do_not_come_again(h
     assert here.log.count("order.refused") == 6
 
 
-async def test_heartbeats_tell_what_the_node_carries_and_does(here: Stage) -> None:
+async def test_heartbeats_tell_what_the_node_carries_and_does(here: NodeHarness) -> None:
     heard = await here.operator.subscribe(subjects.heartbeat(here.node.id))
     await here.operator.flush()
     here.start(STEAD_NODE_REGION="eu-north", STEAD_NODE_CAPACITY="7", STEAD_SIMULATOR_SECONDS="3")
@@ -253,7 +255,7 @@ async def test_heartbeats_tell_what_the_node_carries_and_does(here: Stage) -> No
 
 
 async def test_a_node_cannot_read_anothers_orders_or_report_in_its_name(
-    here: Stage, nats_stack: RunningStack
+    here: NodeHarness, nats_stack: RunningStack
 ) -> None:
     """With the agent's own login, which is all that a break-out would find."""
     told: list[str] = []
@@ -282,7 +284,7 @@ async def test_a_node_cannot_read_anothers_orders_or_report_in_its_name(
 
 
 async def test_a_node_without_its_consumer_waits_for_the_worker_to_make_it(
-    here: Stage, nats_stack: RunningStack
+    here: NodeHarness, nats_stack: RunningStack
 ) -> None:
     jetstream = here.operator.jetstream()
     config = (await jetstream.consumer_info(COMMANDS, here.node.id)).config
@@ -297,7 +299,7 @@ async def test_a_node_without_its_consumer_waits_for_the_worker_to_make_it(
 
 
 @pytest.mark.parametrize("missing", ["STEAD_NODE_ID", "STEAD_NATS_PASSWORD", "STEAD_EDGE_ADDRESS"])
-async def test_a_node_without_a_needed_setting_says_which(here: Stage, missing: str) -> None:
+async def test_a_node_without_a_needed_setting_says_which(here: NodeHarness, missing: str) -> None:
     here.settings.pop(missing)
     here.start()
     assert here.process is not None
@@ -305,7 +307,7 @@ async def test_a_node_without_a_needed_setting_says_which(here: Stage, missing: 
     assert missing.removeprefix("STEAD_").lower() in here.log
 
 
-async def test_two_agents_never_share_one_journal(here: Stage) -> None:
+async def test_two_agents_never_share_one_journal(here: NodeHarness) -> None:
     here.start()
     await here.ask(here.command(ENSURE))
     here.start()

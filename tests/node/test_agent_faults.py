@@ -9,7 +9,7 @@ from stead.dev.engines.nats import Nats
 from stead.dev.running_stack import RunningStack
 from stead.protocol.commands import Cancel
 from stead.protocol.work import EnsureEnvironment
-from tests.node.stage import Stage, until
+from tests.node.harness import NodeHarness, until
 
 ENSURE = EnsureEnvironment("static")
 SLOW = {"STEAD_SIMULATOR_SECONDS": "2"}
@@ -20,7 +20,7 @@ def ended(process: psutil.Process) -> bool:
     return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
 
 
-async def test_an_agent_killed_mid_command_finishes_it_by_itself_and_reports_once(here: Stage) -> None:
+async def test_an_agent_killed_mid_command_finishes_it_by_itself_and_reports_once(here: NodeHarness) -> None:
     here.start(STEAD_SIMULATOR_SECONDS="30")
     order = here.command(ENSURE)
     await here.send(order)
@@ -39,7 +39,7 @@ async def test_an_agent_killed_mid_command_finishes_it_by_itself_and_reports_onc
     assert (here.data / "simulator" / "environments" / "env_1").exists()
 
 
-async def test_an_agent_killed_again_and_again_still_gets_there(here: Stage) -> None:
+async def test_an_agent_killed_again_and_again_still_gets_there(here: NodeHarness) -> None:
     orders = [here.command(ENSURE, environment=f"env_{number}") for number in range(5)]
     for order in orders:
         await here.send(order)
@@ -53,7 +53,7 @@ async def test_an_agent_killed_again_and_again_still_gets_there(here: Stage) -> 
         assert len(await here.results(order)) == 1
 
 
-async def test_an_agent_told_to_stop_stops_at_once_and_goes_on_at_the_next_start(here: Stage) -> None:
+async def test_an_agent_told_to_stop_stops_at_once_and_goes_on_at_the_next_start(here: NodeHarness) -> None:
     here.start(STEAD_SIMULATOR_SECONDS="60")
     order = here.command(ENSURE)
     await here.send(order)
@@ -66,7 +66,7 @@ async def test_an_agent_told_to_stop_stops_at_once_and_goes_on_at_the_next_start
     assert len(await here.results(order)) == 1
 
 
-async def test_a_cancel_that_the_agents_death_interrupted_is_answered_after_it(here: Stage) -> None:
+async def test_a_cancel_that_the_agents_death_interrupted_is_answered_after_it(here: NodeHarness) -> None:
     """The process heeds no SIGTERM, so the agent is still waiting when it is killed."""
     here.start(STEAD_SIMULATOR_SECONDS="60")
     order = here.command(ENSURE)
@@ -87,7 +87,7 @@ async def test_a_cancel_that_the_agents_death_interrupted_is_answered_after_it(h
     assert not (here.data / "simulator" / "environments" / "env_1").exists()
 
 
-async def test_a_nats_restarted_mid_command_loses_nothing(alone: tuple[RunningStack, Stage]) -> None:
+async def test_a_nats_restarted_mid_command_loses_nothing(alone: tuple[RunningStack, NodeHarness]) -> None:
     stack, here = alone
     here.start(**SLOW)
     order = here.command(ENSURE)
@@ -105,7 +105,7 @@ async def test_a_nats_restarted_mid_command_loses_nothing(alone: tuple[RunningSt
 
 
 async def test_a_result_made_while_nats_was_down_is_reported_by_the_next_life(
-    alone: tuple[RunningStack, Stage],
+    alone: tuple[RunningStack, NodeHarness],
 ) -> None:
     stack, here = alone
     here.start(STEAD_SIMULATOR_SECONDS="1")
@@ -127,7 +127,7 @@ async def test_a_result_made_while_nats_was_down_is_reported_by_the_next_life(
     assert here.carried_out(order) == 1
 
 
-async def test_an_agent_that_starts_before_nats_waits_for_it(alone: tuple[RunningStack, Stage]) -> None:
+async def test_an_agent_that_starts_before_nats_waits_for_it(alone: tuple[RunningStack, NodeHarness]) -> None:
     stack, here = alone
     order = here.command(ENSURE)
     await here.send(order)
@@ -139,7 +139,7 @@ async def test_an_agent_that_starts_before_nats_waits_for_it(alone: tuple[Runnin
 
 
 async def test_an_agent_that_was_turned_away_comes_back_when_it_is_admitted(
-    alone: tuple[RunningStack, Stage],
+    alone: tuple[RunningStack, NodeHarness],
 ) -> None:
     """A changed password closes the connection for good as far as the library is concerned."""
     stack, here = alone

@@ -15,12 +15,26 @@ from stead.node.drivers.driver import Assignment, Refusal
 from stead.node.transfer import TransferFailed
 from stead.protocol.work import EnsureRelease, Probe, RemoveRoute, release_of
 from stead.shared.ids import new_id
-from tests.node.carrying import Node, Said, Simulated, host, simulator, static, task
-from tests.node.offers import Shelf, public, shelf, signed
-from tests.node.stage import until
+from tests.node.driver_pairs import (
+    CapturedOutput,
+    DriverPair,
+    SimulatedPair,
+    live_drivers,
+    new_assignment,
+    new_host,
+    simulated_drivers,
+)
+from tests.node.harness import until
+from tests.node.layer_server import LayerServer, public_bytes, serve_layers, sign_provenance
 
-RUNTIMES: dict[str, Callable[[RunningStack], Node]] = {"static": static, "simulator": simulator}
-EDGES: dict[str, Callable[[RunningStack], Node]] = {"nginx": static, "simulator": simulator}
+RUNTIMES: dict[str, Callable[[RunningStack], DriverPair]] = {
+    "static": live_drivers,
+    "simulator": simulated_drivers,
+}
+EDGES: dict[str, Callable[[RunningStack], DriverPair]] = {
+    "nginx": live_drivers,
+    "simulator": simulated_drivers,
+}
 
 
 @pytest.fixture(scope="module")
@@ -30,23 +44,23 @@ async def stack(shared_scratch: Path) -> AsyncIterator[RunningStack]:
 
 
 @pytest.fixture(params=RUNTIMES)
-def by_runtime(request: pytest.FixtureRequest, stack: RunningStack) -> Node:
+def by_runtime(request: pytest.FixtureRequest, stack: RunningStack) -> DriverPair:
     return RUNTIMES[request.param](stack)
 
 
 @pytest.fixture(params=EDGES)
-def by_edge(request: pytest.FixtureRequest, stack: RunningStack) -> Node:
+def by_edge(request: pytest.FixtureRequest, stack: RunningStack) -> DriverPair:
     return EDGES[request.param](stack)
 
 
 @pytest.fixture
-def routes(stack: RunningStack) -> Simulated:
+def routes(stack: RunningStack) -> SimulatedPair:
     """Simulated, where no edge hears of them by itself."""
-    return simulator(stack)
+    return simulated_drivers(stack)
 
 
-async def test_ensuring_an_environment_twice_is_ensuring_it_once(by_runtime: Node) -> None:
-    it = task()
+async def test_ensuring_an_environment_twice_is_ensuring_it_once(by_runtime: DriverPair) -> None:
+    it = new_assignment()
     await by_runtime.runtime.ensure_environment(it)
     once = by_runtime.tree(of=it.environment)
     assert once
@@ -56,24 +70,24 @@ async def test_ensuring_an_environment_twice_is_ensuring_it_once(by_runtime: Nod
 
 
 async def test_removing_an_environment_leaves_nothing_of_it_and_nothing_else_changes(
-    by_runtime: Node,
+    by_runtime: DriverPair,
 ) -> None:
-    before, it = by_runtime.tree(), task()
+    before, it = by_runtime.tree(), new_assignment()
     await by_runtime.runtime.ensure_environment(it)
     await by_runtime.runtime.remove_environment(it)
     assert by_runtime.tree() == before
     assert it.environment not in await by_runtime.runtime.list_environments()
 
 
-async def test_removing_an_environment_that_is_not_there_is_fine(by_runtime: Node) -> None:
-    before, it = by_runtime.tree(), task()
+async def test_removing_an_environment_that_is_not_there_is_fine(by_runtime: DriverPair) -> None:
+    before, it = by_runtime.tree(), new_assignment()
     await by_runtime.runtime.remove_environment(it)
     await by_runtime.runtime.remove_environment(it)
     assert by_runtime.tree() == before
 
 
-async def test_a_removed_environment_can_be_ensured_again(by_runtime: Node) -> None:
-    it = task()
+async def test_a_removed_environment_can_be_ensured_again(by_runtime: DriverPair) -> None:
+    it = new_assignment()
     await by_runtime.runtime.ensure_environment(it)
     first = by_runtime.tree(of=it.environment)
     await by_runtime.runtime.remove_environment(it)
@@ -81,22 +95,24 @@ async def test_a_removed_environment_can_be_ensured_again(by_runtime: Node) -> N
     assert by_runtime.tree(of=it.environment) == first
 
 
-async def test_a_restart_keeps_the_content(by_runtime: Node) -> None:
-    it = task()
+async def test_a_restart_keeps_the_content(by_runtime: DriverPair) -> None:
+    it = new_assignment()
     await by_runtime.runtime.ensure_environment(it)
     before = by_runtime.tree(of=it.environment)
     await by_runtime.runtime.restart_environment(it)
     assert by_runtime.tree(of=it.environment) == before
 
 
-async def test_a_restart_of_what_is_not_there_is_refused(by_runtime: Node) -> None:
+async def test_a_restart_of_what_is_not_there_is_refused(by_runtime: DriverPair) -> None:
     with pytest.raises(Refusal) as refused:
-        await by_runtime.runtime.restart_environment(task())
+        await by_runtime.runtime.restart_environment(new_assignment())
     assert refused.value.code == "environment.not_found"
 
 
-async def test_ensuring_the_same_environment_at_the_same_time_is_ensuring_it_once(by_runtime: Node) -> None:
-    it = task()
+async def test_ensuring_the_same_environment_at_the_same_time_is_ensuring_it_once(
+    by_runtime: DriverPair,
+) -> None:
+    it = new_assignment()
     async with asyncio.TaskGroup() as group:
         for _ in range(8):
             group.create_task(by_runtime.runtime.ensure_environment(it))
@@ -107,18 +123,20 @@ async def test_ensuring_the_same_environment_at_the_same_time_is_ensuring_it_onc
 
 
 @pytest.fixture(scope="module")
-def store() -> Iterator[Shelf]:
-    with shelf() as it:
+def store() -> Iterator[LayerServer]:
+    with serve_layers() as it:
         yield it
 
 
-async def _carried(node: Node) -> Assignment:
-    it = task()
+async def _carried(node: DriverPair) -> Assignment:
+    it = new_assignment()
     await node.runtime.ensure_environment(it)
     return it
 
 
-async def test_ensuring_a_release_twice_is_ensuring_it_once(by_runtime: Node, store: Shelf) -> None:
+async def test_ensuring_a_release_twice_is_ensuring_it_once(
+    by_runtime: DriverPair, store: LayerServer
+) -> None:
     it, wanted = await _carried(by_runtime), store.offer({"index.html": f"once {new_id('x')}"})
     await by_runtime.runtime.ensure_release(it, wanted)
     once = by_runtime.tree()
@@ -130,7 +148,7 @@ async def test_ensuring_a_release_twice_is_ensuring_it_once(by_runtime: Node, st
 
 
 async def test_ensuring_one_release_for_many_at_the_same_time_is_ensuring_it_once(
-    by_runtime: Node, store: Shelf
+    by_runtime: DriverPair, store: LayerServer
 ) -> None:
     wanted = store.offer({"index.html": f"at once {new_id('x')}"})
     carried = [await _carried(by_runtime) for _ in range(6)]
@@ -141,23 +159,25 @@ async def test_ensuring_one_release_for_many_at_the_same_time_is_ensuring_it_onc
     assert len(names) == 1
 
 
-async def test_a_release_for_what_is_not_there_is_refused(by_runtime: Node, store: Shelf) -> None:
+async def test_a_release_for_what_is_not_there_is_refused(by_runtime: DriverPair, store: LayerServer) -> None:
     before, wanted = by_runtime.tree(), store.offer({"index.html": f"nobody's {new_id('x')}"})
     with pytest.raises(Refusal) as refused:
-        await by_runtime.runtime.ensure_release(task(), wanted)
+        await by_runtime.runtime.ensure_release(new_assignment(), wanted)
     assert refused.value.code == "environment.not_found"
     assert by_runtime.tree() == before
 
 
-def _another(offer: EnsureRelease, store: Shelf) -> EnsureRelease:
+def _another(offer: EnsureRelease, store: LayerServer) -> EnsureRelease:
     return store.offer({"index.html": f"another than {offer.digest}"})
 
 
-TAMPERED: dict[str, Callable[[EnsureRelease, Shelf], EnsureRelease]] = {
+TAMPERED: dict[str, Callable[[EnsureRelease, LayerServer], EnsureRelease]] = {
     "no key is known": lambda it, _: replace(it, keys=()),
     "a key that cannot be one": lambda it, _: replace(it, keys=(b"short",)),
-    "another's key": lambda it, _: replace(it, keys=(public(Ed25519PrivateKey.generate()),)),
-    "signed by another": lambda it, _: replace(it, envelope=signed(it.digest, Ed25519PrivateKey.generate())),
+    "another's key": lambda it, _: replace(it, keys=(public_bytes(Ed25519PrivateKey.generate()),)),
+    "signed by another": lambda it, _: replace(
+        it, envelope=sign_provenance(it.digest, Ed25519PrivateKey.generate())
+    ),
     "no envelope": lambda it, _: replace(it, envelope=b""),
     "envelope of another": lambda it, store: replace(it, envelope=_another(it, store).envelope),
     "manifest of another": lambda it, store: replace(it, manifest=_another(it, store).manifest),
@@ -172,7 +192,7 @@ TAMPERED: dict[str, Callable[[EnsureRelease, Shelf], EnsureRelease]] = {
 
 @pytest.mark.parametrize("how", TAMPERED)
 async def test_what_nobody_known_has_signed_is_refused_and_leaves_nothing(
-    by_runtime: Node, store: Shelf, how: str
+    by_runtime: DriverPair, store: LayerServer, how: str
 ) -> None:
     it, offer = await _carried(by_runtime), store.offer({"index.html": f"{how} {new_id('x')}"})
     tampered = TAMPERED[how](offer, store)
@@ -186,7 +206,7 @@ async def test_what_nobody_known_has_signed_is_refused_and_leaves_nothing(
 
 @pytest.mark.parametrize("change", ["empty", "shorter", "longer", "flipped"])
 async def test_a_layer_that_is_not_what_its_digest_says_is_refused_and_leaves_nothing(
-    by_runtime: Node, store: Shelf, change: str
+    by_runtime: DriverPair, store: LayerServer, change: str
 ) -> None:
     it, wanted = await _carried(by_runtime), store.offer({"index.html": f"{change} {new_id('x')}"})
     place = f"/{wanted.layers[0].digest}"
@@ -202,7 +222,9 @@ async def test_a_layer_that_is_not_what_its_digest_says_is_refused_and_leaves_no
     await by_runtime.runtime.ensure_release(it, wanted)
 
 
-async def test_a_store_that_does_not_have_it_may_have_it_soon(by_runtime: Node, store: Shelf) -> None:
+async def test_a_store_that_does_not_have_it_may_have_it_soon(
+    by_runtime: DriverPair, store: LayerServer
+) -> None:
     """Not a refusal: the node tries again."""
     it, wanted = await _carried(by_runtime), store.offer({"index.html": f"late {new_id('x')}"})
     real = store.blobs.pop(f"/{wanted.layers[0].digest}")
@@ -215,7 +237,7 @@ async def test_a_store_that_does_not_have_it_may_have_it_soon(by_runtime: Node, 
 
 
 async def test_who_is_cancelled_while_a_layer_is_fetched_leaves_nothing(
-    by_runtime: Node, store: Shelf
+    by_runtime: DriverPair, store: LayerServer
 ) -> None:
     it, wanted = await _carried(by_runtime), store.offer({"index.html": f"stopped {new_id('x')}"})
     before, asked, store.paused = by_runtime.tree(), len(store.asked), threading.Event()
@@ -234,9 +256,9 @@ async def test_who_is_cancelled_while_a_layer_is_fetched_leaves_nothing(
 
 
 async def test_a_probe_of_a_release_asks_as_if_it_were_shown_and_visitors_see_nothing_of_it(
-    by_edge: Node, store: Shelf
+    by_edge: DriverPair, store: LayerServer
 ) -> None:
-    it, name = await _carried(by_edge), host()
+    it, name = await _carried(by_edge), new_host()
     wanted = store.offer({"index.html": f"to be tried {new_id('x')}"})
     await by_edge.announce(it, [name])
     with pytest.raises(Refusal) as refused:
@@ -250,9 +272,9 @@ async def test_a_probe_of_a_release_asks_as_if_it_were_shown_and_visitors_see_no
 @pytest.mark.parametrize(
     "environment", ["", ".", "..", "../escaped", "a/b", "/etc", "a\0b", ".hidden", "a.b", "é", "x" * 65]
 )
-async def test_an_environment_id_is_never_a_path(by_runtime: Node, environment: str) -> None:
+async def test_an_environment_id_is_never_a_path(by_runtime: DriverPair, environment: str) -> None:
     parent = sorted(by_runtime.data.parent.iterdir())
-    before, it = by_runtime.tree(), Assignment("job", "site", environment, Said())
+    before, it = by_runtime.tree(), Assignment("job", "site", environment, CapturedOutput())
     for work in (
         by_runtime.runtime.ensure_environment(it),
         by_runtime.runtime.remove_environment(it),
@@ -265,8 +287,8 @@ async def test_an_environment_id_is_never_a_path(by_runtime: Node, environment: 
     assert sorted(by_runtime.data.parent.iterdir()) == parent
 
 
-async def test_a_probe_tells_the_truth(by_edge: Node) -> None:
-    it, name = task(), host()
+async def test_a_probe_tells_the_truth(by_edge: DriverPair) -> None:
+    it, name = new_assignment(), new_host()
     assert await by_edge.unhealthy(it, name)
     await by_edge.runtime.ensure_environment(it)
     assert await by_edge.unhealthy(it, name)
@@ -276,24 +298,24 @@ async def test_a_probe_tells_the_truth(by_edge: Node) -> None:
     assert await by_edge.unhealthy(it, name)
 
 
-async def test_a_host_whose_simulated_environment_is_gone_is_unhealthy(routes: Simulated) -> None:
-    it, name = task(), host()
+async def test_a_host_whose_simulated_environment_is_gone_is_unhealthy(routes: SimulatedPair) -> None:
+    it, name = new_assignment(), new_host()
     await routes.runtime.ensure_environment(it)
     await routes.announce(it, [name])
     await routes.runtime.remove_environment(it)
     assert await routes.unhealthy(it, name)
 
 
-async def test_a_restarted_environment_still_answers(by_edge: Node) -> None:
-    it, name = task(), host()
+async def test_a_restarted_environment_still_answers(by_edge: DriverPair) -> None:
+    it, name = new_assignment(), new_host()
     await by_edge.runtime.ensure_environment(it)
     await by_edge.announce(it, [name])
     await by_edge.runtime.restart_environment(it)
     await by_edge.answers(it, name)
 
 
-async def test_routes_are_exactly_those_asked_for(by_edge: Node) -> None:
-    it, (one, two, three) = task(), (host(), host(), host())
+async def test_routes_are_exactly_those_asked_for(by_edge: DriverPair) -> None:
+    it, (one, two, three) = new_assignment(), (new_host(), new_host(), new_host())
     await by_edge.runtime.ensure_environment(it)
     await by_edge.announce(it, [one, two])
     await by_edge.announce(it, [two, three])
@@ -309,8 +331,8 @@ async def test_routes_are_exactly_those_asked_for(by_edge: Node) -> None:
         *("UPPER.example", "é.example", "a b", "a.example\r\nX: y", "x" * 64, ".".join(["x" * 60] * 5)),
     ],
 )
-async def test_a_host_is_never_a_path_or_a_header(by_edge: Node, name: str) -> None:
-    it = task()
+async def test_a_host_is_never_a_path_or_a_header(by_edge: DriverPair, name: str) -> None:
+    it = new_assignment()
     await by_edge.runtime.ensure_environment(it)
     before = by_edge.tree()
     with pytest.raises(Refusal) as refused:
@@ -319,8 +341,8 @@ async def test_a_host_is_never_a_path_or_a_header(by_edge: Node, name: str) -> N
     assert by_edge.tree() == before
 
 
-async def test_ensuring_a_route_twice_or_at_the_same_time_is_ensuring_it_once(routes: Simulated) -> None:
-    it, names = task(), [host(), host()]
+async def test_ensuring_a_route_twice_or_at_the_same_time_is_ensuring_it_once(routes: SimulatedPair) -> None:
+    it, names = new_assignment(), [new_host(), new_host()]
     await routes.runtime.ensure_environment(it)
     await routes.announce(it, names)
     once = routes.tree()
@@ -332,20 +354,20 @@ async def test_ensuring_a_route_twice_or_at_the_same_time_is_ensuring_it_once(ro
     assert routes.tree() == once
 
 
-async def test_removing_a_route_leaves_nothing_of_it_and_is_fine_to_repeat(routes: Simulated) -> None:
-    it = task()
+async def test_removing_a_route_leaves_nothing_of_it_and_is_fine_to_repeat(routes: SimulatedPair) -> None:
+    it = new_assignment()
     await routes.runtime.ensure_environment(it)
     before = routes.tree()
-    await routes.announce(it, [host(), host()])
+    await routes.announce(it, [new_host(), new_host()])
     await routes.edge.remove_route(it, RemoveRoute())
     await routes.edge.remove_route(it, RemoveRoute())
     assert routes.tree() == before
 
 
 async def test_a_host_of_another_environment_is_refused_and_then_nothing_has_changed(
-    routes: Simulated,
+    routes: SimulatedPair,
 ) -> None:
-    owner, other, taken, free = task(), task(), host(), host()
+    owner, other, taken, free = new_assignment(), new_assignment(), new_host(), new_host()
     for it in (owner, other):
         await routes.runtime.ensure_environment(it)
     await routes.announce(owner, [taken])
@@ -361,8 +383,10 @@ async def test_a_host_of_another_environment_is_refused_and_then_nothing_has_cha
     await routes.answers(other, taken)
 
 
-async def test_of_two_environments_that_want_one_host_at_the_same_time_one_gets_it(routes: Simulated) -> None:
-    wanting, name = [task() for _ in range(6)], host()
+async def test_of_two_environments_that_want_one_host_at_the_same_time_one_gets_it(
+    routes: SimulatedPair,
+) -> None:
+    wanting, name = [new_assignment() for _ in range(6)], new_host()
     for it in wanting:
         await routes.runtime.ensure_environment(it)
     asked = [routes.announce(it, [name]) for it in wanting]
@@ -372,11 +396,11 @@ async def test_of_two_environments_that_want_one_host_at_the_same_time_one_gets_
 
 
 async def test_what_a_driver_did_not_really_do_it_says(stack: RunningStack) -> None:
-    simulated, nothing = Said(), Said()
-    it = task(said=simulated)
-    await simulator(stack).runtime.ensure_environment(it)
+    simulated, nothing = CapturedOutput(), CapturedOutput()
+    it = new_assignment(said=simulated)
+    await simulated_drivers(stack).runtime.ensure_environment(it)
     assert simulated.lines == [f"simulator: simulated ensure_environment of {it.environment}"]
-    it = task()
-    await static(stack).runtime.ensure_environment(it)
-    await static(stack).runtime.restart_environment(task(it.environment, nothing))
+    it = new_assignment()
+    await live_drivers(stack).runtime.ensure_environment(it)
+    await live_drivers(stack).runtime.restart_environment(new_assignment(it.environment, nothing))
     assert "nothing to restart" in nothing.lines[0]

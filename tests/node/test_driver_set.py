@@ -24,7 +24,7 @@ from stead.protocol.work import (
     tag_of,
 )
 from stead.shared.runtimes import RUNTIMES
-from tests.node.carrying import task
+from tests.node.driver_pairs import new_assignment
 
 BUILD = Build("static", ArchiveSource("https://example.com/site.tar"), "https://store.example.com/layer")
 BUILT = BuildResult("sha256:1", 2, "sha256:3", 4, 5)
@@ -49,9 +49,9 @@ async def test_work_goes_to_the_driver_of_its_variant() -> None:
     cms = Recording((EnsureEnvironment, "cms"), (RemoveEnvironment, ""))
     static = Recording((EnsureEnvironment, "static"), (RemoveEnvironment, ""))
     drivers = DriverSet([cms, static])
-    await drivers.perform(EnsureEnvironment("static"), task())
+    await drivers.perform(EnsureEnvironment("static"), new_assignment())
     assert (cms.done, static.done) == ([], ["ensure_environment"])
-    await drivers.perform(RemoveEnvironment(), task())
+    await drivers.perform(RemoveEnvironment(), new_assignment())
     assert (cms.done, static.done) == (
         ["remove_environment"],
         ["ensure_environment", "remove_environment"],
@@ -59,11 +59,16 @@ async def test_work_goes_to_the_driver_of_its_variant() -> None:
 
 
 async def test_a_result_is_of_the_type_that_its_kind_of_work_declares() -> None:
-    assert await DriverSet([Recording((Build, "static"), result=BUILT)]).perform(BUILD, task()) == BUILT
+    assert (
+        await DriverSet([Recording((Build, "static"), result=BUILT)]).perform(BUILD, new_assignment())
+        == BUILT
+    )
     with pytest.raises(TypeError):
-        await DriverSet([Recording((Build, "static"))]).perform(BUILD, task())
+        await DriverSet([Recording((Build, "static"))]).perform(BUILD, new_assignment())
     with pytest.raises(TypeError):
-        await DriverSet([Recording((Probe, ""), result=BUILT)]).perform(Probe("www.example.com"), task())
+        await DriverSet([Recording((Probe, ""), result=BUILT)]).perform(
+            Probe("www.example.com"), new_assignment()
+        )
 
 
 def test_two_drivers_cannot_return_the_result_of_the_same_work() -> None:
@@ -82,7 +87,7 @@ def test_two_drivers_cannot_return_the_result_of_the_same_work() -> None:
 )
 async def test_work_without_a_driver_is_refused(work: Work, code: str) -> None:
     with pytest.raises(Refusal) as refused:
-        await DriverSet([Recording((EnsureEnvironment, "static"))]).perform(work, task())
+        await DriverSet([Recording((EnsureEnvironment, "static"))]).perform(work, new_assignment())
     assert refused.value.code == code
 
 

@@ -12,25 +12,25 @@ from stead.node.drivers.driver import Assignment, Driver, Handler, Refusal
 from stead.node.drivers.driver_set import DriverSet
 from stead.node.execution import ATTEMPTS, MAX_RUNNING, Execution
 from stead.node.journal import Journal, StepEntry
-from stead.node.processes import Stream
+from stead.node.processes import StreamName
 from stead.protocol.commands import Command
 from stead.protocol.work import RemoveRoute
-from tests.node.stage import until
+from tests.node.harness import until
 
 Work = Callable[[int], Awaitable[None]]
 
 
 @dataclass
-class Said:
+class CapturedOutput:
     lines: list[str] = field(default_factory=list)
 
     async def say(self, text: str) -> None:
         self.lines.append(text)
 
-    async def chunk(self, stream: Stream, data: bytes) -> None:
+    async def chunk(self, stream: StreamName, data: bytes) -> None:
         raise NotImplementedError(stream, data)
 
-    async def __aenter__(self) -> "Said":
+    async def __aenter__(self) -> "CapturedOutput":
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -65,11 +65,11 @@ def command(number: int = 0, seconds: float = 30.0) -> Command:
 
 
 @dataclass
-class Bench:
+class ExecutionHarness:
     journal: Journal
     driver: ScriptedDriver
     execution: Execution
-    said: Said
+    said: CapturedOutput
 
     async def ending(self, order: Command) -> StepEntry:
         self.journal.record(order)
@@ -81,10 +81,10 @@ class Bench:
         return None if found is None or found.state == "running" else found
 
 
-def bench(journal: Journal, work: Work) -> Bench:
-    driver, said = ScriptedDriver(work), Said()
+def make_harness(journal: Journal, work: Work) -> ExecutionHarness:
+    driver, said = ScriptedDriver(work), CapturedOutput()
     execution = Execution(journal, {"live": DriverSet([driver])}, lambda _: said, first_pause=0.01)
-    return Bench(journal, driver, execution, said)
+    return ExecutionHarness(journal, driver, execution, said)
 
 
 async def test_what_fails_once_is_tried_again_and_done(journal: Journal) -> None:
@@ -92,7 +92,7 @@ async def test_what_fails_once_is_tried_again_and_done(journal: Journal) -> None
         if time == 1:
             raise ConnectionError("the password is hunter22")
 
-    it = bench(journal, work)
+    it = make_harness(journal, work)
     assert (await it.ending(command())).state == "done"
     assert it.driver.calls == 2
     assert it.said.lines == ["failed (ConnectionError); trying again in 0.01 s"]
@@ -102,7 +102,7 @@ async def test_what_always_fails_is_refused_as_internal_without_quoting_the_erro
     async def work(_: int) -> None:
         raise RuntimeError("the password is hunter22")
 
-    it = bench(journal, work)
+    it = make_harness(journal, work)
     entry = await it.ending(command())
     assert (entry.state, entry.code, it.driver.calls) == ("refused", "internal", ATTEMPTS)
     assert entry.reason == f"failed {ATTEMPTS} times, the last time with RuntimeError"
@@ -113,7 +113,7 @@ async def test_a_refusal_is_final(journal: Journal) -> None:
     async def work(_: int) -> None:
         raise Refusal("route.taken", "it is another's")
 
-    it = bench(journal, work)
+    it = make_harness(journal, work)
     entry = await it.ending(command())
     assert (entry.state, entry.code, entry.reason, it.driver.calls) == (
         "refused",
@@ -130,13 +130,13 @@ async def test_an_engine_that_is_late_is_tried_again_within_the_time_of_the_comm
         if time < 3:
             raise TimeoutError
 
-    it = bench(journal, work)
+    it = make_harness(journal, work)
     assert (await it.ending(command())).state == "done"
 
     async def hang(_: int) -> None:
         await asyncio.sleep(60)
 
-    it = bench(journal, hang)
+    it = make_harness(journal, hang)
     entry = await it.ending(command(1, seconds=0.2))
     assert (entry.state, entry.code, entry.reason) == ("refused", "job.timeout", "not done within 0.2 s")
 
@@ -153,7 +153,7 @@ async def test_only_so_many_run_at_once_and_a_waiting_one_can_be_cancelled(
         await gate.wait()
         going -= 1
 
-    it = bench(journal, work)
+    it = make_harness(journal, work)
     orders = [command(number) for number in range(3 * MAX_RUNNING)]
     endings = [asyncio.create_task(it.ending(order)) for order in orders]
     await asyncio.sleep(0.1)
@@ -168,7 +168,7 @@ async def test_a_journal_that_cannot_be_written_stops_the_node(journal: Journal)
     async def work(_: int) -> None:
         journal.close()
 
-    it = bench(journal, work)
+    it = make_harness(journal, work)
     journal.record(command())
     it.execution.start(command())
     with pytest.raises(Exception, match="closed"):

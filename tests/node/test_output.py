@@ -8,28 +8,30 @@ import pytest
 
 from stead.dev.engines.nats import Nats
 from stead.dev.running_stack import RunningStack
-from stead.node.link import Link
-from stead.node.output import JobOutput, Rate
+from stead.node.nats_connection import NatsConnection
+from stead.node.output import JobOutput, RateLimit
 from stead.protocol import subjects
 from stead.protocol.commands import read_line
 from stead.shared.ids import new_id
-from tests.node.stage import Stage
+from tests.node.harness import NodeHarness
 
 FREE = 1_000_000
 
 
-def unbounded() -> Rate:
-    return Rate(FREE, FREE)
+def unbounded() -> RateLimit:
+    return RateLimit(FREE, FREE)
 
 
 @pytest.fixture
-async def link(here: Stage):
-    link = Link(here.as_settings())
+async def link(here: NodeHarness):
+    link = NatsConnection(here.as_settings())
     async with link.maintained():
         yield link
 
 
-async def test_lines_are_kept_in_order_and_masked_with_their_stream(here: Stage, link: Link) -> None:
+async def test_lines_are_kept_in_order_and_masked_with_their_stream(
+    here: NodeHarness, link: NatsConnection
+) -> None:
     job = new_id("job")
     async with JobOutput(link, here.node, job, secrets=["hunter22"]) as output:
         await output.say("the key is hunter22")
@@ -48,7 +50,7 @@ async def test_lines_are_kept_in_order_and_masked_with_their_stream(here: Stage,
     ]
 
 
-async def test_a_line_can_be_read_before_the_job_ends(here: Stage, link: Link) -> None:
+async def test_a_line_can_be_read_before_the_job_ends(here: NodeHarness, link: NatsConnection) -> None:
     job = new_id("job")
     reading = await here.operator.jetstream().subscribe(subjects.output_of(job), ordered_consumer=True)
     async with JobOutput(link, here.node, job) as output:
@@ -56,7 +58,9 @@ async def test_a_line_can_be_read_before_the_job_ends(here: Stage, link: Link) -
         assert read_line((await reading.next_msg(timeout=5)).data).text == "first"
 
 
-async def test_a_hundred_thousand_lines_arrive_in_order_with_bounded_memory(here: Stage, link: Link) -> None:
+async def test_a_hundred_thousand_lines_arrive_in_order_with_bounded_memory(
+    here: NodeHarness, link: NatsConnection
+) -> None:
     job, count = new_id("job"), 100_000
     await link.client()
     before = psutil.Process().memory_info().rss
@@ -69,13 +73,13 @@ async def test_a_hundred_thousand_lines_arrive_in_order_with_bounded_memory(here
 
 
 async def test_a_nats_that_restarts_under_the_output_loses_and_reorders_nothing(
-    alone: tuple[RunningStack, Stage],
+    alone: tuple[RunningStack, NodeHarness],
 ) -> None:
     stack, here = alone
-    job, count, link = new_id("job"), 20_000, Link(here.as_settings())
+    job, count, link = new_id("job"), 20_000, NatsConnection(here.as_settings())
 
     async def write() -> None:
-        async with JobOutput(link, here.node, job, rate=Rate(4000, 100)) as output:
+        async with JobOutput(link, here.node, job, rate=RateLimit(4000, 100)) as output:
             for number in range(count):
                 await output.chunk("stdout", f"{number}\n".encode())
 
@@ -91,9 +95,9 @@ async def test_a_nats_that_restarts_under_the_output_loses_and_reorders_nothing(
     assert [int(line) for line in await here.lines(job)] == list(range(count))
 
 
-async def test_a_nats_that_is_down_holds_the_writer_back(alone: tuple[RunningStack, Stage]) -> None:
+async def test_a_nats_that_is_down_holds_the_writer_back(alone: tuple[RunningStack, NodeHarness]) -> None:
     stack, here = alone
-    link, written = Link(here.as_settings()), 0
+    link, written = NatsConnection(here.as_settings()), 0
 
     async def write() -> None:
         nonlocal written
@@ -113,9 +117,9 @@ async def test_a_nats_that_is_down_holds_the_writer_back(alone: tuple[RunningSta
     assert len(await here.lines("job_1")) == 5000
 
 
-async def test_one_job_cannot_write_faster_than_its_rate(here: Stage, link: Link) -> None:
+async def test_one_job_cannot_write_faster_than_its_rate(here: NodeHarness, link: NatsConnection) -> None:
     job, began = new_id("job"), time.monotonic()
-    async with JobOutput(link, here.node, job, rate=Rate(1000, 100)) as output:
+    async with JobOutput(link, here.node, job, rate=RateLimit(1000, 100)) as output:
         for number in range(1100):
             await output.say(str(number))
         assert time.monotonic() - began > 0.9
@@ -126,11 +130,11 @@ async def test_one_job_cannot_write_faster_than_its_rate(here: Stage, link: Link
 
 
 async def test_leaving_does_not_wait_for_ever_for_a_nats_that_is_away(
-    alone: tuple[RunningStack, Stage], monkeypatch: pytest.MonkeyPatch
+    alone: tuple[RunningStack, NodeHarness], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stack, here = alone
     monkeypatch.setattr("stead.node.output.DRAIN_BOUND", 1.0)
-    link = Link(here.as_settings())
+    link = NatsConnection(here.as_settings())
     async with link.maintained():
         await link.client()
         await stack.stop(Nats)

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from stead.node.leftovers import end_leftovers, is_zombie
-from stead.node.processes import PATIENCE, Processes, Stream
+from stead.node.processes import PATIENCE, Processes, StreamName
 
 RUN = Processes("a-token").run
 PARENT = (
@@ -29,11 +29,11 @@ STUBBORN = (
 
 @dataclass
 class Heard:
-    streams: dict[Stream, bytes] = field(default_factory=lambda: {"stdout": b"", "stderr": b""})
-    ended: list[Stream] = field(default_factory=list)
+    streams: dict[StreamName, bytes] = field(default_factory=lambda: {"stdout": b"", "stderr": b""})
+    ended: list[StreamName] = field(default_factory=list)
     something: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def __call__(self, stream: Stream, data: bytes) -> None:
+    async def __call__(self, stream: StreamName, data: bytes) -> None:
         self.streams[stream] += data
         if not data:
             self.ended.append(stream)
@@ -127,7 +127,7 @@ async def test_a_slow_reader_slows_the_program_and_costs_no_memory() -> None:
     endless = "import sys\nwhile True: sys.stdout.write('x' * 65536)"
     taken = 0
 
-    async def slow(_: Stream, data: bytes) -> None:
+    async def slow(_: StreamName, data: bytes) -> None:
         nonlocal taken
         taken += len(data)
         await asyncio.sleep(0.05)
@@ -143,7 +143,7 @@ async def test_a_slow_reader_slows_the_program_and_costs_no_memory() -> None:
 async def test_a_reader_that_fails_ends_the_program() -> None:
     pids: list[int] = []
 
-    async def broken(_: Stream, data: bytes) -> None:
+    async def broken(_: StreamName, data: bytes) -> None:
         pids.append(int(data))
         raise LookupError
 

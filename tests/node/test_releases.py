@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from stead.node.drivers.releases import KEPT_HOT
-from stead.node.drivers.static import StaticRuntime
-from stead.node.feed.store import Change, Store, named_releases
+from stead.node.drivers.releases import KEPT_RELEASES
+from stead.node.drivers.static_runtime import StaticRuntime
+from stead.node.feed.record_store import RecordChange, RecordStore, referenced_releases
 from stead.protocol.edge_records import PLACEHOLDER, EnvironmentRecord, encode, environment_key
 from stead.protocol.work import EnsureRelease, release_of
-from tests.node.carrying import task
-from tests.node.offers import Shelf, shelf
+from tests.node.driver_pairs import new_assignment
+from tests.node.layer_server import LayerServer, serve_layers
 
 
 @pytest.fixture(scope="module")
-def store() -> Iterator[Shelf]:
-    with shelf() as it:
+def store() -> Iterator[LayerServer]:
+    with serve_layers() as it:
         yield it
 
 
@@ -39,8 +39,10 @@ def _names(*offers: EnsureRelease) -> set[str]:
     return {release_of(offer.digest) for offer in offers}
 
 
-async def test_a_release_is_its_files_and_no_two_are_of_the_same_second(tmp_path: Path, store: Shelf) -> None:
-    runtime, it = StaticRuntime(tmp_path), task()
+async def test_a_release_is_its_files_and_no_two_are_of_the_same_second(
+    tmp_path: Path, store: LayerServer
+) -> None:
+    runtime, it = StaticRuntime(tmp_path), new_assignment()
     await runtime.ensure_environment(it)
     moments = set()
     for number in range(3):
@@ -54,28 +56,28 @@ async def test_a_release_is_its_files_and_no_two_are_of_the_same_second(tmp_path
 
 
 async def test_the_newest_of_an_environment_stay_and_so_does_what_is_served(
-    tmp_path: Path, store: Shelf
+    tmp_path: Path, store: LayerServer
 ) -> None:
     named = Named()
-    runtime, it = StaticRuntime(tmp_path, named), task()
+    runtime, it = StaticRuntime(tmp_path, named), new_assignment()
     await runtime.ensure_environment(it)
-    offers = [store.offer({"index.html": str(number)}) for number in range(KEPT_HOT + 3)]
+    offers = [store.offer({"index.html": str(number)}) for number in range(KEPT_RELEASES + 3)]
     named.releases = _names(offers[0])
     for offer in offers:
         await runtime.ensure_release(it, offer)
-    assert _here(tmp_path) == {PLACEHOLDER} | _names(offers[0], *offers[-KEPT_HOT:])
+    assert _here(tmp_path) == {PLACEHOLDER} | _names(offers[0], *offers[-KEPT_RELEASES:])
     named.releases = set()
     await runtime.tidy()
-    assert _here(tmp_path) == {PLACEHOLDER} | _names(*offers[-KEPT_HOT:])
-    await runtime.ensure_release(it, offers[-KEPT_HOT])
+    assert _here(tmp_path) == {PLACEHOLDER} | _names(*offers[-KEPT_RELEASES:])
+    await runtime.ensure_release(it, offers[-KEPT_RELEASES])
     await runtime.ensure_release(it, offers[0])
-    kept = _names(offers[0], offers[-KEPT_HOT], *offers[-KEPT_HOT + 2 :])
+    kept = _names(offers[0], offers[-KEPT_RELEASES], *offers[-KEPT_RELEASES + 2 :])
     assert _here(tmp_path) == {PLACEHOLDER} | kept, "what was used again is new again"
 
 
-async def test_what_another_environment_has_stays_when_one_goes(tmp_path: Path, store: Shelf) -> None:
+async def test_what_another_environment_has_stays_when_one_goes(tmp_path: Path, store: LayerServer) -> None:
     runtime = StaticRuntime(tmp_path, Named())
-    one, two = task(), task()
+    one, two = new_assignment(), new_assignment()
     shared, own = store.offer({"index.html": "shared"}), store.offer({"index.html": "own"})
     for it in (one, two):
         await runtime.ensure_environment(it)
@@ -86,9 +88,9 @@ async def test_what_another_environment_has_stays_when_one_goes(tmp_path: Path, 
     assert _here(tmp_path) == {PLACEHOLDER} | _names(shared)
 
 
-async def test_nothing_goes_while_nobody_knows_what_is_served(tmp_path: Path, store: Shelf) -> None:
+async def test_nothing_goes_while_nobody_knows_what_is_served(tmp_path: Path, store: LayerServer) -> None:
     named = Named()
-    runtime, it = StaticRuntime(tmp_path, named), task()
+    runtime, it = StaticRuntime(tmp_path, named), new_assignment()
     await runtime.ensure_environment(it)
     offer = store.offer({"index.html": "perhaps served"})
     await runtime.ensure_release(it, offer)
@@ -111,10 +113,12 @@ async def test_what_an_earlier_life_left_half_done_goes(tmp_path: Path) -> None:
     assert not list((tmp_path / "downloads").iterdir())
 
 
-async def test_tidying_all_the_time_takes_nothing_that_is_being_fetched(tmp_path: Path, store: Shelf) -> None:
+async def test_tidying_all_the_time_takes_nothing_that_is_being_fetched(
+    tmp_path: Path, store: LayerServer
+) -> None:
     runtime = StaticRuntime(tmp_path, Named())
     offers = [store.offer({"index.html": f"busy {number}"}) for number in range(60)]
-    tasks = [task() for _ in offers]
+    tasks = [new_assignment() for _ in offers]
     for it in tasks:
         await runtime.ensure_environment(it)
     fetching = [
@@ -130,18 +134,18 @@ async def test_tidying_all_the_time_takes_nothing_that_is_being_fetched(tmp_path
 
 def test_the_records_of_the_edge_say_which_releases_are_served(tmp_path: Path) -> None:
     path = tmp_path / "edge.sqlite"
-    assert named_releases(path) is None
-    records = Store(path)
-    assert named_releases(path) is None, "a store that has heard nothing yet says nothing"
+    assert referenced_releases(path) is None
+    records = RecordStore(path)
+    assert referenced_releases(path) is None, "a store that has heard nothing yet says nothing"
     records.begin("history")
     changes = [
-        Change(environment_key("us-east", f"env-{number}"), number, number, encode(record))
+        RecordChange(environment_key("us-east", f"env-{number}"), number, number, encode(record))
         for number, record in enumerate(
             [EnvironmentRecord("site", "node", release="a" * 64), EnvironmentRecord("site", "node")], 1
         )
     ]
     records.take(changes[:1], last=False)
-    assert named_releases(path) is None, "nor one that is being read anew"
+    assert referenced_releases(path) is None, "nor one that is being read anew"
     records.take(changes[1:], last=True)
-    assert named_releases(path) == {"a" * 64, PLACEHOLDER}
+    assert referenced_releases(path) == {"a" * 64, PLACEHOLDER}
     records.close()

@@ -19,7 +19,7 @@ from stead.protocol.edge_records import EdgeRecord, EnvironmentRecord, HostRecor
 from stead.protocol.subjects import Node, Program
 from stead.protocol.work import EnsureEnvironment, Probe, RemoveEnvironment, RestartEnvironment, Work
 from stead.shared.ids import new_id
-from tests.node.stage import Stage, connected, make_consumer, make_streams, until
+from tests.node.harness import NodeHarness, connected, make_consumer, make_streams, until
 
 
 @pytest.fixture(scope="module")
@@ -32,9 +32,9 @@ async def dev(shared_scratch: Path) -> AsyncIterator[RunningStack]:
 
 
 @pytest.fixture
-async def node(dev: RunningStack) -> AsyncIterator[Stage]:
+async def node(dev: RunningStack) -> AsyncIterator[NodeHarness]:
     async with connected(dev, Program.OPERATOR) as operator:
-        yield Stage(dev, operator, Node(LOCAL_NODE), dev.node_data, {})
+        yield NodeHarness(dev, operator, Node(LOCAL_NODE), dev.node_data, {})
 
 
 async def told(dev: RunningStack, environment: str, hosts: dict[str, bool]) -> None:
@@ -58,7 +58,7 @@ async def status(dev: RunningStack, host: str) -> int:
         return (await client.get(f"http://{dev[Nginx].address}/", headers={"host": host})).status_code
 
 
-async def test_done_means_that_a_visitor_is_answered(dev: RunningStack, node: Stage) -> None:
+async def test_done_means_that_a_visitor_is_answered(dev: RunningStack, node: NodeHarness) -> None:
     environment, host, other = new_id("env"), "shop.example.com", "www.shop.example.com"
 
     async def outcome(work: Work) -> str:
@@ -79,7 +79,7 @@ async def test_done_means_that_a_visitor_is_answered(dev: RunningStack, node: St
     assert list((dev.node_data / "environments").iterdir()) == []
 
 
-async def test_sites_answer_while_the_agent_is_dead(dev: RunningStack, node: Stage) -> None:
+async def test_sites_answer_while_the_agent_is_dead(dev: RunningStack, node: NodeHarness) -> None:
     environment, host = new_id("env"), "stays.example.com"
     await node.ask(node.command(EnsureEnvironment("static"), environment=environment, driver="live"))
     await told(dev, environment, {host: True})
@@ -89,7 +89,7 @@ async def test_sites_answer_while_the_agent_is_dead(dev: RunningStack, node: Sta
     assert await status(dev, host) == 200
 
 
-async def test_the_supervised_node_is_started_again_and_goes_on(dev: RunningStack, node: Stage) -> None:
+async def test_the_supervised_node_is_started_again_and_goes_on(dev: RunningStack, node: NodeHarness) -> None:
     process = dev.child(NodeAgent).status.process
     assert process is not None
     assert process.send_signal(signal.SIGKILL)
@@ -103,7 +103,7 @@ async def test_the_supervised_node_is_started_again_and_goes_on(dev: RunningStac
 
 
 async def test_the_supervised_edge_is_started_again_and_serves_what_it_did(
-    dev: RunningStack, node: Stage
+    dev: RunningStack, node: NodeHarness
 ) -> None:
     environment, host = new_id("env"), "again.example.com"
     await node.ask(node.command(EnsureEnvironment("static"), environment=environment, driver="live"))

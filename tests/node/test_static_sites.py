@@ -12,7 +12,7 @@ from stead.dev.running_stack import RunningStack, run_stack
 from stead.node.drivers.driver import Refusal
 from stead.protocol.edge_records import PLACEHOLDER
 from stead.protocol.work import Probe
-from tests.node.carrying import host, static, task
+from tests.node.driver_pairs import live_drivers, new_assignment, new_host
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ async def stack(shared_scratch: Path) -> AsyncIterator[RunningStack]:
 
 
 async def test_the_placeholder_is_a_page_that_needs_nothing_else(stack: RunningStack) -> None:
-    node, it, name = static(stack), task(), host()
+    node, it, name = live_drivers(stack), new_assignment(), new_host()
     await node.runtime.ensure_environment(it)
     await node.announce(it, [name])
     async with httpx.AsyncClient() as client:
@@ -38,7 +38,7 @@ async def test_the_placeholder_is_a_page_that_needs_nothing_else(stack: RunningS
 
 @pytest.mark.parametrize("asked", ["../environments", "..", "hosts/..", "."])
 async def test_nginx_serves_no_path_that_a_host_header_smuggles_in(stack: RunningStack, asked: str) -> None:
-    node, it = static(stack), task()
+    node, it = live_drivers(stack), new_assignment()
     await node.runtime.ensure_environment(it)
     async with httpx.AsyncClient() as client:
         answer = await client.get(f"http://{stack[Nginx].address}/", headers={"host": asked})
@@ -46,7 +46,7 @@ async def test_nginx_serves_no_path_that_a_host_header_smuggles_in(stack: Runnin
 
 
 async def test_a_link_out_of_a_release_is_not_served(stack: RunningStack) -> None:
-    node, it, name = static(stack), task(), host()
+    node, it, name = live_drivers(stack), new_assignment(), new_host()
     await node.runtime.ensure_environment(it)
     await node.announce(it, [name])
     (node.data / "releases" / PLACEHOLDER / "leak").symlink_to("/etc/hostname")
@@ -61,7 +61,7 @@ async def test_an_edge_that_is_down_makes_a_probe_fail_and_one_that_comes_back_d
     scratch: Path,
 ) -> None:
     async with run_stack(scratch, [Nginx]) as stack:
-        node, it, name = static(stack), task(), host()
+        node, it, name = live_drivers(stack), new_assignment(), new_host()
         await node.runtime.ensure_environment(it)
         await node.announce(it, [name])
         await stack.stop(Nginx)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from stead.node import visits
-from stead.node.visits import Ledger
+from stead.node.visits import LedgerReader
 
 
 def _line(environment: str, ts: float, address: str = "192.0.2.0", peer: str = "") -> str:
@@ -22,12 +22,12 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_a_ledger_that_is_not_there_has_no_news(path: Path):
-    assert Ledger(path).news() == {}
+    assert LedgerReader(path).news() == {}
 
 
 def test_the_last_visit_of_each_is_told_once(path: Path):
     path.write_text(_line("env_a", 10.5) + _line("env_b", 11) + _line("env_a", 9))
-    ledger = Ledger(path)
+    ledger = LedgerReader(path)
     assert ledger.news() == {"env_a": 10.5, "env_b": 11.0}
     assert ledger.news() == {}
     with path.open("a") as file:
@@ -38,13 +38,13 @@ def test_the_last_visit_of_each_is_told_once(path: Path):
 def test_what_is_no_visit_to_an_environment_here_is_not_told(path: Path):
     passed_on, probe, nobody = _line("env_a", 1, peer="node-2"), _line("env_a", 1, "::"), _line("", 1)
     path.write_text(passed_on + probe + nobody + "no JSON\n" + '{"ts": "x"}\n')
-    assert Ledger(path).news() == {}
+    assert LedgerReader(path).news() == {}
 
 
 def test_half_a_line_waits_for_its_other_half(path: Path):
     whole = _line("env_a", 5)
     path.write_text(_line("env_b", 4) + whole[:20])
-    ledger = Ledger(path)
+    ledger = LedgerReader(path)
     assert ledger.news() == {"env_b": 4.0}
     with path.open("a") as file:
         file.write(whole[20:])
@@ -53,7 +53,7 @@ def test_half_a_line_waits_for_its_other_half(path: Path):
 
 def test_a_ledger_that_was_taken_away_is_followed_by_the_next_one(path: Path):
     path.write_text(_line("env_a", 1) * 10)
-    ledger = Ledger(path)
+    ledger = LedgerReader(path)
     ledger.news()
     path.rename(path.with_suffix(".old"))
     path.write_text(_line("env_b", 2))
@@ -62,7 +62,7 @@ def test_a_ledger_that_was_taken_away_is_followed_by_the_next_one(path: Path):
 
 def test_a_ledger_that_was_emptied_is_read_from_its_beginning(path: Path):
     path.write_text(_line("env_a", 1) * 10)
-    ledger = Ledger(path)
+    ledger = LedgerReader(path)
     ledger.news()
     os.truncate(path, 0)
     path.write_text(_line("env_b", 2))
@@ -74,8 +74,8 @@ def test_a_long_past_is_not_read_and_a_line_without_an_end_stops_nobody(
 ):
     monkeypatch.setattr(visits, "LOOK_BACK", 1000)
     path.write_text(_line("env_old", 1) + "x" * 2_000_000 + "\n" + _line("env_new", 2))
-    assert Ledger(path).news() == {"env_new": 2.0}
-    whole = Ledger(path)
+    assert LedgerReader(path).news() == {"env_new": 2.0}
+    whole = LedgerReader(path)
     monkeypatch.setattr(visits, "LOOK_BACK", 10_000_000)
     assert whole.news() == {"env_old": 1.0, "env_new": 2.0}
 
@@ -83,5 +83,5 @@ def test_a_long_past_is_not_read_and_a_line_without_an_end_stops_nobody(
 def test_a_minute_of_a_busy_edge_is_read_before_the_next_one_is_over(path: Path):
     path.write_text("".join(_line(f"env_{number % 1000}", number) for number in range(60_000)))
     began = time.process_time()
-    assert len(Ledger(path).news()) == 1000
+    assert len(LedgerReader(path).news()) == 1000
     assert time.process_time() - began < 5, "which is very generous"

@@ -14,7 +14,7 @@ from stead.node.drivers.driver import Driver
 from stead.node.drivers.driver_set import DriverSets
 from stead.node.execution import Execution
 from stead.node.journal import Journal, NextAction
-from stead.node.link import Link
+from stead.node.nats_connection import NatsConnection
 from stead.node.reports import Reporter
 from stead.node.settings import Settings
 from stead.protocol import subjects
@@ -41,7 +41,12 @@ log = structlog.get_logger()
 
 class Agent:
     def __init__(
-        self, settings: Settings, journal: Journal, link: Link, execution: Execution, drivers: DriverSets
+        self,
+        settings: Settings,
+        journal: Journal,
+        link: NatsConnection,
+        execution: Execution,
+        drivers: DriverSets,
     ) -> None:
         self._settings, self._journal, self._link = settings, journal, link
         self._execution, self._drivers = execution, drivers

@@ -37,13 +37,13 @@ class NextAction(StrEnum):
     """The step is already running, or its result is waiting to be reported."""
 
 
-State = Literal["running", "cancelling", "done", "refused", "cancelled"]
+StepState = Literal["running", "cancelling", "done", "refused", "cancelled"]
 
 
 @dataclass(frozen=True)
 class StepEntry:
     epoch: int
-    state: State
+    state: StepState
     code: str | None
     reason: str | None
     value: WorkResult | None

@@ -14,14 +14,14 @@ import structlog
 from stead.node.agent import Agent
 from stead.node.drivers.installed import install_drivers
 from stead.node.execution import Execution
-from stead.node.feed.feed import Feed
+from stead.node.feed.feed import EdgeFeedClient
 from stead.node.journal import Journal
 from stead.node.leftovers import end_leftovers
-from stead.node.link import Link
+from stead.node.nats_connection import NatsConnection
 from stead.node.output import JobOutput
 from stead.node.processes import Processes
 from stead.node.settings import Settings, SettingsInvalid, from_environment
-from stead.node.visits import Visits
+from stead.node.visits import VisitReporter
 from stead.protocol.subjects import Node
 from stead.shared import log as logging
 
@@ -56,7 +56,7 @@ async def serve(settings: Settings) -> None:
 
 
 async def _serve(settings: Settings, journal: Journal, stop: asyncio.Event) -> None:
-    link, node = Link(settings), Node(settings.node_id)
+    link, node = NatsConnection(settings), Node(settings.node_id)
     drivers = install_drivers(settings, Processes(journal.token).run)
     execution = Execution(
         journal,
@@ -66,8 +66,8 @@ async def _serve(settings: Settings, journal: Journal, stop: asyncio.Event) -> N
     )
     async with link.maintained():
         agent = asyncio.create_task(Agent(settings, journal, link, execution, drivers).run())
-        feed = asyncio.create_task(Feed(settings, link).run())
-        visits = Visits(settings.node_id, settings.ledger, link, every=settings.visits_seconds)
+        feed = asyncio.create_task(EdgeFeedClient(settings, link).run())
+        visits = VisitReporter(settings.node_id, settings.ledger, link, every=settings.visits_seconds)
         telling = asyncio.create_task(visits.run())
         stopping = asyncio.create_task(stop.wait())
         log.info("node.started", node=settings.node_id, region=settings.node_region)

@@ -12,8 +12,8 @@ import structlog
 from nats.js.api import Header, PubAck
 
 from stead.node.lines import Lines
-from stead.node.link import Link
-from stead.node.processes import Stream
+from stead.node.nats_connection import NatsConnection
+from stead.node.processes import StreamName
 from stead.protocol.commands import OutputLine, encode
 from stead.protocol.subjects import Node, job_output
 
@@ -35,7 +35,7 @@ COSTLY = 256
 log = structlog.get_logger()
 
 
-class Rate:
+class RateLimit:
     """A bucket that refills continuously; who finds it empty waits."""
 
     def __init__(self, a_second: float = LINES_A_SECOND, burst: float = BURST) -> None:
@@ -54,11 +54,17 @@ class JobOutput:
     """Of one command, inside `async with`: leaving waits until what was said is kept, within a bound."""
 
     def __init__(
-        self, link: Link, node: Node, job: str, *, secrets: Collection[str] = (), rate: Rate | None = None
+        self,
+        link: NatsConnection,
+        node: Node,
+        job: str,
+        *,
+        secrets: Collection[str] = (),
+        rate: RateLimit | None = None,
     ) -> None:
         self._link, self._subject = link, job_output(job, node)
-        self._rate = rate or Rate()
-        self._streams: dict[Stream, Lines] = {"stdout": Lines(secrets), "stderr": Lines(secrets)}
+        self._rate = rate or RateLimit()
+        self._streams: dict[StreamName, Lines] = {"stdout": Lines(secrets), "stderr": Lines(secrets)}
         self._secrets = secrets
         self._waiting: asyncio.Queue[OutputLine | None] = asyncio.Queue(WAITING)
         self._name, self._count = token_hex(8), 0
@@ -69,7 +75,7 @@ class JobOutput:
         for line in (*own.feed(text.encode()), *own.flush()):
             await self._put(OutputLine(line))
 
-    async def chunk(self, stream: Stream, data: bytes) -> None:
+    async def chunk(self, stream: StreamName, data: bytes) -> None:
         lines = self._streams[stream]
         for line in lines.feed(data) if data else lines.flush():
             await self._put(OutputLine(line, stream))

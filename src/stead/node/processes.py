@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import IO, Literal, Protocol
 
 from stead.node.leftovers import VARIABLE, group_alive
-from stead.node.uninterrupted import uninterrupted
+from stead.node.uninterrupted import run_uninterrupted
 
-Stream = Literal["stdout", "stderr"]
-Sink = Callable[[Stream, bytes], Awaitable[None]]
+StreamName = Literal["stdout", "stderr"]
+Sink = Callable[[StreamName, bytes], Awaitable[None]]
 """Takes the next bytes of a stream; empty ones end it. The program waits while the sink does."""
 
 CHUNK = 64 * 1024
@@ -61,7 +61,7 @@ class Processes:
         try:
             return await _followed(process, sink)
         except BaseException:
-            await uninterrupted(_end_group(process))
+            await run_uninterrupted(_end_group(process))
             raise
 
 
@@ -99,13 +99,13 @@ async def _followed(process: _Process, sink: Sink) -> int:
 
 class _Pump:
     def __init__(
-        self, stream: Stream, reader: asyncio.StreamReader, transport: asyncio.ReadTransport, sink: Sink
+        self, stream: StreamName, reader: asyncio.StreamReader, transport: asyncio.ReadTransport, sink: Sink
     ) -> None:
         self._stream, self._reader, self._transport, self._sink = stream, reader, transport, sink
         self._waiting = False
 
     @classmethod
-    async def of(cls, stream: Stream, pipe: IO[bytes], sink: Sink) -> "_Pump":
+    async def of(cls, stream: StreamName, pipe: IO[bytes], sink: Sink) -> "_Pump":
         reader = asyncio.StreamReader(limit=CHUNK)
         transport, _ = await asyncio.get_running_loop().connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(reader), pipe

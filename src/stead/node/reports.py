@@ -7,7 +7,7 @@ import structlog
 from nats.js.api import Header
 
 from stead.node.journal import Journal, PendingReport
-from stead.node.link import Link
+from stead.node.nats_connection import NatsConnection
 from stead.protocol.commands import encode, result_kind
 from stead.protocol.subjects import report
 
@@ -19,7 +19,7 @@ log = structlog.get_logger()
 
 
 class Reporter:
-    def __init__(self, journal: Journal, link: Link) -> None:
+    def __init__(self, journal: Journal, link: NatsConnection) -> None:
         self._journal, self._link = journal, link
         self._pending = asyncio.Event()
         journal.on_report = self._pending.set

@@ -8,7 +8,7 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 
-async def uninterrupted(work: Coroutine[Any, Any, T]) -> T:
+async def run_uninterrupted(work: Coroutine[Any, Any, T]) -> T:
     task = asyncio.ensure_future(work)
     cancelled = False
     while not task.done():
@@ -21,6 +21,6 @@ async def uninterrupted(work: Coroutine[Any, Any, T]) -> T:
     return task.result()
 
 
-async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+async def run_in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """A thread cannot be stopped; a caller that walked away would leave it writing."""
-    return await uninterrupted(asyncio.to_thread(work, *args, **kwargs))
+    return await run_uninterrupted(asyncio.to_thread(work, *args, **kwargs))

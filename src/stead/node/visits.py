@@ -13,8 +13,8 @@ import msgspec
 import nats.errors
 import structlog
 
-from stead.node.link import Link
-from stead.node.uninterrupted import in_thread
+from stead.node.nats_connection import NatsConnection
+from stead.node.uninterrupted import run_in_thread
 from stead.protocol import subjects
 from stead.protocol.commands import Activity, encode
 
@@ -33,17 +33,17 @@ NOWHERE = "::"
 log = structlog.get_logger()
 
 
-class Entry(msgspec.Struct, frozen=True):
+class LedgerLine(msgspec.Struct, frozen=True):
     ts: float
     environment: str
     address: str
     peer: str
 
 
-_entry = msgspec.json.Decoder(Entry).decode
+_entry = msgspec.json.Decoder(LedgerLine).decode
 
 
-class Ledger:
+class LedgerReader:
     """Reads on where it stopped; a ledger that was taken away is followed by a new one at its beginning."""
 
     def __init__(self, path: Path) -> None:
@@ -91,9 +91,11 @@ def _note(lines: bytes, seen: dict[str, float]) -> None:
             seen[entry.environment] = max(entry.ts, seen.get(entry.environment, 0.0))
 
 
-class Visits:
-    def __init__(self, node: str, ledger: Path, link: Link, *, every: float = EVERY_SECONDS) -> None:
-        self._node, self._ledger, self._link, self._every = node, Ledger(ledger), link, every
+class VisitReporter:
+    def __init__(
+        self, node: str, ledger: Path, link: NatsConnection, *, every: float = EVERY_SECONDS
+    ) -> None:
+        self._node, self._ledger, self._link, self._every = node, LedgerReader(ledger), link, every
         self._known: dict[str, float] = {}
 
     async def run(self) -> None:
@@ -101,7 +103,7 @@ class Visits:
         while True:
             await asyncio.sleep(self._every)
             try:
-                self._known |= await in_thread(self._ledger.news)
+                self._known |= await run_in_thread(self._ledger.news)
                 self._forget()
                 await self._say()
             except (nats.errors.Error, OSError) as error:

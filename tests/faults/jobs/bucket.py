@@ -18,7 +18,7 @@ from stead.protocol.edge_records import (
 )
 from stead.protocol.subjects import Program, bucket_stream
 from tests.faults.jobs.harness import Harness
-from tests.node.stage import connected
+from tests.node.harness import connected
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import pytest
 
 from stead.node.builds.workspaces import remove_leftovers
 from stead.node.images.image_store import Image, ImageStore
+from tests.node.builds.build_harness import BuildHarness
 from tests.node.builds.servers import git_server, store
-from tests.node.builds.stage import Bench
 
 
 @pytest.fixture(scope="session")
@@ -19,14 +19,14 @@ def image() -> Image:
 
 
 @pytest.fixture(scope="module")
-def bench(image: Image) -> Iterator[Bench]:
+def bench(image: Image) -> Iterator[BuildHarness]:
     path = Path(tempfile.mkdtemp(prefix="stead-builds-"))
     path.chmod(0o711)
     (path / "data").mkdir()
     (path / "git").mkdir()
     try:
         with store() as layers, git_server(path / "git") as repositories:
-            yield Bench(path / "data", layers, repositories)
+            yield BuildHarness(path / "data", layers, repositories)
     finally:
         # Nothing after a test that passed; one that failed may have left a build behind.
         remove_leftovers(path / "data" / "builds")

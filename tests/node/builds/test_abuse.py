@@ -8,9 +8,14 @@ import time
 import pytest
 
 from stead.node.builds.log import secrets_of
+from tests.node.builds.build_harness import (
+    BuildHarness,
+    CapturedOutput,
+    new_assignment,
+    processes_with_argument,
+)
 from tests.node.builds.projects import WRITES_A_PAGE, npm_site, package, scripted
-from tests.node.builds.stage import Bench, Said, assignment, running
-from tests.node.stage import until
+from tests.node.harness import until
 
 SECRET = "canary-7d1f-of-a-secret"
 
@@ -19,7 +24,7 @@ def shell(script: str) -> dict[str, str]:
     return {"package.json": package(build="sh build.sh"), "build.sh": script}
 
 
-async def test_a_fork_bomb_meets_the_limit_of_processes(bench: Bench) -> None:
+async def test_a_fork_bomb_meets_the_limit_of_processes(bench: BuildHarness) -> None:
     files = shell("f() { f | f & }\nf\nsleep 2\nexit 1\n")
     reason = await bench.refused(
         bench.wanted(bench.upload(files)), builder=bench.builder(build_pids=96, build_seconds=30)
@@ -27,25 +32,25 @@ async def test_a_fork_bomb_meets_the_limit_of_processes(bench: Bench) -> None:
     assert "it started too many processes; the limit is 96" in reason
 
 
-async def test_a_build_that_eats_memory_is_told_so(bench: Bench) -> None:
+async def test_a_build_that_eats_memory_is_told_so(bench: BuildHarness) -> None:
     files = scripted("const all = []; for (;;) all.push(Buffer.alloc(16 << 20, 1));")
     reason = await bench.refused(bench.wanted(bench.upload(files)))
     assert reason == "npm run build failed: it ran out of memory; the limit is 512 MB"
 
 
-async def test_a_build_that_fills_its_disk_fills_no_other(bench: Bench) -> None:
+async def test_a_build_that_fills_its_disk_fills_no_other(bench: BuildHarness) -> None:
     files = shell("dd if=/dev/zero of=big bs=1M")
     reason = await bench.refused(bench.wanted(bench.upload(files)))
     assert reason == "npm run build failed: its disk is full; the limit is 256 MB"
 
 
-async def test_a_build_that_makes_countless_files_fills_its_disk_too(bench: Bench) -> None:
+async def test_a_build_that_makes_countless_files_fills_its_disk_too(bench: BuildHarness) -> None:
     files = shell("mkdir d && cd d && i=0 && while : > $i; do i=$((i+1)); done; exit 1")
     reason = await bench.refused(bench.wanted(bench.upload(files)), builder=bench.builder(build_disk_mb=32))
     assert reason == "npm run build failed: its disk is full; the limit is 32 MB"
 
 
-async def test_a_build_that_fills_the_cache_of_its_site_begins_anew(bench: Bench) -> None:
+async def test_a_build_that_fills_the_cache_of_its_site_begins_anew(bench: BuildHarness) -> None:
     files = shell("dd if=/dev/zero of=/cache/big bs=1M")
     reason = await bench.refused(bench.wanted(bench.upload(files)), site="site_full")
     assert reason == "npm run build failed: the cache of its site was full, with 128 MB; it begins anew"
@@ -56,7 +61,7 @@ async def test_a_build_that_fills_the_cache_of_its_site_begins_anew(bench: Bench
     assert bench.layer(wanted)["a"].split() in ([], [b"lost+found"], [b"lost+found", b"npm"], [b"npm"])
 
 
-async def test_a_build_that_overruns_its_time_is_stopped(bench: Bench) -> None:
+async def test_a_build_that_overruns_its_time_is_stopped(bench: BuildHarness) -> None:
     began = time.monotonic()
     reason = await bench.refused(
         bench.wanted(bench.upload(scripted("setInterval(() => {}, 1000)"))),
@@ -66,7 +71,7 @@ async def test_a_build_that_overruns_its_time_is_stopped(bench: Bench) -> None:
     assert time.monotonic() - began < 30
 
 
-async def test_a_build_that_ignores_every_signal_is_stopped_nevertheless(bench: Bench) -> None:
+async def test_a_build_that_ignores_every_signal_is_stopped_nevertheless(bench: BuildHarness) -> None:
     files = shell("trap '' TERM INT HUP QUIT\nwhile :; do sleep 1; done\n")
     reason = await bench.refused(bench.wanted(bench.upload(files)), builder=bench.builder(build_seconds=4))
     assert reason == "the build was stopped: it took longer than 4 s"
@@ -96,7 +101,9 @@ const proxied = url => fetch(url, { headers: { 'Metadata-Flavor': 'Google' } })
 """
 
 
-async def test_a_build_reaches_neither_metadata_nor_a_neighbour_nor_what_nobody_listed(bench: Bench) -> None:
+async def test_a_build_reaches_neither_metadata_nor_a_neighbour_nor_what_nobody_listed(
+    bench: BuildHarness,
+) -> None:
     async def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         reached.append(1)
         writer.close()
@@ -104,7 +111,7 @@ async def test_a_build_reaches_neither_metadata_nor_a_neighbour_nor_what_nobody_
     reached: list[int] = []
     async with await asyncio.start_server(greet, "0.0.0.0", 0) as neighbour:  # noqa: S104
         port = neighbour.sockets[0].getsockname()[1]
-        said, files = Said(), scripted(REACHES.replace("NEIGHBOUR", str(port)))
+        said, files = CapturedOutput(), scripted(REACHES.replace("NEIGHBOUR", str(port)))
         wanted = bench.wanted(bench.upload(files))
         await bench.build(wanted, said)
     seen = json.loads(bench.layer(wanted)["seen.json"])
@@ -116,7 +123,7 @@ async def test_a_build_reaches_neither_metadata_nor_a_neighbour_nor_what_nobody_
         assert f"egress: refused {target}: it is not on the egress list" in said.text
 
 
-async def test_daemons_end_with_the_build(bench: Bench) -> None:
+async def test_daemons_end_with_the_build(bench: BuildHarness) -> None:
     files = shell(
         "for i in 1 2 3; do setsid nohup sleep 86399 > /dev/null 2>&1 & done\n"
         "(setsid sh -c 'sleep 86399 & sleep 86399' &)\nmkdir dist && echo made > dist/index.html\n"
@@ -124,10 +131,10 @@ async def test_daemons_end_with_the_build(bench: Bench) -> None:
     wanted = bench.wanted(bench.upload(files))
     await bench.build(wanted)
     assert bench.layer(wanted) == {"index.html": b"made\n"}
-    assert running("86399") == []
+    assert processes_with_argument("86399") == []
 
 
-async def test_a_build_writes_nothing_outside_of_its_own_disk(bench: Bench) -> None:
+async def test_a_build_writes_nothing_outside_of_its_own_disk(bench: BuildHarness) -> None:
     places = "/ /usr/bin /etc /var/tmp /run /dev /work /proc/sys/kernel /root /home /sys /opt"
     files = shell(
         f"mkdir dist\nfor place in {places}; do (echo x > $place/stead-was-here) 2>/dev/null"
@@ -139,7 +146,7 @@ async def test_a_build_writes_nothing_outside_of_its_own_disk(bench: Bench) -> N
     assert not any("stead-was-here" in os.listdir(place) for place in places.split())  # noqa: PTH208
 
 
-async def test_what_only_hosts_need_is_refused_by_the_kernel(bench: Bench) -> None:
+async def test_what_only_hosts_need_is_refused_by_the_kernel(bench: BuildHarness) -> None:
     tries = {
         "user namespace": "unshare --user true",
         "mount namespace": "unshare --mount true",
@@ -165,7 +172,7 @@ async def test_what_only_hosts_need_is_refused_by_the_kernel(bench: Bench) -> No
     assert bench.layer(wanted)["could"] == b"end\n"
 
 
-async def test_a_secret_is_seen_by_the_build_and_masked_wherever_it_is_printed(bench: Bench) -> None:
+async def test_a_secret_is_seen_by_the_build_and_masked_wherever_it_is_printed(bench: BuildHarness) -> None:
     prints = """
     const secret = process.env.TOKEN;
     console.log('plain ' + secret); console.error('err ' + secret);
@@ -174,7 +181,7 @@ async def test_a_secret_is_seen_by_the_build_and_masked_wherever_it_is_printed(b
     process.stdout.write('split ' + secret.slice(0, 9));
     setTimeout(() => { process.stdout.write(secret.slice(9) + '\\n'); process.exit(4); }, 300);
     """
-    said = Said()
+    said = CapturedOutput()
     wanted = bench.wanted(bench.upload(scripted(prints)), TOKEN=SECRET)
     reason = await bench.refused(wanted, said)
     assert reason == "npm run build ended with exit code 4"
@@ -186,7 +193,7 @@ async def test_a_secret_is_seen_by_the_build_and_masked_wherever_it_is_printed(b
     assert "signature" not in said.text
 
 
-async def test_the_fetch_sees_no_variable_and_a_hostile_repository_runs_nothing(bench: Bench) -> None:
+async def test_the_fetch_sees_no_variable_and_a_hostile_repository_runs_nothing(bench: BuildHarness) -> None:
     """Hooks, filters and configuration of a repository are not taken along by a fetch."""
     files = scripted(WRITES_A_PAGE) | {
         ".gitattributes": "* filter=steal\n",
@@ -201,17 +208,17 @@ async def test_the_fetch_sees_no_variable_and_a_hostile_repository_runs_nothing(
     assert bench.layer(wanted) == {"index.html": SECRET.encode()}
 
 
-async def test_a_cancelled_build_is_gone_before_the_cancellation_is_told(bench: Bench) -> None:
+async def test_a_cancelled_build_is_gone_before_the_cancellation_is_told(bench: BuildHarness) -> None:
     files = shell(
         "trap '' TERM\nfor i in $(seq 20); do setsid sleep 86398 & done\necho under way\n"
         "while :; do sleep 1; done\n"
     )
-    said = Said()
+    said = CapturedOutput()
     task = asyncio.create_task(bench.build(bench.wanted(bench.upload(files)), said))
     await said.until("under way")
 
     async def all_twenty() -> bool | None:
-        return len(running("86398")) >= 20 or None
+        return len(processes_with_argument("86398")) >= 20 or None
 
     await until(all_twenty)
     began = time.monotonic()
@@ -221,11 +228,11 @@ async def test_a_cancelled_build_is_gone_before_the_cancellation_is_told(bench: 
     print(  # noqa: T201
         f"\ncancelled in {time.monotonic() - began:.2f} s"
     )
-    assert running("86398") == []
+    assert processes_with_argument("86398") == []
 
 
 @pytest.mark.parametrize("after", [0.0, 0.05, 0.2, 0.5, 1.0])
-async def test_a_build_cancelled_at_any_moment_leaves_nothing(bench: Bench, after: float) -> None:
+async def test_a_build_cancelled_at_any_moment_leaves_nothing(bench: BuildHarness, after: float) -> None:
     bench.repositories.repository("cancelled", npm_site(WRITES_A_PAGE))
     task = asyncio.create_task(bench.build(bench.wanted(bench.git("cancelled"))))
     await asyncio.sleep(after)
@@ -234,14 +241,14 @@ async def test_a_build_cancelled_at_any_moment_leaves_nothing(bench: Bench, afte
     bench.assert_nothing_is_left()
 
 
-async def test_two_builds_at_once_have_two_ranges_of_users_and_a_third_waits(bench: Bench) -> None:
+async def test_two_builds_at_once_have_two_ranges_of_users_and_a_third_waits(bench: BuildHarness) -> None:
     builder = bench.builder(build_at_once=2)
     files = shell("mkdir dist\ncat /proc/self/uid_map > dist/map\nsleep 2\n")
-    said = [Said() for _ in range(3)]
+    said = [CapturedOutput() for _ in range(3)]
     every = [bench.wanted(bench.upload(files)) for _ in said]
 
     async def run(number: int) -> None:
-        await builder.build(assignment(said[number]), every[number])
+        await builder.build(new_assignment(said[number]), every[number])
 
     await asyncio.gather(*(run(number) for number in range(3)))
     bench.assert_nothing_is_left()

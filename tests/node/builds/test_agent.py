@@ -6,9 +6,9 @@ from stead.node.containers.disks import mounted_below
 from stead.protocol import subjects
 from stead.protocol.commands import Cancel, Command, read_heartbeat
 from stead.protocol.work import Build, BuildResult
+from tests.node.builds.build_harness import BuildHarness, environment_of, processes_with_argument
 from tests.node.builds.projects import package
-from tests.node.builds.stage import Bench, environment_of, running
-from tests.node.stage import Stage, until
+from tests.node.harness import NodeHarness, until
 
 BOUND = 120.0
 SECRET = "canary-of-a-secret"
@@ -18,7 +18,7 @@ def endless(argument: str) -> dict[str, str]:
     return {"package.json": package(build="sh build.sh"), "build.sh": f"echo $TOKEN\nsleep {argument}\n"}
 
 
-def started(here: Stage, bench: Bench, name: str) -> tuple[Command, Build]:
+def started(here: NodeHarness, bench: BuildHarness, name: str) -> tuple[Command, Build]:
     here.start(**environment_of(bench.settings()))
     wanted = bench.wanted(bench.git(name), TOKEN=SECRET)
     return here.command(wanted, driver="live"), wanted
@@ -26,19 +26,19 @@ def started(here: Stage, bench: Bench, name: str) -> tuple[Command, Build]:
 
 async def seen(argument: str) -> None:
     async def look() -> bool | None:
-        return bool(running(argument)) or None
+        return bool(processes_with_argument(argument)) or None
 
     await until(look, BOUND)
 
 
-def assert_nothing_is_left(here: Stage) -> None:
+def assert_nothing_is_left(here: NodeHarness) -> None:
     home = here.data / "builds"
     assert cgroups.find(container_prefix(home)) == set()
     assert list(mounted_below(home)) == []
     assert list((home / "workspaces").glob("*")) == list((home / "runc").glob("*")) == []
 
 
-async def test_a_node_says_what_it_builds(here: Stage, bench: Bench) -> None:
+async def test_a_node_says_what_it_builds(here: NodeHarness, bench: BuildHarness) -> None:
     heard = await here.operator.subscribe(subjects.heartbeat(here.node.id))
     here.start(**environment_of(bench.settings()))
     beat = read_heartbeat((await heard.next_msg(timeout=30)).data)
@@ -50,26 +50,26 @@ async def test_a_node_says_what_it_builds(here: Stage, bench: Bench) -> None:
     assert "builds.unavailable" in here.log
 
 
-async def test_a_cancel_ends_every_process_of_a_build(here: Stage, bench: Bench) -> None:
+async def test_a_cancel_ends_every_process_of_a_build(here: NodeHarness, bench: BuildHarness) -> None:
     bench.repositories.repository("cancelled-by-order", endless("86397"))
     order, _ = started(here, bench, "cancelled-by-order")
     await here.send(order)
     await seen("86397")
     await here.send(Cancel(here.node.id, order.job, order.step, order.epoch))
     assert (await here.result(order, bound=BOUND)).outcome == "cancelled"
-    assert running("86397") == []
+    assert processes_with_argument("86397") == []
     assert_nothing_is_left(here)
 
 
 async def test_a_node_killed_while_it_builds_ends_what_it_left_and_builds_anew(
-    here: Stage, bench: Bench
+    here: NodeHarness, bench: BuildHarness
 ) -> None:
     bench.repositories.repository("restarted", endless("86396"))
     order, wanted = started(here, bench, "restarted")
     await here.send(order)
     await seen("86396")
     await here.kill()
-    assert running("86396")
+    assert processes_with_argument("86396")
     commit = bench.repositories.repository(
         "restarted", {"build.sh": "echo again $TOKEN; mkdir dist; echo new > dist/index.html\n"}
     )
@@ -79,14 +79,16 @@ async def test_a_node_killed_while_it_builds_ends_what_it_left_and_builds_anew(
     assert isinstance(result.value, BuildResult)
     assert result.value.commit == commit
     assert bench.layer(wanted) == {"index.html": b"new\n"}
-    assert running("86396") == []
+    assert processes_with_argument("86396") == []
     assert_nothing_is_left(here)
     lines = await here.lines(order.job)
     assert any(line.endswith("build | again •••") for line in lines)
     assert not any(SECRET in line for line in lines)
 
 
-async def test_a_build_that_fails_is_refused_once_and_with_its_reason(here: Stage, bench: Bench) -> None:
+async def test_a_build_that_fails_is_refused_once_and_with_its_reason(
+    here: NodeHarness, bench: BuildHarness
+) -> None:
     bench.repositories.repository("failing", {"package.json": package(build="exit 3")})
     order, _ = started(here, bench, "failing")
     await here.send(order)

@@ -6,10 +6,10 @@ import statistics
 import time
 
 from stead.node.builds.limits import BuildLimits
-from tests.edge.stage import Edge
-from tests.edge.stage import edge as running_edge
+from tests.edge.edge_harness import EdgeHarness
+from tests.edge.edge_harness import start_edge as running_edge
+from tests.node.builds.build_harness import BuildHarness, CapturedOutput
 from tests.node.builds.projects import package
-from tests.node.builds.stage import Bench, Said
 
 HOST = "neighbour.example.com"
 SAMPLES = 1500
@@ -27,7 +27,7 @@ wait
 """
 
 
-def asked(edge: Edge, count: int) -> list[float]:
+def asked(edge: EdgeHarness, count: int) -> list[float]:
     """Seconds of each answer, one after the other on one connection."""
     connection = http.client.HTTPConnection("127.0.0.1", edge.port, timeout=30)
     took = []
@@ -47,13 +47,13 @@ def p99(took: list[float]) -> float:
     return statistics.quantiles(took, n=100)[98]
 
 
-async def test_a_neighbour_is_answered_while_a_hostile_build_runs(bench: Bench) -> None:
+async def test_a_neighbour_is_answered_while_a_hostile_build_runs(bench: BuildHarness) -> None:
     files = {"package.json": package(build="sh build.sh"), "build.sh": HOSTILE}
     async with running_edge() as edge:
         await edge.site(HOST, "env_neighbour", {"index.html": "still here"})
         await asyncio.to_thread(asked, edge, 100)
         alone = await asyncio.to_thread(asked, edge, SAMPLES)
-        said = Said()
+        said = CapturedOutput()
         builder = bench.builder(build_pids=256, build_cpu_shares=BuildLimits().cpu_shares)
         build = asyncio.create_task(bench.build(bench.wanted(bench.upload(files)), said, builder))
         await said.until("under way")

@@ -6,8 +6,8 @@ import json
 import pytest
 
 from stead.shared.address_policy import Address
+from tests.node.builds.build_harness import BuildHarness, CapturedOutput
 from tests.node.builds.projects import ONE, WRITES_A_PAGE, lock, npm_site, package, scripted
-from tests.node.builds.stage import Bench, Said
 
 USES_IT = "const isNumber = require('is-number'); if (!isNumber(7)) process.exit(3);" + WRITES_A_PAGE
 
@@ -16,9 +16,9 @@ async def nowhere(host: str, port: int) -> list[Address]:
     raise OSError(f"{host}:{port} is not known")
 
 
-async def test_a_site_is_installed_built_and_only_its_output_is_packed(bench: Bench) -> None:
+async def test_a_site_is_installed_built_and_only_its_output_is_packed(bench: BuildHarness) -> None:
     bench.repositories.repository("npm", npm_site(USES_IT))
-    said, wanted = Said(), bench.wanted(bench.git("npm"), TITLE="from a variable")
+    said, wanted = CapturedOutput(), bench.wanted(bench.git("npm"), TITLE="from a variable")
     facts = await bench.build(wanted, said)
     assert bench.layer(wanted) == {"index.html": b"from a variable"}
     assert facts.files == 1
@@ -27,9 +27,9 @@ async def test_a_site_is_installed_built_and_only_its_output_is_packed(bench: Be
     assert "the site is in dist" in said.text
 
 
-async def test_a_second_build_takes_its_packages_from_the_cache_of_its_site(bench: Bench) -> None:
+async def test_a_second_build_takes_its_packages_from_the_cache_of_its_site(bench: BuildHarness) -> None:
     files, site = npm_site(USES_IT), "site_cached"
-    first = Said()
+    first = CapturedOutput()
     await bench.build(bench.wanted(bench.upload(files)), first, site=site)
     cut_off = dataclasses.replace(bench.builder(), resolve=nowhere)
     wanted = bench.wanted(bench.upload(files))
@@ -39,7 +39,7 @@ async def test_a_second_build_takes_its_packages_from_the_cache_of_its_site(benc
     assert reason == "npm ci ended with exit code 1"
 
 
-async def test_packages_without_a_lock_file_are_refused_with_the_way_out(bench: Bench) -> None:
+async def test_packages_without_a_lock_file_are_refused_with_the_way_out(bench: BuildHarness) -> None:
     files = {"package.json": package(build="x", dependencies=ONE)}
     reason = await bench.refused(bench.wanted(bench.upload(files)))
     assert reason == (
@@ -49,8 +49,8 @@ async def test_packages_without_a_lock_file_are_refused_with_the_way_out(bench: 
     assert reason == "yarn.lock is not understood yet: run npm install and commit package-lock.json"
 
 
-async def test_a_build_script_that_fails_is_named_with_its_exit_code(bench: Bench) -> None:
-    said = Said()
+async def test_a_build_script_that_fails_is_named_with_its_exit_code(bench: BuildHarness) -> None:
+    said = CapturedOutput()
     reason = await bench.refused(
         bench.wanted(bench.upload(scripted("console.error('no luck'); process.exit(7)"))), said
     )
@@ -58,8 +58,8 @@ async def test_a_build_script_that_fails_is_named_with_its_exit_code(bench: Benc
     assert any(line.endswith("build | no luck") for line in said.lines)
 
 
-async def test_a_lock_file_that_does_not_fit_is_npms_to_explain(bench: Bench) -> None:
-    said = Said()
+async def test_a_lock_file_that_does_not_fit_is_npms_to_explain(bench: BuildHarness) -> None:
+    said = CapturedOutput()
     files = {"package.json": package(build="x", dependencies=ONE), "package-lock.json": lock()}
     reason = await bench.refused(bench.wanted(bench.upload(files)), said)
     assert reason == "npm ci ended with exit code 1"
@@ -79,14 +79,14 @@ async def test_a_lock_file_that_does_not_fit_is_npms_to_explain(bench: Bench) ->
     ],
 )
 async def test_the_output_is_what_stead_json_says_or_found_by_convention(
-    bench: Bench, files: dict[str, str], output: dict[str, bytes] | None
+    bench: BuildHarness, files: dict[str, str], output: dict[str, bytes] | None
 ) -> None:
     wanted = bench.wanted(bench.upload(files))
     await bench.build(wanted)
     assert bench.layer(wanted) == (output or {name: text.encode() for name, text in files.items()})
 
 
-async def test_stead_json_may_name_another_script(bench: Bench) -> None:
+async def test_stead_json_may_name_another_script(bench: BuildHarness) -> None:
     files = {
         "package.json": package(build="exit 1", site="mkdir out && echo made > out/index.html"),
         "stead.json": json.dumps({"build": "site"}),
@@ -122,6 +122,6 @@ async def test_stead_json_may_name_another_script(bench: Bench) -> None:
     ],
 )
 async def test_what_cannot_be_published_is_refused_with_the_reason(
-    bench: Bench, files: dict[str, str], reason: str
+    bench: BuildHarness, files: dict[str, str], reason: str
 ) -> None:
     assert (await bench.refused(bench.wanted(bench.upload(files)))).startswith(reason)

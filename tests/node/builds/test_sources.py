@@ -16,16 +16,16 @@ import pytest
 
 from stead.dev.ports import reserve_ports
 from stead.protocol.work import ArchiveSource, GitSource
+from tests.node.builds.build_harness import BuildHarness, CapturedOutput, make_tar
 from tests.node.builds.servers import git, git_server
-from tests.node.builds.stage import Bench, Said, tar_of
 
 PAGE = {"index.html": "<h1>Hello</h1>", "css/site.css": "body {}"}
 PUBLISHED = {name: text.encode() for name, text in PAGE.items()}
 
 
-async def test_a_folder_of_a_repository_becomes_a_layer_with_its_commit(bench: Bench) -> None:
+async def test_a_folder_of_a_repository_becomes_a_layer_with_its_commit(bench: BuildHarness) -> None:
     commit = bench.repositories.repository("plain", PAGE, "Say hello.\n\nWith care.")
-    said, wanted = Said(), bench.wanted(bench.git("plain"))
+    said, wanted = CapturedOutput(), bench.wanted(bench.git("plain"))
     facts = await bench.build(wanted, said)
     assert bench.layer(wanted) == PUBLISHED
     assert (facts.commit, facts.ref, facts.files) == (commit, "main", 2)
@@ -33,12 +33,12 @@ async def test_a_folder_of_a_repository_becomes_a_layer_with_its_commit(bench: B
     assert all(re.match(r"\[\d\d:\d\d:\d\d\] (fetch|build|pack)(: | \| )", line) for line in said.lines)
 
 
-async def test_lines_are_said_while_the_build_runs(bench: Bench) -> None:
-    said = Said()
+async def test_lines_are_said_while_the_build_runs(bench: BuildHarness) -> None:
+    said = CapturedOutput()
     slow = {"package.json": '{"scripts": {"build": "echo early; sleep 1; mkdir dist; echo late > dist/a"}}'}
     at: dict[str, float] = {}
 
-    class Timed(Said):
+    class Timed(CapturedOutput):
         async def chunk(self, stream, data):  # type: ignore[no-untyped-def]
             if data.endswith(b"| early\n"):
                 at["early"] = time.monotonic()
@@ -48,7 +48,7 @@ async def test_lines_are_said_while_the_build_runs(bench: Bench) -> None:
     assert time.monotonic() - at["early"] > 1
 
 
-async def test_a_tag_a_pinned_commit_and_the_default_branch_can_be_built(bench: Bench) -> None:
+async def test_a_tag_a_pinned_commit_and_the_default_branch_can_be_built(bench: BuildHarness) -> None:
     first = bench.repositories.repository("history", {"index.html": "first"})
     git("tag", "v1", at=bench.repositories.place / "history.tree")
     second = bench.repositories.repository("history", {"index.html": "second"})
@@ -64,7 +64,7 @@ async def test_a_tag_a_pinned_commit_and_the_default_branch_can_be_built(bench: 
         assert (facts.commit, bench.layer(wanted)) == (commit, {"index.html": text})
 
 
-async def test_submodules_come_along_without_their_history(bench: Bench) -> None:
+async def test_submodules_come_along_without_their_history(bench: BuildHarness) -> None:
     bench.repositories.repository("part", {"part.txt": "of a submodule"})
     bench.repositories.repository("whole", {"index.html": "whole"})
     tree = bench.repositories.place / "whole.tree"
@@ -77,18 +77,18 @@ async def test_submodules_come_along_without_their_history(bench: Bench) -> None
     assert not any(".git" in name.split("/") for name in layer)
 
 
-async def test_a_submodule_of_the_nodes_own_files_is_refused(bench: Bench) -> None:
+async def test_a_submodule_of_the_nodes_own_files_is_refused(bench: BuildHarness) -> None:
     bench.repositories.repository("thief", {"index.html": "x"})
     tree = bench.repositories.place / "thief.tree"
     git("submodule", "--quiet", "add", f"file://{tree.with_suffix('.git')}", "inside", at=tree)
     bench.repositories.repository("thief", {"more.html": "more"})
-    said = Said()
+    said = CapturedOutput()
     reason = await bench.refused(bench.wanted(bench.git("thief")), said)
     assert reason.startswith("a submodule could not be fetched from 127.0.0.1: ")
     assert "transport 'file' not allowed" in said.text
 
 
-async def test_what_cannot_be_fetched_is_explained(bench: Bench, tmp_path: Path) -> None:
+async def test_what_cannot_be_fetched_is_explained(bench: BuildHarness, tmp_path: Path) -> None:
     bench.repositories.repository("some", PAGE)
     absent = "0123456789" * 4
     reason = await bench.refused(bench.wanted(bench.git("some", "no-such")), code="build.ref_missing")
@@ -119,7 +119,7 @@ async def test_what_cannot_be_fetched_is_explained(bench: Bench, tmp_path: Path)
         reason = await bench.refused(bench.wanted(GitSource(guarded.url("private"), "main")), builder=builder)
         assert reason.endswith("it asks for a login: authentication failed")
         named = guarded.url("private").replace("://", "://ada:open-sesame@")
-        said, wanted = Said(), bench.wanted(GitSource(named, "main"))
+        said, wanted = CapturedOutput(), bench.wanted(GitSource(named, "main"))
         await bench.build(wanted, said, builder)
         assert bench.layer(wanted) == PUBLISHED
         assert "open-sesame" not in said.text
@@ -173,13 +173,13 @@ def ssh_server(place: Path) -> Iterator[tuple[int, str]]:
 
 
 @pytest.mark.skipif(not Path("/usr/sbin/sshd").exists(), reason="needs an ssh server")
-async def test_a_repository_over_ssh_is_fetched_with_its_key(bench: Bench, tmp_path: Path) -> None:
+async def test_a_repository_over_ssh_is_fetched_with_its_key(bench: BuildHarness, tmp_path: Path) -> None:
     commit = bench.repositories.repository("over-ssh", PAGE)
     bare = bench.repositories.place / "over-ssh.git"
     with ssh_server(tmp_path) as (port, key):
         builder = bench.builder(build_networks=f"127.0.0.0/8:{port},127.0.0.0/8:{bench.store.port}")
         url = f"ssh://{os.environ.get('USER') or 'root'}@127.0.0.1:{port}{bare}"
-        said, wanted = Said(), bench.wanted(GitSource(url, "main", key=key))
+        said, wanted = CapturedOutput(), bench.wanted(GitSource(url, "main", key=key))
         facts = await bench.build(wanted, said, builder)
         assert (facts.commit, bench.layer(wanted)) == (commit, PUBLISHED)
         assert not any(line in said.text for line in key.splitlines() if len(line) > 20)
@@ -189,8 +189,8 @@ async def test_a_repository_over_ssh_is_fetched_with_its_key(bench: Bench, tmp_p
         )
 
 
-async def test_an_archive_elsewhere_is_had_by_its_address(bench: Bench) -> None:
-    bench.store.files["site.tar.gz"] = tar_of({f"site-1.0/{name}": text for name, text in PAGE.items()})
+async def test_an_archive_elsewhere_is_had_by_its_address(bench: BuildHarness) -> None:
+    bench.store.files["site.tar.gz"] = make_tar({f"site-1.0/{name}": text for name, text in PAGE.items()})
     bench.store.redirects["latest"] = bench.store.url("site.tar.gz")
     bench.store.redirects["astray"] = "http://169.254.169.254/latest/meta-data"
     for name in ("site.tar.gz", "latest"):
@@ -198,7 +198,7 @@ async def test_an_archive_elsewhere_is_had_by_its_address(bench: Bench) -> None:
         facts = await bench.build(wanted)
         assert bench.layer(wanted) == PUBLISHED
         assert facts.commit == facts.author == ""
-    said = Said()
+    said = CapturedOutput()
     reason = await bench.refused(bench.wanted(ArchiveSource(bench.store.url("astray"))), said)
     assert reason.startswith("127.0.0.1 has no such archive: it answered 403")
     assert "egress: refused 169.254.169.254:80: it is not on the egress list" in said.text
@@ -206,7 +206,7 @@ async def test_an_archive_elsewhere_is_had_by_its_address(bench: Bench) -> None:
     assert reason == "127.0.0.1 has no such archive: it answered 404"
 
 
-async def test_archives_that_are_not_safe_are_refused_with_the_entry(bench: Bench) -> None:
+async def test_archives_that_are_not_safe_are_refused_with_the_entry(bench: BuildHarness) -> None:
     def archive(member: tarfile.TarInfo, content: bytes = b"") -> ArchiveSource:
         into = io.BytesIO()
         with tarfile.open(fileobj=into, mode="w") as file:
@@ -226,7 +226,7 @@ async def test_archives_that_are_not_safe_are_refused_with_the_entry(bench: Benc
     assert reason == "the archive is refused: it is neither a tar, nor a tar.gz, nor a zip"
 
 
-async def test_an_archive_that_does_not_fit_on_the_disk_is_refused(bench: Bench) -> None:
+async def test_an_archive_that_does_not_fit_on_the_disk_is_refused(bench: BuildHarness) -> None:
     source = bench.upload({"big.bin": os.urandom(20 << 20), "other.bin": os.urandom(20 << 20)})
     reason = await bench.refused(bench.wanted(source), builder=bench.builder(build_disk_mb=32))
     assert reason == "the upload is larger than 16 MB"
@@ -235,14 +235,14 @@ async def test_an_archive_that_does_not_fit_on_the_disk_is_refused(bench: Bench)
     assert reason == "the archive does not fit: its disk is full; the limit is 32 MB"
 
 
-async def test_a_store_that_hiccups_does_not_cost_the_build(bench: Bench) -> None:
+async def test_a_store_that_hiccups_does_not_cost_the_build(bench: BuildHarness) -> None:
     bench.store.refusals = 2
     wanted = bench.wanted(bench.upload(PAGE))
     await bench.build(wanted)
     assert bench.layer(wanted) == PUBLISHED
 
 
-async def test_the_same_source_is_the_same_layer(bench: Bench) -> None:
+async def test_the_same_source_is_the_same_layer(bench: BuildHarness) -> None:
     bench.repositories.repository("same", PAGE)
     facts = [await bench.build(bench.wanted(bench.git("same"))) for _ in range(2)]
     uploaded = await bench.build(bench.wanted(bench.upload(PAGE)))

@@ -28,17 +28,17 @@ from stead.protocol.edge_records import (
 from stead.protocol.subjects import Program, applied, bucket_stream
 from stead.shared.edge_keys import key_from_text, key_to_text, region_key
 from stead.steadctl import app
-from tests.node.feed.scene import Scene
+from tests.node.feed.feed_harness import FeedHarness
 
 STREAM = bucket_stream(BUCKET)
 
 
-async def kept_for(there: Scene, key: str) -> str | None:
+async def kept_for(there: FeedHarness, key: str) -> str | None:
     message = await there.stage.operator.jetstream().get_last_msg(STREAM, bucket_subject(key))
     return (message.headers or {}).get("Nats-TTL")
 
 
-async def test_revisions_ascend_and_the_highest_is_returned(there: Scene) -> None:
+async def test_revisions_ascend_and_the_highest_is_returned(there: FeedHarness) -> None:
     first = await there.put(there.hosts(1_200))
     second = await there.put({there.host(0): HostRecord("env_2")})
     assert second == first + 1
@@ -46,7 +46,7 @@ async def test_revisions_ascend_and_the_highest_is_returned(there: Scene) -> Non
     assert await there.edges.read_record(there.host(0)) == encode(HostRecord("env_2"))
 
 
-async def test_purges_and_deletions_are_kept_for_a_time_and_all_else_for_ever(there: Scene) -> None:
+async def test_purges_and_deletions_are_kept_for_a_time_and_all_else_for_ever(there: FeedHarness) -> None:
     purge = PurgeRecord("env_1")
     await there.put({**there.hosts(2), purge_key(there.region, purge): purge})
     await there.put({there.host(1): None})
@@ -56,7 +56,7 @@ async def test_purges_and_deletions_are_kept_for_a_time_and_all_else_for_ever(th
     assert await there.edges.read_record(there.host(1)) is None
 
 
-async def test_a_message_that_may_expire_does(there: Scene) -> None:
+async def test_a_message_that_may_expire_does(there: FeedHarness) -> None:
     jetstream, subject = there.stage.operator.jetstream(), bucket_subject(there.host(0))
     await jetstream.publish(subject, b"{}", msg_ttl=1)
     async with asyncio.timeout(10):
@@ -68,7 +68,7 @@ async def test_a_message_that_may_expire_does(there: Scene) -> None:
             await asyncio.sleep(0.1)
 
 
-async def test_keys_of_two_regions_are_refused_together(there: Scene) -> None:
+async def test_keys_of_two_regions_are_refused_together(there: FeedHarness) -> None:
     with pytest.raises(ValueError, match="more than one region"):
         await there.put(
             {there.host(0): HostRecord("env_1"), host_key("elsewhere", "a.example.com"): HostRecord("env_1")}
@@ -77,7 +77,7 @@ async def test_keys_of_two_regions_are_refused_together(there: Scene) -> None:
         await there.put({})
 
 
-async def test_who_waits_late_finds_the_last_word(there: Scene) -> None:
+async def test_who_waits_late_finds_the_last_word(there: FeedHarness) -> None:
     async with there.feeding():
         revision = await there.put(there.hosts(1))
         await there.applied(revision)
@@ -85,7 +85,7 @@ async def test_who_waits_late_finds_the_last_word(there: Scene) -> None:
     await there.applied(revision - 1, within=2)
 
 
-async def test_all_named_nodes_are_waited_for(there: Scene) -> None:
+async def test_all_named_nodes_are_waited_for(there: FeedHarness) -> None:
     async with there.feeding():
         revision = await there.put(there.hosts(1))
         with pytest.raises(NotApplied) as raised:
@@ -95,7 +95,7 @@ async def test_all_named_nodes_are_waited_for(there: Scene) -> None:
     assert raised.value.nodes == ("silent-1", "silent-2")
 
 
-async def test_a_word_about_another_region_or_in_anothers_name_does_not_count(there: Scene) -> None:
+async def test_a_word_about_another_region_or_in_anothers_name_does_not_count(there: FeedHarness) -> None:
     revision = await there.put(there.hosts(1))
     operator = there.stage.operator.jetstream()
     await operator.publish(applied(there.node), encode(AppliedRevision(there.node, "elsewhere", revision)))
@@ -108,7 +108,7 @@ async def test_a_word_about_another_region_or_in_anothers_name_does_not_count(th
         await waiting
 
 
-async def test_a_node_is_introduced_once_and_again_when_it_moves(there: Scene) -> None:
+async def test_a_node_is_introduced_once_and_again_when_it_moves(there: FeedHarness) -> None:
     key = node_key(there.region, there.node)
     await there.edges.publish_peer(there.region, there.node, "10.0.0.1:80")
     first = await there.edges.last_revision()
@@ -122,7 +122,7 @@ async def test_a_node_is_introduced_once_and_again_when_it_moves(there: Scene) -
 
 
 async def test_a_node_does_not_come_to_see_another_region_by_claiming_it(
-    there: Scene, worker: Connection
+    there: FeedHarness, worker: Connection
 ) -> None:
     assert await ensure_consumers(worker, there.node, there.region)
     assert not await ensure_consumers(worker, there.node, "elsewhere")
@@ -130,13 +130,15 @@ async def test_a_node_does_not_come_to_see_another_region_by_claiming_it(
     assert found.config.filter_subject == bucket_subject(f"{there.region}.>")
 
 
-async def test_making_the_streams_again_changes_nothing(there: Scene, worker: Connection) -> None:
+async def test_making_the_streams_again_changes_nothing(there: FeedHarness, worker: Connection) -> None:
     revision = await there.put(there.hosts(1))
     await ensure_streams(worker)
     assert await there.put({there.host(0): HostRecord("env_2")}) == revision + 1
 
 
-async def test_an_operator_sees_how_far_an_edge_is(there: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_operator_sees_how_far_an_edge_is(
+    there: FeedHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for variable, value in there.stage.stack.environment(Program.WORKER).items():
         monkeypatch.setenv(variable, value)
     async with there.feeding():
@@ -162,7 +164,7 @@ def test_an_operator_gets_the_key_of_a_region(monkeypatch: pytest.MonkeyPatch) -
     assert CliRunner().invoke(app, ["nodes", "key", "us-east"]).exit_code == 1
 
 
-async def test_a_nats_that_is_away_is_said_to_be(apart: tuple[RunningStack, Scene]) -> None:
+async def test_a_nats_that_is_away_is_said_to_be(apart: tuple[RunningStack, FeedHarness]) -> None:
     stack, it = apart
     await stack.stop(Nats)
     with pytest.raises(FeedUnavailable):
@@ -181,7 +183,7 @@ async def test_a_nats_that_is_away_is_said_to_be(apart: tuple[RunningStack, Scen
         await it.applied(revision)
 
 
-async def test_a_worker_that_is_stopped_while_it_waits_stops(there: Scene) -> None:
+async def test_a_worker_that_is_stopped_while_it_waits_stops(there: FeedHarness) -> None:
     for _ in range(20):
         waiting = asyncio.create_task(there.applied(1 << 50, within=60))
         await asyncio.sleep(0.01)

@@ -23,14 +23,16 @@ from stead.protocol.edge_records import (
 from stead.protocol.subjects import Program
 from stead.shared.edge_keys import key_from_text, region_key, seal
 from stead.shared.ids import new_id
-from tests.node.feed.scene import Scene, scene
-from tests.node.stage import connected, stage, until
+from tests.node.feed.feed_harness import FeedHarness, start_feed_harness
+from tests.node.harness import connected, start_harness, until
 
 Property = Callable[[str, object], None]
 PEM = "-----BEGIN PRIVATE KEY-----\nnever at rest\n-----END PRIVATE KEY-----\n"
 
 
-async def test_ten_thousand_records_arrive_as_a_snapshot(there: Scene, record_property: Property) -> None:
+async def test_ten_thousand_records_arrive_as_a_snapshot(
+    there: FeedHarness, record_property: Property
+) -> None:
     count = 10_000
     started = time.monotonic()
     revision = await there.put(there.hosts(count))
@@ -49,7 +51,7 @@ async def test_ten_thousand_records_arrive_as_a_snapshot(there: Scene, record_pr
     assert there.position() == revision
 
 
-async def test_one_change_arrives_at_once(there: Scene, record_property: Property) -> None:
+async def test_one_change_arrives_at_once(there: FeedHarness, record_property: Property) -> None:
     taken = []
     async with there.feeding():
         await there.applied(await there.put(there.hosts(10)))
@@ -66,7 +68,7 @@ async def test_one_change_arrives_at_once(there: Scene, record_property: Propert
     assert there.nginx.known["host h0.example.com"] == {"environment": "env_199"}
 
 
-async def test_what_is_deleted_is_forgotten_by_the_store_and_by_nginx(there: Scene) -> None:
+async def test_what_is_deleted_is_forgotten_by_the_store_and_by_nginx(there: FeedHarness) -> None:
     async with there.feeding():
         await there.applied(await there.put(there.hosts(3)))
         await there.applied(await there.put({there.host(1): None}))
@@ -74,7 +76,7 @@ async def test_what_is_deleted_is_forgotten_by_the_store_and_by_nginx(there: Sce
         assert set(there.stored()) == {there.host(0), there.host(2)}
 
 
-async def test_records_too_big_for_one_request_arrive_in_several(there: Scene) -> None:
+async def test_records_too_big_for_one_request_arrive_in_several(there: FeedHarness) -> None:
     count, size = 40, 900_000
     async with there.feeding():
         revision = await there.put(
@@ -90,7 +92,7 @@ async def test_records_too_big_for_one_request_arrive_in_several(there: Scene) -
     assert max(there.nginx.posts) < 10
 
 
-async def test_changes_arrive_in_the_order_they_were_made(there: Scene) -> None:
+async def test_changes_arrive_in_the_order_they_were_made(there: FeedHarness) -> None:
     async with there.feeding():
         for turn in range(20):
             await there.put(there.hosts(50, environment=f"env_{turn}"))
@@ -100,12 +102,12 @@ async def test_changes_arrive_in_the_order_they_were_made(there: Scene) -> None:
     assert {there.nginx.known[f"host h{each}.example.com"]["environment"] for each in range(50)} == {"env_19"}
 
 
-async def test_a_node_of_another_region_sees_nothing(there: Scene, nats_stack: RunningStack) -> None:
+async def test_a_node_of_another_region_sees_nothing(there: FeedHarness, nats_stack: RunningStack) -> None:
     region = new_id("r").replace("_", "-")
     async with (
         connected(nats_stack, Program.OPERATOR) as operator,
-        stage(nats_stack, operator, region) as it,
-        scene(it, region) as elsewhere,
+        start_harness(nats_stack, operator, region) as it,
+        start_feed_harness(it, region) as elsewhere,
         there.feeding(),
         elsewhere.feeding(),
     ):
@@ -117,7 +119,7 @@ async def test_a_node_of_another_region_sees_nothing(there: Scene, nats_stack: R
         assert not there.nginx.has("host", "own.example.com")
 
 
-async def test_a_node_that_claims_another_region_is_not_fed(there: Scene) -> None:
+async def test_a_node_that_claims_another_region_is_not_fed(there: FeedHarness) -> None:
     await there.put(there.hosts(1))
     async with there.feeding(STEAD_NODE_REGION="elsewhere"):
         await asyncio.sleep(2)
@@ -125,7 +127,7 @@ async def test_a_node_that_claims_another_region_is_not_fed(there: Scene) -> Non
         assert not there.nginx.completed
 
 
-async def test_a_certificates_key_is_opened_on_the_way_to_nginx_and_nowhere_else(there: Scene) -> None:
+async def test_a_certificates_key_is_opened_on_the_way_to_nginx_and_nowhere_else(there: FeedHarness) -> None:
     key = region_key(key_from_text(there.stage.stack.secrets["edge_master_key"]), there.region)
     sealed = Sealed("the chain", seal(key, "shop.example.com", PEM))
     async with there.feeding():
@@ -139,7 +141,7 @@ async def test_a_certificates_key_is_opened_on_the_way_to_nginx_and_nowhere_else
 
 @pytest.mark.parametrize("spoilt", ["moved to another host", "sealed for another region"])
 async def test_a_certificate_that_does_not_open_is_left_out_and_holds_nothing_up(
-    there: Scene, spoilt: str
+    there: FeedHarness, spoilt: str
 ) -> None:
     master = key_from_text(there.stage.stack.secrets["edge_master_key"])
     moved = spoilt == "moved to another host"
@@ -154,7 +156,7 @@ async def test_a_certificate_that_does_not_open_is_left_out_and_holds_nothing_up
         assert list(there.nginx.known) == ["host h0.example.com"]
 
 
-async def test_a_record_that_makes_no_sense_is_left_out_and_holds_nothing_up(there: Scene) -> None:
+async def test_a_record_that_makes_no_sense_is_left_out_and_holds_nothing_up(there: FeedHarness) -> None:
     jetstream = there.stage.operator.jetstream()
     async with there.feeding():
         for number, nonsense in enumerate((b"", b"{", b"[]", b'{"environment": 1}')):
@@ -164,7 +166,7 @@ async def test_a_record_that_makes_no_sense_is_left_out_and_holds_nothing_up(the
         assert list(there.nginx.known) == ["host h10.example.com"]
 
 
-async def test_without_a_key_certificates_are_left_out_and_come_when_there_is_one(there: Scene) -> None:
+async def test_without_a_key_certificates_are_left_out_and_come_when_there_is_one(there: FeedHarness) -> None:
     key = region_key(key_from_text(there.stage.stack.secrets["edge_master_key"]), there.region)
     where = certificate_key(there.region, "shop.example.com")
     revision = await there.put({where: Sealed("the chain", seal(key, "shop.example.com", PEM))})
@@ -175,7 +177,7 @@ async def test_without_a_key_certificates_are_left_out_and_come_when_there_is_on
         await there.nginx.until(lambda: there.nginx.has("certificate", "shop.example.com"))
 
 
-async def test_applied_is_said_only_after_nginx_has_said_so(there: Scene) -> None:
+async def test_applied_is_said_only_after_nginx_has_said_so(there: FeedHarness) -> None:
     async with there.feeding():
         first = await there.put(there.hosts(1))
         await there.applied(first)
@@ -194,7 +196,7 @@ async def test_applied_is_said_only_after_nginx_has_said_so(there: Scene) -> Non
         await there.applied(second)
 
 
-async def test_an_nginx_that_starts_anew_is_told_everything_within_seconds(there: Scene) -> None:
+async def test_an_nginx_that_starts_anew_is_told_everything_within_seconds(there: FeedHarness) -> None:
     async with there.feeding():
         await there.applied(await there.put(there.hosts(2_500)))
         await there.put({there.host(7): None})
@@ -207,7 +209,7 @@ async def test_an_nginx_that_starts_anew_is_told_everything_within_seconds(there
         assert there.missing_hosts(2_500) == [7, 8]
 
 
-async def test_an_nginx_replaced_between_two_looks_is_noticed_without_a_change(there: Scene) -> None:
+async def test_an_nginx_replaced_between_two_looks_is_noticed_without_a_change(there: FeedHarness) -> None:
     async with there.feeding():
         await there.applied(await there.put(there.hosts(5)))
         await there.nginx.stop()
@@ -216,7 +218,7 @@ async def test_an_nginx_replaced_between_two_looks_is_noticed_without_a_change(t
         assert there.missing_hosts(5) == []
 
 
-async def test_what_changes_while_nginx_is_away_is_stored_and_told_later(there: Scene) -> None:
+async def test_what_changes_while_nginx_is_away_is_stored_and_told_later(there: FeedHarness) -> None:
     async with there.feeding():
         await there.applied(await there.put(there.hosts(3)))
         instance, known = there.nginx.instance, dict(there.nginx.known)
@@ -235,7 +237,9 @@ async def test_what_changes_while_nginx_is_away_is_stored_and_told_later(there: 
         assert there.missing_hosts(4) == [1]
 
 
-async def test_a_deletion_made_while_the_agent_was_down_reaches_an_nginx_that_was_not(there: Scene) -> None:
+async def test_a_deletion_made_while_the_agent_was_down_reaches_an_nginx_that_was_not(
+    there: FeedHarness,
+) -> None:
     async with there.feeding():
         await there.applied(await there.put(there.hosts(3)))
     revision = await there.put({there.host(0): None})
@@ -244,7 +248,7 @@ async def test_a_deletion_made_while_the_agent_was_down_reaches_an_nginx_that_wa
         assert there.missing_hosts(3) == [0]
 
 
-async def test_a_purge_is_told_with_its_revision(there: Scene) -> None:
+async def test_a_purge_is_told_with_its_revision(there: FeedHarness) -> None:
     purge = PurgeRecord("env_1", url="/shop?page=2")
     async with there.feeding():
         revision = await there.put({purge_key(there.region, purge): purge})

@@ -15,13 +15,15 @@ from stead.protocol.edge_records import BUCKET, EdgeRecord, HostRecord
 from stead.protocol.streams import edge_consumer, stream_specs
 from stead.protocol.subjects import bucket_stream
 from stead.protocol.work import EnsureEnvironment
-from tests.node.feed.scene import Scene
-from tests.node.stage import until
+from tests.node.feed.feed_harness import FeedHarness
+from tests.node.harness import until
 
 STREAM = bucket_stream(BUCKET)
 
 
-async def test_a_node_that_was_away_catches_up_with_what_changed_and_reads_no_more(there: Scene) -> None:
+async def test_a_node_that_was_away_catches_up_with_what_changed_and_reads_no_more(
+    there: FeedHarness,
+) -> None:
     async with there.feeding():
         await there.applied(await there.put(there.hosts(2_000)))
     before = len(there.stored())
@@ -38,7 +40,7 @@ async def test_a_node_that_was_away_catches_up_with_what_changed_and_reads_no_mo
     assert there.nginx.known["host h1.example.com"] == {"environment": "env_2"}
 
 
-async def test_a_store_that_was_deleted_is_filled_again(there: Scene) -> None:
+async def test_a_store_that_was_deleted_is_filled_again(there: FeedHarness) -> None:
     async with there.feeding():
         await there.applied(await there.put(there.hosts(1_500)))
     for path in there.stage.data.glob("edge.sqlite*"):
@@ -50,7 +52,7 @@ async def test_a_store_that_was_deleted_is_filled_again(there: Scene) -> None:
     assert there.missing_hosts(1_500) == []
 
 
-async def test_a_store_that_is_damaged_is_filled_again(there: Scene) -> None:
+async def test_a_store_that_is_damaged_is_filled_again(there: FeedHarness) -> None:
     async with there.feeding():
         await there.applied(await there.put(there.hosts(200)))
     (there.stage.data / "edge.sqlite").write_bytes(b"this is no database" * 500)
@@ -60,7 +62,7 @@ async def test_a_store_that_is_damaged_is_filled_again(there: Scene) -> None:
     assert len(there.stored()) == 200
 
 
-async def test_a_nats_that_restarts_loses_no_change(apart: tuple[RunningStack, Scene]) -> None:
+async def test_a_nats_that_restarts_loses_no_change(apart: tuple[RunningStack, FeedHarness]) -> None:
     stack, it = apart
     async with it.feeding():
         await it.applied(await it.put(it.hosts(100)))
@@ -75,7 +77,7 @@ async def test_a_nats_that_restarts_loses_no_change(apart: tuple[RunningStack, S
 
 
 async def test_a_nats_that_lost_everything_is_followed_in_what_it_says_now(
-    apart: tuple[RunningStack, Scene],
+    apart: tuple[RunningStack, FeedHarness],
 ) -> None:
     """The control plane writes anew what there is; what is not among it is gone."""
     _, it = apart
@@ -97,7 +99,7 @@ async def test_a_nats_that_lost_everything_is_followed_in_what_it_says_now(
 
 
 async def test_a_nats_restored_from_an_older_copy_is_followed(
-    apart: tuple[RunningStack, Scene], tmp_path: Path
+    apart: tuple[RunningStack, FeedHarness], tmp_path: Path
 ) -> None:
     """It gives numbers again that it gave before, to other records."""
     stack, it = apart
@@ -121,7 +123,7 @@ async def test_a_nats_restored_from_an_older_copy_is_followed(
         assert len(it.stored()) == 3
 
 
-async def put_at_last(it: Scene, records: dict[str, EdgeRecord | None]) -> int | None:
+async def put_at_last(it: FeedHarness, records: dict[str, EdgeRecord | None]) -> int | None:
     """As soon as NATS takes it."""
     try:
         return await it.put(records)
@@ -129,7 +131,7 @@ async def put_at_last(it: Scene, records: dict[str, EdgeRecord | None]) -> int |
         return None
 
 
-async def test_an_agent_killed_in_the_middle_of_a_snapshot_goes_on_where_it_was(there: Scene) -> None:
+async def test_an_agent_killed_in_the_middle_of_a_snapshot_goes_on_where_it_was(there: FeedHarness) -> None:
     count = 10_000
     revision = await there.put(there.hosts(count))
     positions = [0]
@@ -150,21 +152,21 @@ async def test_an_agent_killed_in_the_middle_of_a_snapshot_goes_on_where_it_was(
     assert there.missing_hosts(count) == []
 
 
-async def _beyond(there: Scene, position: int) -> bool | None:
+async def _beyond(there: FeedHarness, position: int) -> bool | None:
     try:
         return there.position() > position or None
     except sqlite3.Error:
         return None
 
 
-async def test_an_agent_whose_edge_is_not_there_still_obeys(there: Scene) -> None:
+async def test_an_agent_whose_edge_is_not_there_still_obeys(there: FeedHarness) -> None:
     await there.nginx.stop()
     there.stage.start()
     order = there.stage.command(EnsureEnvironment("static"))
     assert (await there.stage.ask(order)).outcome == "done"
 
 
-async def test_an_agent_whose_store_cannot_be_made_still_obeys(there: Scene) -> None:
+async def test_an_agent_whose_store_cannot_be_made_still_obeys(there: FeedHarness) -> None:
     (there.stage.data / "edge.sqlite").mkdir()
     there.stage.start()
     order = there.stage.command(EnsureEnvironment("static"))
@@ -172,7 +174,7 @@ async def test_an_agent_whose_store_cannot_be_made_still_obeys(there: Scene) -> 
     assert "feed.failed" in there.stage.log
 
 
-async def test_a_node_that_is_cut_off_is_named_by_whoever_waits_for_it(there: Scene) -> None:
+async def test_a_node_that_is_cut_off_is_named_by_whoever_waits_for_it(there: FeedHarness) -> None:
     async with there.feeding():
         await there.applied(await there.put(there.hosts(1)))
     revision = await there.put(there.hosts(1, environment="env_2"))

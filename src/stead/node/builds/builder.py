@@ -25,7 +25,7 @@ from stead.node.containers.bundle import BindMount, ContainerProcess
 from stead.node.containers.egress_proxy import EgressProxy, Resolve, resolve
 from stead.node.containers.egress_rules import EgressRules
 from stead.node.drivers.driver import Assignment, Driver, Handler, Refusal
-from stead.node.uninterrupted import in_thread
+from stead.node.uninterrupted import run_in_thread
 from stead.protocol.work import Build, BuildResult
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -79,7 +79,7 @@ class StaticBuilder(Driver):
             raise
         log.begin_step("pack")
         layer = workspace.directory / "layer"
-        packed = await in_thread(_pack, site, layer)
+        packed = await run_in_thread(_pack, site, layer)
         await log.say(f"{packed.files} files, {packed.content_bytes} bytes, packed into {packed.size}")
         await _upload(layer, wanted.layer_url)
         return _result(packed, commit)
@@ -92,7 +92,7 @@ class StaticBuilder(Driver):
         self, workspace: Workspace, task: Assignment, wanted: Build, log: BuildLog
     ) -> Path:
         """Install and build as the project says, and return the directory of the site."""
-        plan = await in_thread(projects.plan_build, workspace.source)
+        plan = await run_in_thread(projects.plan_build, workspace.source)
         if plan.install or plan.script:
             async with self.caches.borrow(task.site, workspace.cache, workspace.owner) as cache:
                 mounts = (BindMount(cache, "/cache", writable=True),) if cache else ()
@@ -104,7 +104,7 @@ class StaticBuilder(Driver):
         else:
             log.begin_step("build")
             await log.say("nothing to build: the files are published as they are")
-        site = await in_thread(projects.find_output, workspace.source, plan)
+        site = await run_in_thread(projects.find_output, workspace.source, plan)
         await log.say(f"the site is in {site.relative_to(workspace.source)}")
         return site
 

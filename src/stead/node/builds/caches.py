@@ -9,8 +9,8 @@ from stead.node.builds.limits import BuildLimits
 from stead.node.builds.trees import chown_tree
 from stead.node.containers.disks import Disks, is_full, mounted_below, used_mb
 from stead.node.containers.limits import MB, ContainerFailed
-from stead.node.drivers.layout import identifier
-from stead.node.uninterrupted import in_thread, uninterrupted
+from stead.node.drivers.layout import check_identifier
+from stead.node.uninterrupted import run_in_thread, run_uninterrupted
 
 KEEP_BELOW = 0.6
 """A fuller cache is discarded, before a build fills it up."""
@@ -27,7 +27,7 @@ class Caches:
     @asynccontextmanager
     async def borrow(self, site: str, directory: Path, owner: int) -> AsyncIterator[Path | None]:
         """Mount the cache at the directory; None when another build of the site uses it."""
-        kept = self._home / f"{identifier(site)}.ext4"
+        kept = self._home / f"{check_identifier(site)}.ext4"
         in_use = kept.with_suffix(".in-use")
         if in_use.exists():
             yield None
@@ -38,15 +38,15 @@ class Caches:
             yield directory
         finally:
             # Also after a failed build: npm writes whole entries or nothing.
-            await uninterrupted(self._return(kept, in_use, directory))
-        await in_thread(self._prune)
+            await run_uninterrupted(self._return(kept, in_use, directory))
+        await run_in_thread(self._prune)
 
     async def _mount(self, kept: Path, in_use: Path, directory: Path, owner: int) -> None:
-        if not await in_thread(_take, kept, in_use) or not await self._try_mount(in_use, directory):
-            await in_thread(in_use.unlink)
+        if not await run_in_thread(_take, kept, in_use) or not await self._try_mount(in_use, directory):
+            await run_in_thread(in_use.unlink)
             await self._disks.make(in_use, self._limits.cache_mb)
             await self._disks.mount(in_use, directory)
-        await in_thread(_ensure_owner, directory, owner)
+        await run_in_thread(_ensure_owner, directory, owner)
 
     async def _try_mount(self, in_use: Path, directory: Path) -> bool:
         try:
@@ -59,9 +59,9 @@ class Caches:
         keep = directory in mounted_below(directory) and self._is_worth_keeping(directory)
         await self._disks.unmount(directory)
         if keep:
-            await in_thread(in_use.replace, kept)
+            await run_in_thread(in_use.replace, kept)
         else:
-            await in_thread(in_use.unlink, missing_ok=True)
+            await run_in_thread(in_use.unlink, missing_ok=True)
 
     def _is_worth_keeping(self, directory: Path) -> bool:
         return not is_full(directory) and used_mb(directory) < self._limits.cache_mb * KEEP_BELOW

@@ -31,7 +31,7 @@ from stead.node.containers.bundle import BindMount, ContainerProcess
 from stead.node.containers.egress_proxy import EgressProxy, Resolve
 from stead.node.containers.egress_rules import EgressRules, HostRule
 from stead.node.containers.limits import MB
-from stead.node.uninterrupted import in_thread
+from stead.node.uninterrupted import run_in_thread
 from stead.protocol.work import ArchiveSource, GitSource
 
 _SSH = (
@@ -116,7 +116,7 @@ class Fetcher:
         else:
             archive = workspace.home / "archive"
             await self._download(workspace, address, max_bytes, log)
-        size = await in_thread(self._unpack, workspace, archive, max_bytes)
+        size = await run_in_thread(self._unpack, workspace, archive, max_bytes)
         await log.say(f"an archive of {size} bytes was checked and unpacked")
 
     async def _download_upload(self, url: str, archive: Path, max_bytes: int) -> None:

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit
 
 from stead.node.drivers.driver import Output
 from stead.node.lines import Lines
-from stead.node.processes import Stream
+from stead.node.processes import StreamName
 from stead.protocol.work import Build, GitSource
 
 SHORTEST_SECRET = 4
@@ -20,7 +20,7 @@ class BuildLog:
     def __init__(self, output: Output, secrets: tuple[str, ...], now: Callable[[], datetime]) -> None:
         self._output, self._secrets, self._now = output, secrets, now
         self._step = "build"
-        self._streams: dict[Stream, Lines] = {}
+        self._streams: dict[StreamName, Lines] = {}
         self.last_lines: list[str] = []
         """Of the current step."""
 
@@ -32,7 +32,7 @@ class BuildLog:
         self._remember(clean)
         await self._output.say(f"{self._stamp}: {clean}")
 
-    async def sink(self, stream: Stream, data: bytes) -> None:
+    async def sink(self, stream: StreamName, data: bytes) -> None:
         lines = self._streams.setdefault(stream, Lines(self._secrets))
         for line in lines.feed(data) if data else lines.flush():
             self._remember(line)

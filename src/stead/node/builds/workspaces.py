@@ -17,7 +17,7 @@ from stead.node.containers.disks import Disks, unmount_below
 from stead.node.containers.limits import first_uid
 from stead.node.containers.runc import remove_leftover_containers
 from stead.node.images.root_filesystem import UID
-from stead.node.uninterrupted import in_thread, uninterrupted
+from stead.node.uninterrupted import run_in_thread, run_uninterrupted
 
 
 @dataclass
@@ -83,7 +83,7 @@ class Workspaces:
                 await self._prepare(workspace)
                 yield workspace
             finally:
-                await uninterrupted(self._remove(workspace))
+                await run_uninterrupted(self._remove(workspace))
         finally:
             self._free_slots.put_nowait(slot)
 
@@ -99,7 +99,7 @@ class Workspaces:
 
     async def _remove(self, workspace: Workspace) -> None:
         await self._disks.unmount(workspace.work)
-        await in_thread(shutil.rmtree, workspace.directory)
+        await run_in_thread(shutil.rmtree, workspace.directory)
 
 
 def container_prefix(home: Path) -> str:

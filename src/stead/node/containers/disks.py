@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stead.node.containers.limits import MB, ContainerFailed
-from stead.node.processes import Run, Stream
-from stead.node.uninterrupted import uninterrupted
+from stead.node.processes import Run, StreamName
+from stead.node.uninterrupted import run_uninterrupted
 
 FULL = 0.02
 """A disk with less free space than this fraction counts as full."""
@@ -26,7 +26,7 @@ class Disks:
         await self._run_tool("mkfs.ext4", "-q", "-F", *options, str(file))
 
     async def mount(self, file: Path, directory: Path) -> None:
-        await uninterrupted(
+        await run_uninterrupted(
             self._run_tool(
                 "mount", "-t", "ext4", "-o", "loop,nosuid,nodev,noatime", str(file), str(directory)
             )
@@ -40,7 +40,7 @@ class Disks:
     async def _run_tool(self, *argv: str) -> None:
         output: list[bytes] = []
 
-        async def sink(_: Stream, data: bytes) -> None:
+        async def sink(_: StreamName, data: bytes) -> None:
             output.append(data)
 
         if code := await self.run(argv, sink):

@@ -14,8 +14,8 @@ from stead.node.containers import cgroups
 from stead.node.containers.bundle import OPEN_FILES
 from stead.node.containers.cgroups import LimitEvents
 from stead.node.containers.limits import ContainerFailed
-from stead.node.processes import Run, Sink, Stream
-from stead.node.uninterrupted import in_thread, uninterrupted
+from stead.node.processes import Run, Sink, StreamName
+from stead.node.uninterrupted import run_in_thread, run_uninterrupted
 
 log = structlog.get_logger()
 
@@ -58,7 +58,7 @@ class Runc:
         try:
             code = await self._start(container, sink)
         finally:
-            await uninterrupted(self._remove(container))
+            await run_uninterrupted(self._remove(container))
         if error := _error_of_runc(container.bundle / "log"):
             log.warning("sandbox.broken", reason=error)
             raise ContainerFailed(error)
@@ -78,7 +78,7 @@ class Runc:
         # This kills the first process, and the kernel then kills all others of its PID namespace. Any process
         # that is left nevertheless is found through the control group.
         await self._run(self._argv("delete", "--force", container.name), _discard)
-        await in_thread(cgroups.remove, container.cgroup)
+        await run_in_thread(cgroups.remove, container.cgroup)
 
     def _argv(self, *words: str) -> list[str]:
         return ["runc", "--root", str(self._state), *words]
@@ -110,5 +110,5 @@ def _error_of_runc(path: Path) -> str:
     return next((line.msg[:500] for line in decoded if line.level in ("error", "fatal")), "")
 
 
-async def _discard(_: Stream, __: bytes) -> None:
+async def _discard(_: StreamName, __: bytes) -> None:
     return

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from stead.node.processes import Stream
+from stead.node.processes import StreamName
 from stead.protocol.work import NodeWork, WorkResult
 
 W = TypeVar("W", bound=NodeWork)
@@ -30,7 +30,7 @@ class Output(Protocol):
     async def say(self, text: str) -> None:
         """Write one line of the node itself."""
 
-    async def chunk(self, stream: Stream, data: bytes) -> None:
+    async def chunk(self, stream: StreamName, data: bytes) -> None:
         """Write the next bytes of a program's output; empty bytes end the stream."""
 
 

@@ -29,23 +29,23 @@ def downloads(data: Path) -> Path:
     return data / "downloads"
 
 
-def edge_records(data: Path) -> Path:
+def edge_store(data: Path) -> Path:
     """The feed's own copy of what the edges are told."""
     return data / "edge.sqlite"
 
 
-def probe_door(data: Path) -> Path:
+def probe_socket(data: Path) -> Path:
     return data / "run" / "private" / "probe.sock"
 
 
-def identifier(text: str) -> str:
+def check_identifier(text: str) -> str:
     """Fit to be the name of a file; anything with a dot or a slash is not."""
     if _IDENTIFIER.fullmatch(text) is None:
         raise Refusal("environment.malformed", "the environment's identifier cannot name a directory")
     return text
 
 
-def release(digest: str) -> str:
+def release_name(digest: str) -> str:
     """The name of the directory of an artifact's release."""
     name = release_of(digest)
     if RELEASE.fullmatch(name) is None:
@@ -53,13 +53,13 @@ def release(digest: str) -> str:
     return name
 
 
-def host(text: str) -> str:
+def check_host(text: str) -> str:
     if len(text) > _LONGEST_HOST or _HOST.fullmatch(text) is None:
         raise Refusal("route.malformed", "a host is made of lower case letters, digits, hyphens and dots")
     return text
 
 
-def write(path: Path, content: bytes, *, mode: int = 0o644) -> None:
+def write_file(path: Path, content: bytes, *, mode: int = 0o644) -> None:
     """There as a whole, and still there after a power cut, when this returns."""
     fresh = fresh_name(path)
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
@@ -68,7 +68,7 @@ def write(path: Path, content: bytes, *, mode: int = 0o644) -> None:
         file.flush()
         os.fsync(descriptor)
     fresh.replace(path)
-    sync(path.parent)
+    sync_directory(path.parent)
 
 
 def fresh_name(path: Path) -> Path:
@@ -76,7 +76,7 @@ def fresh_name(path: Path) -> Path:
     return path.with_name(f".{path.name}.{token_hex(8)}")
 
 
-def sync(directory: Path) -> None:
+def sync_directory(directory: Path) -> None:
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -84,7 +84,7 @@ def sync(directory: Path) -> None:
         os.close(descriptor)
 
 
-def listed(directory: Path) -> list[str]:
+def list_names(directory: Path) -> list[str]:
     """The names in it; none when it is not there."""
     try:
         return sorted(path.name for path in directory.iterdir() if not path.name.startswith("."))

@@ -25,26 +25,26 @@ from stead.artifacts.unpacker import unpack_layer
 from stead.node import transfer
 from stead.node.drivers import layout
 from stead.node.drivers.driver import Refusal
-from stead.node.uninterrupted import in_thread
+from stead.node.uninterrupted import run_in_thread
 from stead.protocol.edge_records import PLACEHOLDER
 from stead.protocol.work import EnsureRelease
 from stead.shared.runtimes import Runtime
 
-KEPT_HOT = 10
+KEPT_RELEASES = 10
 LIST = "releases"
 """In an environment's directory: the names of those it had lately, the newest first, a line each."""
 UNTRUSTED = ArtifactUntrusted.code
 
-Named = Callable[[], set[str] | None]
+ReferencedReleases = Callable[[], set[str] | None]
 
 log = structlog.get_logger()
 
 
-def nobody_knows() -> set[str] | None:
+def unknown_references() -> set[str] | None:
     return None
 
 
-def verified(wanted: EnsureRelease, kind: Runtime | None = None) -> list[Layer]:
+def verify_release(wanted: EnsureRelease, kind: Runtime | None = None) -> list[Layer]:
     """The layers of an artifact that one of the keys has signed, by their digests; else refused."""
     try:
         digest = digests.parse(wanted.digest)
@@ -65,12 +65,12 @@ def verified(wanted: EnsureRelease, kind: Runtime | None = None) -> list[Layer]:
 
 
 @asynccontextmanager
-async def fetched(layer: Layer, address: str, into: Path) -> AsyncIterator[Path]:
+async def fetch_layer(layer: Layer, address: str, into: Path) -> AsyncIterator[Path]:
     """A file with exactly these bytes, for as long as it is needed."""
     file = into / f"{digests.hexadecimal(layer.digest)}.{token_hex(8)}"
     try:
         await transfer.get(address, file, max_bytes=layer.size)
-        if await in_thread(_looked_at, file) != (layer.digest, layer.size):
+        if await run_in_thread(_looked_at, file) != (layer.digest, layer.size):
             raise Refusal(UNTRUSTED, "the layer is not what its digest says")
         yield file
     except transfer.TooLarge:
@@ -85,7 +85,7 @@ def _looked_at(path: Path) -> tuple[digests.Digest, int]:
 
 
 class Releases:
-    def __init__(self, data: Path, named: Named) -> None:
+    def __init__(self, data: Path, named: ReferencedReleases) -> None:
         self._home, self._downloads, self._named = layout.releases(data), layout.downloads(data), named
         # What an earlier life was fetching is fetched anew.
         shutil.rmtree(self._downloads, ignore_errors=True)
@@ -98,17 +98,17 @@ class Releases:
 
     async def ensure(self, wanted: EnsureRelease, kind: Runtime) -> bool:
         """Whether it had to be fetched. It stays at least until it has been noted."""
-        name = layout.release(wanted.digest)
+        name = layout.release_name(wanted.digest)
         # Also of one that is here: a key may have been removed since.
-        (layer,) = await in_thread(verified, wanted, kind)
+        (layer,) = await run_in_thread(verify_release, wanted, kind)
         self._wanted[name] += 1
         self._wanted_meanwhile.add(name)
         try:
             async with self._one_at_a_time.setdefault(name, asyncio.Lock()):
                 if (self._home / name).exists():
                     return False
-                async with fetched(layer, wanted.layers[0].url, self._downloads) as file:
-                    await in_thread(self._unpack, file, name, layer)
+                async with fetch_layer(layer, wanted.layers[0].url, self._downloads) as file:
+                    await run_in_thread(self._unpack, file, name, layer)
                 return True
         except BaseException:
             self._let_go(name)
@@ -116,23 +116,23 @@ class Releases:
 
     async def note(self, environment: Path, wanted: EnsureRelease) -> None:
         """From now on it is kept because the environment had it lately."""
-        name = layout.release(wanted.digest)
+        name = layout.release_name(wanted.digest)
         try:
-            await in_thread(_note, environment, name)
+            await run_in_thread(_note, environment, name)
         finally:
             self._let_go(name)
 
     async def collect(self, environments: Path) -> None:
         async with self._collecting:
             self._wanted_meanwhile = set(self._wanted)
-            named = await in_thread(self._named)
+            named = await run_in_thread(self._named)
             if named is None:
                 return
-            for name in await in_thread(self._unneeded, environments, {PLACEHOLDER, *named}):
+            for name in await run_in_thread(self._unneeded, environments, {PLACEHOLDER, *named}):
                 # Nobody begins to want it between the look and the rename: there is no await.
                 if _release_of(name) not in self._wanted_meanwhile:
                     doomed = _hidden(self._home / name)
-                    await in_thread(shutil.rmtree, doomed, ignore_errors=True)
+                    await run_in_thread(shutil.rmtree, doomed, ignore_errors=True)
                     log.info("release.removed", release=name)
 
     def _let_go(self, name: str) -> None:
@@ -164,7 +164,7 @@ class Releases:
         os.utime(release, (moment, moment))
 
     def _unneeded(self, environments: Path, wanted: set[str]) -> list[str]:
-        for environment in layout.listed(environments):
+        for environment in layout.list_names(environments):
             wanted.update(_listed(environments / environment))
         # A name with a dot in front was left by an earlier life, unless it is in the making right now.
         return [each.name for each in self._home.iterdir() if each.name not in wanted]
@@ -191,8 +191,8 @@ def _listed(environment: Path) -> list[str]:
 
 
 def _note(environment: Path, name: str) -> None:
-    kept = [name, *(each for each in _listed(environment) if each != name)][:KEPT_HOT]
-    layout.write(environment / LIST, "".join(f"{each}\n" for each in kept).encode())
+    kept = [name, *(each for each in _listed(environment) if each != name)][:KEPT_RELEASES]
+    layout.write_file(environment / LIST, "".join(f"{each}\n" for each in kept).encode())
 
 
 def _hidden(release: Path) -> Path:

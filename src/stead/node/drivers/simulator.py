@@ -18,10 +18,10 @@ from stead.artifacts.packer import PackedLayer, pack_layer
 from stead.node import transfer
 from stead.node.drivers import layout
 from stead.node.drivers.driver import Assignment, Driver, Handler, Refusal
-from stead.node.drivers.releases import fetched, verified
+from stead.node.drivers.releases import fetch_layer, verify_release
 from stead.node.drivers.runtime_driver import RuntimeDriver
 from stead.node.processes import Run
-from stead.node.uninterrupted import in_thread
+from stead.node.uninterrupted import run_in_thread
 from stead.protocol.work import (
     Build,
     BuildResult,
@@ -110,7 +110,7 @@ class Simulation:
             return set()
 
     def hosts_of(self, environment: str) -> set[str]:
-        return {host for host in layout.listed(self.hosts) if self.environment_of(host) == environment}
+        return {host for host in layout.list_names(self.hosts) if self.environment_of(host) == environment}
 
     def environment_of(self, host: str) -> str | None:
         path = self.hosts / host
@@ -139,7 +139,7 @@ class SimulatedRuntime(RuntimeDriver):
         path = self._path(task)
         await self._simulation.simulate(EnsureEnvironment, task)
         if not path.exists():
-            layout.write(path, msgspec.json.encode(SimulatedEnvironment(task.site)), mode=0o600)
+            layout.write_file(path, msgspec.json.encode(SimulatedEnvironment(task.site)), mode=0o600)
 
     async def remove_environment(self, task: Assignment) -> None:
         path = self._path(task)
@@ -156,20 +156,20 @@ class SimulatedRuntime(RuntimeDriver):
         path = self._path(task)
         await self._simulation.simulate(EnsureRelease, task)
         _require_environment(path)
-        release = self._simulation.releases / layout.release(wanted.digest)
-        (layer,), address = verified(wanted), wanted.layers[0].url
+        release = self._simulation.releases / layout.release_name(wanted.digest)
+        (layer,), address = verify_release(wanted), wanted.layers[0].url
         if not release.exists():
-            async with fetched(layer, address, self._simulation.scratch):
-                layout.write(release, b"", mode=0o600)
+            async with fetch_layer(layer, address, self._simulation.scratch):
+                layout.write_file(release, b"", mode=0o600)
 
     async def tidy(self) -> None:
         """Simulated releases are empty files."""
 
     async def list_environments(self) -> Collection[str]:
-        return layout.listed(self._simulation.environments)
+        return layout.list_names(self._simulation.environments)
 
     def _path(self, task: Assignment) -> Path:
-        return self._simulation.environments / layout.identifier(task.environment)
+        return self._simulation.environments / layout.check_identifier(task.environment)
 
 
 def _require_environment(path: Path) -> None:
@@ -192,8 +192,8 @@ class SimulatedEdge(Driver):
 
     async def ensure_route(self, task: Assignment, work: EnsureRoute) -> None:
         """A host that another environment answers is refused, and nothing changes."""
-        wanted = {layout.host(host) for host in work.hosts}
-        environment = layout.identifier(task.environment)
+        wanted = {layout.check_host(host) for host in work.hosts}
+        environment = layout.check_identifier(task.environment)
         await self._simulation.simulate(EnsureRoute, task, work.hosts)
         async with self._changing:
             for host in sorted(wanted):
@@ -201,22 +201,22 @@ class SimulatedEdge(Driver):
                     raise Refusal("route.taken", f"{host} is answered by another environment")
             for host in wanted:
                 record = msgspec.json.encode(SimulatedHost(environment))
-                layout.write(self._simulation.hosts / host, record, mode=0o600)
+                layout.write_file(self._simulation.hosts / host, record, mode=0o600)
             self._remove_hosts(self._simulation.hosts_of(environment) - wanted)
 
     async def remove_route(self, task: Assignment, _: RemoveRoute) -> None:
-        environment = layout.identifier(task.environment)
+        environment = layout.check_identifier(task.environment)
         await self._simulation.simulate(RemoveRoute, task)
         async with self._changing:
             self._remove_hosts(self._simulation.hosts_of(environment))
 
     async def probe(self, task: Assignment, wanted: Probe) -> None:
-        host, path, status = layout.host(wanted.host), wanted.path, wanted.status
+        host, path, status = layout.check_host(wanted.host), wanted.path, wanted.status
         await self._simulation.simulate(Probe, task, [host])
         environment = self._simulation.environment_of(host)
         if environment is None or not self._simulation.has_environment(environment):
             raise Refusal("deploy.unhealthy", f"GET {path} of {host} was answered 404 (simulated)")
-        if wanted.release and not (self._simulation.releases / layout.release(wanted.release)).exists():
+        if wanted.release and not (self._simulation.releases / layout.release_name(wanted.release)).exists():
             raise Refusal("deploy.unhealthy", f"GET {path} of {host} was answered 503 (simulated)")
         await task.output.say(f"probe: GET {path} of {host} would be answered {status or 200} (simulated)")
 
@@ -244,7 +244,7 @@ class SimulatedBuilder(Driver):
             tree, layer = Path(place) / "tree", Path(place) / "layer"
             tree.mkdir()
             (tree / "index.html").write_text(SIMULATED_PAGE.format(what=commit or task.job))
-            packed = await in_thread(_pack, tree, layer)
+            packed = await run_in_thread(_pack, tree, layer)
             await transfer.put(layer, wanted.layer_url)
         await task.output.say("simulator: SIMULATION: nothing was built; a page that says so was packed")
         return BuildResult(

@@ -9,14 +9,14 @@ import nats.errors
 import structlog
 
 from stead.edge.admin import EdgeAdmin
-from stead.node.drivers.layout import edge_records
-from stead.node.feed.door import Door
+from stead.node.drivers.layout import edge_store
+from stead.node.feed.nginx_updater import NginxUpdater
+from stead.node.feed.record_decoder import RecordDecoder
+from stead.node.feed.record_server import RecordServer
+from stead.node.feed.record_source import RecordSource
+from stead.node.feed.record_store import RecordStore
 from stead.node.feed.run_directory import ADMIN_SOCKET, STORE_SOCKET, prepare_run_directory
-from stead.node.feed.source import Source
-from stead.node.feed.store import Store
-from stead.node.feed.telling import Teller
-from stead.node.feed.wording import Wording
-from stead.node.link import Link
+from stead.node.nats_connection import NatsConnection
 from stead.node.settings import Settings
 from stead.protocol import subjects
 from stead.protocol.edge_records import AppliedRevision, encode
@@ -29,8 +29,8 @@ TIDY_SECONDS = 3600.0
 log = structlog.get_logger()
 
 
-class Feed:
-    def __init__(self, settings: Settings, link: Link) -> None:
+class EdgeFeedClient:
+    def __init__(self, settings: Settings, link: NatsConnection) -> None:
         self._settings, self._link = settings, link
         self._applied, self._said = 0, 0
         self._news = asyncio.Event()
@@ -49,11 +49,11 @@ class Feed:
     async def _run(self) -> None:
         settings = self._settings
         run = prepare_run_directory(settings.data)
-        store, edge = Store(edge_records(settings.data)), EdgeAdmin(run / ADMIN_SOCKET)
-        wording = Wording(settings.certificate_key)
-        teller = Teller(store, edge, wording, self._note)
-        source = Source(self._link, store, settings.node_id, settings.node_region, teller.wake)
-        door = Door(store, wording, settings.node_region)
+        store, edge = RecordStore(edge_store(settings.data)), EdgeAdmin(run / ADMIN_SOCKET)
+        wording = RecordDecoder(settings.certificate_key)
+        teller = NginxUpdater(store, edge, wording, self._note)
+        source = RecordSource(self._link, store, settings.node_id, settings.node_region, teller.wake)
+        door = RecordServer(store, wording, settings.node_region)
         try:
             async with door.listening(run / STORE_SOCKET), asyncio.TaskGroup() as tasks:
                 tasks.create_task(source.run())
@@ -88,7 +88,7 @@ class Feed:
                 self._said = revision
 
 
-async def _tidy(store: Store, teller: Teller) -> None:
+async def _tidy(store: RecordStore, teller: NginxUpdater) -> None:
     while True:
         if expired := store.expire_purges():
             log.info("purges.expired", purges=expired)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from stead.node.feed.store import Change, Store
+from stead.node.feed.record_store import RecordChange, RecordStore
 from stead.protocol.edge_records import DELETIONS_KEPT_SECONDS, PURGES_KEPT_SECONDS
 
 NOW = 1_800_000_000
@@ -19,33 +19,33 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(path: Path) -> Iterator[Store]:
-    it = Store(path)
+def store(path: Path) -> Iterator[RecordStore]:
+    it = RecordStore(path)
     it.begin("history 1")
     yield it
     it.close()
 
 
-def change(key: str, revision: int, value: bytes | None = b"{}", at: int = NOW) -> Change:
-    return Change(f"us-east.{key}", revision, at * 1_000_000_000, value)
+def change(key: str, revision: int, value: bytes | None = b"{}", at: int = NOW) -> RecordChange:
+    return RecordChange(f"us-east.{key}", revision, at * 1_000_000_000, value)
 
 
-def untold(store: Store, after: int = 0) -> list[tuple[str, int, bytes | None]]:
+def untold(store: RecordStore, after: int = 0) -> list[tuple[str, int, bytes | None]]:
     return [(it.key, it.revision, it.value) for it in store.after(after, 1_000, MUCH).records]
 
 
-def test_a_batch_that_fails_changes_neither_records_nor_position(store: Store) -> None:
+def test_a_batch_that_fails_changes_neither_records_nor_position(store: RecordStore) -> None:
     store.take([change("host.a", 1)], last=True)
-    broken = Change("us-east.host.c", 3, NOW, "not bytes")  # type: ignore[arg-type]
+    broken = RecordChange("us-east.host.c", 3, NOW, "not bytes")  # type: ignore[arg-type]
     with pytest.raises(sqlite3.Error):
         store.take([change("host.b", 2), broken], last=True)
     assert untold(store) == [("us-east.host.a", 1, b"{}")]
     assert store.progress.position == 1
 
 
-def test_another_process_finds_the_position_with_its_records(store: Store, path: Path) -> None:
+def test_another_process_finds_the_position_with_its_records(store: RecordStore, path: Path) -> None:
     store.take([change("host.a", 7), change("host.b", 9)], last=True)
-    again = Store(path)
+    again = RecordStore(path)
     try:
         assert again.progress.position == 9
         assert len(untold(again)) == 2
@@ -53,12 +53,12 @@ def test_another_process_finds_the_position_with_its_records(store: Store, path:
         again.close()
 
 
-def test_a_record_that_changed_twice_is_told_once_in_its_last_place(store: Store) -> None:
+def test_a_record_that_changed_twice_is_told_once_in_its_last_place(store: RecordStore) -> None:
     store.take([change("host.a", 1), change("host.b", 2), change("host.a", 3, b"[]")], last=True)
     assert untold(store) == [("us-east.host.b", 2, b"{}"), ("us-east.host.a", 3, b"[]")]
 
 
-def test_what_is_gone_is_not_found_but_told_and_then_forgotten(store: Store) -> None:
+def test_what_is_gone_is_not_found_but_told_and_then_forgotten(store: RecordStore) -> None:
     store.take([change("host.a", 1), change("host.a", 2, None)], last=True)
     assert store.find("us-east.host.a") is None
     batch = store.after(0, 1_000, MUCH)
@@ -67,7 +67,7 @@ def test_what_is_gone_is_not_found_but_told_and_then_forgotten(store: Store) -> 
     assert untold(store) == []
 
 
-def test_a_batch_for_nginx_ends_by_number_and_by_size(store: Store) -> None:
+def test_a_batch_for_nginx_ends_by_number_and_by_size(store: RecordStore) -> None:
     store.take([change(f"host.h{n}", n, b"x" * 10) for n in range(1, 11)], last=True)
     by_number = store.after(0, 4, MUCH)
     assert ([it.revision for it in by_number.records], by_number.whole) == ([1, 2, 3, 4], False)
@@ -79,7 +79,7 @@ def test_a_batch_for_nginx_ends_by_number_and_by_size(store: Store) -> None:
     assert exactly.whole
 
 
-def test_another_history_removes_what_it_does_not_confirm_and_only_at_its_end(store: Store) -> None:
+def test_another_history_removes_what_it_does_not_confirm_and_only_at_its_end(store: RecordStore) -> None:
     store.take([change("host.a", 1), change("host.b", 2), change("host.c", 3)], last=True)
     told = store.after(0, 1_000, MUCH).change
     store.begin("history 2")
@@ -97,7 +97,7 @@ def test_another_history_removes_what_it_does_not_confirm_and_only_at_its_end(st
     ]
 
 
-def test_a_history_with_nothing_in_it_removes_everything(store: Store) -> None:
+def test_a_history_with_nothing_in_it_removes_everything(store: RecordStore) -> None:
     store.take([change("host.a", 1)], last=True)
     told = store.after(0, 1_000, MUCH).change
     store.begin("history 2")
@@ -105,7 +105,7 @@ def test_a_history_with_nothing_in_it_removes_everything(store: Store) -> None:
     assert untold(store, told) == [("us-east.host.a", 2, None)]
 
 
-def test_purges_are_forgotten_when_the_bucket_has_forgotten_them(store: Store) -> None:
+def test_purges_are_forgotten_when_the_bucket_has_forgotten_them(store: RecordStore) -> None:
     store.take([change("purge.env_1.all", 1), change("host.a", 2)], last=True)
     assert store.expire_purges(now=NOW + PURGES_KEPT_SECONDS - 1) == 0
     assert store.expire_purges(now=NOW + PURGES_KEPT_SECONDS + 1) == 1
@@ -113,21 +113,21 @@ def test_purges_are_forgotten_when_the_bucket_has_forgotten_them(store: Store) -
     assert store.find("us-east.host.a") is not None
 
 
-def test_a_store_that_was_left_alone_for_long_is_outdated(store: Store) -> None:
+def test_a_store_that_was_left_alone_for_long_is_outdated(store: RecordStore) -> None:
     assert not store.outdated(now=NOW)
     store.take([change("host.a", 1)], last=True)
     assert not store.outdated(now=NOW + DELETIONS_KEPT_SECONDS / 2 - 1)
     assert store.outdated(now=NOW + DELETIONS_KEPT_SECONDS / 2 + 1)
 
 
-def test_keys_below_a_prefix_are_found_and_those_beside_it_are_not(store: Store) -> None:
+def test_keys_below_a_prefix_are_found_and_those_beside_it_are_not(store: RecordStore) -> None:
     keys = ("redirects.site_1.0", "redirects.site_1.1", "redirects.site_10.0", "redirects.site_1")
     store.take([change(key, number) for number, key in enumerate(keys, 1)], last=True)
     found = [it.key for it in store.below("us-east.redirects.site_1.")]
     assert found == ["us-east.redirects.site_1.0", "us-east.redirects.site_1.1"]
 
 
-def test_only_its_owner_can_read_it(store: Store, path: Path) -> None:
+def test_only_its_owner_can_read_it(store: RecordStore, path: Path) -> None:
     store.take([change("host.a", 1)], last=True)
     files = list(path.parent.glob("edge.sqlite*"))
     assert len(files) == 3

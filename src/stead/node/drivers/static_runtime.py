@@ -13,9 +13,9 @@ from pathlib import Path
 from stead.node.drivers import layout
 from stead.node.drivers.driver import Assignment, Refusal
 from stead.node.drivers.placeholder import PAGE
-from stead.node.drivers.releases import Named, Releases, nobody_knows
+from stead.node.drivers.releases import ReferencedReleases, Releases, unknown_references
 from stead.node.drivers.runtime_driver import RuntimeDriver
-from stead.node.uninterrupted import in_thread
+from stead.node.uninterrupted import run_in_thread
 from stead.protocol.edge_records import PLACEHOLDER
 from stead.protocol.work import EnsureRelease
 
@@ -25,7 +25,7 @@ class StaticRuntime(RuntimeDriver):
 
     runtimes = ("static",)
 
-    def __init__(self, data: Path, named: Named = nobody_knows) -> None:
+    def __init__(self, data: Path, named: ReferencedReleases = unknown_references) -> None:
         self._home, self._releases = layout.environments(data), layout.releases(data)
         for shared in (self._home, self._releases):
             shared.mkdir(parents=True, exist_ok=True)
@@ -35,11 +35,11 @@ class StaticRuntime(RuntimeDriver):
         self._kept = Releases(data, named)
 
     async def ensure_environment(self, task: Assignment) -> None:
-        if await in_thread(_ensure, self._directory(task)):
+        if await run_in_thread(_ensure, self._directory(task)):
             await task.output.say("static: a placeholder is in place until the first deployment")
 
     async def remove_environment(self, task: Assignment) -> None:
-        await in_thread(_remove, self._directory(task))
+        await run_in_thread(_remove, self._directory(task))
 
     async def restart_environment(self, task: Assignment) -> None:
         if not self._directory(task).exists():
@@ -63,10 +63,10 @@ class StaticRuntime(RuntimeDriver):
         await self._kept.collect(self._home)
 
     async def list_environments(self) -> Collection[str]:
-        return await in_thread(layout.listed, self._home)
+        return await run_in_thread(layout.list_names, self._home)
 
     def _directory(self, task: Assignment) -> Path:
-        return self._home / layout.identifier(task.environment)
+        return self._home / layout.check_identifier(task.environment)
 
 
 def _ensure(directory: Path) -> bool:
@@ -75,7 +75,7 @@ def _ensure(directory: Path) -> bool:
         return False
     directory.mkdir(exist_ok=True)
     directory.chmod(0o755)
-    layout.sync(directory.parent)
+    layout.sync_directory(directory.parent)
     return True
 
 
@@ -86,7 +86,7 @@ def _write_release(path: Path, files: dict[str, bytes]) -> None:
     fresh.mkdir()
     fresh.chmod(0o755)
     for name, content in files.items():
-        layout.write(fresh / name, content)
+        layout.write_file(fresh / name, content)
         (fresh / name).chmod(0o444)
     try:
         fresh.rename(path)
@@ -95,7 +95,7 @@ def _write_release(path: Path, files: dict[str, bytes]) -> None:
         shutil.rmtree(fresh)
         if not path.exists():
             raise
-    layout.sync(path.parent)
+    layout.sync_directory(path.parent)
 
 
 def _remove(directory: Path) -> None:
@@ -105,7 +105,7 @@ def _remove(directory: Path) -> None:
         directory.rename(doomed)
     for left in directory.parent.glob(f".{directory.name}.*"):
         shutil.rmtree(left, onerror=_gone_is_fine)
-    layout.sync(directory.parent)
+    layout.sync_directory(directory.parent)
 
 
 def _gone_is_fine(_: object, path: str, __: object) -> None:

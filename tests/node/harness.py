@@ -80,7 +80,7 @@ async def make_consumer(client: Client, node: Node, region: str = LOCAL_REGION) 
 
 
 @dataclass
-class Stage:
+class NodeHarness:
     """One node on a stack whose streams are made."""
 
     stack: Stack
@@ -197,13 +197,15 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(stack: Stack, operator: Client, region: str = LOCAL_REGION) -> AsyncIterator[Stage]:
+async def start_harness(
+    stack: Stack, operator: Client, region: str = LOCAL_REGION
+) -> AsyncIterator[NodeHarness]:
     """A new node with a consumer of its own; its agents are ended with the block."""
     node = Node(new_id("n").replace("_", "-"))
     await stack.add_node(node.id)
     await make_consumer(operator, node, region)
     data = stack.directory.path / node.id
-    it = Stage(stack, operator, node, data, stack.node_environment(node.id, data, region))
+    it = NodeHarness(stack, operator, node, data, stack.node_environment(node.id, data, region))
     try:
         yield it
     finally:

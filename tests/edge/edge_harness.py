@@ -46,7 +46,7 @@ def scratch() -> Iterator[Path]:
 
 
 @dataclass
-class Edge:
+class EdgeHarness:
     data: Path
     port: int
     secure_port: int
@@ -177,7 +177,7 @@ class Edge:
         home = self.data / "environments" / f"env_{name}"
         (home / "current").mkdir(parents=True)
         (home / "current" / "index.php").write_text("<?php")
-        made = Application(home / "run" / "fpm.sock", echo)
+        made = Application(home / "run" / "fpm.sock", echo_request)
         await made.start()
         self.applications[name] = made
         return made
@@ -209,7 +209,7 @@ class Edge:
         sni: str | None = None,
         protocols: tuple[str, ...] = ("http/1.1",),
     ) -> bytes:
-        context = unchecked()
+        context = unverified_context()
         context.set_alpn_protocols(list(protocols))
         reader, writer = await asyncio.open_connection(
             LOOPBACK, self.secure_port, ssl=context, server_hostname=sni or host
@@ -241,7 +241,7 @@ class Edge:
             await asyncio.sleep(POLL)
 
 
-def unchecked() -> ssl.SSLContext:
+def unverified_context() -> ssl.SSLContext:
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -264,20 +264,20 @@ async def _converse(
     return heard
 
 
-def status(answer: bytes) -> int:
+def status_of(answer: bytes) -> int:
     """0 when there was none."""
     return int(answer.split(maxsplit=2)[1]) if answer.startswith(b"HTTP/") else 0
 
 
-async def echo(request: Request) -> Reply:
+async def echo_request(request: Request) -> Reply:
     """A page that says everything it was asked with."""
     return Reply(json.dumps(request.params | {"body": request.body.decode("latin-1")}).encode())
 
 
 @asynccontextmanager
-async def edge(node: str = NODE, **settings: str) -> AsyncIterator[Edge]:
+async def start_edge(node: str = NODE, **settings: str) -> AsyncIterator[EdgeHarness]:
     with scratch() as data:
-        made = Edge(data, *reserve_ports(2), node, settings)
+        made = EdgeHarness(data, *reserve_ports(2), node, settings)
         try:
             await made.start()
             yield made

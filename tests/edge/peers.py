@@ -7,21 +7,21 @@ from pathlib import Path
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReceivedRequest:
     method: str
     path: str
     headers: dict[str, str]
     body: bytes
 
 
-Reply = Callable[[Asked], tuple[int, bytes]]
+Reply = Callable[[ReceivedRequest], tuple[int, bytes]]
 
 
 @dataclass
 class HttpServer:
     socket: Path
     reply: Reply
-    seen: list[Asked] = field(default_factory=list)
+    seen: list[ReceivedRequest] = field(default_factory=list)
     _server: asyncio.Server | None = None
 
     async def start(self) -> None:
@@ -43,7 +43,7 @@ class HttpServer:
                 name, _, value = line.partition(":")
                 headers[name.lower()] = value.strip()
             body = await reader.readexactly(int(headers.get("content-length", 0)))
-            asked = Asked(method, path, headers, body)
+            asked = ReceivedRequest(method, path, headers, body)
             self.seen.append(asked)
             status, said = self.reply(asked)
             answer = f"HTTP/1.1 {status} X\r\nContent-Length: {len(said)}\r\nConnection: close\r\n\r\n"

@@ -49,7 +49,7 @@ _PATIENCE = 5.0
 _environments = msgspec.json.Decoder(EnvironmentRecord)
 
 
-class Change(Struct, frozen=True):
+class RecordChange(Struct, frozen=True):
     """A record as NATS delivered it; without a value it is gone. `at` is in nanoseconds, by NATS's clock."""
 
     key: str
@@ -58,16 +58,16 @@ class Change(Struct, frozen=True):
     value: bytes | None
 
 
-class Stored(Struct, frozen=True):
+class StoredRecord(Struct, frozen=True):
     key: str
     revision: int
     value: bytes | None
 
 
-class Untold(Struct, frozen=True):
+class PendingRecords(Struct, frozen=True):
     """What follows a change number, and how far the store was when this was read."""
 
-    records: list[Stored]
+    records: list[StoredRecord]
     change: int
     position: int
     whole: bool
@@ -76,13 +76,13 @@ class Untold(Struct, frozen=True):
     """The store has been at the end of its history: what it does not know is not there."""
 
 
-class Progress(Struct, frozen=True):
+class StoreProgress(Struct, frozen=True):
     history: str
     position: int
     at: int
 
 
-class Store:
+class RecordStore:
     def __init__(self, path: Path) -> None:
         try:
             self._database = _opened(path)
@@ -97,8 +97,8 @@ class Store:
         self._database.close()
 
     @property
-    def progress(self) -> Progress:
-        return Progress(*self._database.execute("select history, position, at from progress").fetchone())
+    def progress(self) -> StoreProgress:
+        return StoreProgress(*self._database.execute("select history, position, at from progress").fetchone())
 
     def outdated(self, *, now: float | None = None) -> bool:
         """Deletions may have come and gone since it was last told anything."""
@@ -113,7 +113,7 @@ class Store:
                 "update progress set history = ?, position = 0, at = 0, confirming = 1", (history,)
             )
 
-    def take(self, changes: Sequence[Change], *, last: bool) -> None:
+    def take(self, changes: Sequence[RecordChange], *, last: bool) -> None:
         """All of them and the new position, or nothing. `last` when the server had no more."""
         with transaction(self._database):
             change, confirming = self._database.execute("select change, confirming from progress").fetchone()
@@ -136,20 +136,20 @@ class Store:
                 self._remove("confirmed = 0")
                 self._database.execute("update progress set confirming = 0")
 
-    def after(self, change: int, limit: int, most_bytes: int) -> Untold:
+    def after(self, change: int, limit: int, most_bytes: int) -> PendingRecords:
         position, settled = self._database.execute(
             "select position, history <> '' and not confirming from progress"
         ).fetchone()
-        records: list[Stored] = []
+        records: list[StoredRecord] = []
         rows = self._database.execute(
             "select key, revision, value, change from records where change > ? order by change", (change,)
         )
         for key, revision, value, number in rows:
             if len(records) == limit or most_bytes <= 0:
-                return Untold(records, change, position, whole=False, settled=bool(settled))
-            records.append(Stored(key, revision, value))
+                return PendingRecords(records, change, position, whole=False, settled=bool(settled))
+            records.append(StoredRecord(key, revision, value))
             change, most_bytes = number, most_bytes - len(value or b"")
-        return Untold(records, change, position, whole=True, settled=bool(settled))
+        return PendingRecords(records, change, position, whole=True, settled=bool(settled))
 
     def told(self, change: int) -> None:
         """nginx knows everything up to this. One that does not is a new one, and never knew what is gone."""
@@ -161,13 +161,13 @@ class Store:
         with transaction(self._database):
             return self._remove("key like '%.purge.%' and at < ?", before)
 
-    def find(self, key: str) -> Stored | None:
+    def find(self, key: str) -> StoredRecord | None:
         row = self._database.execute(
             "select key, revision, value from records where key = ? and value is not null", (key,)
         ).fetchone()
-        return None if row is None else Stored(*row)
+        return None if row is None else StoredRecord(*row)
 
-    def below(self, prefix: str) -> list[Stored]:
+    def below(self, prefix: str) -> list[StoredRecord]:
         """Of the keys that begin so. `/` is the character after the dot that ends a prefix."""
         if not prefix.endswith("."):
             raise ValueError("a prefix is whole words")
@@ -175,7 +175,7 @@ class Store:
             "select key, revision, value from records where key > ? and key < ? and value is not null",
             (prefix, prefix[:-1] + "/"),
         )
-        return [Stored(*row) for row in rows]
+        return [StoredRecord(*row) for row in rows]
 
     def _remove(self, which: str, *parameters: int) -> int:
         keys = self._database.execute(
@@ -193,7 +193,7 @@ class Store:
         return len(keys)
 
 
-def named_releases(path: Path) -> set[str] | None:
+def referenced_releases(path: Path) -> set[str] | None:
     """Every release that a record names; None when that cannot be said: the store is not whole, or not
     there. From any thread, beside whoever has it open."""
     try:

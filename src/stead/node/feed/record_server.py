@@ -16,16 +16,16 @@ from pathlib import Path
 import msgspec
 import structlog
 
+from stead.node.feed.record_decoder import RecordDecoder
+from stead.node.feed.record_store import RecordStore, StoredRecord
 from stead.node.feed.run_directory import share_with_edge
-from stead.node.feed.store import Store, Stored
-from stead.node.feed.wording import Wording
 from stead.protocol import edge_records
 from stead.protocol.edge_records import EnvironmentRecord, HostRecord
 
-LONGEST_REQUEST = 8 * 1024
-MOST_CONNECTIONS = 256
+MAX_REQUEST_BYTES = 8 * 1024
+MAX_CONNECTIONS = 256
 IDLE_SECONDS = 60.0
-ANSWER_SECONDS = 10.0
+RESPONSE_SECONDS = 10.0
 
 log = structlog.get_logger()
 
@@ -33,11 +33,11 @@ _host = msgspec.json.Decoder(HostRecord).decode
 _environment = msgspec.json.Decoder(EnvironmentRecord).decode
 
 
-class Door:
-    def __init__(self, store: Store, wording: Wording, region: str) -> None:
+class RecordServer:
+    def __init__(self, store: RecordStore, wording: RecordDecoder, region: str) -> None:
         self._store, self._wording, self._region = store, wording, region
         self._open = 0
-        self._finders: dict[str, Callable[[str], list[Stored]]] = {
+        self._finders: dict[str, Callable[[str], list[StoredRecord]]] = {
             "host": self._of_host,
             "certificate": lambda host: self._one(edge_records.certificate_key(region, host)),
             "challenge": lambda token: self._one(edge_records.challenge_key(region, token)),
@@ -45,7 +45,7 @@ class Door:
 
     @asynccontextmanager
     async def listening(self, socket: Path) -> AsyncIterator[None]:
-        server = await asyncio.start_unix_server(self._serve, socket, limit=LONGEST_REQUEST)
+        server = await asyncio.start_unix_server(self._serve, socket, limit=MAX_REQUEST_BYTES)
         share_with_edge(socket)
         try:
             yield
@@ -55,7 +55,7 @@ class Door:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._open += 1
         try:
-            if self._open > MOST_CONNECTIONS:
+            if self._open > MAX_CONNECTIONS:
                 await _send(writer, 503, b"")
                 return
             while await self._exchange(reader, writer):
@@ -95,7 +95,7 @@ class Door:
             return b""
         return b"".join(edge_records.encode(line) + b"\n" for line in self._wording.lines(found))
 
-    def _of_host(self, host: str) -> list[Stored]:
+    def _of_host(self, host: str) -> list[StoredRecord]:
         found = self._one(edge_records.host_key(self._region, host))
         if not found:
             return []
@@ -108,7 +108,7 @@ class Door:
         redirects = self._store.below(f"{self._region}.redirects.{it.site}.")
         return [*found, *environment, *redirects, *self._one(edge_records.node_key(self._region, it.node))]
 
-    def _one(self, key: str) -> list[Stored]:
+    def _one(self, key: str) -> list[StoredRecord]:
         found = self._store.find(key)
         return [] if found is None else [found]
 
@@ -122,5 +122,5 @@ async def _send(writer: asyncio.StreamWriter, status: int, body: bytes) -> None:
         f"Content-Length: {len(body)}\r\n\r\n"
     )
     writer.write(head.encode() + body)
-    async with asyncio.timeout(ANSWER_SECONDS):
+    async with asyncio.timeout(RESPONSE_SECONDS):
         await writer.drain()

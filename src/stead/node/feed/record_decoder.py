@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import msgspec
 import structlog
 
-from stead.node.feed.store import Stored
+from stead.node.feed.record_store import StoredRecord
 from stead.protocol.edge_records import (
     CertificateRecord,
     ChallengeRecord,
@@ -34,16 +34,16 @@ _KINDS: dict[str, tuple[RecordKind, msgspec.json.Decoder[EdgeRecord]]] = {
 log = structlog.get_logger()
 
 
-class Wording:
+class RecordDecoder:
     def __init__(self, key: bytes | None) -> None:
         self._key = key
         self._lamented = False
 
-    def lines(self, records: Iterable[Stored]) -> list[RecordLine]:
+    def lines(self, records: Iterable[StoredRecord]) -> list[RecordLine]:
         """Those nginx can use, in their order."""
         return [line for record in records if (line := self._line(record)) is not None]
 
-    def _line(self, record: Stored) -> RecordLine | None:
+    def _line(self, record: StoredRecord) -> RecordLine | None:
         _, word, name = record.key.split(".", 2)
         if word not in _KINDS:
             # The control plane may be newer than this node.

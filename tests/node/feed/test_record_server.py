@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from stead.node.feed.door import MOST_CONNECTIONS, Door
+from stead.node.feed.record_decoder import RecordDecoder
+from stead.node.feed.record_server import MAX_CONNECTIONS, RecordServer
+from stead.node.feed.record_store import RecordChange, RecordStore
 from stead.node.feed.run_directory import EDGE_GROUP, prepare_run_directory
-from stead.node.feed.store import Change, Store
-from stead.node.feed.wording import Wording
 from stead.protocol import edge_records
 from stead.protocol.edge_records import EdgeRecord
 from stead.shared.edge_keys import seal
-from tests.node.stage import until
+from tests.node.harness import until
 
 REGION, KEY = "us-east", bytes(32)
 
@@ -49,16 +49,16 @@ RECORDS: dict[str, EdgeRecord] = {
 
 @asynccontextmanager
 async def opened(data: Path) -> AsyncIterator[Path]:
-    store = Store(data / "edge.sqlite")
+    store = RecordStore(data / "edge.sqlite")
     store.begin("history")
     changes = [
-        Change(key, number, number, edge_records.encode(record))
+        RecordChange(key, number, number, edge_records.encode(record))
         for number, (key, record) in enumerate(RECORDS.items(), 1)
     ]
     store.take(changes, last=True)
     socket = prepare_run_directory(data) / "store.sock"
     try:
-        async with Door(store, Wording(KEY), REGION).listening(socket):
+        async with RecordServer(store, RecordDecoder(KEY), REGION).listening(socket):
             yield socket
     finally:
         store.close()
@@ -147,7 +147,7 @@ async def test_a_request_without_end_is_not_listened_to(socket: Path) -> None:
 
 
 async def test_connections_are_bounded(socket: Path) -> None:
-    waiting = [await asyncio.open_unix_connection(socket) for _ in range(MOST_CONNECTIONS)]
+    waiting = [await asyncio.open_unix_connection(socket) for _ in range(MAX_CONNECTIONS)]
     assert (await ask(socket, "/host/shop.example.com"))[0] == 503
     for _, writer in waiting:
         writer.close()

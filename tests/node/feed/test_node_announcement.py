@@ -11,12 +11,15 @@ from stead.dev.local_node import LOCAL_NODE, LOCAL_REGION
 from stead.dev.programs import STEAD_PROGRAMS
 from stead.dev.running_stack import run_stack
 from stead.protocol.edge_records import HostRecord, host_key, node_key
-from tests.node.feed.scene import working
-from tests.node.stage import until
+from tests.node.feed.feed_harness import worker_connection
+from tests.node.harness import until
 
 
 async def test_a_worker_that_hears_a_node_introduces_it_to_its_region_and_feeds_it(scratch: Path) -> None:
-    async with run_stack(scratch, [*ENGINES, *STEAD_PROGRAMS]) as stack, working(stack) as connection:
+    async with (
+        run_stack(scratch, [*ENGINES, *STEAD_PROGRAMS]) as stack,
+        worker_connection(stack) as connection,
+    ):
         edges = EdgeFeed(connection)
 
         async def introduced() -> bytes | None:

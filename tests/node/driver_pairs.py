@@ -12,12 +12,12 @@ from stead.dev.local_node import LOCAL_NODE
 from stead.dev.running_stack import RunningStack
 from stead.edge.admin import EdgeAdmin
 from stead.node.drivers.driver import Assignment, Refusal
-from stead.node.drivers.layout import probe_door
-from stead.node.drivers.nginx import NginxEdge
+from stead.node.drivers.edge_probe import EdgeProbe
+from stead.node.drivers.layout import probe_socket
 from stead.node.drivers.runtime_driver import RuntimeDriver
 from stead.node.drivers.simulator import SimulatedBehaviour, SimulatedEdge, SimulatedRuntime, Simulation
-from stead.node.drivers.static import StaticRuntime
-from stead.node.processes import Processes, Stream
+from stead.node.drivers.static_runtime import StaticRuntime
+from stead.node.processes import Processes, StreamName
 from stead.protocol.edge_records import RecordKind, RecordLine
 from stead.protocol.work import EnsureRoute, Probe
 from stead.shared.ids import new_id
@@ -29,36 +29,36 @@ _REVISIONS = count(1)
 
 
 @dataclass
-class Said:
+class CapturedOutput:
     lines: list[str] = field(default_factory=list)
 
     async def say(self, text: str) -> None:
         self.lines.append(text)
 
-    async def chunk(self, stream: Stream, data: bytes) -> None:
+    async def chunk(self, stream: StreamName, data: bytes) -> None:
         self.lines.append(f"{stream}: {data.decode()}")
 
 
-def task(environment: str = "", said: Said | None = None) -> Assignment:
-    return Assignment(new_id("job"), new_id("site"), environment or new_id("env"), said or Said())
+def new_assignment(environment: str = "", said: CapturedOutput | None = None) -> Assignment:
+    return Assignment(new_id("job"), new_id("site"), environment or new_id("env"), said or CapturedOutput())
 
 
-def host() -> str:
+def new_host() -> str:
     return f"{new_id('h').replace('_', '-')}.example.com"
 
 
 @dataclass(frozen=True)
-class Node:
+class DriverPair:
     """A runtime and the edge that shows its environments, in one data directory."""
 
     data: Path
     runtime: RuntimeDriver
-    edge: NginxEdge | SimulatedEdge
+    edge: EdgeProbe | SimulatedEdge
     announce: Announce
     """Makes exactly these hosts lead to the environment."""
 
-    async def answers(self, it: Assignment, host: str) -> None:
-        await self.edge.probe(it, Probe(host))
+    async def answers(self, it: Assignment, new_host: str) -> None:
+        await self.edge.probe(it, Probe(new_host))
 
     def tree(self, *, of: str = "") -> dict[str, str]:
         """Every file and link below the data directory whose path or content names `of`; but for those of
@@ -70,14 +70,14 @@ class Node:
         shown = {str(path.relative_to(self.data)): _content(path) for path in own}
         return {path: content for path, content in shown.items() if of in path or of in content}
 
-    async def unhealthy(self, it: Assignment, host: str) -> bool:
+    async def unhealthy(self, it: Assignment, new_host: str) -> bool:
         with pytest.raises(Refusal) as refused:
-            await self.edge.probe(it, Probe(host))
-        return refused.value.code == "deploy.unhealthy" and host in refused.value.reason
+            await self.edge.probe(it, Probe(new_host))
+        return refused.value.code == "deploy.unhealthy" and new_host in refused.value.reason
 
 
 @dataclass(frozen=True)
-class Simulated(Node):
+class SimulatedPair(DriverPair):
     edge: SimulatedEdge
 
 
@@ -87,7 +87,7 @@ def _content(path: Path) -> str:
     return path.read_text(errors="replace") if path.is_file() else ""
 
 
-def static(stack: RunningStack) -> Node:
+def live_drivers(stack: RunningStack) -> DriverPair:
     data, known = stack.node_data, dict[str, set[str]]()
 
     async def announce(it: Assignment, hosts: list[str]) -> None:
@@ -98,19 +98,19 @@ def static(stack: RunningStack) -> Node:
             await admin.apply(
                 [
                     line("environment", it.environment, {"site": it.site, "node": LOCAL_NODE}),
-                    *(line("host", host, {"environment": it.environment}) for host in hosts),
-                    *(line("host", host, None) for host in gone),
+                    *(line("host", new_host, {"environment": it.environment}) for new_host in hosts),
+                    *(line("host", new_host, None) for new_host in gone),
                 ]
             )
 
-    return Node(data, StaticRuntime(data), NginxEdge(probe_door(data)), announce)
+    return DriverPair(data, StaticRuntime(data), EdgeProbe(probe_socket(data)), announce)
 
 
 def line(kind: RecordKind, name: str, value: object) -> RecordLine:
     return RecordLine(kind, name, next(_REVISIONS), value)
 
 
-def simulator(stack: RunningStack) -> Simulated:
+def simulated_drivers(stack: RunningStack) -> SimulatedPair:
     data = stack.directory.path / "simulated"
     simulation = Simulation(data, Processes("contract").run, SimulatedBehaviour())
     edge = SimulatedEdge(simulation)
@@ -118,4 +118,4 @@ def simulator(stack: RunningStack) -> Simulated:
     async def announce(it: Assignment, hosts: list[str]) -> None:
         await edge.ensure_route(it, EnsureRoute(tuple(hosts)))
 
-    return Simulated(data, SimulatedRuntime(simulation), edge, announce)
+    return SimulatedPair(data, SimulatedRuntime(simulation), edge, announce)

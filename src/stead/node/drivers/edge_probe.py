@@ -20,7 +20,7 @@ _PATH = re.compile(r"/[!-~]{0,2047}")
 _STATUS = re.compile(rb"HTTP/1\.[01] ([1-5][0-9]{2})[ \r\n]")
 
 
-class NginxEdge(Driver):
+class EdgeProbe(Driver):
     """`door` is a socket of the edge's that only this node can open: who comes that way is let in whatever
     addresses an environment allows, and is not sent to HTTPS first."""
 
@@ -38,7 +38,7 @@ class NginxEdge(Driver):
         if wanted.release and layout.RELEASE.fullmatch(wanted.release) is None:
             raise Refusal("probe.malformed", "a release is named by 64 hexadecimal digits")
         try:
-            seen = await self._settled(layout.host(host), path, wanted.release)
+            seen = await self._settled(layout.check_host(host), path, wanted.release)
         except TimeoutError:
             raise Refusal("deploy.unhealthy", f"GET {path} of {host} was not answered in time") from None
         await task.output.say(f"probe: GET {path} of {host} was answered {seen}")

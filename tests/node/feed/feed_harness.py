@@ -11,19 +11,19 @@ from stead.control.edge_feed.feed import EdgeFeed
 from stead.control.engines.nats import Nats
 from stead.dev.engines.nats import Nats as NatsServer
 from stead.dev.stack import Stack
-from stead.node.feed.feed import Feed
-from stead.node.link import Link
+from stead.node.feed.feed import EdgeFeedClient
+from stead.node.nats_connection import NatsConnection
 from stead.protocol.edge_records import EdgeRecord, HostRecord, host_key
 from stead.protocol.subjects import Program
-from tests.node.feed.stand_in import StandIn, stand_in
-from tests.node.stage import Stage
+from tests.node.feed.fake_nginx import FakeNginx, start_fake_nginx
+from tests.node.harness import NodeHarness
 
 
 @dataclass
-class Scene:
-    stage: Stage
+class FeedHarness:
+    stage: NodeHarness
     region: str
-    nginx: StandIn
+    nginx: FakeNginx
     edges: EdgeFeed
 
     @property
@@ -46,13 +46,13 @@ class Scene:
         await self.edges.wait_until_applied(self.region, [self.node], revision, within)
 
     @asynccontextmanager
-    async def feeding(self, **changed: str) -> AsyncIterator[Feed]:
+    async def feeding(self, **changed: str) -> AsyncIterator[EdgeFeedClient]:
         """The feed of the node, in this process."""
         settings = self.stage.as_settings(**changed)
         settings.data.mkdir(exist_ok=True)
-        link = Link(settings)
+        link = NatsConnection(settings)
         async with link.maintained():
-            feed = Feed(settings, link)
+            feed = EdgeFeedClient(settings, link)
             task = asyncio.create_task(feed.run())
             try:
                 yield feed
@@ -72,7 +72,7 @@ class Scene:
 
 
 @asynccontextmanager
-async def working(stack: Stack) -> AsyncIterator[Nats]:
+async def worker_connection(stack: Stack) -> AsyncIterator[Nats]:
     """The connection of a worker."""
     login = stack[NatsServer].login(Program.WORKER)
     worker = Nats(login.url, user=login.user, password=login.password, program=Program.WORKER)
@@ -85,7 +85,7 @@ async def working(stack: Stack) -> AsyncIterator[Nats]:
 
 
 @asynccontextmanager
-async def scene(stage: Stage, region: str) -> AsyncIterator[Scene]:
+async def start_feed_harness(stage: NodeHarness, region: str) -> AsyncIterator[FeedHarness]:
     stage.data.mkdir(exist_ok=True)
-    async with working(stage.stack) as worker, stand_in(stage.data) as nginx:
-        yield Scene(stage, region, nginx, EdgeFeed(worker))
+    async with worker_connection(stage.stack) as worker, start_fake_nginx(stage.data) as nginx:
+        yield FeedHarness(stage, region, nginx, EdgeFeed(worker))

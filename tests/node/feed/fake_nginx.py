@@ -11,7 +11,7 @@ from typing import Any
 
 
 @dataclass
-class StandIn:
+class FakeNginx:
     socket: Path
     instance: str = ""
     revision: int = 0
@@ -93,8 +93,8 @@ class StandIn:
 
 
 @asynccontextmanager
-async def stand_in(data: Path) -> AsyncIterator[StandIn]:
-    it = StandIn(data / "run" / "private" / "admin.sock")
+async def start_fake_nginx(data: Path) -> AsyncIterator[FakeNginx]:
+    it = FakeNginx(data / "run" / "private" / "admin.sock")
     await it.start()
     try:
         yield it

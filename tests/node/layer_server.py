@@ -18,21 +18,21 @@ from stead.artifacts.packer import pack_layer
 from stead.artifacts.provenance import Provenance
 from stead.protocol.work import EnsureRelease, LayerDownload
 
-KEY = Ed25519PrivateKey.generate()
+SIGNING_KEY = Ed25519PrivateKey.generate()
 
 
-def public(key: Ed25519PrivateKey) -> bytes:
+def public_bytes(key: Ed25519PrivateKey) -> bytes:
     return key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
 
 
-def signed(digest: str, key: Ed25519PrivateKey = KEY) -> bytes:
+def sign_provenance(digest: str, key: Ed25519PrivateKey = SIGNING_KEY) -> bytes:
     now = datetime.now(UTC)
     about = Provenance(Digest(digest), "urn:b", "urn:t", "https://example.com/", "", {}, "build_1", now, now)
     return provenance.sign(about, key)
 
 
 @dataclass
-class Shelf:
+class LayerServer:
     """What lies in the store, and how often each was asked for."""
 
     address: str = ""
@@ -57,15 +57,15 @@ class Shelf:
             digest=made.manifest.digest,
             manifest=made.manifest.content,
             config=made.config.content,
-            envelope=signed(made.manifest.digest),
-            keys=(public(KEY),),
+            envelope=sign_provenance(made.manifest.digest),
+            keys=(public_bytes(SIGNING_KEY),),
             layers=(LayerDownload(packed.digest, f"{self.address}/{packed.digest}"),),
         )
 
 
 @contextmanager
-def shelf() -> Iterator[Shelf]:
-    it = Shelf()
+def serve_layers() -> Iterator[LayerServer]:
+    it = LayerServer()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -14,13 +14,13 @@ from stead.node.settings import Settings
 from stead.protocol.subjects import Node, inbox_prefix
 from stead.shared.cancellation import raise_if_cancelled
 
-RETRY = 0.5
-LONGEST_RETRY = 5.0
+RETRY_SECONDS = 0.5
+MAX_RETRY_SECONDS = 5.0
 
 log = structlog.get_logger()
 
 
-class Link:
+class NatsConnection:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._client: Client | None = None
@@ -70,7 +70,7 @@ class Link:
             log.warning("nats.closed")
 
     async def _connect(self) -> Client:
-        settings, pause = self._settings, RETRY
+        settings, pause = self._settings, RETRY_SECONDS
         while True:
             try:
                 return await nats.connect(
@@ -80,7 +80,7 @@ class Link:
                     inbox_prefix=inbox_prefix(Node(settings.node_id)).encode(),
                     name=f"stead-node {settings.node_id}",
                     max_reconnect_attempts=-1,
-                    reconnect_time_wait=RETRY,
+                    reconnect_time_wait=RETRY_SECONDS,
                     ping_interval=10,
                     max_outstanding_pings=2,
                     error_cb=self._on_error,
@@ -91,7 +91,7 @@ class Link:
             except (nats.errors.Error, OSError) as error:
                 await self._on_error(error)
             await asyncio.sleep(pause)
-            pause = min(2 * pause, LONGEST_RETRY)
+            pause = min(2 * pause, MAX_RETRY_SECONDS)
 
     async def _on_error(self, error: Exception) -> None:
         # The same one comes with every attempt.

@@ -16,8 +16,8 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
-from stead.node.feed.store import Change, Store
-from stead.node.link import Link
+from stead.node.feed.record_store import RecordChange, RecordStore
+from stead.node.nats_connection import NatsConnection
 from stead.protocol.edge_records import BUCKET, key_of_subject, region_subjects
 from stead.protocol.subjects import Node, bucket_stream, consumer
 from stead.shared.cancellation import raise_if_cancelled
@@ -39,7 +39,7 @@ _TOO_BIG, _COUNTED = "Message Size Exceeds MaxBytes", "Batch Completed"
 log = structlog.get_logger()
 
 
-class Detached(Exception):
+class PositionLost(Exception):
     """The place in the stream is lost; the message says how."""
 
 
@@ -57,7 +57,7 @@ class _Reset(Struct, frozen=True):
 
 
 class _Delivery(Struct, frozen=True):
-    change: Change
+    change: RecordChange
     number: int
     pending: int
 
@@ -65,8 +65,10 @@ class _Delivery(Struct, frozen=True):
 _read_reset = msgspec.json.Decoder(_Reset).decode
 
 
-class Source:
-    def __init__(self, link: Link, store: Store, node: str, region: str, stored: Callable[[], None]) -> None:
+class RecordSource:
+    def __init__(
+        self, link: NatsConnection, store: RecordStore, node: str, region: str, stored: Callable[[], None]
+    ) -> None:
         self._link, self._store, self._stored = link, store, stored
         self._keys = region_subjects(region)
         place = f"{bucket_stream(BUCKET)}.{consumer(Node(node))}"
@@ -81,7 +83,7 @@ class Source:
             client = await self._link.client()
             try:
                 await self._follow(client)
-            except (Detached, nats.errors.Error, OSError, msgspec.MsgspecError) as error:
+            except (PositionLost, nats.errors.Error, OSError, msgspec.MsgspecError) as error:
                 # While there is no consumer yet, the same one comes again and again.
                 if said != (said := str(error) or type(error).__name__):
                     log.info("feed.detached", reason=said)
@@ -99,7 +101,7 @@ class Source:
                 batch = await pull.next()
                 if doubted and self._contradicts(batch[0].change):
                     self._store.begin("")
-                    raise Detached("the server has another history")
+                    raise PositionLost("the server has another history")
                 doubted = False
                 self._take([it.change for it in batch], last=batch[-1].pending == 0)
         finally:
@@ -127,16 +129,16 @@ class Source:
         )
         told: _Reset = _read_reset(answer.data)
         if told.error is not None:
-            raise Detached(f"the consumer was not set back ({told.error.get('code')})")
+            raise PositionLost(f"the consumer was not set back ({told.error.get('code')})")
         if told.config.filter_subject != self._keys:
-            raise Detached("the consumer is of another region")
+            raise PositionLost("the consumer is of another region")
         return told
 
-    def _contradicts(self, first: Change) -> bool:
+    def _contradicts(self, first: RecordChange) -> bool:
         mine = self._store.progress
         return first.revision < mine.position or (first.revision == mine.position and first.at != mine.at)
 
-    def _take(self, changes: list[Change], *, last: bool) -> None:
+    def _take(self, changes: list[RecordChange], *, last: bool) -> None:
         self._store.take(changes, last=last)
         self._stored()
 
@@ -169,7 +171,7 @@ class _Pull:
             async with asyncio.timeout(SILENCE_SECONDS):
                 return await self.arrived.get()
         except TimeoutError:
-            raise Detached("the server is silent") from None
+            raise PositionLost("the server is silent") from None
 
     async def _ask(self) -> None:
         if self._asked:
@@ -189,12 +191,12 @@ class _Pull:
             self._asked = 0
         # By our own count the end of a batch is known already, and the next one asked for.
         elif status != _BEAT and said != _COUNTED:
-            raise Detached(f"the server says {status} {said}")
+            raise PositionLost(f"the server says {status} {said}")
 
     def _delivered(self, message: Msg) -> _Delivery:
         delivery = _read(message)
         if delivery.number != self._number + 1:
-            raise Detached("a record is missing")
+            raise PositionLost("a record is missing")
         self._number = delivery.number
         self._asked -= 1
         return delivery
@@ -204,10 +206,10 @@ def _read(message: Msg) -> _Delivery:
     """Where it stands is in the subject an acknowledgement would go to."""
     words = message.reply.split(".")
     if len(words) < 9:
-        raise Detached("a record without a place")
+        raise PositionLost("a record without a place")
     revision, number, at, pending = (int(word) for word in words[-4:])
     gone = _OPERATION in (message.headers or {})
-    change = Change(key_of_subject(message.subject), revision, at, None if gone else message.data)
+    change = RecordChange(key_of_subject(message.subject), revision, at, None if gone else message.data)
     return _Delivery(change, number, pending)
 
 

@@ -2,14 +2,14 @@
 
 import asyncio
 
-from stead.node.link import Link
-from tests.node.stage import Stage
+from stead.node.nats_connection import NatsConnection
+from tests.node.harness import NodeHarness
 
 
-async def test_whoever_stops_while_it_is_being_made_is_not_kept_waiting(here: Stage) -> None:
+async def test_whoever_stops_while_it_is_being_made_is_not_kept_waiting(here: NodeHarness) -> None:
     """At whichever moment: the library may take the cancellation for its answer."""
     for turns in range(60):
         async with asyncio.timeout(10):
-            async with Link(here.as_settings()).maintained():
+            async with NatsConnection(here.as_settings()).maintained():
                 for _ in range(turns):
                     await asyncio.sleep(0)

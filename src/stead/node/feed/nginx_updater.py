@@ -6,20 +6,20 @@ from collections.abc import Callable
 import structlog
 
 from stead.edge.admin import AdminFailed, EdgeAdmin, EdgePosition
-from stead.node.feed.store import Store
-from stead.node.feed.wording import Wording
+from stead.node.feed.record_decoder import RecordDecoder
+from stead.node.feed.record_store import RecordStore
 
-AT_ONCE = 1_000
-AT_ONCE_BYTES = 4 * 1024 * 1024
+BATCH = 1_000
+BATCH_BYTES = 4 * 1024 * 1024
 WATCH_SECONDS = 1.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 1.0
 
 log = structlog.get_logger()
 
 
-class Teller:
+class NginxUpdater:
     def __init__(
-        self, store: Store, edge: EdgeAdmin, wording: Wording, applied: Callable[[int], None]
+        self, store: RecordStore, edge: EdgeAdmin, wording: RecordDecoder, applied: Callable[[int], None]
     ) -> None:
         self._store, self._edge, self._wording, self._applied = store, edge, wording, applied
         self._something = asyncio.Event()
@@ -67,7 +67,7 @@ class Teller:
     async def _tell_all(self) -> None:
         while True:
             self._something.clear()
-            untold = self._store.after(self._change, AT_ONCE, AT_ONCE_BYTES)
+            untold = self._store.after(self._change, BATCH, BATCH_BYTES)
             lines = self._wording.lines(untold.records)
             if lines and not self._meet(await self._edge.apply(lines)):
                 continue

@@ -21,7 +21,7 @@ from stead.node.builds.workspaces import container_prefix
 from stead.node.containers import cgroups
 from stead.node.containers.disks import mounted_below
 from stead.node.drivers.driver import Assignment, Refusal
-from stead.node.processes import Processes, Stream
+from stead.node.processes import Processes, StreamName
 from stead.node.settings import Settings
 from stead.protocol.work import ArchiveSource, Build, BuildResult, GitSource
 from stead.shared.ids import new_id
@@ -35,13 +35,13 @@ def machine_registry() -> str:
 
 
 @dataclass
-class Said:
+class CapturedOutput:
     lines: list[str] = field(default_factory=list)
 
     async def say(self, text: str) -> None:
         self.lines.append(text)
 
-    async def chunk(self, _: Stream, data: bytes) -> None:
+    async def chunk(self, _: StreamName, data: bytes) -> None:
         self.lines += data.decode().splitlines()
 
     @property
@@ -56,7 +56,7 @@ class Said:
 
 
 @dataclass
-class Bench:
+class BuildHarness:
     """A node's builder, a store for layers and a git server."""
 
     data: Path
@@ -94,7 +94,7 @@ class Bench:
 
     def upload(self, files: Mapping[str, str | bytes]) -> ArchiveSource:
         name = f"uploads/{token_hex(8)}"
-        self.store.files[name] = tar_of(files)
+        self.store.files[name] = make_tar(files)
         return ArchiveSource(self.store.url(name), ours=True)
 
     def wanted(self, source: GitSource | ArchiveSource, **variables: str) -> Build:
@@ -109,17 +109,23 @@ class Bench:
             return {member.name: file.read() for member in members if (file := members.extractfile(member))}
 
     async def build(
-        self, wanted: Build, said: Said | None = None, builder: StaticBuilder | None = None, site: str = ""
+        self,
+        wanted: Build,
+        said: CapturedOutput | None = None,
+        builder: StaticBuilder | None = None,
+        site: str = "",
     ) -> BuildResult:
         try:
-            return await (builder or self.builder()).build(assignment(said or Said(), site), wanted)
+            return await (builder or self.builder()).build(
+                new_assignment(said or CapturedOutput(), site), wanted
+            )
         finally:
             self.assert_nothing_is_left()
 
     async def refused(
         self,
         wanted: Build,
-        said: Said | None = None,
+        said: CapturedOutput | None = None,
         builder: StaticBuilder | None = None,
         site: str = "",
         *,
@@ -140,7 +146,7 @@ class Bench:
         assert str(self.home) not in loops.stdout
 
 
-def running(argument: str) -> list[list[str]]:
+def processes_with_argument(argument: str) -> list[list[str]]:
     """Of all processes of the machine, those that were started with it."""
     every = [it.info["cmdline"] or [] for it in psutil.process_iter(["cmdline"])]
     return [words for words in every if argument in words]
@@ -154,11 +160,11 @@ def environment_of(settings: Settings) -> dict[str, str]:
     return {f"STEAD_{name.upper()}": str(getattr(settings, name)) for name in names}
 
 
-def assignment(said: Said, site: str = "") -> Assignment:
+def new_assignment(said: CapturedOutput, site: str = "") -> Assignment:
     return Assignment(new_id("job"), site or new_id("site"), new_id("env"), said)
 
 
-def tar_of(files: Mapping[str, str | bytes]) -> bytes:
+def make_tar(files: Mapping[str, str | bytes]) -> bytes:
     into = io.BytesIO()
     with tarfile.open(fileobj=into, mode="w:gz") as archive:
         for name, content in files.items():
