@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stead.control.redirects.rules import MOST_HOPS, Matching, RedirectRule, check, parts, redirect_set
+from stead.control.redirects.rules import (
+    MAX_HOPS,
+    RedirectRule,
+    RuleMatcher,
+    build_redirect_set,
+    split_into_parts,
+    validate,
+)
 from stead.shared.errors import FieldInvalid
 
 HOSTS = frozenset({"example.com"})
@@ -44,17 +51,17 @@ def follow(rules: list[RedirectRule], path: str) -> int:
 @given(rule_sets)
 def test_whoever_asks_for_what_a_rule_names_arrives_somewhere(rules: list[RedirectRule]) -> None:
     try:
-        check(rules, HOSTS)
+        validate(rules, HOSTS)
     except FieldInvalid:
         return
     for each in rules:
         asked = each.from_[:-1] + "~" if each.from_.endswith("*") else each.from_
-        assert follow(rules, asked) <= MOST_HOPS
+        assert follow(rules, asked) <= MAX_HOPS
 
 
 @given(rule_sets, st.text("ab/~", max_size=6).map(lambda text: f"/{text}"))
 def test_the_order_of_the_rules_does_not_matter(rules: list[RedirectRule], path: str) -> None:
-    assert Matching(rules).find(path) == Matching(rules[::-1]).find(path)
+    assert RuleMatcher(rules).find(path) == RuleMatcher(rules[::-1]).find(path)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +80,7 @@ def test_the_order_of_the_rules_does_not_matter(rules: list[RedirectRule], path:
 )
 def test_a_circle_is_refused_by_the_name_of_the_rule(rules: list[RedirectRule]) -> None:
     with pytest.raises(FieldInvalid) as refused:
-        check(rules, HOSTS)
+        validate(rules, HOSTS)
     assert refused.value.param == "redirects.0.to"
 
 
@@ -89,13 +96,13 @@ def test_a_circle_is_refused_by_the_name_of_the_rule(rules: list[RedirectRule]) 
 )
 def test_what_is_no_rule_is_refused(wrong: list[RedirectRule], param: str) -> None:
     with pytest.raises(FieldInvalid) as refused:
-        check(wrong, HOSTS)
+        validate(wrong, HOSTS)
     assert refused.value.param == param
 
 
 def test_five_thousand_rules_of_the_longest_kind_are_told_in_parts_that_fit() -> None:
     rules = [rule(f"/{n:04}{'x' * 1990}", f"/{n:04}{'y' * 1990}") for n in range(5000)]
-    check(rules, HOSTS)
-    told = list(parts(rules, redirect_set(rules).version))
+    validate(rules, HOSTS)
+    told = list(split_into_parts(rules, build_redirect_set(rules).version))
     assert [each.path for part in told for each in part.rules] == [each.from_ for each in rules]
     assert max(sum(len(each.path) + len(each.to) for each in part.rules) for part in told) < 512 * 1024

@@ -1,4 +1,4 @@
-"""The job that purges the page cache of an environment."""
+"""The kind of job that purges the page cache of an environment."""
 
 from datetime import timedelta
 

@@ -19,8 +19,8 @@ operation = Operations(tag="Edge")
     errors=[EnvironmentNotFound, SiteBusy, JobsWaiting],
 )
 async def purge_cache(call: Call, environment: VisibleEnvironment, body: NewPurge | None) -> JobView:
-    """Purge pages from the cache of an environment: all, those of a URL, or those that carry a tag.
+    """Purge pages from the cache of an environment: all pages, those of a URL, or those with a tag.
 
-    When the job has succeeded, no visitor is given an older copy, not even one that was being fetched.
+    When the job has succeeded, no visitor gets an older copy, not even one that was being fetched meanwhile.
     """
     return await service.purge(call.tx, environment, body)

@@ -9,11 +9,13 @@ PurgeTag = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[!-+\--~
 
 
 class NewPurge(Struct, forbid_unknown_fields=True):
-    """No body purges everything."""
+    """A request without a body purges all pages."""
 
     type: Annotated[Literal["all", "url", "tag"], Meta(examples=["url"])] = "all"
     url: (
-        Annotated[PurgeUrl, Meta(description="A path with its query, or a whole URL.", examples=["/news"])]
+        Annotated[
+            PurgeUrl, Meta(description="A path with its query, or an absolute URL.", examples=["/news"])
+        ]
         | UnsetType
     ) = UNSET
-    tag: Annotated[PurgeTag, Meta(description="As the site sent it in `Cache-Tag`.")] | UnsetType = UNSET
+    tag: Annotated[PurgeTag, Meta(description="A tag that the site sent in `Cache-Tag`.")] | UnsetType = UNSET

@@ -1,4 +1,4 @@
-"""Queueing a purge of the page cache inside the caller's transaction."""
+"""Queues a purge of the page cache, inside the caller's transaction."""
 
 from urllib.parse import urlsplit
 
@@ -26,7 +26,7 @@ def _selector(wanted: NewPurge) -> dict[str, str]:
     needed = {"all": set(), "url": {"url"}, "tag": {"tag"}}[wanted.type]
     if given != needed:
         param = next(iter(given ^ needed))
-        verb = "is needed to purge" if param in needed else "has no place when you purge"
+        verb = "is required to purge" if param in needed else "is not allowed when you purge"
         raise FieldInvalid(param=param, reason=f"`{param}` {verb} by `{wanted.type}`.")
     if isinstance(wanted.url, str):
         return {"url": _request_target(wanted.url)}
@@ -38,5 +38,5 @@ def _request_target(url: str) -> str:
     try:
         parts = urlsplit(url)
     except ValueError:
-        raise FieldInvalid(param="url", reason="It is no URL.") from None
+        raise FieldInvalid(param="url", reason="It is not a URL.") from None
     return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")

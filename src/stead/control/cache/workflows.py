@@ -24,13 +24,13 @@ async def _purge(tx: Tx, job: Job[PurgeWork]) -> Announcement | None:
     )
 
 
-async def _purged(tx: Tx, job: Job[PurgeWork]) -> Results | None:
+async def _finish(tx: Tx, job: Job[PurgeWork]) -> Results | None:
     await sites.publish_job_event(tx, job, ENVIRONMENT_CACHE_PURGED)
     return None
 
 
 PURGE_CACHE = Workflow(
     jobs.PURGE_CACHE,
-    steps=[announce_step("purge", _purge), control_step("done", _purged)],
+    steps=[announce_step("purge", _purge), control_step("done", _finish)],
     failed=undone,
 )

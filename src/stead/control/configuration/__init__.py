@@ -1,1 +1,1 @@
-"""How a site and its environments are configured: kept sparsely, read as a whole."""
+"""Configuration of sites and environments. Only the settings that were changed are stored."""

@@ -1,4 +1,4 @@
-"""The jobs that apply configuration."""
+"""The kinds of job that apply configuration."""
 
 from datetime import timedelta
 

@@ -19,7 +19,7 @@ _ENVIRONMENT = "/v1/sites/{site_id}/environments/{env_id}"
 
 @operation("GET /v1/sites/{site_id}/config", id="sites.config_get", scope="sites:read", errors=[SiteNotFound])
 async def get_configuration(call: Call, site: VisibleSite) -> ConfigurationView:
-    """Read how a site is configured. Its environments inherit it."""
+    """Read the configuration of a site. Its environments inherit it."""
     return await service.view_of_site(call.tx, site.id)
 
 
@@ -32,10 +32,11 @@ async def get_configuration(call: Call, site: VisibleSite) -> ConfigurationView:
     errors=[SiteNotFound, SiteBusy, JobsWaiting],
 )
 async def change_configuration(call: Call, site: VisibleSite, body: ConfigurationChange) -> JobView:
-    """Change how a site is configured.
+    """Change the configuration of a site.
 
-    What is not named stays; null goes back to the default. When the job has succeeded, every edge of the
-    region goes by it, and a request has shown that the site still answers; else nothing has changed.
+    Fields that are not sent keep their value; null restores the default. When the job has succeeded, every
+    edge of the region applies the change, and a probe has shown that the site still answers. If the job
+    fails, nothing has changed.
     """
     return await service.configure_site(call.tx, site, body, call.sealer)
 
@@ -49,7 +50,7 @@ async def change_configuration(call: Call, site: VisibleSite, body: Configuratio
 async def get_environment_configuration(
     call: Call, environment: VisibleEnvironment
 ) -> EnvironmentConfigurationView:
-    """Read what an environment inherits, what is set on it, and what it runs with."""
+    """Read the configuration that an environment inherits, overrides and effectively uses."""
     return await service.view_of_environment(call.tx, environment.site_id, environment.id)
 
 
@@ -64,5 +65,8 @@ async def get_environment_configuration(
 async def change_environment_configuration(
     call: Call, environment: VisibleEnvironment, body: ConfigurationChange
 ) -> JobView:
-    """Change what is set on an environment. What is not named stays; null inherits again."""
+    """Change the configuration of an environment.
+
+    Fields that are not sent keep their value; null inherits the value of the site again.
+    """
     return await service.configure_environment(call.tx, environment, body, call.sealer)

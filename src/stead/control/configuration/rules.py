@@ -1,4 +1,4 @@
-"""The settings, what they are unless somebody says otherwise, and how layers of them merge. No I/O."""
+"""The settings with their defaults, and how layers of settings merge. No I/O."""
 
 from ipaddress import ip_network
 from typing import Annotated, Any, Literal
@@ -11,10 +11,10 @@ from stead.shared.errors import FieldInvalid
 WafMode = Literal["on", "detection", "off"]
 
 Settings = dict[str, dict[str, Any]]
-"""Sparse: blocks, and in them only the fields that somebody has set."""
+"""Sparse settings by block: only the fields that were set."""
 
 SECRET = "waf_partner_secret_key"  # noqa: S105
-"""Written and never read back; sealed in `Settings`."""
+"""A secret that the API never returns. It is stored sealed."""
 
 AllowedIps = Annotated[list[Annotated[str, Meta(max_length=49)]], Meta(max_length=1000)]
 PageCacheTtl = Annotated[int, Meta(ge=0, le=2_592_000)]
@@ -50,15 +50,15 @@ class Observability(Struct, frozen=True):
 
 
 class Configuration(Struct, frozen=True):
-    """What an environment runs with."""
+    """The effective configuration of an environment."""
 
     security: Security = Security()
     performance: Performance = Performance()
     observability: Observability = Observability()
 
 
-def merged(*layers: Settings) -> Settings:
-    """The later layer wins, field by field; null takes a field out."""
+def merge(*layers: Settings) -> Settings:
+    """A later layer overrides an earlier one, field by field; None removes a field."""
     result: Settings = {}
     for layer in layers:
         for block, fields in layer.items():
@@ -67,18 +67,20 @@ def merged(*layers: Settings) -> Settings:
     return {block: fields for block, fields in result.items() if fields}
 
 
-def effective(*layers: Settings) -> Configuration:
-    return msgspec.convert(merged(*layers), Configuration)
+def resolve(*layers: Settings) -> Configuration:
+    """The configuration that results from the layers and the defaults."""
+    return msgspec.convert(merge(*layers), Configuration)
 
 
-def normal_networks(texts: list[str]) -> list[str]:
-    """Addresses and networks in the one way they are written."""
+def normalize_networks(texts: list[str]) -> list[str]:
+    """Write every address as a network, in canonical form, without duplicates."""
     networks = []
-    for place, text in enumerate(texts):
+    for index, text in enumerate(texts):
         try:
             networks.append(str(ip_network(text, strict=False)))
         except ValueError:
             raise FieldInvalid(
-                param=f"security.allowed_ips.{place}", reason=f"`{text}` is no IP address and no network."
+                param=f"security.allowed_ips.{index}",
+                reason=f"`{text}` is neither an IP address nor a network.",
             ) from None
     return list(dict.fromkeys(networks))

@@ -1,4 +1,4 @@
-"""The JSON shapes of configuration: whole when it is read, sparse when it is changed."""
+"""The JSON shapes of configuration: complete in responses, sparse in changes."""
 
 from typing import Annotated, Any
 
@@ -23,16 +23,21 @@ from stead.control.configuration.rules import (
 
 Allowed = Annotated[
     AllowedIps,
-    Meta(description="Addresses and networks; none for everyone.", examples=[["203.0.113.0/24"]]),
+    Meta(
+        description="Addresses and networks that may visit; an empty list allows everyone.",
+        examples=[["203.0.113.0/24"]],
+    ),
 ]
 Hsts = Annotated[
     HstsSeconds,
     Meta(
-        description="How long browsers are to insist on HTTPS, once it has a certificate; 0 for not at all.",
+        description="For how long browsers must use HTTPS, once there is a certificate; 0 sends no header.",
         examples=[0],
     ),
 ]
-SecretIsSet = Annotated[bool, Meta(description="The key itself is never shown.", examples=[False])]
+SecretIsSet = Annotated[
+    bool, Meta(description="Whether a key is set. The key itself is never returned.", examples=[False])
+]
 ClientId = Annotated[str | None, Meta(examples=[None])]
 
 
@@ -47,7 +52,9 @@ class SecurityView(Struct):
 
 
 class PerformanceView(Struct):
-    page_cache_ttl: Annotated[PageCacheTtl, Meta(description="Seconds; 0 for never.", examples=[600])]
+    page_cache_ttl: Annotated[
+        PageCacheTtl, Meta(description="In seconds; 0 disables the cache.", examples=[600])
+    ]
     php_workers: Annotated[PhpWorkers, Meta(examples=[4])]
     hot_page_count: Annotated[HotPageCount, Meta(examples=[0])]
     hot_ttl_seconds: Annotated[HotTtl, Meta(examples=[300])]
@@ -65,7 +72,7 @@ class ConfigurationView(Struct):
 
     @classmethod
     def of(cls, configuration: Configuration) -> "ConfigurationView":
-        return msgspec.convert(_shown(msgspec.to_builtins(configuration)), cls)
+        return msgspec.convert(_hide_secret(msgspec.to_builtins(configuration)), cls)
 
 
 class SecurityOverride(Struct, omit_defaults=True):
@@ -91,7 +98,7 @@ class ObservabilityOverride(Struct, omit_defaults=True):
 
 
 class OverrideView(Struct, omit_defaults=True):
-    """Only what is set on this environment."""
+    """Only the settings of this environment itself."""
 
     security: SecurityOverride | UnsetType = UNSET
     performance: PerformanceOverride | UnsetType = UNSET
@@ -122,7 +129,9 @@ class SecurityChange(Struct, forbid_unknown_fields=True, omit_defaults=True):
     hsts_seconds: Hsts | UnsetType | None = UNSET
     waf_partner_client_id: PartnerText | UnsetType | None = UNSET
     waf_partner_secret_key: (
-        Annotated[PartnerText | None, Meta(description="Written, never read back.", examples=[None])]
+        Annotated[
+            PartnerText | None, Meta(description="Can be written, but is never returned.", examples=[None])
+        ]
         | UnsetType
     ) = UNSET
 
@@ -140,7 +149,7 @@ class ObservabilityChange(Struct, forbid_unknown_fields=True, omit_defaults=True
 
 
 class ConfigurationChange(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """What is not named stays; null goes back to what it would be otherwise."""
+    """Fields that are not sent keep their value; null restores the inherited or default value."""
 
     security: SecurityChange | UnsetType = UNSET
     performance: PerformanceChange | UnsetType = UNSET
@@ -152,7 +161,7 @@ class ConfigurationChange(Struct, forbid_unknown_fields=True, omit_defaults=True
         return found
 
 
-def _shown(blocks: dict[str, Any]) -> dict[str, Any]:
+def _hide_secret(blocks: dict[str, Any]) -> dict[str, Any]:
     security = dict(blocks["security"])
     is_set = security.pop(SECRET) is not None
     return {**blocks, "security": {**security, f"{SECRET}_set": is_set}}

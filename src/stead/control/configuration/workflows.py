@@ -23,13 +23,13 @@ from stead.control.sites import service as sites
 from stead.protocol.work import Probe
 
 
-async def _configure(tx: Tx, job: Job[ConfigurationWork]) -> Announcement | None:
-    await configuration.change(tx, job.params.subject, job.site_id, job.params.change, job=job.id)
+async def _apply(tx: Tx, job: Job[ConfigurationWork]) -> Announcement | None:
+    await configuration.apply_change(tx, job.params.subject, job.site_id, job.params.change, job=job.id)
     return await _announce(tx, job)
 
 
-async def _configure_back(tx: Tx, job: Job[ConfigurationWork]) -> Announcement | None:
-    await configuration.revert(tx, job.params.subject, job=job.id)
+async def _revert(tx: Tx, job: Job[ConfigurationWork]) -> Announcement | None:
+    await configuration.revert_change(tx, job.params.subject, job=job.id)
     return await _announce(tx, job)
 
 
@@ -51,16 +51,16 @@ async def _probe(tx: Tx, job: Job[ConfigurationWork]) -> NodeCommand | None:
     return await node_commands.build_environment_command(tx, env, Probe(env.subdomain))
 
 
-async def _configured(tx: Tx, job: Job[ConfigurationWork]) -> Results | None:
+async def _finish(tx: Tx, job: Job[ConfigurationWork]) -> Results | None:
     event = SITE_CONFIG_CHANGED if job.env_id is None else ENVIRONMENT_CONFIG_CHANGED
     await sites.publish_job_event(tx, job, event)
     return None
 
 
 _STEPS = (
-    announce_step("apply", _configure, undo=_configure_back),
+    announce_step("apply", _apply, undo=_revert),
     node_step("probe", _probe),
-    control_step("done", _configured),
+    control_step("done", _finish),
 )
 
 CONFIGURE_SITE = Workflow(jobs.CONFIGURE_SITE, steps=_STEPS, failed=undone)

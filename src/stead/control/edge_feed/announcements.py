@@ -93,7 +93,7 @@ async def _get_live_source(tx: Tx, env: str) -> RecordSource | None:
 
 
 async def _build_current_records(tx: Tx, source: RecordSource, node: str) -> Records:
-    settings = await configuration.of_environment(tx, source.site_id, source.id)
+    settings = await configuration.get_effective(tx, source.site_id, source.id)
     secure = frozenset({host for host in source.hosts if await certificates.has_served_certificate(tx, host)})
     active = await redirects.get_active_set(tx, source.site_id)
     return build_records(source, node, settings, active, secure=secure)

@@ -1,4 +1,4 @@
-"""The jobs of environments."""
+"""The kinds of job of environments."""
 
 from datetime import timedelta
 
@@ -12,13 +12,13 @@ _CREATED = {"env_id", "url", "branch", "deployment_id", "release_id", "artifact_
 
 
 class EnvironmentWork(Struct, frozen=True):
-    """`status_before` and `reason_before` are what a job that fails goes back to."""
+    """A failed job returns to `status_before` and `reason_before`."""
 
     environment: str
     status_before: EnvironmentStatus = "running"
     reason_before: str | None = None
     why: str | None = None
-    """Said of what nobody asked for: a suspension of what is idle, the end of what has no branch."""
+    """Why a job was queued without a request: the environment was idle, or its branch was deleted."""
 
 
 CLONE = JobKind(
@@ -101,4 +101,4 @@ PURGE = JobKind(
     lock="environment",
     limit=_SHORT,
 )
-"""Removes what the deletion of a site left of an environment, once the site can no longer be recovered."""
+"""Removes the files of an environment from its node once its deleted site can no longer be recovered."""

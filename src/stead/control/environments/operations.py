@@ -30,7 +30,7 @@ _CHANGING = [EnvironmentNotFound, EnvironmentIsProduction, EnvironmentBusy, Site
 
 @operation(f"GET {_ALL}", id="environments.list", scope=_READ, errors=[SiteNotFound])
 async def list_environments(call: Call, site: VisibleSite, page: PageRequest) -> Page[EnvironmentView]:
-    """List the environments of a site besides production, newest first."""
+    """List the environments of a site, newest first. Production is not listed."""
     return await service.browse(call.tx, site.id, page)
 
 
@@ -51,8 +51,8 @@ async def list_environments(call: Call, site: VisibleSite, page: PageRequest) ->
 async def create_environment(call: Call, site: VisibleSite, body: NewEnvironment) -> JobView:
     """Create the staging environment of a site, or one for a branch.
 
-    It begins as a copy of production on a host of its own; a branch environment gets its own content with
-    the first build of its branch.
+    A new environment is a copy of production on a host of its own. A branch environment gets its own content
+    with the first build of its branch.
     """
     return await actions.create(
         call.tx,
@@ -64,7 +64,7 @@ async def create_environment(call: Call, site: VisibleSite, body: NewEnvironment
 
 @operation(f"GET {_ONE}", id="environments.get", scope=_READ, errors=[EnvironmentNotFound])
 async def get_environment(call: Call, environment: VisibleEnvironment) -> EnvironmentView:
-    """Read an environment. `production` names the site's own."""
+    """Read an environment. The identifier `production` names the production environment."""
     return await service.view(call.tx, environment)
 
 
@@ -72,7 +72,7 @@ async def get_environment(call: Call, environment: VisibleEnvironment) -> Enviro
     f"DELETE {_ONE}", id="environments.destroy", scope=_WRITE, job="environment.destroy", errors=_CHANGING
 )
 async def destroy_environment(call: Call, environment: VisibleEnvironment) -> JobView:
-    """Destroy an environment, for good. Its branch may have another one afterwards."""
+    """Destroy an environment permanently. A new one can be created for its branch afterwards."""
     return await actions.destroy(call.tx, environment)
 
 
@@ -85,7 +85,7 @@ async def destroy_environment(call: Call, environment: VisibleEnvironment) -> Jo
     errors=_CHANGING,
 )
 async def refresh_environment(call: Call, environment: VisibleEnvironment) -> JobView:
-    """Let an environment show what production shows now."""
+    """Deploy the current release of production to an environment."""
     return await actions.refresh(call.tx, environment)
 
 
@@ -93,10 +93,10 @@ async def refresh_environment(call: Call, environment: VisibleEnvironment) -> Jo
     f"POST {_ONE}/reset", id="environments.reset", scope=_WRITE, job="environment.reset", errors=_CHANGING
 )
 async def reset_environment(call: Call, environment: VisibleEnvironment) -> JobView:
-    """Let an environment go back to its clean baseline.
+    """Reset an environment to its initial state.
 
-    The baseline of a static site is what it shows before its first deployment: the placeholder. Settings of
-    the environment stay, and so does the history of its deployments, each of which can be rolled back to.
+    The initial state of a static site is the placeholder page. The settings of the environment and its
+    deployments are kept; each deployment can be rolled back to.
     """
     return await actions.reset(call.tx, environment)
 
@@ -110,12 +110,12 @@ async def reset_environment(call: Call, environment: VisibleEnvironment) -> JobV
     errors=[*_CHANGING, PushNotAllowed, NothingToPush, CapabilityUnsupported],
 )
 async def push_environment(call: Call, environment: VisibleEnvironment, body: NewPush | None) -> JobView:
-    """Make the content of an environment production's.
+    """Push the content of an environment to production.
 
-    The content of a static site is its release: production switches to the very artifact that the environment
-    shows. Before that, what production shows is read back from the object store and verified, so that there
-    is something to return to; if it cannot be, nothing changes. A rollback of production's new deployment
-    undoes the push. Where a site has a repository, only its staging environment may push.
+    The content of a static site is its release: production switches to the artifact that the environment
+    serves. First the current release of production is read from the object store and verified, so that a
+    rollback is possible; if the verification fails, nothing changes. To undo the push, roll back the new
+    deployment of production. On a site with a repository, only the staging environment can be pushed.
     """
     return await actions.push(call.tx, call.caller, environment, body)
 
@@ -128,7 +128,7 @@ async def push_environment(call: Call, environment: VisibleEnvironment, body: Ne
     errors=_CHANGING,
 )
 async def suspend_environment(call: Call, environment: VisibleEnvironment) -> JobView:
-    """Pause an environment: visitors are told so until it is resumed."""
+    """Suspend an environment. Visitors get a 503 page until it is resumed."""
     return await actions.suspend(call.tx, environment)
 
 
@@ -136,7 +136,7 @@ async def suspend_environment(call: Call, environment: VisibleEnvironment) -> Jo
     f"POST {_ONE}/resume", id="environments.resume", scope=_WRITE, job="environment.resume", errors=_CHANGING
 )
 async def resume_environment(call: Call, environment: VisibleEnvironment) -> JobView:
-    """Bring a suspended environment back into service."""
+    """Resume a suspended environment."""
     return await actions.resume(call.tx, environment)
 
 
@@ -147,5 +147,5 @@ async def resume_environment(call: Call, environment: VisibleEnvironment) -> Job
     errors=[EnvironmentNotFound, EnvironmentBusy],
 )
 async def renew_environment(call: Call, environment: VisibleEnvironment) -> LeaseView:
-    """Renew the lease of an environment, with a new token for its metrics; the one before ends at once."""
+    """Renew the lease of an environment and issue a new metrics token. The previous token stops working."""
     return await actions.renew(call.tx, environment)

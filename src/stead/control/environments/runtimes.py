@@ -1,4 +1,4 @@
-"""What each runtime can do. Every runtime reports the same keys."""
+"""The capabilities of each runtime. Every runtime reports the same keys."""
 
 from typing import Annotated
 

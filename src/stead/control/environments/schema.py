@@ -17,14 +17,21 @@ class EnvironmentView(Struct):
     site_id: Annotated[str, Meta(examples=["site_01k9zy3v7d00r3m8w5x2t6b4qa"])]
     type: Annotated[
         EnvironmentType,
-        Meta(description="`production` only where it is asked for by name.", examples=["branch"]),
+        Meta(
+            description="`production` is returned only when it is requested by that name.",
+            examples=["branch"],
+        ),
     ]
     branch: Annotated[str | None, Meta(examples=["feature/checkout"])]
-    git_ref: Annotated[str | None, Meta(description="What is deployed on it.", examples=[None])]
+    git_ref: Annotated[
+        str | None, Meta(description="The branch or tag of the live release.", examples=[None])
+    ]
     subdomain: Annotated[str, Meta(examples=["example-com-x7k2-feature-checkout.preview.stead.example"])]
     status: Annotated[EnvironmentStatus, Meta(examples=["running"])]
-    status_reason: Annotated[str | None, Meta(description="Why it is `failed`.", examples=[None])]
-    last_active: Annotated[datetime | None, Meta(description="When it was last visited.", examples=[None])]
+    status_reason: Annotated[
+        str | None, Meta(description="Why the environment is `failed`.", examples=[None])
+    ]
+    last_active: Annotated[datetime | None, Meta(description="The time of the last visit.", examples=[None])]
     created_at: datetime
 
 
@@ -32,21 +39,24 @@ class NewEnvironment(Struct, forbid_unknown_fields=True):
     type: Annotated[Literal["staging", "branch"], Meta(examples=["branch"])]
     branch: Annotated[
         Branch | None,
-        Meta(description="Needed for a branch environment, and only there.", examples=["feature/checkout"]),
+        Meta(
+            description="Required for a branch environment, not allowed otherwise.",
+            examples=["feature/checkout"],
+        ),
     ] = None
     copy_uploads: Annotated[
         bool,
-        Meta(description="Also copy production's uploads; a static site has none.", examples=[False]),
+        Meta(description="Also copy the uploads of production. A static site has none.", examples=[False]),
     ] = False
 
 
 class NewPush(Struct, forbid_unknown_fields=True):
     mode: Annotated[
         PushMode,
-        Meta(description="`db` and `full` need a site that has a database.", examples=["files"]),
+        Meta(description="`db` and `full` require a site with a database.", examples=["files"]),
     ] = "files"
 
 
 class LeaseView(Struct):
-    metrics_token: Annotated[str, Meta(description="Shown this once.", examples=["stead_metrics_zT0k…"])]
+    metrics_token: Annotated[str, Meta(description="Returned only once.", examples=["stead_metrics_zT0k…"])]
     lease_expires_at: datetime

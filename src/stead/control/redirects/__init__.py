@@ -1,1 +1,1 @@
-"""Redirects of a site: replaced as a whole, matched at the edge."""
+"""Redirects of a site: replaced as a whole set, matched at the edges."""

@@ -1,4 +1,4 @@
-"""The job that replaces the redirects of a site."""
+"""The kind of job that replaces the redirects of a site."""
 
 from datetime import timedelta
 

@@ -18,7 +18,7 @@ operation = Operations(tag="Edge")
 )
 async def get_redirects(call: Call, site: VisibleSite) -> RedirectsView:
     """Read all redirects of a site."""
-    return RedirectsView(await service.rules(call.tx, site.id))
+    return RedirectsView(await service.list_rules(call.tx, site.id))
 
 
 @operation(
@@ -31,7 +31,7 @@ async def get_redirects(call: Call, site: VisibleSite) -> RedirectsView:
 async def replace_redirects(call: Call, site: VisibleSite, body: NewRedirects) -> JobView:
     """Replace all redirects of a site.
 
-    A rule that names a path comes before those that end in `*`, and of those the longest counts; the order of
-    the rules does not matter. Rules that would send a visitor in a circle are refused.
+    A rule for an exact path takes precedence over rules that end in `*`; among those the longest one matches.
+    The order of the rules does not matter. Rules that would cause a redirect loop are refused.
     """
     return await service.queue_replacement(call.tx, site, body)

@@ -14,5 +14,5 @@ class RedirectsView(Struct):
 class NewRedirects(Struct, forbid_unknown_fields=True):
     redirects: Annotated[
         list[RedirectRule],
-        Meta(max_length=5000, description="The whole set; an empty one removes all."),
+        Meta(max_length=5000, description="The complete set of rules. An empty list removes all."),
     ]

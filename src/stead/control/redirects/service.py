@@ -1,4 +1,4 @@
-"""Reading and replacing redirects, each inside the caller's transaction."""
+"""Reading and replacing redirects, inside the caller's transaction."""
 
 from stead.control.engines.postgres import Tx
 from stead.control.environments import service as environments
@@ -6,20 +6,20 @@ from stead.control.jobs import service as jobs
 from stead.control.jobs.schema import JobView
 from stead.control.redirects import store
 from stead.control.redirects.jobs import REPLACE_REDIRECTS, RedirectsWork
-from stead.control.redirects.rules import RedirectRule, check, parts
+from stead.control.redirects.rules import RedirectRule, split_into_parts, validate
 from stead.control.redirects.schema import NewRedirects
 from stead.control.sites.rules import VisibleSite, require_changeable
 from stead.protocol.edge_records import RedirectSet, RedirectsRecord
 
 
-async def rules(tx: Tx, site: str) -> list[RedirectRule]:
-    return await store.rules(tx, site)
+async def list_rules(tx: Tx, site: str) -> list[RedirectRule]:
+    return await store.list_rules(tx, site)
 
 
 async def queue_replacement(tx: Tx, site: VisibleSite, wanted: NewRedirects) -> JobView:
     require_changeable(site.status)
     production = await environments.get_production(tx, site.id)
-    check(wanted.redirects, frozenset({site.domain, production.subdomain}))
+    validate(wanted.redirects, frozenset({site.domain, production.subdomain}))
     work, subject = RedirectsWork(wanted.redirects), jobs.Subject(site.id, site.owner)
     return await jobs.enqueue(tx, REPLACE_REDIRECTS, work, subject, scope="redirects:write")
 
@@ -41,7 +41,10 @@ async def count_published_parts(tx: Tx, site: str) -> int:
 
 
 async def build_edge_parts(tx: Tx, site: str) -> list[RedirectsRecord | None]:
-    """All rules of a site, as the edge is told them; nothing for a part that is no longer needed."""
-    now = await store.get_active_set(tx, site)
-    needed: list[RedirectsRecord | None] = [*parts(await store.rules(tx, site), now.version)] if now else []
-    return needed + [None] * (await store.count_published_parts(tx, site) - len(needed))
+    """The rules of a site as edge records. None removes a part that was published before and is not needed
+    any more."""
+    active = await store.get_active_set(tx, site)
+    parts: list[RedirectsRecord | None] = []
+    if active is not None:
+        parts += split_into_parts(await store.list_rules(tx, site), active.version)
+    return parts + [None] * (await store.count_published_parts(tx, site) - len(parts))

@@ -1,15 +1,15 @@
-"""Rows of redirects: a site's whole set in one."""
+"""Queries of redirects: one row per site with the whole set."""
 
 from typing import Any
 
 import msgspec
 
 from stead.control.engines.postgres import Tx
-from stead.control.redirects.rules import RedirectRule, parts, redirect_set
+from stead.control.redirects.rules import RedirectRule, build_redirect_set, split_into_parts
 from stead.protocol.edge_records import RedirectSet
 
 
-async def rules(tx: Tx, site: str) -> list[RedirectRule]:
+async def list_rules(tx: Tx, site: str) -> list[RedirectRule]:
     return _read(await tx.value("select rules from redirect_sets where site_id = $1", site))
 
 
@@ -22,13 +22,13 @@ async def get_active_set(tx: Tx, site: str) -> RedirectSet | None:
 
 
 async def count_published_parts(tx: Tx, site: str) -> int:
-    """In how many parts the edge has ever been told of this site's."""
+    """The largest number of parts that has ever been published for this site."""
     return await tx.value("select told from redirect_sets where site_id = $1", site) or 0
 
 
 async def replace(tx: Tx, site: str, wanted: list[RedirectRule], *, job: str) -> None:
-    """Once for a job, however often it is asked; what was before is kept for `revert`."""
-    before = await rules(tx, site)
+    """A job replaces the rules once, even if the step is repeated. `revert` restores the earlier rules."""
+    before = await list_rules(tx, site)
     if await tx.value("select changed_by from redirect_sets where site_id = $1", site) != job:
         await _write(tx, site, wanted, before, job)
 
@@ -42,7 +42,7 @@ async def revert(tx: Tx, site: str, *, job: str) -> None:
 
 
 async def _write(tx: Tx, site: str, wanted: list[RedirectRule], before: list[RedirectRule], by: str) -> None:
-    now = redirect_set(wanted)
+    active = build_redirect_set(wanted)
     await tx.run(
         "insert into redirect_sets as r (site_id, rules, version, lengths, parts, told, previous, changed_by)"
         " values ($1, $2, $3, $4, $5, $5, $6, $7) on conflict (site_id) do update"
@@ -50,9 +50,9 @@ async def _write(tx: Tx, site: str, wanted: list[RedirectRule], before: list[Red
         " previous = $6, changed_by = $7",
         site,
         msgspec.to_builtins(wanted),
-        now.version,
-        list(now.lengths),
-        sum(1 for _ in parts(wanted, now.version)),
+        active.version,
+        list(active.lengths),
+        sum(1 for _ in split_into_parts(wanted, active.version)),
         msgspec.to_builtins(before),
         by,
     )

@@ -23,18 +23,18 @@ from stead.control.sites import service as sites
 from stead.protocol.work import Probe
 
 
-async def _redirect(tx: Tx, job: Job[RedirectsWork]) -> Announcement | None:
+async def _replace(tx: Tx, job: Job[RedirectsWork]) -> Announcement | None:
     await redirects.replace(tx, job.site_id, job.params.rules, job=job.id)
     return await announcements.serve_site_with_redirects(tx, job.site_id)
 
 
-async def _redirect_back(tx: Tx, job: Job[RedirectsWork]) -> Announcement | None:
+async def _revert(tx: Tx, job: Job[RedirectsWork]) -> Announcement | None:
     await redirects.revert(tx, job.site_id, job=job.id)
     return await announcements.serve_site_with_redirects(tx, job.site_id)
 
 
 async def _probe_redirect(tx: Tx, job: Job[RedirectsWork]) -> NodeCommand | None:
-    """A request for the first rule is redirected."""
+    """A request that the first rule matches is redirected."""
     env = await environments.get_production(tx, job.site_id)
     if not job.params.rules:
         return await node_commands.build_environment_command(tx, env, Probe(env.subdomain))
@@ -43,7 +43,7 @@ async def _probe_redirect(tx: Tx, job: Job[RedirectsWork]) -> NodeCommand | None
     return await node_commands.build_environment_command(tx, env, probe)
 
 
-async def _redirected(tx: Tx, job: Job[RedirectsWork]) -> Results | None:
+async def _finish(tx: Tx, job: Job[RedirectsWork]) -> Results | None:
     await sites.publish_job_event(tx, job, SITE_REDIRECTS_CHANGED, rules=len(job.params.rules))
     return None
 
@@ -51,9 +51,9 @@ async def _redirected(tx: Tx, job: Job[RedirectsWork]) -> Results | None:
 REPLACE_REDIRECTS = Workflow(
     jobs.REPLACE_REDIRECTS,
     steps=[
-        announce_step("apply", _redirect, undo=_redirect_back),
+        announce_step("apply", _replace, undo=_revert),
         node_step("probe", _probe_redirect),
-        control_step("done", _redirected),
+        control_step("done", _finish),
     ],
     failed=undone,
 )

@@ -1,4 +1,4 @@
-"""The jobs of sites."""
+"""The kinds of job of sites."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -50,9 +50,9 @@ async def list_sites(call: Call, page: PageRequest) -> Page[SiteView]:
     errors=[DomainTaken, SitesExhausted, JobsWaiting, TeamNotFound, TargetNotAdministered, AccountNotFound],
 )
 async def create_site(call: Call, body: NewSite) -> JobView:
-    """Create a site; when its job has succeeded, its domain is answered by it.
+    """Create a site. When the job has succeeded, the site answers requests for its domain.
 
-    The profile cannot be changed later. With a test key the site is simulated.
+    The profile cannot be changed later. A site that is created with a test key is simulated.
     """
     site, job = await service.create(call.tx, call.caller, body, preview_domain=call.context.preview_domain)
     call.audit.team_id, call.audit.site_id = site.team_id, site.id
@@ -73,7 +73,7 @@ async def get_site(call: Call, site: VisibleSite) -> SiteView:
     errors=[SiteNotFound, SiteBusy, ConfirmDomainMismatch, JobsWaiting],
 )
 async def delete_site(call: Call, site: VisibleSite, body: Deletion) -> JobView:
-    """Delete a site. It can be recovered for 30 days; its domain is free at once."""
+    """Delete a site. It can be recovered for 30 days; its domain becomes available immediately."""
     return await service.delete(call.tx, site, body)
 
 
@@ -85,7 +85,7 @@ async def delete_site(call: Call, site: VisibleSite, body: Deletion) -> JobView:
     errors=[SiteNotFound, NotRecoverable, DomainTaken, SitesExhausted, EnvironmentsExhausted, JobsWaiting],
 )
 async def recover_site(call: Call, site: VisibleSite) -> JobView:
-    """Bring a deleted site back."""
+    """Recover a deleted site."""
     return await service.recover(call.tx, site)
 
 
@@ -97,7 +97,7 @@ async def recover_site(call: Call, site: VisibleSite) -> JobView:
     errors=[SiteNotFound, SiteBusy, JobsWaiting],
 )
 async def restart_site(call: Call, site: VisibleSite) -> JobView:
-    """Restart a site and ask it whether it answers."""
+    """Restart a site and check that it answers."""
     return await service.restart(call.tx, site)
 
 
@@ -111,7 +111,7 @@ async def restart_site(call: Call, site: VisibleSite) -> JobView:
     ],
 )
 async def transfer_site(call: Call, site: VisibleSite, body: Transfer) -> TransferredView:
-    """Move a site into a team that you own or administer, or to your own account."""
+    """Transfer a site to a team that you own or administer, or to your own account."""
     target = await service.transfer(call.tx, call.caller, site, body, call.audit)
     if target.team_id != site.team_id:
         told = audit.AuditEntry(call.audit.actor, target.team_id, site.id, call.audit.meta)
@@ -125,20 +125,20 @@ async def transfer_site(call: Call, site: VisibleSite, body: Transfer) -> Transf
     scope="sites:read",
     errors=[SiteNotFound],
 )
-async def get_capabilities(call: Call, site: VisibleSite) -> CapabilitiesView:  # noqa: ARG001 - it has its call
-    """See what can be done with a site, by its runtime."""
+async def get_capabilities(call: Call, site: VisibleSite) -> CapabilitiesView:  # noqa: ARG001 - handlers receive the call
+    """List the capabilities of a site, which depend on its runtime."""
     return CapabilitiesView(site.runtime, CAPABILITIES[site.runtime])
 
 
 @operation("GET /v1/sites/{site_id}/tls", id="sites.tls_get", scope="tls:read", errors=[SiteNotFound])
 async def get_tls(call: Call, site: VisibleSite) -> TlsView:
-    """See whether a site's domain has its certificate, and if not, why."""
+    """Read the state of the certificate for the domain of a site."""
     return await certificates.get_status(call.tx, site.id, site.domain)
 
 
 @operation("GET /v1/runtimes", id="runtimes.list", scope="sites:read")
-async def list_runtimes(call: Call) -> RuntimesView:  # noqa: ARG001 - every handler is given its call
-    """List the runtimes, those that are planned too, and what sites on them can do."""
+async def list_runtimes(call: Call) -> RuntimesView:  # noqa: ARG001 - handlers receive the call
+    """List all runtimes, including planned ones, with the capabilities of their sites."""
     return RUNTIMES
 
 

@@ -20,7 +20,13 @@ GitBranch = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_./-]*$(?!\n)",
 
 class SiteView(Struct):
     id: SiteIdText
-    slug: Annotated[str, Meta(description="Made by the platform; URL-safe.", examples=["example-com-x7k2"])]
+    slug: Annotated[
+        str,
+        Meta(
+            description="Assigned by the platform; safe in URLs and host names.",
+            examples=["example-com-x7k2"],
+        ),
+    ]
     domain: Domain
     profile: Profile
     runtime: Runtime
@@ -31,33 +37,40 @@ class SiteView(Struct):
     team_id: Annotated[str | None, Meta(examples=["team_01k9zy3v7d00r3m8w5x2t6b4qa"])]
     project_id: Annotated[str | None, Meta(examples=[None])]
     status: SiteStatus
-    status_reason: Annotated[str | None, Meta(description="Why it is not `running`.", examples=[None])]
+    status_reason: Annotated[str | None, Meta(description="Why the site is not `running`.", examples=[None])]
     recoverable_until: Annotated[datetime | None, Meta(examples=[None])]
     created_at: datetime
 
 
 class NewSite(Struct, forbid_unknown_fields=True):
-    domain: Annotated[Domain, Meta(description="Unique on the platform; may be international.")]
+    domain: Annotated[
+        Domain, Meta(description="Unique on the platform. Internationalized names are accepted.")
+    ]
     profile: Annotated[Profile, Meta(description="Cannot be changed later.", examples=["static"])]
     php_version: Annotated[
         PhpVersion | None,
-        Meta(description="`8.3` unless said; none on static and wasm sites.", examples=[None]),
+        Meta(description="Only for sites that run PHP; the default is `8.3`.", examples=[None]),
     ] = None
     region: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9-]{1,40}$(?!\n)", examples=["us-east"])] = "us-east"
     git_repo: Annotated[
         GitUrl | None,
-        Meta(description="An https or ssh git URL; required for `git_managed`.", examples=[None]),
+        Meta(
+            description="The https or ssh URL of a git repository; required for `git_managed`.",
+            examples=[None],
+        ),
     ] = None
     git_branch: Annotated[GitBranch | None, Meta(examples=[None])] = None
-    team_id: Annotated[str | None, Meta(description="A team you own or administer.", examples=[None])] = None
+    team_id: Annotated[
+        str | None, Meta(description="A team that you own or administer.", examples=[None])
+    ] = None
 
 
 class Deletion(Struct, forbid_unknown_fields=True):
-    confirm_domain: Annotated[Domain, Meta(description="The domain of the site, to be sure.")]
+    confirm_domain: Annotated[Domain, Meta(description="The domain of the site, to confirm the deletion.")]
 
 
 class Transfer(Struct, forbid_unknown_fields=True):
-    """Exactly one of the two."""
+    """Send exactly one of the two fields."""
 
     to_team_id: Annotated[str, Meta(examples=["team_01k9zy3v7d00r3m8w5x2t6b4qa"])] | UnsetType = UNSET
     to_client_id: Annotated[str, Meta(description="Your own account.", max_length=64)] | UnsetType = UNSET
