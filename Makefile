@@ -36,11 +36,11 @@ check: ## lint, types, architecture, generated files
 	$(RUN)lint-imports --no-logo
 	$(RUN)steadctl generate --check
 
-generate: ## write openapi/v1.json, docs/errors, docs/events and the tables of docs/security.md from the declarations
+generate: ## write openapi/v1.json, packages.txt, docs/errors, docs/events and the generated tables from the declarations
 	$(RUN)steadctl generate
 
 bench: ## run the benchmarks; ONLY=name for one
 	$(PYTHON) -m bench $(ONLY)
 
-lock: ## resolve the dependencies anew
+lock: ## resolve the dependencies again
 	uv pip compile --quiet --universal --generate-hashes --extra engines --group dev pyproject.toml -o requirements.lock

@@ -38,7 +38,9 @@ class Example(Engine):
     ports = Ports(("example",))
     secrets = {"example_password": random_password}
     required_by = ("node",)
-    documentation = Documentation("an example", "Example", "a test", "nowhere", "here", "everything else")
+    documentation = Documentation(
+        "the example", "an example", "Example", "a test", "nowhere", "here", "everything else"
+    )
 
     def control_settings(self, program):
         return {"STEAD_EXAMPLE": f"{program}:{self.instance.secrets['example_password']}@{self.port}"}
@@ -144,7 +146,7 @@ def test_an_added_engine_is_in_the_package_list_and_in_the_tables(checkout: Chec
     project = tomllib.loads(checkout.read("pyproject.toml"))["project"]
     assert "example-bin" in project["optional-dependencies"]["engines"]
     assert "| an example | Example | a test | nowhere | here |" in checkout.read("docs/engines.md")
-    assert "| Example (an example) | everything else |" in checkout.read("docs/operations.md")
+    assert "| the example | everything else |" in checkout.read("docs/operations.md")
 
 
 def test_an_added_engine_is_started_and_programs_get_its_settings(checkout: Checkout, scratch: Path) -> None:
@@ -186,6 +188,11 @@ def test_dependencies_name_programs_that_exist() -> None:
 def test_every_engine_is_documented() -> None:
     for engine in ENGINES:
         documentation = engine.documentation
-        for text in (documentation.purpose, documentation.product, documentation.when_down):
+        for text in (
+            documentation.title,
+            documentation.purpose,
+            documentation.product,
+            documentation.when_down,
+        ):
             assert text
             assert "|" not in text

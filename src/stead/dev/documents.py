@@ -61,9 +61,7 @@ def _engine_table() -> str:
 
 def _failure_table() -> str:
     documentation = [engine.documentation for engine in ENGINES]
-    return _table(
-        ("Down", "What still works"), [(f"{it.product} ({it.purpose})", it.when_down) for it in documentation]
-    )
+    return _table(("Down", "What still works"), [(it.title, it.when_down) for it in documentation])
 
 
 def _table(heading: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:

@@ -17,8 +17,10 @@ E = TypeVar("E", bound="Engine")
 class Documentation:
     """The engine's row in the tables of docs/engines.md and docs/operations.md."""
 
+    title: str
     purpose: str
     product: str
+    """The product or protocol, with the versions that work."""
     reason: str
     """Why this product was chosen."""
     production: str

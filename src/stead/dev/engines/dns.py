@@ -23,6 +23,7 @@ class LoopbackDns(Engine):
     packages: ClassVar[Packages] = Packages(debian=(PACKAGE,))
     ports: ClassVar[Ports] = Ports(("dns", "dns_management"))
     documentation: ClassVar[Documentation] = Documentation(
+        title="the DNS resolver",
         purpose="looking up where a domain points",
         product="any DNS resolver",
         reason="certificates are requested only for domains that point to an edge",

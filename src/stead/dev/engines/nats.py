@@ -47,6 +47,7 @@ class Nats(Engine):
     ports: ClassVar[Ports] = Ports(("nats",))
     required_by: ClassVar[tuple[str, ...]] = ("api", "worker", "node")
     documentation: ClassVar[Documentation] = Documentation(
+        title="NATS",
         purpose="messages between control plane and nodes, job output, records of the edge",
         product="NATS with JetStream",
         reason="permissions by subject for every program and node, streams that can be replayed, key-value"

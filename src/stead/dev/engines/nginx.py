@@ -29,6 +29,7 @@ class Nginx(Engine):
     ports: ClassVar[Ports] = Ports(("edge", "edge_tls"))
     required_by: ClassVar[tuple[str, ...]] = ("node",)
     documentation: ClassVar[Documentation] = Documentation(
+        title="nginx on a node",
         purpose="serving sites",
         product="nginx",
         reason="the only server that provides static files, FastCGI, a cache with tags, a firewall and TLS by"

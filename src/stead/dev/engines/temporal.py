@@ -17,6 +17,7 @@ class Temporal(Engine):
     ports: ClassVar[Ports] = Ports(("temporal", "temporal_http", "temporal_metrics"))
     required_by: ClassVar[tuple[str, ...]] = ("worker",)
     documentation: ClassVar[Documentation] = Documentation(
+        title="Temporal",
         purpose="job orchestration",
         product="Temporal",
         reason="durable steps, retries, timers, cancellation with compensation, recovery of a dead worker",
