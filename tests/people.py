@@ -48,7 +48,7 @@ class Person:
         """The secret of a new key, with every scope unless some are named."""
         new = NewKey(scopes=list(granted) or EVERY_SCOPE, **wanted)
         async with self._plane.database.transaction() as tx:
-            _, secret = await keys.mint(tx, accounts.owner_principal(self.account), new)
+            _, secret = await keys.create(tx, accounts.owner_principal(self.account), new)
         return secret.text
 
     async def key(self, *granted: str, **wanted: Any) -> Client:

@@ -72,7 +72,7 @@ async def node_table(only: str | None = None) -> str:
         for node in found:
             ago = f"{(tx.now - node.last_seen_at).total_seconds():.0f} s ago"
             state = "lost" if node.is_lost(tx.now) else "draining" if node.draining else "up"
-            room = f"{node.carrying} of {node.capacity}"
+            room = f"{node.hosted} of {node.capacity}"
             lines.append(f"{node.id:24} {node.region:12} {room:>12}  {node.version:10} {ago:12} {state}")
     return "\n".join(lines)
 
@@ -96,7 +96,7 @@ async def edge_progress(node: str) -> str:
 
 async def drain(node: str, *, draining: bool) -> None:
     async with _transaction() as tx:
-        await nodes.drain(tx, node, draining=draining)
+        await nodes.set_draining(tx, node, draining=draining)
 
 
 async def announce_everything(told: Callable[[int], None]) -> int:
@@ -190,6 +190,6 @@ async def open_account(
         if with_key:
             grants = [scopes.EVERYTHING, *sorted(scopes.ISOLATED)]
             new = NewKey(scopes=grants, name="first key", expires_in_days=365)
-            _, secret = await keys.mint(tx, accounts.owner_principal(account), new)
+            _, secret = await keys.create(tx, accounts.owner_principal(account), new)
             api_key = secret.text
     return {"account_id": account.id, "email": account.email, "password": password, "api_key": api_key}

@@ -123,7 +123,7 @@ class WorkerProgram:
     async def _record_heartbeat(self, beat: Heartbeat) -> None:
         try:
             async with self.database.transaction() as tx:
-                await nodes.seen(tx, beat)
+                await nodes.record_heartbeat(tx, beat)
         except DATABASE_UNREACHABLE as error:
             log.warning("node.unheard", node=beat.node, reason=type(error).__name__)
         try:

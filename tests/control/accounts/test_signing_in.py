@@ -6,7 +6,7 @@ import secrets
 import pytest
 
 from stead.control.accounts import passwords
-from stead.control.accounts.throttle import slow_down_passwords
+from stead.control.accounts.throttle import limit_password_attempts
 from stead.control.app import ControlPlane
 from stead.shared.ids import new_id
 from tests.client import Client, code_of
@@ -130,7 +130,7 @@ async def test_attempts_from_one_address_are_slowed_down_whatever_account_they_a
 ):
     address = f"198.18.{secrets.randbelow(256)}.{secrets.randbelow(256)}"
     for _ in range(30):
-        await slow_down_passwords(plane.authenticator._limiter, f"{new_id('x')}@example.com", address)
+        await limit_password_attempts(plane.authenticator._limiter, f"{new_id('x')}@example.com", address)
     refused = await sign_in(from_address(address), person.account.email, THEIR_PASSWORD)
     assert (refused.status_code, code_of(refused)) == (429, "rate_limit.exceeded")
     assert int(refused.headers["retry-after"]) >= 1

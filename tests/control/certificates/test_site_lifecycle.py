@@ -15,7 +15,7 @@ COUNT = "select count(*) from certificates where site_id = $1 and not forgotten"
 @pytest.fixture
 async def estate(plane: ControlPlane) -> Estate:
     async with plane.database.transaction() as tx:
-        await nodes.seen(tx, Heartbeat("node-1", "us-east", 100_000, 0, "0.1.0"))
+        await nodes.record_heartbeat(tx, Heartbeat("node-1", "us-east", 100_000, 0, "0.1.0"))
     return Estate(plane)
 
 

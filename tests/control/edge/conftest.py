@@ -51,7 +51,7 @@ class Served:
 async def site(plane: ControlPlane, new_person: NewPerson) -> Served:
     person, estate = await new_person(), Estate(plane)
     async with plane.database.transaction() as tx:
-        await nodes.seen(tx, Heartbeat("node-1", REGION, 100_000, 0, "0.1.0"))
+        await nodes.record_heartbeat(tx, Heartbeat("node-1", REGION, 100_000, 0, "0.1.0"))
     site, domain = await estate.site(account=person.id)
     await estate.run("update environments set node_id = 'node-1' where site_id = $1", site)
     env = await estate.value("select id from environments where site_id = $1", site)

@@ -97,7 +97,7 @@ class Homestead:
 async def homestead(plane: ControlPlane, person: Person, client: Client | None = None) -> Homestead:
     estate = Estate(plane)
     async with plane.database.transaction() as tx:
-        await nodes.seen(tx, Heartbeat(NODE, REGION, 100_000, 0, "0.1.0"))
+        await nodes.record_heartbeat(tx, Heartbeat(NODE, REGION, 100_000, 0, "0.1.0"))
     site, domain = await estate.site(account=person.id)
     await estate.run("update environments set node_id = $2 where site_id = $1", site, NODE)
     return Homestead(person, estate, site, domain, client or person.session)

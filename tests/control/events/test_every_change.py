@@ -291,10 +291,10 @@ async def test_the_loss_and_return_of_a_node_are_published_to_the_owners_of_its_
             *(site, tx.now - teams.DAY),
         )
         await tx.run("update environments set node_id = $1 where site_id = $1", site)
-        lost, _ = await nodes.report(tx)
+        lost, _ = await nodes.update_reachability(tx)
         assert site in lost
         await tx.run("update nodes set last_seen_at = $2 where id = $1", site, tx.now)
-        _, back = await nodes.report(tx)
+        _, back = await nodes.update_reachability(tx)
         assert site in back
         published = await _published(tx, site_id=site)
     assert [(type_, data.get("status")) for type_, data in published] == [

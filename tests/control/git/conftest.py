@@ -138,7 +138,9 @@ class ConnectedSite:
 @pytest.fixture
 async def node(plane: ControlPlane) -> str:
     async with plane.database.transaction() as tx:
-        await nodes.seen(tx, Heartbeat("node-1", "us-east", 100_000, 0, "0.1.0", builders=("static",)))
+        await nodes.record_heartbeat(
+            tx, Heartbeat("node-1", "us-east", 100_000, 0, "0.1.0", builders=("static",))
+        )
     return "node-1"
 
 

@@ -22,7 +22,7 @@ async def add_keys(plane: ControlPlane, person: Person, count: int) -> list[str]
     """New keys, in one transaction, oldest first."""
     owner, new = owner_principal(person.account), NewKey(scopes=["sites:read"])
     async with plane.database.transaction() as tx:
-        return [(await keys.mint(tx, owner, new))[0].id for _ in range(count)]
+        return [(await keys.create(tx, owner, new))[0].id for _ in range(count)]
 
 
 async def read_page(client: Client, limit: int, cursor: str | None) -> tuple[list[str], str | None]:

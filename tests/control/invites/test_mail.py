@@ -86,7 +86,7 @@ async def test_nothing_is_mailed_before_the_commit_nor_after_a_rollback(mailing:
     async def invite(email: str) -> None:
         async with plane.database.transaction() as tx:
             visible = await teams_service.find(tx, principal, team)
-            await service.invite(tx, sealer, visible, principal, NewInvite(Role.OBSERVER, email))
+            await service.create(tx, sealer, visible, principal, NewInvite(Role.OBSERVER, email))
             await mail_sender_of(plane).send_due()
             assert sink.letters == []
             if "regretted" in email:

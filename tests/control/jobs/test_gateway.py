@@ -49,7 +49,7 @@ async def test_a_cancellation_in_the_moment_of_the_acknowledgement_stops_the_ste
     acknowledged_first: bool,
 ) -> None:
     nats = Acknowledging()
-    asking = asyncio.create_task(nats.gateway.ask(COMMAND))
+    asking = asyncio.create_task(nats.gateway.run_command(COMMAND))
     await nats.waits.wait()
     # Both before the loop goes on: `asyncio.wait_for` has its result and hides the cancellation behind it.
     if acknowledged_first:

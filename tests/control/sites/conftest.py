@@ -17,7 +17,7 @@ def estate(plane: ControlPlane) -> Estate:
 async def node(plane: ControlPlane) -> str:
     """A node with room, heard just now."""
     async with plane.database.transaction() as tx:
-        await nodes.seen(tx, Heartbeat("node-1", "us-east", 100_000, 0, "0.1.0"))
+        await nodes.record_heartbeat(tx, Heartbeat("node-1", "us-east", 100_000, 0, "0.1.0"))
     return "node-1"
 
 

@@ -1,1 +1,1 @@
-"""Accounts and the sessions of the people who own them."""
+"""Accounts and their sessions."""

@@ -8,8 +8,8 @@ from stead.control.tasks import PeriodicTask, Task, WorkerServices, in_transacti
 
 
 def _tasks(worker: WorkerServices) -> list[Task]:
-    forget = partial(in_transaction, worker.database, service.forget_old_sessions)
-    return [PeriodicTask("sessions.forget", 3600, forget)]
+    delete = partial(in_transaction, worker.database, service.delete_old_sessions)
+    return [PeriodicTask("sessions.delete_old", 3600, delete)]
 
 
 FEATURE = Feature(

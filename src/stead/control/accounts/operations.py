@@ -6,7 +6,7 @@ from stead.control.accounts.rules import (
     PasswordIncorrect,
     SignInRefused,
     TeamNotJoined,
-    normal_email,
+    normalize_email,
 )
 from stead.control.accounts.schema import (
     AccountChange,
@@ -16,7 +16,7 @@ from stead.control.accounts.schema import (
     SignedUpView,
     SignIn,
 )
-from stead.control.accounts.throttle import place, slow_down_passwords, slow_down_sign_up
+from stead.control.accounts.throttle import limit_password_attempts, limit_sign_ups, network_of
 from stead.control.http.operations import Call, Operations, PublicCall
 from stead.control.http.requirements import ANY_CREDENTIAL, PUBLIC
 from stead.control.outbox.audit import Actor
@@ -34,11 +34,11 @@ operation = Operations(tag="Account")
     errors=[EmailTaken, RateLimitExceeded],
 )
 async def sign_up(call: PublicCall, body: NewAccount) -> SignedUpView:
-    """Open an account.
+    """Create an account.
 
     Sign in afterwards with `POST /v1/sessions`.
     """
-    await slow_down_sign_up(call)
+    await limit_sign_ups(call)
     account = await service.sign_up(call.tx, body)
     call.audit.actor = Actor("member", account.id, account.email)
     return SignedUpView(account.id, account.email, account.name)
@@ -52,23 +52,23 @@ async def sign_up(call: PublicCall, body: NewAccount) -> SignedUpView:
     errors=[SignInRefused, RateLimitExceeded],
 )
 async def sign_in(call: PublicCall, body: SignIn) -> SessionView:
-    """Sign in as a human.
+    """Sign in with email address and password.
 
-    The token is a Bearer credential with every scope. It ends 12 hours after its last use, 30 days after
-    sign-in at the latest. Attempts are limited per address and per account.
+    The token is a Bearer credential with all scopes. It expires 12 hours after its last use, and at the
+    latest 30 days after sign-in. Attempts are rate limited per address and per account.
     """
-    await slow_down_passwords(call.limiter, body.email, place(call.address))
+    await limit_password_attempts(call.limiter, body.email, network_of(call.address))
     session = await service.sign_in(call.tx, body)
-    call.audit.actor = Actor("member", AccountId(session.account_id), normal_email(body.email))
+    call.audit.actor = Actor("member", AccountId(session.account_id), normalize_email(body.email))
     call.audit.note(session_id=session.id)
     return session
 
 
 @operation("DELETE /v1/sessions/current", id="sessions.revoke", scope=ANY_CREDENTIAL)
 async def sign_out(call: Call) -> None:
-    """End the session that makes this request.
+    """End the current session.
 
-    With an API key there is no session to end, and nothing happens: revoke a key under `/v1/api-keys`.
+    With an API key, this does nothing: revoke a key with `DELETE /v1/api-keys/{key_id}`.
     """
     if call.caller.kind == "session":
         await service.sign_out(call.tx, call.caller)
@@ -76,7 +76,7 @@ async def sign_out(call: Call) -> None:
 
 @operation("GET /v1/account", id="account.get", scope="account:read", errors=[AccountNotFound])
 async def get_account(call: Call) -> AccountView:
-    """Read the account, and what this credential may do."""
+    """Read the account and the scopes of this credential."""
     account = await service.get(call.tx, call.caller)
     return AccountView(
         id=account.id,
@@ -99,8 +99,8 @@ async def get_account(call: Call) -> AccountView:
 async def update_account(call: Call, body: AccountChange) -> None:
     """Change the account.
 
-    A new email address or password needs `current_password`. A new password ends every other session.
+    A new email address or password requires `current_password`. A new password ends all other sessions.
     """
     if body.current_password:
-        await slow_down_passwords(call.limiter, call.caller.account_id, call.caller.account_id)
-    await service.change(call.tx, call.caller, body)
+        await limit_password_attempts(call.limiter, call.caller.account_id, call.caller.account_id)
+    await service.update(call.tx, call.caller, body)

@@ -1,4 +1,4 @@
-"""Argon2id, off the event loop: it is slow on purpose."""
+"""Argon2id password hashes. They are slow by design, so they are computed in a thread."""
 
 import asyncio
 from functools import cache
@@ -10,7 +10,7 @@ _hasher = PasswordHasher()
 
 
 @cache
-def _hash_of_nobody(hasher: PasswordHasher) -> str:
+def _dummy_hash(hasher: PasswordHasher) -> str:
     return hasher.hash("the password of no account")
 
 
@@ -18,10 +18,10 @@ async def hash_password(password: str) -> str:
     return await asyncio.to_thread(_hasher.hash, password)
 
 
-async def is_password(password_hash: str | None, password: str) -> bool:
-    """Without an account the same work is done in vain, so that time does not tell whether there is one."""
+async def verify_password(password_hash: str | None, password: str) -> bool:
+    """Without an account, verify a dummy hash, so that the duration does not reveal that there is none."""
     try:
-        await asyncio.to_thread(_hasher.verify, password_hash or _hash_of_nobody(_hasher), password)
+        await asyncio.to_thread(_hasher.verify, password_hash or _dummy_hash(_hasher), password)
     except VerificationError:
         return False
     return password_hash is not None

@@ -48,7 +48,9 @@ class SessionView(Struct):
         ),
     ]
     account_id: AccountIdText
-    expires_at: Annotated[datetime, Meta(description="Slides with use, up to 30 days after sign-in.")]
+    expires_at: Annotated[
+        datetime, Meta(description="Each use extends the session, up to 30 days after sign-in.")
+    ]
     created_at: datetime
 
 
@@ -61,16 +63,16 @@ class AccountView(Struct):
     plan: Annotated[str, Meta(examples=["pro"])]
     scopes: Annotated[
         list[str],
-        Meta(description='The scopes of the key; `["*"]` for a human session.', examples=[["sites:read"]]),
+        Meta(description='The scopes of the key, or `["*"]` for a session.', examples=[["sites:read"]]),
     ]
 
 
 class AccountChange(Struct, forbid_unknown_fields=True):
-    """Only what is sent changes; `null` clears what may be empty."""
+    """Only the fields that are sent change. `null` clears an optional field."""
 
     name: PersonName | UnsetType = UNSET
     default_team_id: Annotated[str, Meta(max_length=64, examples=[None])] | UnsetType | None = UNSET
     billing_cc_email: Email | UnsetType | None = UNSET
-    new_email: Annotated[Email, Meta(description="Needs `current_password`.")] | UnsetType = UNSET
-    new_password: Annotated[Password, Meta(description="Needs `current_password`.")] | UnsetType = UNSET
+    new_email: Annotated[Email, Meta(description="Requires `current_password`.")] | UnsetType = UNSET
+    new_password: Annotated[Password, Meta(description="Requires `current_password`.")] | UnsetType = UNSET
     current_password: AnyPassword | UnsetType = UNSET

@@ -1,4 +1,4 @@
-"""What people do with their accounts, each inside the caller's transaction."""
+"""Use cases of accounts and sessions. Each runs in the caller's transaction."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -7,16 +7,16 @@ from typing import TypeVar
 from msgspec import UNSET, UnsetType
 
 from stead.control.accounts import store
-from stead.control.accounts.passwords import hash_password, is_password
+from stead.control.accounts.passwords import hash_password, verify_password
 from stead.control.accounts.rules import (
-    LONGEST,
+    MAX_LIFETIME,
     Account,
     EmailTaken,
     PasswordIncorrect,
     SignInRefused,
     TeamNotJoined,
-    normal_email,
-    session_end,
+    normalize_email,
+    session_expiry,
 )
 from stead.control.accounts.schema import AccountChange, NewAccount, SessionView, SignIn
 from stead.control.engines.postgres import Tx, UniqueViolation
@@ -33,7 +33,7 @@ T = TypeVar("T")
 async def sign_up(tx: Tx, new: NewAccount, *, plan: str = "free") -> Account:
     account = Account(
         id=AccountId(new_id("client")),
-        email=normal_email(new.email),
+        email=normalize_email(new.email),
         name=new.name,
         password_hash=await hash_password(new.password),
         plan=plan,
@@ -45,9 +45,9 @@ async def sign_up(tx: Tx, new: NewAccount, *, plan: str = "free") -> Account:
 
 
 async def sign_in(tx: Tx, attempt: SignIn) -> SessionView:
-    account = await store.by_email(tx, normal_email(attempt.email))
-    known = await is_password(account.password_hash if account else None, attempt.password)
-    if account is None or not known:
+    account = await store.by_email(tx, normalize_email(attempt.email))
+    is_correct = await verify_password(account.password_hash if account else None, attempt.password)
+    if account is None or not is_correct:
         raise SignInRefused
     secret = secrets.mint("stead_session")
     session = SessionId(new_id("sess"))
@@ -56,7 +56,7 @@ async def sign_in(tx: Tx, attempt: SignIn) -> SessionView:
         id=session,
         token=secret.text,
         account_id=account.id,
-        expires_at=session_end(tx.now, tx.now),
+        expires_at=session_expiry(tx.now, tx.now),
         created_at=tx.now,
     )
 
@@ -82,14 +82,14 @@ async def principal_of_session(tx: Tx, secret_hash: bytes) -> Principal | None:
         mode="live",
         pin=None,
         networks=(),
-        expires_at=session_end(row.created_at, row.last_used_at),
+        expires_at=session_expiry(row.created_at, row.last_used_at),
         limits=row.account.limits,
         ceiling_owner=row.account.ceiling_owner,
     )
 
 
 def owner_principal(account: Account) -> Principal:
-    """The account's owner, acting at the machine itself instead of through a credential."""
+    """The owner of the account without a credential, for commands that an operator runs on the machine."""
     return Principal(
         kind="session",
         id=account.id,
@@ -113,37 +113,37 @@ async def get(tx: Tx, caller: Principal) -> Account:
     return account
 
 
-async def change(tx: Tx, caller: Principal, wanted: AccountChange) -> None:
+async def update(tx: Tx, caller: Principal, change: AccountChange) -> None:
     owner = caller.account_id
-    await _check_current_password(tx, caller, wanted)
-    if wanted.default_team_id is not UNSET:
-        await _change_default_team(tx, owner, wanted.default_team_id)
-    if (name := _sent(wanted.name)) is not None:
+    await _check_current_password(tx, caller, change)
+    if change.default_team_id is not UNSET:
+        await _change_default_team(tx, owner, change.default_team_id)
+    if (name := _none_if_unset(change.name)) is not None:
         await store.set_name(tx, owner, name)
-    if wanted.billing_cc_email is not UNSET:
-        await store.set_billing_cc(tx, owner, wanted.billing_cc_email)
-    if (email := _sent(wanted.new_email)) is not None:
-        await _change_email(tx, owner, normal_email(email))
-    if (password := _sent(wanted.new_password)) is not None:
+    if change.billing_cc_email is not UNSET:
+        await store.set_billing_cc(tx, owner, change.billing_cc_email)
+    if (email := _none_if_unset(change.new_email)) is not None:
+        await _change_email(tx, owner, normalize_email(email))
+    if (password := _none_if_unset(change.new_password)) is not None:
         await store.set_password(tx, owner, await hash_password(password))
-        ended = await store.revoke_sessions(tx, owner, spare=caller.id)
+        ended = await store.revoke_sessions(tx, owner, except_for=caller.id)
         await invalidate_cached_principals(tx, *ended)
 
 
-async def _check_current_password(tx: Tx, caller: Principal, wanted: AccountChange) -> None:
-    if wanted.new_email is UNSET and wanted.new_password is UNSET:
+async def _check_current_password(tx: Tx, caller: Principal, change: AccountChange) -> None:
+    if change.new_email is UNSET and change.new_password is UNSET:
         return
-    current = _sent(wanted.current_password)
+    current = _none_if_unset(change.current_password)
     if current is None:
-        reason = "A new email address or password needs `current_password`."
+        reason = "A new email address or password requires `current_password`."
         raise FieldInvalid(param="current_password", reason=reason)
     account = await get(tx, caller)
-    if not await is_password(account.password_hash, current):
+    if not await verify_password(account.password_hash, current):
         raise PasswordIncorrect
 
 
 async def _change_default_team(tx: Tx, owner: AccountId, team: str | None) -> None:
-    if team is not None and not await members.stays(tx, team, owner):
+    if team is not None and not await members.lock_membership(tx, team, owner):
         raise TeamNotJoined
     await store.set_default_team(tx, owner, team)
     await invalidate_cached_principals(tx, owner)
@@ -160,7 +160,7 @@ async def _change_email(tx: Tx, owner: AccountId, email: str) -> None:
     await invalidate_cached_principals(tx, owner)
 
 
-def _sent(value: T | UnsetType) -> T | None:
+def _none_if_unset(value: T | UnsetType) -> T | None:
     return None if isinstance(value, UnsetType) else value
 
 
@@ -169,5 +169,5 @@ async def record_use(tx: Tx, used: Mapping[str, float]) -> None:
     await store.record_session_use(tx, list(used), times)
 
 
-async def forget_old_sessions(tx: Tx) -> int:
-    return await store.forget_sessions(tx, tx.now - LONGEST - LONGEST)
+async def delete_old_sessions(tx: Tx) -> int:
+    return await store.delete_sessions(tx, tx.now - 2 * MAX_LIFETIME)

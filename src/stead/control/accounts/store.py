@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from stead.control.accounts.rules import IDLE, Account, SessionRow
+from stead.control.accounts.rules import IDLE_TIMEOUT, Account, SessionRow
 from stead.control.engines.postgres import Tx
 from stead.control.http.principal import ACCOUNT_COLUMNS, ACCOUNT_JOINS, AccountAttributes
 from stead.shared.ids import AccountId, SessionId
@@ -13,7 +13,7 @@ _ACCOUNT = "id, email, name, password_hash, plan, default_team_id"
 
 
 async def insert(tx: Tx, account: Account) -> bool:
-    """False when another account has the email address."""
+    """False if another account has the email address."""
     inserted = await tx.run(
         "insert into accounts (id, email, name, password_hash, plan, default_team_id, created_at)"
         " values ($1, $2, $3, $4, $5, $6, $7) on conflict (lower(email)) do nothing",
@@ -67,14 +67,14 @@ async def insert_session(tx: Tx, owner: AccountId, session: SessionId, secret_ha
     )
 
 
-async def revoke_sessions(tx: Tx, owner: AccountId, *, spare: str | None) -> list[str]:
-    """End the account's sessions but one, and say which ended."""
+async def revoke_sessions(tx: Tx, owner: AccountId, *, except_for: str | None) -> list[str]:
+    """Revoke all sessions of the account except one, and return those that were revoked."""
     return await tx.all(
         str,
         "update sessions set revoked_at = $3 where account_id = $1 and revoked_at is null"
         " and id is distinct from $2 returning id",
         owner,
-        spare,
+        except_for,
         tx.now,
     )
 
@@ -86,18 +86,18 @@ async def revoke_session(tx: Tx, owner: AccountId, session: str) -> None:
 
 
 async def record_session_use(tx: Tx, sessions: Sequence[str], times: Sequence[datetime]) -> None:
-    """A session that has already ended does not begin to slide again."""
+    """Record the last use of sessions. A session that has expired meanwhile is not extended."""
     await tx.run(
         "update sessions s set last_used_at = used.at"
         " from unnest($1::text[], $2::timestamptz[]) as used (id, at)"
         " where s.id = used.id and used.at between s.last_used_at and s.last_used_at + $3",
         sessions,
         times,
-        IDLE,
+        IDLE_TIMEOUT,
     )
 
 
-async def forget_sessions(tx: Tx, before: datetime) -> int:
+async def delete_sessions(tx: Tx, before: datetime) -> int:
     return await tx.run("delete from sessions where created_at < $1", before)
 
 

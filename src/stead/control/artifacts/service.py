@@ -51,7 +51,7 @@ async def get(tx: Tx, artifact: str) -> Artifact | None:
 async def record(tx: Tx, owner: Owner, new: NewArtifact) -> ArtifactId:
     """Record an artifact whose blobs are stored. Refused if a blob has been removed since, or if another
     build of the owner has used up the storage of the plan."""
-    await plans.hold(tx, owner)
+    await plans.lock(tx, owner)
     if await store.lock_stored_blobs(tx, new.blobs) != len(set(new.blobs)):
         raise Refused(SignatureInvalid.code, str(SignatureInvalid(reason="its blobs were removed.")))
     artifact = await store.insert(tx, new)

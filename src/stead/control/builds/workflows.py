@@ -47,7 +47,7 @@ async def _begin(tx: Tx, job: BuildJob) -> None:
     # Every node can build for test sites: its simulator does.
     builder = None if context.mode == "test" else build.builder
     node = await nodes.find_build_node(
-        tx, context.region, builder, prefer=context.node_id, wanted_since=job.dispatched_at
+        tx, context.region, builder, prefer=context.node_id, waiting_since=job.dispatched_at
     )
     if node is None:
         refusal = BuildUnavailable(region=context.region, builder=build.builder)

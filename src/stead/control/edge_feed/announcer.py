@@ -28,7 +28,7 @@ class Announcer:
         until = clock.time() + self._patience
         while True:
             async with self._database.reading() as tx:
-                alive = await service.alive(tx, region)
+                alive = await service.list_live(tx, region)
             within = min(RECHECK_SECONDS, max(until - clock.time(), 0.0))
             try:
                 return await self._feed.wait_until_applied(region, alive, revision, within=within)

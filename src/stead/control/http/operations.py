@@ -13,7 +13,7 @@ description both use this declaration.
 import inspect
 import re
 import types
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -192,6 +192,7 @@ class Operations:
         audit: str | None = None,
         preview: bool = False,
         extension: str | None = None,
+        resources: Mapping[str, type] | None = None,
         page_size: int = DEFAULT_LIMIT,
         errors: Sequence[type[ApiError]] = (),
     ) -> Callable[[Handler], Handler]:
@@ -201,7 +202,8 @@ class Operations:
         names the account of the caller, no role is required. `account_wide` refuses pinned keys. `audit` is
         the name of the audit event of a mutation, by default derived from the id. `rate_limited=False`
         excludes the operation from rate limits. `job` is the type of the job that the handler queues and
-        returns. `extension` says why an operation exists that is not in the contract.
+        returns. `extension` says why an operation exists that is not in the contract. `resources` replaces
+        the types of resource parameters, so that one handler can be declared for several paths.
         """
         method, path = route.split()
         requires = requirement(scope)
@@ -210,7 +212,7 @@ class Operations:
             summary, _, description = inspect.cleandoc(handler.__doc__ or "").partition("\n\n")
             if not summary.endswith("."):
                 raise TypeError(f"{id}: the docstring of the handler must begin with one sentence")
-            hints = get_type_hints(handler)
+            hints = {**get_type_hints(handler), **(resources or {})}
             returned = hints.pop("return")
             response_kind, shape = _response(returned)
             response_kind = "job" if job is not None else response_kind

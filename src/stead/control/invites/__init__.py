@@ -1,1 +1,1 @@
-"""Invitations into a team, by token and, where an address is known, by mail."""
+"""Invites to a team, by token and optionally by email."""

@@ -28,7 +28,7 @@ operation = Operations(tag="Invites")
     errors=[TeamNotFound],
 )
 async def list_invites(call: Call, team: VisibleTeam, page: PageRequest) -> Page[InviteView]:
-    """List the invites that are still pending."""
+    """List the pending invites of the team."""
     return await service.browse(call.tx, team.id, page)
 
 
@@ -41,12 +41,12 @@ async def list_invites(call: Call, team: VisibleTeam, page: PageRequest) -> Page
     errors=[TeamNotFound],
 )
 async def create_invite(call: Call, team: VisibleTeam, body: NewInvite) -> CreatedInviteView:
-    """Invite somebody into the team, in a role not above your own.
+    """Invite somebody to the team, with a role not above your own.
 
-    The token is in this answer and never again. With an `email`, it is also mailed there, and only the
-    account with that address can accept.
+    The token is returned only once, in this response. With an `email`, the token is also sent to that
+    address, and only the account with that address can accept the invite.
     """
-    invite, token = await service.invite(call.tx, call.sealer, team, call.caller, body)
+    invite, token = await service.create(call.tx, call.sealer, team, call.caller, body)
     call.audit.note(invite_id=invite.id, role=invite.role)
     return CreatedInviteView(**asdict(_view(invite)), token=token)
 
@@ -71,7 +71,7 @@ async def revoke_invite(call: Call, team: VisibleTeam, invite_id: str) -> None:
     errors=[InviteNotFound, MemberExists],
 )
 async def accept_invite(call: Call, body: Acceptance) -> AcceptedView:
-    """Accept an invite and join its team."""
+    """Accept an invite and join the team."""
     invite = await service.accept(call.tx, call.caller, body.token)
     call.audit.team_id = invite.team_id
     call.audit.note(invite_id=invite.id, role=invite.role)

@@ -1,4 +1,4 @@
-"""What an invite is. No I/O."""
+"""Invites: types and errors. No I/O."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -23,5 +23,5 @@ class Invite:
 
 class InviteNotFound(NotFound):
     code = "invite.not_found"
-    message = "There is no such invite, or it is not for you, or it is over."
-    remedy = "Sign in with the address that was invited, or ask for a new invite."
+    message = "The invite does not exist, is for another account, or has expired."
+    remedy = "Sign in with the invited email address, or ask for a new invite."

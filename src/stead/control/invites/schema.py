@@ -28,11 +28,11 @@ class NewInvite(Struct, forbid_unknown_fields=True):
     role: Annotated[RoleText, Meta(description="Not above your own.")]
     email: Annotated[
         Email | None,
-        Meta(description="Who may accept, and where it is mailed to. Without it, whoever has the token."),
+        Meta(description="The invite is sent to this address, and only its account can accept. Optional."),
     ] = None
     expires_at: Annotated[
         Annotated[datetime, Meta(tz=True)] | None,
-        Meta(description="Seven days from now unless said.", examples=["2027-06-30T22:00:00Z"]),
+        Meta(description="By default seven days from now.", examples=["2027-06-30T22:00:00Z"]),
     ] = None
 
 
@@ -45,7 +45,7 @@ class InviteView(Struct):
 
 
 class CreatedInviteView(InviteView, kw_only=True):
-    token: Annotated[Token, Meta(description="Shown once; send it to whom you invite.")]
+    token: Annotated[Token, Meta(description="Returned only once. Send it to the person you invite.")]
 
 
 class Acceptance(Struct, forbid_unknown_fields=True):

@@ -1,4 +1,4 @@
-"""Inviting into a team, and accepting."""
+"""Use cases of invites."""
 
 import secrets
 from hashlib import sha256
@@ -11,7 +11,7 @@ from stead.control.invites.events import TEAM_INVITE_CREATED, TEAM_INVITE_REVOKE
 from stead.control.invites.rules import LIFETIME, Invite, InviteNotFound
 from stead.control.invites.schema import InviteView, NewInvite
 from stead.control.members import service as members
-from stead.control.members.rules import require_rank
+from stead.control.members.rules import require_role_at_least
 from stead.control.outbox import mail
 from stead.control.outbox.events import About, publish
 from stead.control.sealing import Sealer
@@ -26,14 +26,14 @@ async def browse(tx: Tx, team: TeamId, page: PageRequest) -> Page[InviteView]:
     return await store.page(tx, team, page)
 
 
-async def invite(
+async def create(
     tx: Tx, sealer: Sealer, team: VisibleTeam, caller: Principal, new: NewInvite
 ) -> tuple[Invite, str]:
-    require_rank(await members.locked_role(tx, team.id, caller), new.role)
+    require_role_at_least(await members.lock_role(tx, team.id, caller), new.role)
     if new.expires_at is not None and new.expires_at <= tx.now:
         raise FieldInvalid(param="expires_at", reason="`expires_at` is in the past.")
     token = secrets.token_urlsafe(32)
-    made = Invite(
+    created = Invite(
         id=new_id("inv"),
         team_id=team.id,
         role=new.role,
@@ -42,11 +42,11 @@ async def invite(
         expires_at=new.expires_at or tx.now + LIFETIME,
         created_at=tx.now,
     )
-    await store.insert(tx, made, _hash(token))
-    await publish(tx, TEAM_INVITE_CREATED, About(team_id=team.id), invite_id=made.id, role=made.role)
-    if made.email is not None:
-        await mail.enqueue_email(tx, sealer, _invite_email(made.email, team, caller, token))
-    return made, token
+    await store.insert(tx, created, _hash(token))
+    await publish(tx, TEAM_INVITE_CREATED, About(team_id=team.id), invite_id=created.id, role=created.role)
+    if created.email is not None:
+        await mail.enqueue_email(tx, sealer, _invite_email(created.email, team, caller, token))
+    return created, token
 
 
 async def revoke(tx: Tx, team: TeamId, invite_id: str) -> None:
@@ -56,7 +56,7 @@ async def revoke(tx: Tx, team: TeamId, invite_id: str) -> None:
 
 
 async def accept(tx: Tx, caller: Principal, token: str) -> Invite:
-    """Whoever invited must still be allowed to: an invite does not outlive the power it was made with."""
+    """Accept an invite. It is valid only while the inviter still has the role to create it."""
     pending = await store.pending(tx, _hash(token))
     if pending is None or (pending.email is not None and pending.email != caller.email):
         raise InviteNotFound

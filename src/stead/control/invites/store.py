@@ -1,4 +1,4 @@
-"""Rows of invites. Pending ones only: an accepted or expired invite is nobody's any more."""
+"""Rows of invites. Queries return only pending invites: neither accepted nor expired."""
 
 from datetime import datetime
 
@@ -57,7 +57,7 @@ async def revoke(tx: Tx, team: TeamId, invite: str) -> bool:
 
 
 async def pending(tx: Tx, token_hash: bytes) -> Invite | None:
-    """The invite of a token."""
+    """The pending invite of a token."""
     return await tx.one(
         _invite,
         "select id, team_id, role, email, invited_by, expires_at, created_at from team_invites"
@@ -68,7 +68,7 @@ async def pending(tx: Tx, token_hash: bytes) -> Invite | None:
 
 
 async def accept(tx: Tx, invite: Invite) -> bool:
-    """Use it up. False: somebody else has, or it was revoked."""
+    """Mark an invite as accepted. False if it was already accepted or revoked."""
     used = await tx.run(
         "update team_invites set accepted_at = $2 where id = $1 and accepted_at is null", invite.id, tx.now
     )

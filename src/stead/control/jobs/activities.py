@@ -85,7 +85,7 @@ class Activities:
         command = None if build is None else await self._build_command(row, workflow, build)
         if command is not None:
             async with heartbeating():
-                await self._gateway.stop(Cancel(command.node, job, name, STOP_EPOCH + attempt_number()))
+                await self._gateway.stop_step(Cancel(command.node, job, name, STOP_EPOCH + attempt_number()))
 
     async def _build_command(
         self, row: JobRow, workflow: Workflow[Any], build: CommandBuilder
@@ -162,7 +162,7 @@ class Activities:
             seconds=run.workflow.kind.limit.total_seconds(),
         )
         async with heartbeating():
-            result = await self._gateway.ask(wanted)
+            result = await self._gateway.run_command(wanted)
         if result.outcome == "refused":
             raise Refused(result.code or Internal.code, result.reason or "The node refused.")
         if result.outcome != "done":

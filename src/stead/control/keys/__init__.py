@@ -1,1 +1,1 @@
-"""API keys, and the rate buckets that a credential spends from."""
+"""API keys, and the rate limits of a credential."""

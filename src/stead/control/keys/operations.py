@@ -1,4 +1,4 @@
-"""HTTP operations on API keys and rate buckets."""
+"""HTTP operations on API keys and rate limits."""
 
 from msgspec.structs import asdict
 
@@ -35,7 +35,7 @@ operation = Operations(tag="API keys")
 
 @operation("GET /v1/api-keys", id="api_keys.list", scope="keys:read")
 async def list_keys(call: Call, page: PageRequest) -> Page[KeyView]:
-    """List the account's keys, newest first, never with their secrets."""
+    """List the API keys of the account, newest first, without their secrets."""
     return await service.browse(call.tx, call.caller, page)
 
 
@@ -46,19 +46,20 @@ async def list_keys(call: Call, page: PageRequest) -> Page[KeyView]:
     status=201,
     errors=[PinnedResourceNotFound, SiteNotFound, EnvironmentNotFound, ProjectNotFound, TeamNotFound],
 )
-async def mint_key(call: Call, body: NewKey) -> MintedKeyView:
-    """Mint a key; its secret is in this answer and never again.
+async def create_key(call: Call, body: NewKey) -> MintedKeyView:
+    """Create an API key. Its secret is returned only once, in this response.
 
-    The key gets no scope that the minting credential lacks, carries its pin and stays inside its allowlist.
+    The key can only have scopes that the creating credential has. It inherits the pin of that credential, and
+    its IP allowlist must be within the allowlist of that credential.
     """
-    key, secret = await service.mint(call.tx, call.caller, body)
+    key, secret = await service.create(call.tx, call.caller, body)
     call.audit.note(key_id=key.id)
     return MintedKeyView(**asdict(_view(key)), secret=secret.text)
 
 
 @operation("GET /v1/api-keys/{key_id}", id="api_keys.get", scope="keys:read", errors=[KeyNotFound])
-async def get_key(call: Call, key: VisibleKey) -> KeyView:  # noqa: ARG001 - every handler is given its call
-    """Read a key's metadata."""
+async def get_key(call: Call, key: VisibleKey) -> KeyView:  # noqa: ARG001 - required by `operation`
+    """Read an API key, without its secret."""
     return _view(key)
 
 
@@ -69,13 +70,13 @@ async def get_key(call: Call, key: VisibleKey) -> KeyView:  # noqa: ARG001 - eve
     errors=[KeyNotFound, KeyAlreadyRevoked],
 )
 async def update_key(call: Call, key: VisibleKey, body: KeyChange) -> KeyView:
-    """Rename a key or narrow its scopes; broadening them is refused."""
-    return _view(await service.change(call.tx, call.caller, key, body))
+    """Rename an API key or remove scopes from it. Scopes cannot be added."""
+    return _view(await service.update(call.tx, call.caller, key, body))
 
 
 @operation("DELETE /v1/api-keys/{key_id}", id="api_keys.revoke", scope="keys:write", errors=[KeyNotFound])
 async def revoke_key(call: Call, key: VisibleKey) -> None:
-    """Revoke a key: both of its secrets stop working at once, everywhere."""
+    """Revoke an API key. All of its secrets stop working immediately."""
     await service.revoke(call.tx, key)
 
 
@@ -86,9 +87,10 @@ async def revoke_key(call: Call, key: VisibleKey) -> None:
     errors=[KeyNotFound, KeyAlreadyRevoked, KeyReachesFurther],
 )
 async def roll_key(call: Call, key: VisibleKey) -> RolledKeyView:
-    """Give a key a new secret, shown once; the old one works for another 24 hours.
+    """Create a new secret for an API key. The old secret works for another 24 hours.
 
-    A second roll within that time ends the oldest secret at once.
+    The new secret is returned only once. If the key is rolled again within that time, the oldest secret stops
+    working immediately.
     """
     rolled, secret = await service.roll(call.tx, call.caller, key)
     return RolledKeyView(
@@ -104,7 +106,7 @@ async def roll_key(call: Call, key: VisibleKey) -> RolledKeyView:
 
 @operation("GET /v1/rate-limits", id="rate_limits.get", scope=ANY_CREDENTIAL, rate_limited=False)
 async def get_rate_limits(call: Call) -> RateLimitsView:
-    """See every bucket of this credential without spending from any."""
+    """Read the rate limits of this credential. This request does not count toward them."""
     caller = call.caller
     keys = [own_key(caller.id, rate) for rate in RATE_CLASSES] + [ceiling_key(caller.ceiling_owner)]
     limits = [limit_of(caller.limits, rate) for rate in RATE_CLASSES] + [caller.limits.ceiling]

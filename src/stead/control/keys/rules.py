@@ -1,4 +1,4 @@
-"""What an API key is and what may happen to it. No I/O."""
+"""API keys: types and errors. No I/O."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -10,11 +10,12 @@ from stead.shared.errors import Conflict, Forbidden, NotFound
 from stead.shared.ids import AccountId, KeyId
 from stead.shared.secrets import Family
 
-GRACE = timedelta(hours=24)
+OLD_SECRET_LIFETIME = timedelta(hours=24)
+"""How long the old secret of a rolled key works."""
 
 
 class VisibleKey(msgspec.Struct, frozen=True):
-    """A key of the caller's account that the caller's own pin and mode let it see."""
+    """A key of the caller's account that is visible with the caller's pin and mode."""
 
     id: KeyId
     name: str | None
@@ -56,23 +57,23 @@ def family(mode: Mode) -> Family:
 
 class KeyNotFound(NotFound):
     code = "key.not_found"
-    message = "There is no such API key."
-    remedy = "List the keys this credential can see with `GET /v1/api-keys`."
+    message = "The API key does not exist."
+    remedy = "List the API keys that this credential can see with `GET /v1/api-keys`."
 
 
 class PinnedResourceNotFound(NotFound):
     code = "resource.not_found"
-    message = "There is no such {type} to pin a key to."
-    remedy = "Pin a key to a resource that the minting credential can see."
+    message = "The {type} to which the key should be pinned does not exist."
+    remedy = "Pin the key to a resource that the creating credential can see."
 
 
 class KeyReachesFurther(Forbidden):
     code = "key.reaches_further"
-    message = "The key may be used from addresses that this credential may not be used from."
-    remedy = "Roll it with a session, or with a key that has no narrower `ip_allowlist`."
+    message = "The `ip_allowlist` of the key allows addresses that this credential may not be used from."
+    remedy = "Roll the key with a session, or with a key whose `ip_allowlist` includes these addresses."
 
 
 class KeyAlreadyRevoked(Conflict):
     code = "key.revoked"
-    message = "The key was revoked, which is final."
-    remedy = "Mint a new key."
+    message = "The API key is revoked. This cannot be undone."
+    remedy = "Create a new API key."

@@ -1,4 +1,4 @@
-"""The JSON shapes of API keys and rate buckets."""
+"""The JSON shapes of API keys and rate limits."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -18,14 +18,14 @@ Allowlist = Annotated[
     list[str],
     Meta(
         max_length=100,
-        description="Addresses and CIDRs, IPv4 or IPv6, that the key may be used from; empty means anywhere.",
+        description="IPv4 and IPv6 addresses and CIDRs that the key may be used from. Empty: any address.",
         examples=[["203.0.113.7", "2001:db8::/32"]],
     ),
 ]
 SecretText = Annotated[
     str,
     Meta(
-        description="Shown once, stored only as a hash.",
+        description="Returned only once; stored only as a hash.",
         examples=["stead_live_00Jx4TzYq8rN2mW6vKc1Lb9Hd5Gf3Sa70AbCdE"],
     ),
 ]
@@ -39,10 +39,12 @@ class KeyView(Struct):
     prefix: Prefix
     last4: Last4
     scopes: Scopes
-    resource: Annotated[Pin | None, Meta(description="The one resource it may see.", examples=[None])]
+    resource: Annotated[
+        Pin | None, Meta(description="The only resource that the key can see.", examples=[None])
+    ]
     ip_allowlist: Allowlist
     expires_at: datetime
-    last_used_at: Annotated[datetime | None, Meta(description="To the minute.")]
+    last_used_at: Annotated[datetime | None, Meta(description="Accurate to the minute.")]
     revoked_at: Annotated[datetime | None, Meta(examples=[None])]
     created_at: datetime
 
@@ -50,7 +52,9 @@ class KeyView(Struct):
 class NewKey(Struct, forbid_unknown_fields=True):
     scopes: Annotated[
         Scopes,
-        Meta(description="None that the minting credential lacks. Isolated scopes must be named one by one."),
+        Meta(
+            description="Only scopes that the creating credential has. Isolated scopes are listed one by one."
+        ),
     ]
     name: KeyName | None = None
     resource: Annotated[Pin | None, Meta(description="Pin the key to one resource.", examples=[None])] = None
@@ -58,7 +62,10 @@ class NewKey(Struct, forbid_unknown_fields=True):
     ip_allowlist: Allowlist | None = None
     mode: Annotated[
         Mode | None,
-        Meta(description="The minter's unless said; a test one mints only `test`.", examples=["live"]),
+        Meta(
+            description="By default the mode of the creating credential. A test key creates only test keys.",
+            examples=["live"],
+        ),
     ] = None
 
 
@@ -78,13 +85,15 @@ class RolledKeyView(Struct):
 
 class KeyChange(Struct, forbid_unknown_fields=True):
     name: KeyName | UnsetType | None = UNSET
-    scopes: Annotated[Scopes, Meta(description="Only narrower than what the key holds.")] | UnsetType = UNSET
+    scopes: Annotated[Scopes, Meta(description="Only scopes that the key already has.")] | UnsetType = UNSET
 
 
 class BucketView(Struct):
     limit: Annotated[int, Meta(examples=[1000])]
     remaining: Annotated[int, Meta(examples=[998])]
-    reset: Annotated[int, Meta(description="The Unix second when it is full again.", examples=[1763164800])]
+    reset: Annotated[
+        int, Meta(description="Unix time at which the full limit is available again.", examples=[1763164800])
+    ]
 
 
 class ClassBucketView(BucketView, kw_only=True, rename={"class_": "class"}):

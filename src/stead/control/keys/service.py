@@ -1,4 +1,4 @@
-"""Minting, narrowing, rolling and revoking API keys. A key never exceeds what minted it."""
+"""Use cases of API keys. A key never has more permissions than the credential that created it."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,7 @@ from stead.control.http.principal_cache import invalidate_cached_principals
 from stead.control.keys import store
 from stead.control.keys.events import KEY_CHANGED, KEY_CREATED, KEY_REVOKED, KEY_ROLLED
 from stead.control.keys.rules import (
-    GRACE,
+    OLD_SECRET_LIFETIME,
     KeyAlreadyRevoked,
     KeyNotFound,
     KeyReachesFurther,
@@ -48,7 +48,7 @@ async def browse(tx: Tx, caller: Principal, page: PageRequest) -> Page[KeyView]:
     return await store.page(tx, caller, page)
 
 
-async def mint(tx: Tx, caller: Principal, new: NewKey) -> tuple[VisibleKey, Secret]:
+async def create(tx: Tx, caller: Principal, new: NewKey) -> tuple[VisibleKey, Secret]:
     _require_scopes(caller, new.scopes)
     allowlist = _allowlist(caller, new.ip_allowlist)
     mode = _mode(caller, new.mode)
@@ -70,48 +70,48 @@ async def mint(tx: Tx, caller: Principal, new: NewKey) -> tuple[VisibleKey, Secr
         account_id=caller.account_id,
     )
     await store.insert(tx, key, secret.hash)
-    await _tell(tx, KEY_CREATED, key)
+    await _publish_event(tx, KEY_CREATED, key)
     return key, secret
 
 
-async def change(tx: Tx, caller: Principal, key: VisibleKey, wanted: KeyChange) -> VisibleKey:
+async def update(tx: Tx, caller: Principal, key: VisibleKey, change: KeyChange) -> VisibleKey:
     key = await store.lock(tx, caller, key)
     _require_unrevoked(key)
     changed = replace(
         key,
-        name=key.name if wanted.name is UNSET else wanted.name,
-        scopes=key.scopes if wanted.scopes is UNSET else wanted.scopes,
+        name=key.name if change.name is UNSET else change.name,
+        scopes=key.scopes if change.scopes is UNSET else change.scopes,
     )
     _require_known(changed.scopes)
-    broader = scopes.first_excess(changed.scopes, scopes.expand(key.scopes))
-    if broader is not None:
-        raise ScopeInsufficient(scope=broader)
-    await store.change(tx, key, name=changed.name, scopes=changed.scopes)
+    added = scopes.first_excess(changed.scopes, scopes.expand(key.scopes))
+    if added is not None:
+        raise ScopeInsufficient(scope=added)
+    await store.update(tx, key, name=changed.name, scopes=changed.scopes)
     await invalidate_cached_principals(tx, key.id)
-    await _tell(tx, KEY_CHANGED, changed)
+    await _publish_event(tx, KEY_CHANGED, changed)
     return changed
 
 
 async def roll(tx: Tx, caller: Principal, key: VisibleKey) -> tuple[VisibleKey, Secret]:
-    """Whoever rolls a key comes to hold it, so it may not exceed them either."""
+    """The caller receives the new secret, so the key must not have more permissions than the caller."""
     key = await store.lock(tx, caller, key)
     _require_unrevoked(key)
     _require_scopes(caller, key.scopes)
-    _require_reach(caller, key)
+    _require_allowlist_within(caller, key)
     secret = secrets.mint(family(key.mode))
-    await store.replace_secret(tx, key, secret.hash, secret.last4, tx.now + GRACE)
+    await store.replace_secret(tx, key, secret.hash, secret.last4, tx.now + OLD_SECRET_LIFETIME)
     await invalidate_cached_principals(tx, key.id)
-    await _tell(tx, KEY_ROLLED, key)
+    await _publish_event(tx, KEY_ROLLED, key)
     return replace(key, last4=secret.last4), secret
 
 
 async def revoke(tx: Tx, key: VisibleKey) -> None:
     await store.revoke(tx, key)
     await invalidate_cached_principals(tx, key.id)
-    await _tell(tx, KEY_REVOKED, key)
+    await _publish_event(tx, KEY_REVOKED, key)
 
 
-async def _tell(tx: Tx, event: EventType, key: VisibleKey) -> None:
+async def _publish_event(tx: Tx, event: EventType, key: VisibleKey) -> None:
     await publish(tx, event, About(account_id=key.account_id), key_id=key.id)
 
 
@@ -148,36 +148,36 @@ def _require_unrevoked(key: VisibleKey) -> None:
         raise KeyAlreadyRevoked
 
 
-def _require_known(wanted: list[str]) -> None:
-    for place, scope in enumerate(wanted):
+def _require_known(requested: list[str]) -> None:
+    for index, scope in enumerate(requested):
         if scope not in scopes.GRANTABLE:
-            raise FieldInvalid(param=f"scopes.{place}", reason=f"There is no scope {scope!r} to grant.")
+            raise FieldInvalid(param=f"scopes.{index}", reason=f"The scope {scope!r} does not exist.")
 
 
-def _require_scopes(caller: Principal, wanted: list[str]) -> None:
-    _require_known(wanted)
-    missing = scopes.first_excess(wanted, caller.allowed)
+def _require_scopes(caller: Principal, requested: list[str]) -> None:
+    _require_known(requested)
+    missing = scopes.first_excess(requested, caller.allowed)
     if missing is not None:
         raise ScopeInsufficient(scope=missing)
 
 
-def _mode(caller: Principal, wanted: Mode | None) -> Mode:
-    if caller.mode == "test" and wanted == "live":
-        raise FieldInvalid(param="mode", reason="A test credential mints only test keys.")
-    return wanted or caller.mode
+def _mode(caller: Principal, requested: Mode | None) -> Mode:
+    if caller.mode == "test" and requested == "live":
+        raise FieldInvalid(param="mode", reason="A test credential can only create test keys.")
+    return requested or caller.mode
 
 
-async def _pin(tx: Tx, caller: Principal, wanted: Pin | None) -> Pin | None:
-    """A pinned credential hands its pin down; to it, nothing else is there to pin to."""
-    if caller.pin is not None or wanted is None:
-        if wanted not in (None, caller.pin):
-            raise PinnedResourceNotFound(type=wanted.type)
+async def _pin(tx: Tx, caller: Principal, requested: Pin | None) -> Pin | None:
+    """The pin of a pinned credential is inherited; such a credential cannot pin to anything else."""
+    if caller.pin is not None or requested is None:
+        if requested not in (None, caller.pin):
+            raise PinnedResourceNotFound(type=requested.type)
         return caller.pin
-    find = _PINNABLE.get(wanted.type)
+    find = _PINNABLE.get(requested.type)
     if find is None:
-        raise PinnedResourceNotFound(type=wanted.type)
-    await find(tx, caller, wanted.id)
-    return wanted
+        raise PinnedResourceNotFound(type=requested.type)
+    await find(tx, caller, requested.id)
+    return requested
 
 
 _PINNABLE: dict[PinType, Callable[[Tx, Principal, str], Awaitable[object]]] = {
@@ -188,12 +188,12 @@ _PINNABLE: dict[PinType, Callable[[Tx, Principal, str], Awaitable[object]]] = {
 }
 
 
-def _allowlist(caller: Principal, wanted: list[str] | None) -> list[str]:
-    """Without a list of its own a key gets its minter's; with one, it may not reach beyond the minter's."""
-    if not wanted:
+def _allowlist(caller: Principal, requested: list[str] | None) -> list[str]:
+    """By default the allowlist of the creating credential. A list of its own must be within that one."""
+    if not requested:
         return [str(network) for network in caller.networks]
-    for place, text in enumerate(wanted):
-        param = f"ip_allowlist.{place}"
+    for index, text in enumerate(requested):
+        param = f"ip_allowlist.{index}"
         try:
             networks = parse_networks([text])
         except ValueError:
@@ -201,11 +201,11 @@ def _allowlist(caller: Principal, wanted: list[str] | None) -> list[str]:
                 param=param, reason=f"{text!r} is not an IP address or a CIDR network."
             ) from None
         if not _are_within(networks, caller.networks):
-            raise FieldInvalid(param=param, reason=f"{text!r} is outside the minting key's own allowlist.")
-    return wanted
+            raise FieldInvalid(param=param, reason=f"{text!r} is outside the allowlist of the creating key.")
+    return requested
 
 
-def _require_reach(caller: Principal, key: VisibleKey) -> None:
+def _require_allowlist_within(caller: Principal, key: VisibleKey) -> None:
     networks = parse_networks(key.ip_allowlist)
     if caller.networks and (not networks or not _are_within(networks, caller.networks)):
         raise KeyReachesFurther

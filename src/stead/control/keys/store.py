@@ -1,4 +1,4 @@
-"""Rows of API keys. Every query names the caller whose keys they must be."""
+"""Rows of API keys. Queries for a caller return only the keys that the caller can see."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,7 +16,7 @@ _VISIBLE = """
   and ($2 = 'live' or mode = 'test')
   and ($3::text is null or (pin_type, pin_id) = ($3, $4))
 """
-"""A test credential sees test keys only; a pinned one sees the keys that share its pin."""
+"""A test credential sees only test keys. A pinned credential sees only keys with the same pin."""
 
 
 def _viewer(caller: Principal) -> tuple[str | None, ...]:
@@ -65,12 +65,12 @@ async def insert(tx: Tx, key: VisibleKey, secret_hash: bytes) -> None:
 
 
 async def lock(tx: Tx, caller: Principal, key: VisibleKey) -> VisibleKey:
-    """The key as it is now, held until the transaction ends."""
+    """Lock the key until the transaction ends, and return its current state."""
     await tx.value("select id from api_keys where id = $1 for update", key.id)
     return await find(tx, caller, key.id) or key
 
 
-async def change(tx: Tx, key: VisibleKey, *, name: str | None, scopes: list[str]) -> None:
+async def update(tx: Tx, key: VisibleKey, *, name: str | None, scopes: list[str]) -> None:
     await tx.run("update api_keys set name = $2, scopes = $3 where id = $1", key.id, name, scopes)
 
 
@@ -79,7 +79,7 @@ async def revoke(tx: Tx, key: VisibleKey) -> None:
 
 
 async def replace_secret(tx: Tx, key: VisibleKey, secret_hash: bytes, last4: str, until: datetime) -> None:
-    """The newest secret lives on until then; an older one, from an earlier roll, ends now."""
+    """Add a new secret. The current one is valid `until` then; an older one is deleted."""
     await tx.run("delete from api_key_secrets where key_id = $1 and valid_until is not null", key.id)
     await tx.run("update api_key_secrets set valid_until = $2 where key_id = $1", key.id, until)
     await _insert_secret(tx, key.id, secret_hash)

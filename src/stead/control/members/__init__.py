@@ -1,1 +1,1 @@
-"""Who belongs to a team, and as what."""
+"""The members of a team and their roles."""

@@ -21,7 +21,7 @@ operation = Operations(tag="Members")
     errors=[TeamNotFound],
 )
 async def list_members(call: Call, team: VisibleTeam, page: PageRequest) -> Page[MemberView]:
-    """List the team's members, newest first."""
+    """List the members of the team, newest first."""
     return await service.browse(call.tx, team.id, page)
 
 
@@ -33,11 +33,11 @@ async def list_members(call: Call, team: VisibleTeam, page: PageRequest) -> Page
     errors=[TeamNotFound, AccountNotFound, MemberExists],
 )
 async def add_member(call: Call, team: VisibleTeam, body: NewMember) -> None:
-    """Add an account to the team, in a role not above your own."""
+    """Add an account to the team, with a role not above your own."""
     call.audit.note(role=body.role)
     if has_shape("client", body.client_id):
         call.audit.note(client_id=body.client_id)
-    await service.appoint(call.tx, team.id, call.caller, body)
+    await service.add(call.tx, team.id, call.caller, body)
 
 
 @operation(
@@ -48,9 +48,9 @@ async def add_member(call: Call, team: VisibleTeam, body: NewMember) -> None:
     errors=[TeamNotFound, MemberNotFound, LastOwner],
 )
 async def update_member(call: Call, team: VisibleTeam, client_id: str, body: MemberChange) -> None:
-    """Change a member's role or the end of the membership."""
+    """Change the role of a member or the expiry of the membership."""
     call.audit.note(role=body.role)
-    await service.change(call.tx, team.id, call.caller, client_id, body)
+    await service.update(call.tx, team.id, call.caller, client_id, body)
 
 
 @operation(
@@ -62,8 +62,8 @@ async def update_member(call: Call, team: VisibleTeam, client_id: str, body: Mem
     errors=[TeamNotFound, MemberNotFound, LastOwner],
 )
 async def remove_member(call: Call, team: VisibleTeam, client_id: str) -> None:
-    """Remove a member, or leave the team yourself.
+    """Remove a member from the team, or leave it yourself.
 
-    The last owner cannot leave: make somebody else an owner first, or delete the team.
+    The last owner cannot leave: make another member an owner first, or delete the team.
     """
-    await service.dismiss(call.tx, team.id, call.caller, client_id)
+    await service.remove(call.tx, team.id, call.caller, client_id)

@@ -1,7 +1,7 @@
-"""Appointing, changing and dismissing the members of a team.
+"""Use cases of team members.
 
-Whoever changes a team's members holds its lock, and only then looks at roles: so no two changes that are each
-allowed can together leave a team without an owner.
+Every change locks the team before it reads roles. Otherwise two concurrent changes, each of them allowed,
+could leave a team without an owner.
 """
 
 from datetime import datetime
@@ -19,7 +19,7 @@ from stead.control.members.rules import (
     MemberExists,
     MemberNotFound,
     Membership,
-    require_rank,
+    require_role_at_least,
 )
 from stead.control.members.schema import MemberChange, MemberView, NewMember
 from stead.control.outbox.events import About, publish
@@ -35,29 +35,29 @@ async def browse(tx: Tx, team: TeamId, page: PageRequest) -> Page[MemberView]:
 
 async def active_role(tx: Tx, team: TeamId, account: AccountId) -> Role | None:
     membership = await store.find(tx, team, account)
-    return None if membership is None or membership.is_over(tx.now) else membership.role
+    return None if membership is None or membership.has_expired(tx.now) else membership.role
 
 
-async def stays(tx: Tx, team_id: str, account: AccountId) -> bool:
-    """Whether the account belongs to the team, and will until this transaction has ended."""
+async def lock_membership(tx: Tx, team_id: str, account: AccountId) -> bool:
+    """Lock the team. False if the account is not an active member."""
     if not has_shape("team", team_id) or await active_role(tx, TeamId(team_id), account) is None:
         return False
     await teams.lock(tx, TeamId(team_id))
     return await active_role(tx, TeamId(team_id), account) is not None
 
 
-async def appoint(tx: Tx, team: TeamId, caller: Principal, new: NewMember) -> None:
-    require_rank(await locked_role(tx, team, caller), new.role)
+async def add(tx: Tx, team: TeamId, caller: Principal, new: NewMember) -> None:
+    require_role_at_least(await lock_role(tx, team, caller), new.role)
     if not has_shape("client", new.client_id) or not await store.account_exists(tx, new.client_id):
         raise AccountNotFound
     await join(tx, team, new.client_id, new.role, new.expires_at)
 
 
 async def join(tx: Tx, team: TeamId, account: str, role: Role, expires_at: datetime | None) -> None:
-    """Enter a team whose lock is held. Who was in it before and expired enters anew."""
+    """Add a member to a locked team. An expired membership of the same account is replaced."""
     _require_future(tx, expires_at)
     former = await store.find(tx, team, account)
-    if former is not None and not former.is_over(tx.now):
+    if former is not None and not former.has_expired(tx.now):
         raise MemberExists
     if former is not None:
         await store.delete(tx, team, account)
@@ -65,35 +65,36 @@ async def join(tx: Tx, team: TeamId, account: str, role: Role, expires_at: datet
     await publish(tx, TEAM_MEMBER_ADDED, About(team_id=team), client_id=account, role=role)
 
 
-async def change(tx: Tx, team: TeamId, caller: Principal, account: str, wanted: MemberChange) -> None:
-    member = await _changeable(tx, team, caller, account, wanted.role)
-    expires_at = member.expires_at if wanted.expires_at is UNSET else wanted.expires_at
-    if wanted.expires_at is not UNSET:
+async def update(tx: Tx, team: TeamId, caller: Principal, account: str, change: MemberChange) -> None:
+    member = await _lock_member(tx, team, caller, account, change.role)
+    expires_at = member.expires_at if change.expires_at is UNSET else change.expires_at
+    if change.expires_at is not UNSET:
         _require_future(tx, expires_at)
-    await store.change(tx, team, account, wanted.role, expires_at)
+    await store.update(tx, team, account, change.role, expires_at)
     await _require_owner(tx, team)
-    await publish(tx, TEAM_MEMBER_CHANGED, About(team_id=team), client_id=account, role=wanted.role)
+    await publish(tx, TEAM_MEMBER_CHANGED, About(team_id=team), client_id=account, role=change.role)
 
 
-async def dismiss(tx: Tx, team: TeamId, caller: Principal, account: str) -> None:
-    await _changeable(tx, team, caller, account)
+async def remove(tx: Tx, team: TeamId, caller: Principal, account: str) -> None:
+    await _lock_member(tx, team, caller, account)
     await store.delete(tx, team, account)
     await _require_owner(tx, team)
     await invalidate_cached_principals(tx, account)
     await publish(tx, TEAM_MEMBER_REMOVED, About(team_id=team), client_id=account)
 
 
-async def _changeable(tx: Tx, team: TeamId, caller: Principal, account: str, *wanted: Role) -> Membership:
-    mine = await locked_role(tx, team, caller)
+async def _lock_member(tx: Tx, team: TeamId, caller: Principal, account: str, *new: Role) -> Membership:
+    """Lock the team and return a member whose current and new role are not above that of the caller."""
+    own_role = await lock_role(tx, team, caller)
     member = await store.find(tx, team, account) if has_shape("client", account) else None
-    if member is None or member.is_over(tx.now):
+    if member is None or member.has_expired(tx.now):
         raise MemberNotFound
-    require_rank(mine, member.role, *wanted)
+    require_role_at_least(own_role, member.role, *new)
     return member
 
 
-async def locked_role(tx: Tx, team: TeamId, caller: Principal) -> Role:
-    """The caller's role, read under the team's lock: it may have changed since the request was let in."""
+async def lock_role(tx: Tx, team: TeamId, caller: Principal) -> Role:
+    """Lock the team and return the caller's role, which may have changed since the request was authorized."""
     await teams.lock(tx, team)
     role = await active_role(tx, team, caller.account_id)
     if role is None:
@@ -102,7 +103,7 @@ async def locked_role(tx: Tx, team: TeamId, caller: Principal) -> Role:
 
 
 async def _require_owner(tx: Tx, team: TeamId) -> None:
-    if not await store.has_lasting_owner(tx, team):
+    if not await store.has_permanent_owner(tx, team):
         raise LastOwner
 
 

@@ -53,7 +53,7 @@ async def insert(tx: Tx, team: TeamId, account: str, role: Role, expires_at: dat
     )
 
 
-async def change(tx: Tx, team: TeamId, account: str, role: Role, expires_at: datetime | None) -> None:
+async def update(tx: Tx, team: TeamId, account: str, role: Role, expires_at: datetime | None) -> None:
     await tx.run(
         "update team_members set role = $3, expires_at = $4 where team_id = $1 and account_id = $2",
         team,
@@ -70,7 +70,7 @@ async def delete(tx: Tx, team: TeamId, account: str) -> None:
     )
 
 
-async def has_lasting_owner(tx: Tx, team: TeamId) -> bool:
+async def has_permanent_owner(tx: Tx, team: TeamId) -> bool:
     return bool(
         await tx.value(
             "select exists (select from team_members"

@@ -1,1 +1,1 @@
-"""The nodes of this cell: which are up, which carries what, where the next environment goes."""
+"""The nodes of this cell: their heartbeats, their commands, and the placement of environments."""

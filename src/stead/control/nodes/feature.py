@@ -1,4 +1,4 @@
-"""Nodes: placement, heartbeats, loss and return."""
+"""Nodes: heartbeats, placement and reachability."""
 
 import structlog
 
@@ -11,14 +11,14 @@ log = structlog.get_logger()
 
 
 def _tasks(worker: WorkerServices) -> list[Task]:
-    async def report() -> None:
+    async def update() -> None:
         async with worker.database.transaction() as tx:
-            lost, back = await service.report(tx)
+            lost, back = await service.update_reachability(tx)
             await maintenance.update_reachability(tx)
         if lost or back:
             log.warning("nodes.changed", sites_lost=len(lost), sites_back=len(back))
 
-    return [PeriodicTask("nodes.report", 5, report)]
+    return [PeriodicTask("nodes.update_reachability", 5, update)]
 
 
 FEATURE = Feature(name="nodes", tasks=_tasks)

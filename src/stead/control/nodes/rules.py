@@ -1,14 +1,15 @@
-"""What a node is to the control plane. No I/O."""
+"""The status of a node in the control plane. No I/O."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 LOST_AFTER = timedelta(seconds=30)
-PATIENCE = timedelta(seconds=10)
-"""How long a job waits for a node with room, from when it was taken up: a worker that has just started has
-yet to hear the nodes."""
-SILENCE = timedelta(minutes=1)
-"""How long it waits while no node of a region that has some is heard: that may be us, not them."""
+"""A node without a heartbeat for this long is lost."""
+PLACEMENT_TIMEOUT = timedelta(seconds=10)
+"""How long a dispatched job waits for a node with free capacity. A worker that has just started has not yet
+received the heartbeats of the nodes."""
+SILENT_REGION_TIMEOUT = timedelta(minutes=1)
+"""How long it waits while all nodes of a region are lost: the connection of the worker may be the cause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +17,7 @@ class NodeStatus:
     id: str
     region: str
     capacity: int
-    carrying: int
+    hosted: int
     version: str
     draining: bool
     last_seen_at: datetime
@@ -27,7 +28,7 @@ class NodeStatus:
 
 @dataclass(frozen=True, slots=True)
 class AffectedSite:
-    """A site that has lost its node, or whose node is back."""
+    """A site whose node has become unreachable or reachable again."""
 
     id: str
     domain: str

@@ -1,4 +1,4 @@
-"""Placement, and what is known of the nodes."""
+"""Placement of environments, and the status of nodes."""
 
 from datetime import datetime
 
@@ -6,58 +6,60 @@ from stead.control.engines.postgres import Tx
 from stead.control.jobs.definition import NotYet, Refused
 from stead.control.jobs.rules import NoNode
 from stead.control.nodes import store
-from stead.control.nodes.rules import PATIENCE, SILENCE, AffectedSite, NodeStatus
+from stead.control.nodes.rules import PLACEMENT_TIMEOUT, SILENT_REGION_TIMEOUT, AffectedSite, NodeStatus
 from stead.control.outbox.event_types import EventType
 from stead.control.outbox.events import About, publish
 from stead.control.sites.events import SITE_REACHABLE, SITE_STATUS_CHANGED, SITE_UNREACHABLE
 from stead.protocol.commands import Heartbeat
 
 
-async def place(tx: Tx, region: str, *, wanted_since: datetime, prefer: str | None = None) -> str:
-    """A live node of the region with room: the preferred one, or else the emptiest. One may still be on its
-    way: wait a little."""
-    node = await store.emptiest(tx, region, prefer)
+async def choose_node(tx: Tx, region: str, *, waiting_since: datetime, prefer: str | None = None) -> str:
+    """Choose a live node of the region with free capacity: the preferred one, or the least loaded one.
+
+    Raises NotYet while a node may still send its first heartbeat.
+    """
+    node = await store.least_loaded(tx, region, prefer)
     if node is not None:
         return node
-    if tx.now - wanted_since < PATIENCE:
+    if tx.now - waiting_since < PLACEMENT_TIMEOUT:
         raise NotYet
     raise Refused(NoNode.code, str(NoNode(region=region)))
 
 
 async def find_build_node(
-    tx: Tx, region: str, builder: str | None, *, prefer: str | None, wanted_since: datetime
+    tx: Tx, region: str, builder: str | None, *, prefer: str | None, waiting_since: datetime
 ) -> str | None:
-    """A live node of the region that has the builder, or any where none is named; None if there is none."""
+    """A live node of the region that has the builder, or any node if no builder is needed, or None."""
     node = await store.find_build_node(tx, region, builder, prefer=prefer)
     if node is not None:
         return node
-    patience = SILENCE if await store.is_silent(tx, region) else PATIENCE
-    if tx.now - wanted_since < patience:
+    timeout = SILENT_REGION_TIMEOUT if await store.is_silent(tx, region) else PLACEMENT_TIMEOUT
+    if tx.now - waiting_since < timeout:
         raise NotYet
     return None
 
 
-async def seen(tx: Tx, beat: Heartbeat) -> None:
-    await store.seen(tx, beat)
+async def record_heartbeat(tx: Tx, heartbeat: Heartbeat) -> None:
+    await store.record_heartbeat(tx, heartbeat)
 
 
-async def report(tx: Tx) -> tuple[list[str], list[str]]:
-    """Sites that have just lost their node, and sites whose node is back."""
-    lost, back = await store.report_lost(tx), await store.report_back(tx)
+async def update_reachability(tx: Tx) -> tuple[list[str], list[str]]:
+    """Update the status of sites. Returns those that became unreachable, and those reachable again."""
+    lost, back = await store.mark_unreachable(tx), await store.mark_reachable(tx)
     for site in lost:
-        await _tell(tx, site, SITE_UNREACHABLE, "running", "failed", reason=site.reason)
+        await _publish_change(tx, site, SITE_UNREACHABLE, "running", "failed", reason=site.reason)
     for site in back:
-        await _tell(tx, site, SITE_REACHABLE, "failed", "running")
+        await _publish_change(tx, site, SITE_REACHABLE, "failed", "running")
     return [site.id for site in lost], [site.id for site in back]
 
 
-async def _tell(
-    tx: Tx, site: AffectedSite, event: EventType, previous: str, status: str, **why: str | None
+async def _publish_change(
+    tx: Tx, site: AffectedSite, event: EventType, previous: str, status: str, **details: str | None
 ) -> None:
     about = About(account_id=site.account_id, team_id=site.team_id, site_id=site.id)
-    moved = {"domain": site.domain, "status": status, "previous": previous, **why}
-    await publish(tx, SITE_STATUS_CHANGED, about, **moved)
-    await publish(tx, event, about, domain=site.domain, **why)
+    change = {"domain": site.domain, "status": status, "previous": previous, **details}
+    await publish(tx, SITE_STATUS_CHANGED, about, **change)
+    await publish(tx, event, about, domain=site.domain, **details)
 
 
 async def browse(tx: Tx) -> list[NodeStatus]:
@@ -68,11 +70,11 @@ async def find(tx: Tx, node: str) -> NodeStatus | None:
     return await store.find(tx, node)
 
 
-async def drain(tx: Tx, node: str, *, draining: bool) -> None:
-    """A draining node keeps what it carries and gets nothing new."""
+async def set_draining(tx: Tx, node: str, *, draining: bool) -> None:
+    """A draining node keeps its environments and gets no new ones."""
     await store.set_draining(tx, node, draining=draining)
 
 
-async def alive(tx: Tx, region: str) -> list[str]:
-    """The nodes of a region that have been heard lately."""
-    return await store.alive(tx, region)
+async def list_live(tx: Tx, region: str) -> list[str]:
+    """The nodes of a region with a recent heartbeat."""
+    return await store.list_live(tx, region)

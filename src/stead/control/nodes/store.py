@@ -10,16 +10,16 @@ _STATUS = """
 """
 
 
-async def seen(tx: Tx, beat: Heartbeat) -> None:
+async def record_heartbeat(tx: Tx, heartbeat: Heartbeat) -> None:
     await tx.run(
         "insert into nodes (id, region, capacity, version, builders, last_seen_at, created_at)"
         " values ($1, $2, $3, $4, $5, $6, $6) on conflict (id)"
         " do update set region = $2, capacity = $3, version = $4, builders = $5, last_seen_at = $6",
-        beat.node,
-        beat.region,
-        beat.capacity,
-        beat.version,
-        list(beat.builders),
+        heartbeat.node,
+        heartbeat.region,
+        heartbeat.capacity,
+        heartbeat.version,
+        list(heartbeat.builders),
         tx.now,
     )
 
@@ -36,9 +36,11 @@ async def set_draining(tx: Tx, node: str, *, draining: bool) -> None:
     await tx.run("update nodes set draining = $2 where id = $1", node, draining)
 
 
-async def emptiest(tx: Tx, region: str, prefer: str | None = None) -> str | None:
-    """The live node of the region with the most room, unless the preferred one has any. Two who place at once
-    take turns."""
+async def least_loaded(tx: Tx, region: str, prefer: str | None = None) -> str | None:
+    """The preferred live node if it has free capacity, or the least loaded one of the region.
+
+    A lock makes concurrent placements in a region wait for each other.
+    """
     await tx.value("select pg_advisory_xact_lock(hashtext('placement'), hashtext($1))", region)
     node: str | None = await tx.value(
         "select n.id from nodes n where n.region = $1 and not n.draining and n.last_seen_at > $2"
@@ -53,7 +55,7 @@ async def emptiest(tx: Tx, region: str, prefer: str | None = None) -> str | None
 
 
 async def find_build_node(tx: Tx, region: str, builder: str | None, *, prefer: str | None) -> str | None:
-    """A live node of the region that has this builder, or any; one of them rather than the others."""
+    """A live node of the region that has this builder, if possible the preferred one."""
     node: str | None = await tx.value(
         "select id from nodes where region = $1 and last_seen_at > $2"
         " and ($3::text is null or $3 = any(builders))"
@@ -67,14 +69,14 @@ async def find_build_node(tx: Tx, region: str, builder: str | None, *, prefer: s
 
 
 async def is_silent(tx: Tx, region: str) -> bool:
-    """Whether it has nodes and none of them is heard."""
-    heard: bool | None = await tx.value(
+    """Whether the region has nodes and all of them are lost."""
+    has_live_node: bool | None = await tx.value(
         "select bool_or(last_seen_at > $2) from nodes where region = $1", region, tx.now - LOST_AFTER
     )
-    return heard is False
+    return has_live_node is False
 
 
-async def alive(tx: Tx, region: str) -> list[str]:
+async def list_live(tx: Tx, region: str) -> list[str]:
     return await tx.all(
         str,
         "select id from nodes where region = $1 and last_seen_at > $2 order by id",
@@ -83,8 +85,8 @@ async def alive(tx: Tx, region: str) -> list[str]:
     )
 
 
-async def report_lost(tx: Tx) -> list[AffectedSite]:
-    """Sites whose node is gone say so; say which they were."""
+async def mark_unreachable(tx: Tx) -> list[AffectedSite]:
+    """Mark running sites whose node is lost as failed, and return them."""
     return await tx.all(
         AffectedSite,
         "update sites s set status = 'failed', status_reason = 'The node ' || n.id || ' is unreachable.'"
@@ -95,8 +97,8 @@ async def report_lost(tx: Tx) -> list[AffectedSite]:
     )
 
 
-async def report_back(tx: Tx) -> list[AffectedSite]:
-    """And are running again once it is back."""
+async def mark_reachable(tx: Tx) -> list[AffectedSite]:
+    """Mark sites that failed because of a lost node as running once the node is back, and return them."""
     return await tx.all(
         AffectedSite,
         "update sites s set status = 'running', status_reason = null"

@@ -1,1 +1,1 @@
-"""Plans: what an account or a team may have, and whether there is room for one more."""
+"""Plans: the quotas of an account or a team, and how much of them is used."""

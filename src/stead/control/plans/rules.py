@@ -1,4 +1,4 @@
-"""What a plan allows. No I/O."""
+"""The quotas of a plan. No I/O."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -11,7 +11,7 @@ Quota = Literal["sites", "environments", "branches"]
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Whose plan counts: a team's, or a person's own."""
+    """The team or account whose plan applies."""
 
     account_id: AccountId | None = None
     team_id: TeamId | None = None
@@ -19,26 +19,26 @@ class Owner:
 
 class SitesExhausted(QuotaExceeded):
     code = "quota.sites"
-    message = "The plan allows {limit} sites, and they are all in use."
-    remedy = "Delete a site, or move to a larger plan."
+    message = "All {limit} sites of the plan are in use."
+    remedy = "Delete a site, or upgrade the plan."
 
 
 class EnvironmentsExhausted(QuotaExceeded):
     code = "quota.environments"
-    message = "The plan allows {limit} environments besides production, and they are all in use."
-    remedy = "Destroy an environment, also a suspended or failed one, or move to a larger plan."
+    message = "All {limit} environments of the plan are in use. Production environments are not counted."
+    remedy = "Destroy an environment, or upgrade the plan. Suspended and failed environments count."
 
 
 class BranchesExhausted(QuotaExceeded):
     code = "quota.branches"
-    message = "The plan allows {limit} branch environments for a site, and they are all in use."
-    remedy = "Destroy a branch environment of this site, or move to a larger plan."
+    message = "All {limit} branch environments that the plan allows for a site are in use."
+    remedy = "Destroy a branch environment of this site, or upgrade the plan."
 
 
 class StorageExhausted(QuotaExceeded):
     code = "quota.storage"
-    message = "The plan allows {limit} GB of artifacts, and they are in use."
-    remedy = "Delete a site, wait until artifacts that nothing uses are removed, or move to a larger plan."
+    message = "The {limit} GB of artifacts that the plan allows are in use."
+    remedy = "Delete a site, wait until unused artifacts are removed, or upgrade the plan."
 
 
 GB = 1_000_000_000

@@ -1,4 +1,4 @@
-"""Asks whether an owner's plan has room."""
+"""Checks the quotas of an owner's plan."""
 
 from stead.control.engines.postgres import Tx
 from stead.control.plans import store
@@ -8,9 +8,9 @@ from stead.shared.ids import TeamId
 
 
 async def require_room(tx: Tx, owner: Owner, quota: Quota, *, site: str | None = None, more: int = 1) -> None:
-    """Refuse unless there is room for so many more. Of two who ask at once, the second waits for the first.
+    """Raise if the quota does not allow `more`. Concurrent checks of one owner wait for each other.
 
-    Branches are counted for one site, all else for its owner.
+    Branches are counted per site, everything else per owner.
     """
     if not more:
         return
@@ -20,13 +20,13 @@ async def require_room(tx: Tx, owner: Owner, quota: Quota, *, site: str | None =
         raise EXHAUSTED[quota](limit=limit)
 
 
-async def hold(tx: Tx, owner: Owner) -> None:
-    """Nobody else counts what this owner has until the transaction has ended."""
+async def lock(tx: Tx, owner: Owner) -> None:
+    """Until the transaction ends, no other transaction can check quotas of this owner."""
     await store.lock(tx, owner)
 
 
 async def require_storage(tx: Tx, owner: Owner, *, more: int) -> None:
-    """Refuse unless so many bytes more fit. Who needs it exact holds the owner first."""
+    """Raise if the quota does not allow this many more bytes. Call `lock` first for an exact check."""
     limit = await store.storage_limit(tx, owner)
     if await store.storage(tx, owner) + more > limit * GB:
         raise StorageExhausted(limit=limit)

@@ -1,4 +1,4 @@
-"""Rows of plans, and what their owners use of them."""
+"""Rows of plans, and how much of them their owners use."""
 
 from stead.control.engines.postgres import Tx
 from stead.control.plans.rules import GB, Owner, Quota
@@ -34,7 +34,7 @@ _STORAGE = """
 
 
 async def lock(tx: Tx, owner: Owner) -> None:
-    """From here to the end of the transaction nobody else counts what this owner has."""
+    """Until the transaction ends, no other transaction can count the resources of this owner."""
     await tx.value("select id from teams where id = $1 for update", owner.team_id)
     await tx.value("select id from accounts where id = $1 for no key update", owner.account_id)
 
@@ -49,7 +49,7 @@ async def count(tx: Tx, owner: Owner, quota: Quota, site: str | None = None) -> 
 
 
 async def storage(tx: Tx, owner: Owner) -> int:
-    """Bytes of everything that artifacts of this owner's sites are made of, each counted once."""
+    """The total size of the blobs of all artifacts of the owner's sites. Each blob is counted once."""
     return int(await tx.value(_STORAGE, owner.team_id, owner.account_id))
 
 

@@ -1,1 +1,1 @@
-"""Projects: a person's own groups of sites, and the use cases that team projects share."""
+"""Projects: groups of sites of an account or a team."""

@@ -1,4 +1,4 @@
-"""What a project is. No I/O."""
+"""Projects: types and errors. No I/O."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +10,9 @@ from stead.shared.roles import Role
 
 
 @dataclass(frozen=True, slots=True)
-class OwnedProject(Governed):
+class VisibleProject(Governed):
+    """A project of the caller's account. A pinned credential sees only the pinned project."""
+
     id: ProjectId
     name: str
     created_at: datetime
@@ -22,25 +24,24 @@ class OwnedProject(Governed):
         return Governance(self.role, self.team_id, None)
 
 
-class VisibleProject(OwnedProject):
-    """A project of the caller's own, unless the caller's pin is elsewhere."""
+class VisibleTeamProject(VisibleProject):
+    """A project of a team of which the caller is an active member.
 
-    __slots__ = ()
-
-
-class VisibleTeamProject(OwnedProject):
-    """A project of a team of which the caller is an active member, unless the caller's pin is elsewhere."""
+    A pinned credential sees only the pinned project, or the projects of the pinned team.
+    """
 
     __slots__ = ()
 
 
 class ProjectNotFound(NotFound):
     code = "project.not_found"
-    message = "There is no such project."
-    remedy = "List projects with `GET /v1/projects`, or `GET /v1/teams/{team_id}/projects` for a team's."
+    message = "The project does not exist."
+    remedy = (
+        "List your projects with `GET /v1/projects`, those of a team with `GET /v1/teams/{team_id}/projects`."
+    )
 
 
 class OwnerDiffers(Conflict):
     code = "project.owner_differs"
-    message = "The site and the project do not belong to the same owner."
-    remedy = "Transfer the site first, or choose a project of its owner."
+    message = "The site and the project have different owners."
+    remedy = "Transfer the site first, or choose a project with the same owner."

@@ -23,5 +23,5 @@ class Assignment(Struct, forbid_unknown_fields=True):
 class ProjectView(Struct):
     id: Annotated[str, Meta(examples=["proj_01k9zy3v7d00r3m8w5x2t6b4qa"])]
     name: ProjectName
-    team_id: Annotated[str | None, Meta(description="`null` for a personal project.", examples=[None])]
+    team_id: Annotated[str | None, Meta(description="`null` for a project of an account.", examples=[None])]
     created_at: datetime

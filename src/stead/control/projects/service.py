@@ -1,4 +1,4 @@
-"""What callers do with projects, a person's own and a team's alike."""
+"""Use cases of projects of accounts and teams."""
 
 from msgspec import UNSET
 
@@ -8,7 +8,6 @@ from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import Principal
 from stead.control.projects import store
 from stead.control.projects.rules import (
-    OwnedProject,
     OwnerDiffers,
     ProjectNotFound,
     VisibleProject,
@@ -31,15 +30,15 @@ async def visible_project(call: Call, project_id: str) -> VisibleProject:
 
 
 async def visible_team_project(call: Call, team_id: str, project_id: str) -> VisibleTeamProject:
-    known = _is_id(project_id) and has_shape("team", team_id)
-    project = await store.find_in_team(call.tx, call.caller, team_id, project_id) if known else None
+    is_valid = _is_id(project_id) and has_shape("team", team_id)
+    project = await store.find_in_team(call.tx, call.caller, team_id, project_id) if is_valid else None
     if project is None:
         raise ProjectNotFound
     return project
 
 
-async def find(tx: Tx, caller: Principal, project_id: str) -> OwnedProject:
-    """A project of the caller's own or of one of the caller's teams."""
+async def find(tx: Tx, caller: Principal, project_id: str) -> VisibleProject:
+    """A project of the caller's account or of one of the caller's teams."""
     if _is_id(project_id):
         own = await store.find_own(tx, caller, project_id)
         if own is not None:
@@ -68,22 +67,24 @@ async def create(tx: Tx, caller: Principal, new: NewProject, *, team: TeamId | N
     return ProjectView(project, new.name, team, tx.now)
 
 
-async def change(tx: Tx, project: OwnedProject, wanted: ProjectChange) -> ProjectView:
-    name = project.name if wanted.name is UNSET else wanted.name
+async def update(tx: Tx, project: VisibleProject, change: ProjectChange) -> ProjectView:
+    name = project.name if change.name is UNSET else change.name
     await store.rename(tx, project, name)
     return ProjectView(project.id, name, project.team_id, project.created_at)
 
 
-async def delete(tx: Tx, project: OwnedProject) -> None:
-    """Its sites stay; they only belong to no project any more."""
+async def delete(tx: Tx, project: VisibleProject) -> None:
+    """Delete a project. Its sites remain, without a project."""
     await store.delete(tx, project)
 
 
-async def browse_sites(tx: Tx, caller: Principal, project: OwnedProject, page: PageRequest) -> Page[SiteView]:
+async def browse_sites(
+    tx: Tx, caller: Principal, project: VisibleProject, page: PageRequest
+) -> Page[SiteView]:
     return await sites.browse_project(tx, caller, project.id, page)
 
 
-async def assign(tx: Tx, caller: Principal, project: OwnedProject, site_id: str) -> None:
+async def assign(tx: Tx, caller: Principal, project: VisibleProject, site_id: str) -> None:
     if not await store.lock(tx, project):
         raise ProjectNotFound
     site = await sites.find(tx, caller, site_id)
@@ -92,7 +93,7 @@ async def assign(tx: Tx, caller: Principal, project: OwnedProject, site_id: str)
     await sites.set_project(tx, site, project.id)
 
 
-async def remove(tx: Tx, project: OwnedProject, site: VisibleSite) -> None:
+async def remove(tx: Tx, project: VisibleProject, site: VisibleSite) -> None:
     if site.project_id != project.id:
         raise SiteNotFound
     await sites.set_project(tx, site, None)

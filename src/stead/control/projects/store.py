@@ -1,17 +1,14 @@
 """Rows of projects."""
 
 from datetime import datetime
-from typing import TypeVar
 
 from stead.control.engines.postgres import Tx
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import Principal
-from stead.control.projects.rules import OwnedProject, VisibleProject, VisibleTeamProject
+from stead.control.projects.rules import VisibleProject, VisibleTeamProject
 from stead.control.projects.schema import ProjectView
 from stead.shared.ids import AccountId, ProjectId, TeamId
 from stead.shared.roles import Role
-
-P = TypeVar("P", bound=OwnedProject)
 
 
 def _own(id_: ProjectId, name: str, created_at: datetime, account: AccountId) -> VisibleProject:
@@ -82,14 +79,14 @@ async def insert(
     )
 
 
-async def lock(tx: Tx, project: OwnedProject) -> bool:
-    """Keep it from being deleted until the transaction has ended. False: it already is."""
+async def lock(tx: Tx, project: VisibleProject) -> bool:
+    """Prevent the deletion of a project until the transaction ends. False if it is already deleted."""
     return await tx.value("select id from projects where id = $1 for key share", project.id) is not None
 
 
-async def rename(tx: Tx, project: OwnedProject, name: str) -> None:
+async def rename(tx: Tx, project: VisibleProject, name: str) -> None:
     await tx.run("update projects set name = $2 where id = $1", project.id, name)
 
 
-async def delete(tx: Tx, project: OwnedProject) -> None:
+async def delete(tx: Tx, project: VisibleProject) -> None:
     await tx.run("delete from projects where id = $1", project.id)

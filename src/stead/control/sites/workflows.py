@@ -47,7 +47,7 @@ async def _place(tx: Tx, job: SiteJob) -> None:
     environment = await environments.get_production(tx, job.site_id)
     if environment.node_id is None:
         facts = await sites.get_facts(tx, job.site_id)
-        node = await nodes.place(tx, facts.region, wanted_since=job.dispatched_at)
+        node = await nodes.choose_node(tx, facts.region, waiting_since=job.dispatched_at)
         await environments.set_node(tx, environment.id, node)
 
 

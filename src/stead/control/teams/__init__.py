@@ -1,1 +1,1 @@
-"""Teams: who owns sites together."""
+"""Teams, which own sites together."""

@@ -13,20 +13,20 @@ operation = Operations(tag="Teams")
 
 @operation("GET /v1/teams", id="teams.list", scope="teams:read")
 async def list_teams(call: Call, page: PageRequest) -> Page[TeamView]:
-    """List the teams you belong to, with your role in each."""
+    """List the teams of which you are a member, with your role in each."""
     return await service.browse(call.tx, call.caller, page)
 
 
 @operation("POST /v1/teams", id="teams.create", scope="teams:write", status=201, account_wide=True)
 async def create_team(call: Call, body: NewTeam) -> CreatedTeamView:
-    """Found a team and become its owner."""
-    team = await service.found(call.tx, call.caller, body)
+    """Create a team and become its owner."""
+    team = await service.create(call.tx, call.caller, body)
     call.audit.team_id = team
     return CreatedTeamView(team)
 
 
 @operation("GET /v1/teams/{team_id}", id="teams.get", scope="teams:read", errors=[TeamNotFound])
-async def get_team(call: Call, team: VisibleTeam) -> TeamView:  # noqa: ARG001 - every handler has its call
+async def get_team(call: Call, team: VisibleTeam) -> TeamView:  # noqa: ARG001 - required by `operation`
     """Read a team."""
     return TeamView(team.id, team.name, team.plan, team.created_at, team.role)
 
@@ -40,7 +40,7 @@ async def get_team(call: Call, team: VisibleTeam) -> TeamView:  # noqa: ARG001 -
 )
 async def update_team(call: Call, team: VisibleTeam, body: TeamChange) -> TeamView:
     """Rename a team."""
-    name = await service.change(call.tx, team, body)
+    name = await service.update(call.tx, team, body)
     return TeamView(team.id, name, team.plan, team.created_at, team.role)
 
 
@@ -52,14 +52,14 @@ async def update_team(call: Call, team: VisibleTeam, body: TeamChange) -> TeamVi
     errors=[TeamNotFound, TeamHasSites],
 )
 async def delete_team(call: Call, team: VisibleTeam) -> None:
-    """Delete a team that has no sites left.
+    """Delete a team that has no sites.
 
-    Sites that were deleted and can still be recovered become your own.
+    Deleted sites that can still be recovered are transferred to your account.
     """
     await service.delete(call.tx, call.caller, team)
 
 
 @operation("GET /v1/teams/{team_id}/plan", id="teams.plan", scope="teams:read", errors=[TeamNotFound])
 async def get_plan(call: Call, team: VisibleTeam) -> PlanView:
-    """See what the team's plan allows and how much of it is in use."""
+    """Read the limits of the team's plan and the current usage."""
     return await service.plan(call.tx, team)

@@ -1,4 +1,4 @@
-"""What a team is. No I/O."""
+"""Teams: types and errors. No I/O."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +11,7 @@ from stead.shared.roles import Role
 
 @dataclass(frozen=True, slots=True)
 class VisibleTeam(Governed):
-    """A team of which the caller is an active member, unless the caller's pin is elsewhere."""
+    """A team of which the caller is an active member. A pinned credential sees only the pinned team."""
 
     id: TeamId
     name: str
@@ -25,8 +25,8 @@ class VisibleTeam(Governed):
 
 class TeamNotFound(NotFound):
     code = "team.not_found"
-    message = "There is no such team."
-    remedy = "List the teams you belong to with `GET /v1/teams`."
+    message = "The team does not exist."
+    remedy = "List your teams with `GET /v1/teams`."
 
 
 class TeamHasSites(Conflict):

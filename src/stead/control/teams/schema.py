@@ -29,4 +29,4 @@ class TeamView(Struct):
     name: TeamName
     plan: Annotated[str, Meta(examples=["pro"])]
     created_at: datetime
-    my_role: Annotated[RoleText, Meta(description="The caller's own role in the team.")]
+    my_role: Annotated[RoleText, Meta(description="The role of the caller in the team.")]

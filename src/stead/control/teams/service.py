@@ -1,4 +1,4 @@
-"""What callers do with teams, each inside the caller's transaction."""
+"""Use cases of teams. Each runs in the caller's transaction."""
 
 from msgspec import UNSET
 
@@ -32,34 +32,34 @@ async def browse(tx: Tx, caller: Principal, page: PageRequest) -> Page[TeamView]
     return await store.page(tx, caller, page)
 
 
-async def found(tx: Tx, caller: Principal, new: NewTeam) -> TeamId:
+async def create(tx: Tx, caller: Principal, new: NewTeam) -> TeamId:
     team = TeamId(new_id("team"))
     await store.insert(tx, team, new.name, caller)
-    await store.insert_founder(tx, team, caller)
+    await store.insert_owner(tx, team, caller)
     await publish(tx, TEAM_CREATED, About(team_id=team), name=new.name)
     return team
 
 
-async def change(tx: Tx, team: VisibleTeam, wanted: TeamChange) -> str:
-    if wanted.name is UNSET:
+async def update(tx: Tx, team: VisibleTeam, change: TeamChange) -> str:
+    if change.name is UNSET:
         return team.name
-    await store.rename(tx, team, wanted.name)
-    await publish(tx, TEAM_RENAMED, About(team_id=team.id), name=wanted.name)
-    return wanted.name
+    await store.rename(tx, team, change.name)
+    await publish(tx, TEAM_RENAMED, About(team_id=team.id), name=change.name)
+    return change.name
 
 
 async def delete(tx: Tx, caller: Principal, team: VisibleTeam) -> None:
     await store.lock(tx, team.id)
     if await store.has_sites(tx, team):
         raise TeamHasSites
-    left = await store.delete(tx, caller, team)
-    await invalidate_cached_principals(tx, *left)
-    # The team has no members any more who could read of it.
+    accounts = await store.delete(tx, caller, team)
+    await invalidate_cached_principals(tx, *accounts)
+    # The team has no members any more, so the event belongs to the account of the caller.
     await publish(tx, TEAM_DELETED, About(account_id=caller.account_id), name=team.name)
 
 
 async def lock(tx: Tx, team: TeamId) -> bool:
-    """Whoever changes who belongs to a team, or ends it, takes turns here. False: it has ended meanwhile."""
+    """Lock a team before changing its members or deleting it. False if it was deleted meanwhile."""
     return await store.lock(tx, team)
 
 

@@ -1,4 +1,4 @@
-"""Rows of teams. A team is reached through the caller's active membership."""
+"""Rows of teams. A caller sees a team through an active membership."""
 
 from datetime import datetime
 
@@ -42,7 +42,7 @@ async def page(tx: Tx, caller: Principal, request: PageRequest) -> Page[TeamView
 
 
 async def insert(tx: Tx, team: TeamId, name: str, caller: Principal) -> None:
-    """A team begins on the plan of whoever founds it."""
+    """A new team has the plan of the account that creates it."""
     await tx.run(
         "insert into teams (id, name, plan, created_at) select $1, $2, plan, $4 from accounts where id = $3",
         team,
@@ -56,7 +56,7 @@ async def rename(tx: Tx, team: VisibleTeam, name: str) -> None:
     await tx.run("update teams set name = $2 where id = $1", team.id, name)
 
 
-async def insert_founder(tx: Tx, team: TeamId, caller: Principal) -> None:
+async def insert_owner(tx: Tx, team: TeamId, caller: Principal) -> None:
     await tx.run(
         "insert into team_members (id, team_id, account_id, role, created_at)"
         " values ($1, $2, $3, 'owner', $4)",
@@ -72,7 +72,7 @@ async def lock(tx: Tx, team: TeamId) -> bool:
 
 
 async def has_sites(tx: Tx, team: VisibleTeam) -> bool:
-    """Deleted sites do not count: they would keep a team from ever ending."""
+    """Deleted sites do not count: otherwise a team could not be deleted while they are recoverable."""
     return bool(
         await tx.value(
             "select exists (select from sites where team_id = $1 and status <> 'deleted')", team.id
@@ -81,12 +81,15 @@ async def has_sites(tx: Tx, team: VisibleTeam) -> bool:
 
 
 async def delete(tx: Tx, caller: Principal, team: VisibleTeam) -> list[str]:
-    """Say for whom it was the default team. Its deleted sites become those of whoever deletes it."""
+    """Delete the team and return the accounts whose default team it was.
+
+    Its deleted sites are transferred to the caller.
+    """
     await tx.run(
         "update sites set team_id = null, project_id = null, account_id = $2 where team_id = $1",
         team.id,
         caller.account_id,
     )
-    left = await tx.all(str, "select id from accounts where default_team_id = $1", team.id)
+    accounts = await tx.all(str, "select id from accounts where default_team_id = $1", team.id)
     await tx.run("delete from teams where id = $1", team.id)
-    return left
+    return accounts

@@ -29,7 +29,9 @@ async def _place(tx: Tx, job: EnvironmentJob) -> None:
         return
     facts = await sites.get_facts(tx, job.site_id)
     production = await environments.get_production(tx, job.site_id)
-    node = await nodes.place(tx, facts.region, wanted_since=job.dispatched_at, prefer=production.node_id)
+    node = await nodes.choose_node(
+        tx, facts.region, waiting_since=job.dispatched_at, prefer=production.node_id
+    )
     await environments.set_node(tx, environment.id, node)
 
 
