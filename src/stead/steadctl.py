@@ -25,17 +25,17 @@ app.add_typer(artifacts, name="artifacts")
 @app.command()
 def api() -> None:
     """Serve the HTTP API. Reads STEAD_* settings."""
-    from stead.control.serving import serve
+    from stead.control.serving import run_api
 
-    serve()
+    run_api()
 
 
 @app.command()
 def worker() -> None:
     """Run jobs, receive messages from nodes, deliver webhooks and mail. Reads STEAD_* settings."""
-    from stead.control.serving import work
+    from stead.control.serving import run_worker
 
-    work()
+    run_worker()
 
 
 @app.command()
@@ -109,12 +109,12 @@ def create_account(
     with_key: Annotated[bool, typer.Option(help="Also create an API key with every scope.")] = False,
 ) -> None:
     """Create an account with a random password, and print its secrets as JSON. They are not shown again."""
-    from stead.control.provisioning import open_account
+    from stead.control.provisioning import create_account
     from stead.shared.errors import ApiError
 
     password = secrets.token_urlsafe(18)
     try:
-        account = asyncio.run(open_account(email, name, plan, password, with_key=with_key))
+        account = asyncio.run(create_account(email, name, plan, password, with_key=with_key))
     except ApiError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
@@ -143,9 +143,9 @@ def drain_node(
     node: str, *, undo: Annotated[bool, typer.Option(help="Allow new sites on the node again.")] = False
 ) -> None:
     """Place no new sites on a node. Existing sites stay."""
-    from stead.control.provisioning import drain
+    from stead.control.provisioning import set_draining
 
-    asyncio.run(drain(node, draining=not undo))
+    asyncio.run(set_draining(node, draining=not undo))
 
 
 @nodes.command("key")

@@ -1,4 +1,4 @@
-"""The API process: its engines, its operations and its pages."""
+"""The API process: connects the engines, the operations and the pages."""
 
 import contextlib
 from collections.abc import AsyncIterator
@@ -33,7 +33,7 @@ from stead.shared.clock import Clock, wall_clock
 
 
 class ControlPlane:
-    """An ASGI application and the engines behind it."""
+    """The ASGI application with its engine connections."""
 
     def __init__(
         self, settings: Settings, *, clock: Clock = wall_clock, access_log: AccessLog | None = None
@@ -87,18 +87,18 @@ class ControlPlane:
         self._website = website(
             viewer=Path(settings.viewer) if settings.viewer else None,
             checks={
-                "postgresql": self._database_answers,
-                "redis": self._redis_answers,
-                "nats": self._nats_answers,
+                "postgresql": self._check_database,
+                "redis": self._check_redis,
+                "nats": self._check_nats,
             },
             required=frozenset({"postgresql"}),
             pages=[page for feature in FEATURES if feature.pages for page in feature.pages(services)],
         )
         self._tasks = TaskRunner(
             [
-                PeriodicTask("invalidator.publish_pending", 1, self.invalidator.publish_pending),
-                PeriodicTask("usage.record", 5, self.record_use),
-                PeriodicTask("metrics.engines", 5, self._redis_answers),
+                PeriodicTask("principals.invalidate", 1, self.invalidator.publish_pending),
+                PeriodicTask("credentials.record_use", 5, self.record_use),
+                PeriodicTask("metrics.update", 5, self._check_redis),
             ]
         )
 
@@ -129,7 +129,7 @@ class ControlPlane:
             await self.database.close()
 
     async def record_use(self) -> None:
-        """Write down when credentials were last used: once in a while for all, never per request."""
+        """Store when credentials were last used: periodically for all of them, not for each request."""
         used, self.authenticator.used = self.authenticator.used, {}
         if not used:
             return
@@ -139,9 +139,9 @@ class ControlPlane:
                     ("api_key", key_service.record_use),
                     ("session", account_service.record_use),
                 ):
-                    mine = {id_: at for (its_kind, id_), at in used.items() if its_kind == kind}
-                    if mine:
-                        await record(tx, dict(sorted(mine.items())))
+                    times = {id_: at for (each_kind, id_), at in used.items() if each_kind == kind}
+                    if times:
+                        await record(tx, dict(sorted(times.items())))
         except DATABASE_UNREACHABLE:
             self.authenticator.used = used | self.authenticator.used
             raise
@@ -153,20 +153,20 @@ class ControlPlane:
             await receive()
         await send({"type": "lifespan.shutdown.complete"})
 
-    async def _database_answers(self) -> bool:
+    async def _check_database(self) -> bool:
         try:
             async with self.database.reading() as tx:
                 return bool(await tx.value("select true"))
         except DATABASE_UNREACHABLE:
             return False
 
-    async def _nats_answers(self) -> bool:
+    async def _check_nats(self) -> bool:
         return self.nats.connected
 
-    async def _redis_answers(self) -> bool:
+    async def _check_redis(self) -> bool:
         try:
-            answers = bool(await self.redis.execute("PING") == b"PONG")
+            responds = bool(await self.redis.execute("PING") == b"PONG")
         except (RedisDown, ReplyError):
-            answers = False
-        metrics.redis_connected.set(answers)
-        return answers
+            responds = False
+        metrics.redis_connected.set(responds)
+        return responds

@@ -1,4 +1,4 @@
-"""What is generated from the declarations and committed, so that a change to the API shows in review."""
+"""Files that are generated from the declarations. They are committed, so that reviews show API changes."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ def description() -> str:
 
 
 def generated(root: Path) -> dict[Path, str]:
-    """Every generated file under a checkout, with what it should say."""
+    """Every generated file of a checkout, with its content."""
     errors, events = root / "docs" / "errors", root / "docs" / "events"
     security, operations = root / "docs" / "security.md", root / "docs" / "operations.md"
     return {
@@ -38,7 +38,7 @@ def write(root: Path) -> None:
 
 
 def stale(root: Path) -> list[Path]:
-    """Files that do not say what the declarations do, or that nothing declares any more."""
+    """Files that differ from the declarations, and files that are no longer generated."""
     wanted = generated(root)
     return [
         *(path for path, text in wanted.items() if not path.exists() or path.read_text() != text),

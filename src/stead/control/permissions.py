@@ -1,4 +1,4 @@
-"""The permission tables of `docs/security.md`, read off the roles and the declarations."""
+"""The permission tables of `docs/security.md`, generated from the roles and the declarations."""
 
 from collections.abc import Iterable
 
@@ -37,7 +37,7 @@ def _needs(operation: Operation) -> str:
 
 
 def _least_role(operation: Operation) -> str:
-    """The lowest role whose mask has the scope and that reaches what the declaration asks for."""
+    """The lowest role that has the required scopes and is at least the declared minimum role."""
     if not any(issubclass(each.type, Governed) for each in operation.inputs_of(ResourceInput)):
         return "none: the caller's own"
     allowed = [

@@ -1,4 +1,4 @@
-"""What an operator does at the machine itself, without the API."""
+"""Commands that an operator runs on the machine, without the API."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -34,7 +34,7 @@ from stead.shared.edge_keys import key_from_text, key_to_text, region_key
 
 SITES_AT_ONCE = 200
 NATS_SECONDS = 10.0
-_MAY_ASK = (Program.WORKER, Program.OPERATOR)
+_CAN_READ_PROGRESS = (Program.WORKER, Program.OPERATOR)
 
 
 @asynccontextmanager
@@ -68,39 +68,42 @@ async def node_table(only: str | None = None) -> str:
     """All nodes, or one, as a table for a terminal."""
     async with _transaction() as tx:
         found = [node for node in await nodes.browse(tx) if only in (None, node.id)]
-        lines = [f"{'node':24} {'region':12} {'carries':>12}  {'version':10} {'last seen':12} state"]
+        lines = [f"{'node':24} {'region':12} {'hosts':>12}  {'version':10} {'last seen':12} state"]
         for node in found:
             ago = f"{(tx.now - node.last_seen_at).total_seconds():.0f} s ago"
             state = "lost" if node.is_lost(tx.now) else "draining" if node.draining else "up"
-            room = f"{node.hosted} of {node.capacity}"
-            lines.append(f"{node.id:24} {node.region:12} {room:>12}  {node.version:10} {ago:12} {state}")
+            usage = f"{node.hosted} of {node.capacity}"
+            lines.append(f"{node.id:24} {node.region:12} {usage:>12}  {node.version:10} {ago:12} {state}")
     return "\n".join(lines)
 
 
 async def edge_progress(node: str) -> str:
-    """How far a node's edge has come with what it was told, as a line for a terminal."""
+    """Which edge records a node has applied, as a line for a terminal."""
     settings = from_environment()
-    if settings.nats_user not in _MAY_ASK:
-        return "edge: only the worker's NATS user may ask how far it is"
+    if settings.nats_user not in _CAN_READ_PROGRESS:
+        return "edge: only the worker's NATS user can read the progress"
     try:
         async with _nats(settings) as nats_:
             feed = EdgeFeed(nats_)
-            pending, said = await feed.count_pending(node), await feed.last_applied(node)
+            pending, applied = await feed.count_pending(node), await feed.last_applied(node)
     except (TimeoutError, FeedUnavailable):
-        return "edge: NATS does not answer"
+        return "edge: NATS does not respond"
     if pending is None:
-        return "edge: the node was never heard"
-    revision = "nothing yet" if said is None else f"everything up to revision {said.revision}"
-    return f"edge: has applied {revision}; {pending} newer records wait to be fetched"
+        return "edge: the node has never sent a heartbeat"
+    revision = "nothing yet" if applied is None else f"everything up to revision {applied.revision}"
+    return f"edge: has applied {revision}; {pending} newer records are pending"
 
 
-async def drain(node: str, *, draining: bool) -> None:
+async def set_draining(node: str, *, draining: bool) -> None:
     async with _transaction() as tx:
         await nodes.set_draining(tx, node, draining=draining)
 
 
-async def announce_everything(told: Callable[[int], None]) -> int:
-    """Tells the edges all that the database knows of sites, as after a loss of NATS's; how many sites."""
+async def announce_everything(report_progress: Callable[[int], None]) -> int:
+    """Publish the edge records of all sites again, for example after NATS lost its data.
+
+    Returns the number of sites.
+    """
     after, count = "", 0
     async with _nats(from_environment()) as nats_:
         await ensure_streams(nats_)
@@ -116,34 +119,34 @@ async def announce_everything(told: Callable[[int], None]) -> int:
             if len(page) < SITES_AT_ONCE:
                 return count
             after = page[-1]
-            told(count)
+            report_progress(count)
 
 
-async def artifact_table(most: int) -> str:
+async def artifact_table(limit: int) -> str:
     """The newest artifacts of this cell, as a table for a terminal."""
     async with _transaction() as tx:
-        lines = [f"{'artifact':30} {'site':31} {'made':16} {'bytes':>12}  digest"]
-        for each in await artifacts.list_newest(tx, limit=most):
-            made = f"{each.created_at:%Y-%m-%d %H:%M}"
-            lines.append(f"{each.id:30} {each.site_id:31} {made} {each.layer_size:>12}  {each.digest}")
+        lines = [f"{'artifact':30} {'site':31} {'created':16} {'bytes':>12}  digest"]
+        for each in await artifacts.list_newest(tx, limit=limit):
+            created = f"{each.created_at:%Y-%m-%d %H:%M}"
+            lines.append(f"{each.id:30} {each.site_id:31} {created} {each.layer_size:>12}  {each.digest}")
     return "\n".join(lines)
 
 
 async def export_artifact(artifact: str, into: Path) -> str:
-    """An OCI layout that other tools read, with who vouches for it beside; its digest."""
+    """Write an artifact as an OCI layout, with its signed provenance and public key. Returns its digest."""
     async with _transaction() as tx:
         found = await artifacts.get(tx, artifact)
         key = await signing_keys.find_public_key(tx, found.key_id) if found else None
     if found is None or key is None:
         raise LookupError(f"there is no artifact {artifact}" if found is None else "its key was removed")
     objects, digest = object_store_of(from_environment()), digests.parse(found.digest)
-    ours = {found.digest: found.manifest, str(digests.of(found.config)): found.config}
+    stored = {found.digest: found.manifest, str(digests.of(found.config)): found.config}
 
     @contextmanager
     def blob(wanted: digests.Digest) -> Iterator[BinaryIO]:
         with TemporaryFile() as file:
-            for piece in [ours[wanted]] if wanted in ours else objects.read_chunks(blob_name(wanted)):
-                file.write(piece)
+            for chunk in [stored[wanted]] if wanted in stored else objects.read_chunks(blob_name(wanted)):
+                file.write(chunk)
             file.seek(0)
             yield cast("BinaryIO", file)
 
@@ -154,7 +157,7 @@ async def export_artifact(artifact: str, into: Path) -> str:
 
 
 async def rotate_signing_key() -> str:
-    """The key that signs from now on."""
+    """Create a new signing key and return its id. It signs all new artifacts."""
     sealer = Sealer.from_text(from_environment().sealing_key)
     async with _transaction() as tx:
         return (await signing_keys.rotate(tx, sealer)).id
@@ -166,7 +169,7 @@ async def remove_signing_key(key: str) -> bool:
 
 
 async def collect_artifacts() -> tuple[int, int]:
-    """How many artifacts and how many blobs were removed."""
+    """Remove unused artifacts and blobs. Returns how many of each were removed."""
     settings = from_environment()
     database = Database(settings.database_url, clock=wall_clock)
     try:
@@ -176,20 +179,20 @@ async def collect_artifacts() -> tuple[int, int]:
 
 
 def edge_key(region: str) -> str:
-    """What the nodes of the region open certificates with."""
+    """The key with which the nodes of a region decrypt certificates."""
     return key_to_text(region_key(key_from_text(from_environment().edge_master_key), region))
 
 
-async def open_account(
+async def create_account(
     email: str, name: str, plan: str, password: str, *, with_key: bool
 ) -> dict[str, str | None]:
-    wanted = convert({"email": email, "name": name, "password": password}, NewAccount)
+    new_account = convert({"email": email, "name": name, "password": password}, NewAccount)
     api_key = None
     async with _transaction() as tx:
-        account = await accounts.sign_up(tx, wanted, plan=plan)
+        account = await accounts.sign_up(tx, new_account, plan=plan)
         if with_key:
             grants = [scopes.EVERYTHING, *sorted(scopes.ISOLATED)]
-            new = NewKey(scopes=grants, name="first key", expires_in_days=365)
-            _, secret = await keys.create(tx, accounts.owner_principal(account), new)
+            new_key = NewKey(scopes=grants, name="first key", expires_in_days=365)
+            _, secret = await keys.create(tx, accounts.owner_principal(account), new_key)
             api_key = secret.text
     return {"account_id": account.id, "email": account.email, "password": password, "api_key": api_key}

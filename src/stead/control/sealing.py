@@ -1,4 +1,4 @@
-"""What must be read back but never stand in clear at rest is sealed with the installation's key."""
+"""Encrypts secrets at rest with the sealing key of the installation."""
 
 import base64
 import os
@@ -12,15 +12,15 @@ _NONCE = 12
 
 
 class SealBroken(Exception):
-    """Sealed with another key, for another purpose, or changed since."""
+    """The value was sealed with another key or for another context, or it was changed."""
 
 
 class Sealer:
-    """`context` binds a sealed value to its place: moved elsewhere, it does not open."""
+    """Seals values with authenticated encryption. A value opens only with the context it was sealed for."""
 
     def __init__(self, key: bytes) -> None:
         if len(key) != 32:
-            raise ValueError("the sealing key has 32 bytes")
+            raise ValueError("the sealing key must have 32 bytes")
         self._key = key
 
     @classmethod

@@ -1,4 +1,4 @@
-"""`steadctl api`, the HTTP server with its metrics on a port of their own, and `steadctl worker`."""
+"""`steadctl api`, the HTTP server with metrics on a separate port, and `steadctl worker`."""
 
 import gc
 
@@ -12,20 +12,20 @@ from stead.control.settings import from_environment
 from stead.shared import ids, log
 
 
-def work() -> None:
+def run_worker() -> None:
     settings = from_environment()
     log.configure()
     ids.new_id.set_cell(settings.cell)
     uvloop.run(worker.run(settings))
 
 
-def serve() -> None:
+def run_api() -> None:
     settings = from_environment()
     log.configure()
     ids.new_id.set_cell(settings.cell)
     metrics.serve(settings.metrics_port, settings.api_host)
     plane = ControlPlane(settings, access_log=access_log.to_stdout())
-    _leave_what_stays_alone()
+    _tune_garbage_collection()
     uvicorn.run(
         plane,
         host=settings.api_host,
@@ -41,8 +41,8 @@ def serve() -> None:
     )
 
 
-def _leave_what_stays_alone() -> None:
-    """What is loaded by now lives as long as the process: the collector need not walk it again."""
+def _tune_garbage_collection() -> None:
+    """Exclude the objects that exist at start from collections: they live as long as the process."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)

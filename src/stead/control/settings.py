@@ -1,4 +1,4 @@
-"""Everything an operator can set, read once from the environment (`STEAD_…`)."""
+"""The settings of the API and the worker, read once from the environment (`STEAD_…`)."""
 
 import os
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ Port = Annotated[int, msgspec.Meta(ge=1, le=65535)]
 
 
 class SettingsInvalid(Exception):
-    """The environment does not describe a usable installation; the message says which variable."""
+    """A setting is missing or invalid. The message names the variable."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,18 +103,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def proxies(self) -> list[str]:
-        return _listed(self.trusted_proxies)
+        return _split(self.trusted_proxies)
 
     @property
     def webhooks_allowed(self) -> list[str]:
-        return _listed(self.webhook_networks)
+        return _split(self.webhook_networks)
 
     @property
     def git_allowed(self) -> list[str]:
-        return _listed(self.git_networks)
+        return _split(self.git_networks)
 
 
-def _listed(text: str) -> list[str]:
+def _split(text: str) -> list[str]:
     return [each.strip() for each in text.split(",") if each.strip()]
 
 

@@ -1,4 +1,4 @@
-"""Background tasks of a process: declared by features, run for as long as the process does."""
+"""Background tasks of a process, declared by features. They run until the process stops."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -58,12 +58,12 @@ class TaskRunner:
         self._running = [asyncio.create_task(_run(task), name=task.name) for task in self._declared]
 
     async def stop(self) -> None:
-        """A library can swallow a cancellation that arrives with a response, so cancel until all ended."""
-        left = set(self._running)
-        while left:
-            for task in left:
+        """Cancel all tasks, repeatedly: a library may swallow a cancellation that arrives with a response."""
+        pending = set(self._running)
+        while pending:
+            for task in pending:
                 task.cancel()
-            _, left = await asyncio.wait(left, timeout=1)
+            _, pending = await asyncio.wait(pending, timeout=1)
 
 
 async def _run(task: Task) -> None:
@@ -86,8 +86,8 @@ async def in_transaction(database: Database, do: Callable[[Tx], Awaitable[object
 
 
 async def in_batches(database: Database, do: Callable[[Tx], Awaitable[int]]) -> None:
-    """Repeat a batch, one transaction each, until a batch does nothing."""
-    left = True
-    while left:
+    """Run batches, each in its own transaction, until one processes nothing."""
+    more = True
+    while more:
         async with database.transaction() as tx:
-            left = await do(tx) > 0
+            more = await do(tx) > 0

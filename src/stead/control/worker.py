@@ -1,4 +1,7 @@
-"""The worker process: runs jobs, receives messages from nodes, runs the features' tasks. Run any number."""
+"""The worker process: runs jobs, receives messages from nodes and runs the tasks of features.
+
+Any number of workers can run at the same time.
+"""
 
 import asyncio
 import contextlib
@@ -33,8 +36,8 @@ from stead.shared.clock import wall_clock
 
 log = structlog.get_logger()
 
-MEET_AGAIN_SECONDS = 60.0
-OBJECTS_SECONDS = 2.0
+REGISTER_AGAIN_SECONDS = 60.0
+OBJECT_STORE_RETRY_SECONDS = 2.0
 
 
 class WorkerProgram:
@@ -63,7 +66,7 @@ class WorkerProgram:
             transports=[transport for feature in features for transport in feature.transports],
             event_catalog=event_catalog(features),
         )
-        self._introduced: dict[str, tuple[str, str, float]] = {}
+        self._registered: dict[str, tuple[str, str, float]] = {}
 
     async def run(self, end: asyncio.Event) -> None:
         orchestrator = await Orchestrator.connect(self.settings.temporal_address, end)
@@ -79,7 +82,7 @@ class WorkerProgram:
         tasks = TaskRunner(
             [
                 LongRunningTask("nodes.receive", self._receive_from_nodes),
-                LongRunningTask("objects.prepare", self._prepare_object_store),
+                LongRunningTask("object_store.prepare", self._prepare_object_store),
                 LongRunningTask(
                     "jobs.dispatch",
                     Dispatcher(self.dispatch_database, orchestrator, self.listener, self.workflows).run,
@@ -103,51 +106,54 @@ class WorkerProgram:
             await self.database.close()
 
     async def _receive_from_nodes(self) -> None:
-        """Nodes can be heard and asked once NATS is connected and has its streams."""
+        """Start the gateway once NATS is connected and has its streams."""
         await self.nats.ready()
         await ensure_streams(self.nats)
         await self.gateway.start()
         log.info("worker.ready")
 
     async def _prepare_object_store(self) -> None:
-        """The object store may start later than this worker. Without one there is nothing to prepare."""
+        """Retry until the bucket exists: the object store may start later than this worker."""
         while self.settings.s3_endpoint:
             try:
                 await self.services.objects.ensure_bucket()
             except ObjectStoreUnavailable as error:
-                log.warning("objects.unavailable", reason=str(error))
-                await asyncio.sleep(OBJECTS_SECONDS)
+                log.warning("object_store.unavailable", reason=str(error))
+                await asyncio.sleep(OBJECT_STORE_RETRY_SECONDS)
             else:
                 return
 
-    async def _record_heartbeat(self, beat: Heartbeat) -> None:
+    async def _record_heartbeat(self, heartbeat: Heartbeat) -> None:
         try:
             async with self.database.transaction() as tx:
-                await nodes.record_heartbeat(tx, beat)
+                await nodes.record_heartbeat(tx, heartbeat)
         except DATABASE_UNREACHABLE as error:
-            log.warning("node.unheard", node=beat.node, reason=type(error).__name__)
+            log.warning("heartbeat.not_recorded", node=heartbeat.node, reason=type(error).__name__)
         try:
-            await self._introduce(beat)
+            await self._register_node(heartbeat)
         except (FeedUnavailable, *NATS_UNREACHABLE, ValueError) as error:
-            log.warning("node.unmet", node=beat.node, reason=type(error).__name__)
+            log.warning("node.not_registered", node=heartbeat.node, reason=type(error).__name__)
 
-    async def _introduce(self, beat: Heartbeat) -> None:
-        """Create what a new or moved node needs on NATS; repeated now and then, in case NATS lost it."""
-        turn = time.monotonic() // MEET_AGAIN_SECONDS
-        where = beat.region, beat.edge_address, turn
-        if self._introduced.get(beat.node) == where:
+    async def _register_node(self, heartbeat: Heartbeat) -> None:
+        """Create the consumers of a new or moved node, and publish the address of its edge.
+
+        Repeated every minute, in case NATS has lost them.
+        """
+        period = time.monotonic() // REGISTER_AGAIN_SECONDS
+        registration = heartbeat.region, heartbeat.edge_address, period
+        if self._registered.get(heartbeat.node) == registration:
             return
-        admitted = await ensure_consumers(self.nats, beat.node, beat.region)
-        if admitted and beat.edge_address:
-            await self.edge_feed.publish_peer(beat.region, beat.node, beat.edge_address)
-        self._introduced[beat.node] = where
+        allowed = await ensure_consumers(self.nats, heartbeat.node, heartbeat.region)
+        if allowed and heartbeat.edge_address:
+            await self.edge_feed.publish_peer(heartbeat.region, heartbeat.node, heartbeat.edge_address)
+        self._registered[heartbeat.node] = registration
 
     async def _record_visits(self, activity: Activity) -> None:
         try:
             async with self.database.transaction() as tx:
                 await maintenance.record_visits(tx, activity)
         except DATABASE_UNREACHABLE as error:
-            log.warning("visits.unheard", node=activity.node, reason=type(error).__name__)
+            log.warning("visits.not_recorded", node=activity.node, reason=type(error).__name__)
 
 
 async def run(settings: Settings, features: Sequence[Feature] = FEATURES) -> None:

@@ -34,7 +34,7 @@ class Acknowledging:
         self.sent.append(order)
         if isinstance(order, Cancel):
             result = Result(order.node, order.job, order.step, order.epoch, "cancelled")
-            await self.gateway._on_result(Msg(cast("Any", None), data=encode(result)))
+            await self.gateway._receive_result(Msg(cast("Any", None), data=encode(result)))
             return
         self.waits.set()
         await asyncio.wait_for(self.acknowledgement, 60)

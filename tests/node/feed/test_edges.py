@@ -147,7 +147,7 @@ async def test_an_operator_sees_how_far_an_edge_is(
     await there.put(there.hosts(3, start=1))
     said = await edge_progress(there.node)
     assert f"everything up to revision {revision}; 3 newer records" in said
-    assert await edge_progress("nobody") == "edge: the node was never heard"
+    assert await edge_progress("nobody") == "edge: the node has never sent a heartbeat"
     monkeypatch.setenv("STEAD_NATS_USER", "api")
     assert "only the worker" in await edge_progress(there.node)
 
