@@ -52,7 +52,7 @@ async def test_only_the_node_can_reach_it(start_edge: EdgeHarness) -> None:
 )
 async def test_what_is_not_a_line_is_refused(start_edge: EdgeHarness, line: bytes) -> None:
     with pytest.raises(AdminFailed, match="400"):
-        await start_edge.admin._ask("POST", "/apply", line)
+        await start_edge.admin._request("POST", "/apply", line)
     assert (await start_edge.admin.state()).revision < 99999
 
 

@@ -10,6 +10,6 @@ async def test_whoever_stops_while_it_is_being_made_is_not_kept_waiting(here: No
     """At whichever moment: the library may take the cancellation for its answer."""
     for turns in range(60):
         async with asyncio.timeout(10):
-            async with NatsConnection(here.as_settings()).maintained():
+            async with NatsConnection(here.as_settings()).keep_open():
                 for _ in range(turns):
                     await asyncio.sleep(0)

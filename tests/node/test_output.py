@@ -25,7 +25,7 @@ def unbounded() -> RateLimit:
 @pytest.fixture
 async def link(here: NodeHarness):
     link = NatsConnection(here.as_settings())
-    async with link.maintained():
+    async with link.keep_open():
         yield link
 
 
@@ -83,7 +83,7 @@ async def test_a_nats_that_restarts_under_the_output_loses_and_reorders_nothing(
             for number in range(count):
                 await output.chunk("stdout", f"{number}\n".encode())
 
-    async with link.maintained():
+    async with link.keep_open():
         writing = asyncio.create_task(write())
         for end in (stack.kill, stack.stop):
             await asyncio.sleep(1)
@@ -106,7 +106,7 @@ async def test_a_nats_that_is_down_holds_the_writer_back(alone: tuple[RunningSta
                 await output.say(str(number))
                 written += 1
 
-    async with link.maintained():
+    async with link.keep_open():
         await link.client()
         await stack.stop(Nats)
         writing = asyncio.create_task(write())
@@ -133,9 +133,9 @@ async def test_leaving_does_not_wait_for_ever_for_a_nats_that_is_away(
     alone: tuple[RunningStack, NodeHarness], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stack, here = alone
-    monkeypatch.setattr("stead.node.output.DRAIN_BOUND", 1.0)
+    monkeypatch.setattr("stead.node.output.DRAIN_SECONDS", 1.0)
     link = NatsConnection(here.as_settings())
-    async with link.maintained():
+    async with link.keep_open():
         await link.client()
         await stack.stop(Nats)
         async with asyncio.timeout(5), JobOutput(link, here.node, "job_1") as output:

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from stead.node.leftovers import end_leftovers, is_zombie
-from stead.node.processes import PATIENCE, Processes, StreamName
+from stead.node.processes import TERMINATE_SECONDS, Processes, StreamName
 
 RUN = Processes("a-token").run
 PARENT = (
@@ -91,7 +91,7 @@ async def test_a_program_deaf_to_sigterm_is_killed_after_a_moment() -> None:
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.5):
             await RUN(python(STUBBORN), heard)
-    assert PATIENCE < time.monotonic() - began < 2 * PATIENCE + 1
+    assert TERMINATE_SECONDS < time.monotonic() - began < 2 * TERMINATE_SECONDS + 1
 
 
 async def test_cancelling_twice_does_not_cut_the_ending_short() -> None:

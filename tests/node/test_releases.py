@@ -137,15 +137,15 @@ def test_the_records_of_the_edge_say_which_releases_are_served(tmp_path: Path) -
     assert referenced_releases(path) is None
     records = RecordStore(path)
     assert referenced_releases(path) is None, "a store that has heard nothing yet says nothing"
-    records.begin("history")
+    records.begin_history("history")
     changes = [
         RecordChange(environment_key("us-east", f"env-{number}"), number, number, encode(record))
         for number, record in enumerate(
             [EnvironmentRecord("site", "node", release="a" * 64), EnvironmentRecord("site", "node")], 1
         )
     ]
-    records.take(changes[:1], last=False)
+    records.apply(changes[:1], last=False)
     assert referenced_releases(path) is None, "nor one that is being read anew"
-    records.take(changes[1:], last=True)
+    records.apply(changes[1:], last=True)
     assert referenced_releases(path) == {"a" * 64, PLACEHOLDER}
     records.close()

@@ -22,66 +22,66 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_a_ledger_that_is_not_there_has_no_news(path: Path):
-    assert LedgerReader(path).news() == {}
+    assert LedgerReader(path).read_new() == {}
 
 
 def test_the_last_visit_of_each_is_told_once(path: Path):
     path.write_text(_line("env_a", 10.5) + _line("env_b", 11) + _line("env_a", 9))
     ledger = LedgerReader(path)
-    assert ledger.news() == {"env_a": 10.5, "env_b": 11.0}
-    assert ledger.news() == {}
+    assert ledger.read_new() == {"env_a": 10.5, "env_b": 11.0}
+    assert ledger.read_new() == {}
     with path.open("a") as file:
         file.write(_line("env_b", 12))
-    assert ledger.news() == {"env_b": 12.0}
+    assert ledger.read_new() == {"env_b": 12.0}
 
 
 def test_what_is_no_visit_to_an_environment_here_is_not_told(path: Path):
     passed_on, probe, nobody = _line("env_a", 1, peer="node-2"), _line("env_a", 1, "::"), _line("", 1)
     path.write_text(passed_on + probe + nobody + "no JSON\n" + '{"ts": "x"}\n')
-    assert LedgerReader(path).news() == {}
+    assert LedgerReader(path).read_new() == {}
 
 
 def test_half_a_line_waits_for_its_other_half(path: Path):
     whole = _line("env_a", 5)
     path.write_text(_line("env_b", 4) + whole[:20])
     ledger = LedgerReader(path)
-    assert ledger.news() == {"env_b": 4.0}
+    assert ledger.read_new() == {"env_b": 4.0}
     with path.open("a") as file:
         file.write(whole[20:])
-    assert ledger.news() == {"env_a": 5.0}
+    assert ledger.read_new() == {"env_a": 5.0}
 
 
 def test_a_ledger_that_was_taken_away_is_followed_by_the_next_one(path: Path):
     path.write_text(_line("env_a", 1) * 10)
     ledger = LedgerReader(path)
-    ledger.news()
+    ledger.read_new()
     path.rename(path.with_suffix(".old"))
     path.write_text(_line("env_b", 2))
-    assert ledger.news() == {"env_b": 2.0}
+    assert ledger.read_new() == {"env_b": 2.0}
 
 
 def test_a_ledger_that_was_emptied_is_read_from_its_beginning(path: Path):
     path.write_text(_line("env_a", 1) * 10)
     ledger = LedgerReader(path)
-    ledger.news()
+    ledger.read_new()
     os.truncate(path, 0)
     path.write_text(_line("env_b", 2))
-    assert ledger.news() == {"env_b": 2.0}
+    assert ledger.read_new() == {"env_b": 2.0}
 
 
 def test_a_long_past_is_not_read_and_a_line_without_an_end_stops_nobody(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(visits, "LOOK_BACK", 1000)
+    monkeypatch.setattr(visits, "MAX_LOOK_BACK", 1000)
     path.write_text(_line("env_old", 1) + "x" * 2_000_000 + "\n" + _line("env_new", 2))
-    assert LedgerReader(path).news() == {"env_new": 2.0}
+    assert LedgerReader(path).read_new() == {"env_new": 2.0}
     whole = LedgerReader(path)
-    monkeypatch.setattr(visits, "LOOK_BACK", 10_000_000)
-    assert whole.news() == {"env_old": 1.0, "env_new": 2.0}
+    monkeypatch.setattr(visits, "MAX_LOOK_BACK", 10_000_000)
+    assert whole.read_new() == {"env_old": 1.0, "env_new": 2.0}
 
 
 def test_a_minute_of_a_busy_edge_is_read_before_the_next_one_is_over(path: Path):
     path.write_text("".join(_line(f"env_{number % 1000}", number) for number in range(60_000)))
     began = time.process_time()
-    assert len(LedgerReader(path).news()) == 1000
+    assert len(LedgerReader(path).read_new()) == 1000
     assert time.process_time() - began < 5, "which is very generous"

@@ -1,1 +1,1 @@
-"""The agent on every host that carries sites, and the drivers it works with."""
+"""The agent on every host that runs sites, and its drivers."""

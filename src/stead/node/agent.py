@@ -44,13 +44,13 @@ class Agent:
         self,
         settings: Settings,
         journal: Journal,
-        link: NatsConnection,
+        connection: NatsConnection,
         execution: Execution,
         drivers: DriverSets,
     ) -> None:
-        self._settings, self._journal, self._link = settings, journal, link
+        self._settings, self._journal, self._connection = settings, journal, connection
         self._execution, self._drivers = execution, drivers
-        self._reporter = Reporter(journal, link)
+        self._reporter = Reporter(journal, connection)
         self._version = importlib.metadata.version("stead")
 
     async def run(self) -> None:
@@ -68,7 +68,7 @@ class Agent:
     async def _receive_orders(self) -> None:
         last_error = ""
         while True:
-            jetstream = await self._link.jetstream()
+            jetstream = await self._connection.jetstream()
             try:
                 await self._pull_orders(jetstream)
             except (nats.errors.Error, OSError) as error:
@@ -123,8 +123,8 @@ class Agent:
 
     async def _send_heartbeats(self) -> None:
         while True:
-            if self._link.connected:
-                client = await self._link.client()
+            if self._connection.connected:
+                client = await self._connection.client()
                 heartbeat = encode(await self._heartbeat())
                 try:
                     await client.publish(subjects.heartbeat(self._settings.node_id), heartbeat)

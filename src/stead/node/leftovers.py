@@ -1,5 +1,5 @@
-"""Processes that a killed agent left running: found by the token they were started with, and ended before
-their command is carried out again."""
+"""Ends processes that a killed agent left running. They are found by the token in their environment, and
+ended before their command runs again."""
 
 import os
 import signal
@@ -7,30 +7,30 @@ import time
 from pathlib import Path
 
 VARIABLE = "STEAD_STARTED_BY"
-"""Every process of a command carries it; a driver that starts one to outlive its command leaves it out."""
+"""Set for every process of a command. A driver that starts a process to outlive its command omits it."""
 
-PATIENCE = 10.0
-_POLL = 0.02
+TIMEOUT_SECONDS = 10.0
+_POLL_SECONDS = 0.02
 
 
 def end_leftovers(token: str) -> int:
-    """How many there were. Blocks until they are gone: nothing may start before."""
+    """Return how many there were. Blocks until they are gone, because nothing may start before that."""
     mark = f"{VARIABLE}={token}".encode()
-    until = time.monotonic() + PATIENCE
-    found: set[int] = set()
-    # Again until a look finds none: one may have started another between the look and the signal.
+    until = time.monotonic() + TIMEOUT_SECONDS
+    ended: set[int] = set()
+    # Repeat until none is found: a process may have started another one before it was killed.
     while marked := {pid for pid in _pids() if mark in _environment(pid) and not is_zombie(pid)}:
         if time.monotonic() > until:
-            raise TimeoutError(f"{len(marked)} processes of an earlier life do not end")
-        found |= marked
+            raise TimeoutError(f"{len(marked)} leftover processes do not end")
+        ended |= marked
         for pid in marked:
             _kill(pid)
-        time.sleep(_POLL)
-    return len(found)
+        time.sleep(_POLL_SECONDS)
+    return len(ended)
 
 
 def group_alive(group: int) -> bool:
-    """Whether a process of the group still runs; one that only waits to be reaped does not."""
+    """Whether a process of the group still runs. Zombies do not count."""
     try:
         os.killpg(group, 0)
     except ProcessLookupError:
@@ -48,12 +48,12 @@ def _group(pid: int) -> int | None:
 
 
 def _fields(pid: int) -> list[str]:
-    """State, parent, group and so on; empty when it is gone."""
+    """State, parent, process group and so on; empty when the process has ended."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):
         return []
-    # The name may hold spaces and parentheses; the fields after the last one are plain.
+    # The name of the program may contain spaces and parentheses; the fields after the last one do not.
     return stat.rpartition(")")[2].split()
 
 

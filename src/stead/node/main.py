@@ -1,4 +1,4 @@
-"""`steadctl node`: puts the agent together and runs it until it is told to stop."""
+"""`steadctl node`: assembles the agent and runs it until it receives a signal."""
 
 import asyncio
 import fcntl
@@ -34,15 +34,17 @@ def run() -> None:
         settings = from_environment()
     except SettingsInvalid as error:
         sys.exit(str(error))
-    # The edge's workers pass through to the hosts and environments; the journal's own mode keeps it private.
+    # The edge's workers must reach releases and environments in it; the journal has a private mode of its
+    # own.
     settings.data.mkdir(parents=True, exist_ok=True)
     settings.data.chmod(0o711)
-    with _alone(settings.data):
+    with _lock(settings.data):
         asyncio.run(serve(settings))
 
 
 async def serve(settings: Settings) -> None:
-    """Returns when asked to stop. Commands under way stay in the journal and go on at the next start."""
+    """Return after SIGTERM or SIGINT. Running commands stay in the journal and are resumed at the next
+    start."""
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -56,19 +58,19 @@ async def serve(settings: Settings) -> None:
 
 
 async def _serve(settings: Settings, journal: Journal, stop: asyncio.Event) -> None:
-    link, node = NatsConnection(settings), Node(settings.node_id)
+    connection, node = NatsConnection(settings), Node(settings.node_id)
     drivers = install_drivers(settings, Processes(journal.token).run)
     execution = Execution(
         journal,
         drivers,
-        lambda command: JobOutput(link, node, command.job),
+        lambda command: JobOutput(connection, node, command.job),
         max_running=settings.node_commands,
     )
-    async with link.maintained():
-        agent = asyncio.create_task(Agent(settings, journal, link, execution, drivers).run())
-        feed = asyncio.create_task(EdgeFeedClient(settings, link).run())
-        visits = VisitReporter(settings.node_id, settings.ledger, link, every=settings.visits_seconds)
-        telling = asyncio.create_task(visits.run())
+    async with connection.keep_open():
+        agent = asyncio.create_task(Agent(settings, journal, connection, execution, drivers).run())
+        feed = asyncio.create_task(EdgeFeedClient(settings, connection).run())
+        visits = VisitReporter(settings.node_id, settings.ledger, connection, every=settings.visits_seconds)
+        reporting = asyncio.create_task(visits.run())
         stopping = asyncio.create_task(stop.wait())
         log.info("node.started", node=settings.node_id, region=settings.node_region)
         try:
@@ -76,16 +78,16 @@ async def _serve(settings: Settings, journal: Journal, stop: asyncio.Event) -> N
             if agent.done():
                 agent.result()
         finally:
-            for task in (agent, feed, telling, stopping):
+            for task in (agent, feed, reporting, stopping):
                 task.cancel()
-            await asyncio.wait({agent, feed, telling, stopping})
+            await asyncio.wait({agent, feed, reporting, stopping})
             await execution.stop()
     log.info("node.stopped", node=settings.node_id)
 
 
 @contextmanager
-def _alone(data: Path) -> Iterator[None]:
-    """Two agents with one journal would both carry everything out. The kernel lets go when we end."""
+def _lock(data: Path) -> Iterator[None]:
+    """Two agents with the same journal would both execute every command. The lock ends with the process."""
     descriptor = os.open(data / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""The one NATS connection of a node, made again for ever: also after the server has turned it away."""
+"""The NATS connection of a node. It reconnects for ever, also after the server has rejected it."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -26,17 +26,17 @@ class NatsConnection:
         self._client: Client | None = None
         self._context: JetStreamContext | None = None
         self._up, self._closed = asyncio.Event(), asyncio.Event()
-        self._told: type[Exception] | None = None
+        self._logged_error: type[Exception] | None = None
 
     async def client(self) -> Client:
-        """Connected at this moment; who asks while there is no connection waits."""
+        """The connected client. Waits while there is no connection."""
         while self._client is None or not self._client.is_connected:
             self._up.clear()
             await self._up.wait()
         return self._client
 
     async def jetstream(self) -> JetStreamContext:
-        """The same one as long as the connection is: each listens to acknowledgements for itself."""
+        """One context per connection, because each context has its own subscription for acknowledgements."""
         client = await self.client()
         if self._context is None:
             self._context = client.jetstream()
@@ -47,24 +47,24 @@ class NatsConnection:
         return self._client is not None and bool(self._client.is_connected)
 
     @asynccontextmanager
-    async def maintained(self) -> AsyncIterator[None]:
-        keeper = asyncio.create_task(self._maintain())
+    async def keep_open(self) -> AsyncIterator[None]:
+        task = asyncio.create_task(self._maintain())
         try:
             yield
         finally:
-            keeper.cancel()
-            await asyncio.wait({keeper})
+            task.cancel()
+            await asyncio.wait({task})
             if self._client is not None:
                 await self._client.close()
 
     async def _maintain(self) -> None:
         while True:
             client = await self._connect()
-            # Attempts that failed have closed themselves too.
+            # Failed attempts have set it as well.
             self._closed.clear()
             self._client, self._context = client, None
             raise_if_cancelled()
-            self._on_up("nats.connected")
+            self._on_connected("nats.connected")
             if not client.is_closed:
                 await self._closed.wait()
             log.warning("nats.closed")
@@ -94,21 +94,21 @@ class NatsConnection:
             pause = min(2 * pause, MAX_RETRY_SECONDS)
 
     async def _on_error(self, error: Exception) -> None:
-        # The same one comes with every attempt.
-        if type(error) is not self._told:
-            self._told = type(error)
+        # Every attempt reports the same error; it is logged once.
+        if type(error) is not self._logged_error:
+            self._logged_error = type(error)
             log.warning("nats.error", error=type(error).__name__)
 
     async def _on_disconnected(self) -> None:
         log.warning("nats.disconnected")
 
     async def _on_reconnected(self) -> None:
-        self._on_up("nats.reconnected")
+        self._on_connected("nats.reconnected")
 
     async def _on_closed(self) -> None:
         self._closed.set()
 
-    def _on_up(self, event: str) -> None:
-        self._told = None
+    def _on_connected(self, event: str) -> None:
+        self._logged_error = None
         self._up.set()
         log.info(event)

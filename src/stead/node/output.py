@@ -1,4 +1,5 @@
-"""What a job's work says, line by line into JetStream: in order, masked, and no faster than it is kept."""
+"""Publishes the output of a job to JetStream, line by line: in order, with secrets masked, and not faster
+than the server stores it."""
 
 import asyncio
 import itertools
@@ -18,61 +19,62 @@ from stead.protocol.commands import OutputLine, encode
 from stead.protocol.subjects import Node, job_output
 
 WINDOW = 128
-"""Lines in flight at most. A window is written in one go and wholly acknowledged before the next, so after a
-lost connection the server has the first few of it and never a later one without an earlier."""
-WAITING = 256
-"""Lines waiting for the window before them at most; then the program that writes them waits."""
-ACK_BOUND = 5.0
-TRIES = 12
+"""The number of unacknowledged lines. A window is acknowledged completely before the next is sent, so after a
+lost connection the server has a prefix of the window and never a line without the lines before it."""
+QUEUE = 256
+"""The number of lines that wait for the current window; when the queue is full, the program has to wait."""
+ACK_SECONDS = 5.0
+ATTEMPTS = 12
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 5.0
-DRAIN_BOUND, CANCELLED_BOUND = 30.0, 2.0
+DRAIN_SECONDS, CANCELLED_DRAIN_SECONDS = 30.0, 2.0
 
-LINES_A_SECOND = 5_000
+LINES_PER_SECOND = 5_000
 BURST = 10_000
-COSTLY = 256
-"""A line counts once more for each this many bytes."""
+LINE_COST_BYTES = 256
+"""A longer line counts as several lines: one more for each of these many bytes."""
 
 log = structlog.get_logger()
 
 
 class RateLimit:
-    """A bucket that refills continuously; who finds it empty waits."""
+    """A token bucket. Callers wait while it is empty."""
 
-    def __init__(self, a_second: float = LINES_A_SECOND, burst: float = BURST) -> None:
-        self._a_second, self._burst = a_second, burst
+    def __init__(self, per_second: float = LINES_PER_SECOND, burst: float = BURST) -> None:
+        self._per_second, self._burst = per_second, burst
         self._left, self._at = float(burst), time.monotonic()
 
     async def spend(self, cost: float) -> None:
         now = time.monotonic()
-        self._left = min(self._burst, self._left + (now - self._at) * self._a_second) - cost
+        self._left = min(self._burst, self._left + (now - self._at) * self._per_second) - cost
         self._at = now
         if self._left < 0:
-            await asyncio.sleep(-self._left / self._a_second)
+            await asyncio.sleep(-self._left / self._per_second)
 
 
 class JobOutput:
-    """Of one command, inside `async with`: leaving waits until what was said is kept, within a bound."""
+    """The output of one command, used with `async with`. Leaving the block waits until all lines are stored,
+    within a time limit."""
 
     def __init__(
         self,
-        link: NatsConnection,
+        connection: NatsConnection,
         node: Node,
         job: str,
         *,
         secrets: Collection[str] = (),
         rate: RateLimit | None = None,
     ) -> None:
-        self._link, self._subject = link, job_output(job, node)
+        self._connection, self._subject = connection, job_output(job, node)
         self._rate = rate or RateLimit()
         self._streams: dict[StreamName, Lines] = {"stdout": Lines(secrets), "stderr": Lines(secrets)}
         self._secrets = secrets
-        self._waiting: asyncio.Queue[OutputLine | None] = asyncio.Queue(WAITING)
-        self._name, self._count = token_hex(8), 0
+        self._queue: asyncio.Queue[OutputLine | None] = asyncio.Queue(QUEUE)
+        self._id, self._count = token_hex(8), 0
         self._writer: asyncio.Task[None] | None = None
 
     async def say(self, text: str) -> None:
-        own = Lines(self._secrets)
-        for line in (*own.feed(text.encode()), *own.flush()):
+        lines = Lines(self._secrets)
+        for line in (*lines.feed(text.encode()), *lines.flush()):
             await self._put(OutputLine(line))
 
     async def chunk(self, stream: StreamName, data: bytes) -> None:
@@ -81,8 +83,8 @@ class JobOutput:
             await self._put(OutputLine(line, stream))
 
     async def _put(self, line: OutputLine) -> None:
-        await self._rate.spend(1 + len(line.text) // COSTLY)
-        await self._waiting.put(line)
+        await self._rate.spend(1 + len(line.text) // LINE_COST_BYTES)
+        await self._queue.put(line)
 
     async def __aenter__(self) -> "JobOutput":
         self._writer = asyncio.create_task(self._write())
@@ -93,22 +95,22 @@ class JobOutput:
     ) -> None:
         if self._writer is None:
             return
-        bound = CANCELLED_BOUND if kind is asyncio.CancelledError else DRAIN_BOUND
+        seconds = CANCELLED_DRAIN_SECONDS if kind is asyncio.CancelledError else DRAIN_SECONDS
         try:
-            async with asyncio.timeout(bound):
-                await self._waiting.put(None)
+            async with asyncio.timeout(seconds):
+                await self._queue.put(None)
                 await asyncio.wait({self._writer})
         except TimeoutError:
-            log.warning("output.lost", subject=self._subject, lines=self._waiting.qsize())
+            log.warning("output.lost", subject=self._subject, lines=self._queue.qsize())
         finally:
             self._writer.cancel()
             await asyncio.wait({self._writer})
 
     async def _write(self) -> None:
-        while (line := await self._waiting.get()) is not None:
+        while (line := await self._queue.get()) is not None:
             window = [line]
-            while len(window) < WINDOW and not self._waiting.empty():
-                following = self._waiting.get_nowait()
+            while len(window) < WINDOW and not self._queue.empty():
+                following = self._queue.get_nowait()
                 if following is None:
                     await self._send(window)
                     return
@@ -117,7 +119,7 @@ class JobOutput:
 
     async def _send(self, window: list[OutputLine]) -> None:
         unsent, pause = [(self._next_id(), encode(line)) for line in window], FIRST_PAUSE
-        for _ in range(TRIES):
+        for _ in range(ATTEMPTS):
             unsent = await self._send_once(unsent)
             if not unsent:
                 return
@@ -126,26 +128,27 @@ class JobOutput:
         log.warning("output.lost", subject=self._subject, lines=len(unsent))
 
     async def _send_once(self, lines: list[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
-        """Returns the lines from the first on that was not acknowledged; the server knows doubles by id."""
-        jetstream = await self._link.jetstream()
+        """Return the first line that was not acknowledged and all after it. The server drops lines that it
+        already has, by their ids."""
+        jetstream = await self._connection.jetstream()
         acks: list[asyncio.Future[PubAck]] = []
         try:
             for id_, data in lines:
                 headers = {Header.MSG_ID: id_}
                 acks.append(await jetstream.publish_async(self._subject, data, headers=headers))
-            await asyncio.wait(acks, timeout=ACK_BOUND)
+            await asyncio.wait(acks, timeout=ACK_SECONDS)
         except (nats.errors.Error, OSError) as error:
             log.warning("output.delayed", subject=self._subject, error=type(error).__name__)
         finally:
             for ack in acks:
                 ack.cancel()
-        kept = itertools.takewhile(_acknowledged, acks)
-        return lines[sum(1 for _ in kept) :]
+        stored = itertools.takewhile(_is_acknowledged, acks)
+        return lines[sum(1 for _ in stored) :]
 
     def _next_id(self) -> str:
         self._count += 1
-        return f"{self._name}-{self._count}"
+        return f"{self._id}-{self._count}"
 
 
-def _acknowledged(ack: asyncio.Future[PubAck]) -> bool:
+def _is_acknowledged(ack: asyncio.Future[PubAck]) -> bool:
     return ack.done() and not ack.cancelled() and ack.exception() is None

@@ -1,5 +1,5 @@
-"""Runs programs for drivers: an argv and never a shell, a process group of its own, output as fast as it is
-taken, and nothing left of the group when the call returns, however it returns."""
+"""Runs programs for drivers: an argv and never a shell, in a process group of its own, with output at the
+speed of the reader. When the call returns, in whatever way, no process of the group is left."""
 
 import asyncio
 import itertools
@@ -16,22 +16,27 @@ from stead.node.uninterrupted import run_uninterrupted
 
 StreamName = Literal["stdout", "stderr"]
 Sink = Callable[[StreamName, bytes], Awaitable[None]]
-"""Takes the next bytes of a stream; empty ones end it. The program waits while the sink does."""
+"""Receives the next bytes of a stream; empty bytes end it. A slow sink slows the program down."""
 
 CHUNK = 64 * 1024
-PATIENCE = 3.0
+TERMINATE_SECONDS = 3.0
 """Seconds between SIGTERM and SIGKILL."""
-LINGER = 1.0
-"""How long output may stay silent after the program's end, where a daemon it started holds the pipe."""
-_POLL = 0.02
+LINGER_SECONDS = 1.0
+"""How long to wait for more output after the program ended, if a daemon that it started still has the
+pipe."""
+_POLL_SECONDS = 0.02
 
-_SURROUNDINGS = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
+_BASE_ENVIRONMENT = {
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "LANG": "C.UTF-8",
+}
 
 _Process = subprocess.Popen[bytes]
 
 
 class Run(Protocol):
-    """What a driver is given to touch the machine with; returns the exit code, or minus the signal."""
+    """Runs a program and returns its exit code, or the negative number of the signal that ended it. Drivers
+    use nothing else to start programs."""
 
     async def __call__(
         self,
@@ -55,11 +60,11 @@ class Processes:
         environment: Mapping[str, str] | None = None,
         directory: Path | None = None,
     ) -> int:
-        # Nothing of ours is inherited: the agent's own environment holds its NATS password.
-        given = {**_SURROUNDINGS, **(environment or {}), VARIABLE: self._token}
-        process = _spawn(argv, given, directory or Path("/"))
+        # The agent's own environment is not inherited: it contains the NATS password.
+        variables = {**_BASE_ENVIRONMENT, **(environment or {}), VARIABLE: self._token}
+        process = _spawn(argv, variables, directory or Path("/"))
         try:
-            return await _followed(process, sink)
+            return await _run_to_end(process, sink)
         except BaseException:
             await run_uninterrupted(_end_group(process))
             raise
@@ -77,18 +82,21 @@ def _spawn(argv: Sequence[str], environment: Mapping[str, str], directory: Path)
     )
 
 
-async def _followed(process: _Process, sink: Sink) -> int:
+async def _run_to_end(process: _Process, sink: Sink) -> int:
     assert process.stdout is not None  # noqa: S101
     assert process.stderr is not None  # noqa: S101
-    pumps = [await _Pump.of("stdout", process.stdout, sink), await _Pump.of("stderr", process.stderr, sink)]
+    pumps = [
+        await _Pump.connect("stdout", process.stdout, sink),
+        await _Pump.connect("stderr", process.stderr, sink),
+    ]
     try:
         async with asyncio.TaskGroup() as tasks:
-            moving = [tasks.create_task(pump.run()) for pump in pumps]
-            code = await _exit_of(process)
-            # What it left in the background goes with it, and lets go of the pipes.
+            copying = [tasks.create_task(pump.run()) for pump in pumps]
+            code = await _wait_for_exit(process)
+            # End what it left in the background, which may still have the pipes open.
             await _end_group(process)
-            while any(not task.done() for task in moving):
-                await asyncio.wait(moving, timeout=LINGER)
+            while any(not task.done() for task in copying):
+                await asyncio.wait(copying, timeout=LINGER_SECONDS)
                 for pump in pumps:
                     pump.close_if_silent()
     finally:
@@ -98,6 +106,8 @@ async def _followed(process: _Process, sink: Sink) -> int:
 
 
 class _Pump:
+    """Copies one output stream of a program to the sink."""
+
     def __init__(
         self, stream: StreamName, reader: asyncio.StreamReader, transport: asyncio.ReadTransport, sink: Sink
     ) -> None:
@@ -105,7 +115,7 @@ class _Pump:
         self._waiting = False
 
     @classmethod
-    async def of(cls, stream: StreamName, pipe: IO[bytes], sink: Sink) -> "_Pump":
+    async def connect(cls, stream: StreamName, pipe: IO[bytes], sink: Sink) -> "_Pump":
         reader = asyncio.StreamReader(limit=CHUNK)
         transport, _ = await asyncio.get_running_loop().connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(reader), pipe
@@ -113,11 +123,11 @@ class _Pump:
         return cls(stream, reader, transport, sink)
 
     async def run(self) -> None:
-        while chunk := await self._next():
+        while chunk := await self._read():
             await self._sink(self._stream, chunk)
         await self._sink(self._stream, b"")
 
-    async def _next(self) -> bytes:
+    async def _read(self) -> bytes:
         self._waiting = True
         try:
             return await self._reader.read(CHUNK)
@@ -132,7 +142,7 @@ class _Pump:
         self._transport.close()
 
 
-async def _exit_of(process: _Process) -> int:
+async def _wait_for_exit(process: _Process) -> int:
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     handle = os.pidfd_open(process.pid)
     loop.add_reader(handle, ended.set)
@@ -145,20 +155,20 @@ async def _exit_of(process: _Process) -> int:
 
 
 async def _end_group(process: _Process) -> None:
-    """Returns when no process of the group runs."""
+    """Return when no process of the group runs."""
     for number in itertools.chain([signal.SIGTERM], itertools.repeat(signal.SIGKILL)):
         if not group_alive(process.pid):
             break
         _signal(process.pid, number)
-        await _group_gone(process)
+        await _wait_for_group(process)
     process.poll()
 
 
-async def _group_gone(process: _Process) -> None:
-    """Returns then, or when patience ends."""
-    until = time.monotonic() + PATIENCE
+async def _wait_for_group(process: _Process) -> None:
+    """Return when no process of the group runs, or after TERMINATE_SECONDS."""
+    until = time.monotonic() + TERMINATE_SECONDS
     while group_alive(process.pid) and time.monotonic() < until:
-        await asyncio.sleep(_POLL)
+        await asyncio.sleep(_POLL_SECONDS)
         process.poll()
 
 

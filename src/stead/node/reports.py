@@ -19,8 +19,8 @@ log = structlog.get_logger()
 
 
 class Reporter:
-    def __init__(self, journal: Journal, link: NatsConnection) -> None:
-        self._journal, self._link = journal, link
+    def __init__(self, journal: Journal, connection: NatsConnection) -> None:
+        self._journal, self._connection = journal, connection
         self._pending = asyncio.Event()
         journal.on_report = self._pending.set
 
@@ -41,7 +41,7 @@ class Reporter:
     async def _send(self, pending: PendingReport) -> bool:
         """Return whether the server has acknowledged it."""
         result = pending.result
-        jetstream = await self._link.jetstream()
+        jetstream = await self._connection.jetstream()
         subject = report(result.node, result_kind(result.job, result.step))
         try:
             await jetstream.publish(

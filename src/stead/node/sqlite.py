@@ -1,4 +1,4 @@
-"""Transactions of the small databases that a node keeps."""
+"""Transactions of the SQLite databases that a node keeps."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def transaction(database: sqlite3.Connection) -> Iterator[None]:
-    """All or nothing. One inside another is part of it."""
+    """Commit everything or nothing. A nested transaction is part of the outer one."""
     if database.in_transaction:
         yield
         return

@@ -1,4 +1,4 @@
-"""Work that must not be left half done: whoever is cancelled meanwhile waits for its end first."""
+"""Runs work that must not be left half done: a caller that is cancelled meanwhile waits for its end first."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -22,5 +22,5 @@ async def run_uninterrupted(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def run_in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """A thread cannot be stopped; a caller that walked away would leave it writing."""
+    """A thread cannot be stopped: if the caller did not wait, the thread would continue to write."""
     return await run_uninterrupted(asyncio.to_thread(work, *args, **kwargs))

@@ -1,7 +1,8 @@
-"""Who is visited: read from the ledger of this node's edge, and told to the control plane once a minute.
+"""Reports visits: reads the ledger of this node's edge, and tells the control plane once a minute when each
+environment was last visited.
 
-A moment is said again for a quarter of an hour, so that a worker which was away has missed nothing; and since
-every line carries its moment, a line that is read twice says nothing new.
+Every report is repeated for a quarter of an hour, so that a worker that was offline misses nothing. Reports
+contain the time of the visit, so a repetition changes nothing.
 """
 
 import asyncio
@@ -18,17 +19,17 @@ from stead.node.uninterrupted import run_in_thread
 from stead.protocol import subjects
 from stead.protocol.commands import Activity, encode
 
-EVERY_SECONDS = 60.0
-SAID_FOR = 15 * 60.0
-MOST_SAID = 500
+REPORT_SECONDS = 60.0
+REPEAT_SECONDS = 15 * 60.0
+MAX_PER_MESSAGE = 500
 """How many environments one message names."""
-MOST_KNOWN = 100_000
-LOOK_BACK = 4 * 1024 * 1024
-"""How much of a ledger that nobody has read yet is read."""
-AT_ONCE = 1024 * 1024
-LONGEST_LINE = 64 * 1024
-NOWHERE = "::"
-"""Where our own probes come from: a socket, which has no network."""
+MAX_ENVIRONMENTS = 100_000
+MAX_LOOK_BACK = 4 * 1024 * 1024
+"""How much of an existing ledger is read after a start."""
+CHUNK = 1024 * 1024
+MAX_LINE_BYTES = 64 * 1024
+PROBE_ADDRESS = "::"
+"""The address in the ledger for the node's own probes, which come through a socket."""
 
 log = structlog.get_logger()
 
@@ -40,83 +41,90 @@ class LedgerLine(msgspec.Struct, frozen=True):
     peer: str
 
 
-_entry = msgspec.json.Decoder(LedgerLine).decode
+_decode_line = msgspec.json.Decoder(LedgerLine).decode
 
 
 class LedgerReader:
-    """Reads on where it stopped; a ledger that was taken away is followed by a new one at its beginning."""
+    """Continues where the last read stopped. After a rotation it reads the new ledger from its beginning."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._inode, self._offset = 0, 0
 
-    def news(self) -> dict[str, float]:
-        """When each environment was last visited, as far as that was not read before."""
-        seen: dict[str, float] = {}
+    def read_new(self) -> dict[str, float]:
+        """When each environment was last visited, according to the lines since the last call."""
+        visited: dict[str, float] = {}
         try:
             with self._path.open("rb") as file:
-                self._meet(file.fileno())
+                self._check_rotation(file.fileno())
                 file.seek(self._offset)
-                while chunk := file.read(AT_ONCE):
-                    whole = chunk.rpartition(b"\n")[0]
-                    if not whole and len(chunk) < LONGEST_LINE:
+                while chunk := file.read(CHUNK):
+                    complete = chunk.rpartition(b"\n")[0]
+                    if not complete and len(chunk) < MAX_LINE_BYTES:
                         break
-                    # A line is never this long: what has no end is passed over.
-                    self._offset += len(whole) + 1 if whole else len(chunk)
-                    _note(whole, seen)
+                    # No real line is this long, so an endless one is skipped.
+                    self._offset += len(complete) + 1 if complete else len(chunk)
+                    _collect(complete, visited)
                     file.seek(self._offset)
         except FileNotFoundError:
             return {}
-        return seen
+        return visited
 
-    def _meet(self, descriptor: int) -> None:
-        found = os.fstat(descriptor)
-        if found.st_ino == self._inode and found.st_size >= self._offset:
+    def _check_rotation(self, descriptor: int) -> None:
+        status = os.fstat(descriptor)
+        if status.st_ino == self._inode and status.st_size >= self._offset:
             return
         first = self._inode == 0
-        self._inode = found.st_ino
-        self._offset = max(found.st_size - LOOK_BACK, 0) if first else 0
+        self._inode = status.st_ino
+        self._offset = max(status.st_size - MAX_LOOK_BACK, 0) if first else 0
 
 
-def _note(lines: bytes, seen: dict[str, float]) -> None:
+def _collect(lines: bytes, visited: dict[str, float]) -> None:
     for line in lines.splitlines():
         try:
-            entry = _entry(line)
+            visit = _decode_line(line)
         except msgspec.MsgspecError:
-            # The first one of a look back is half a line.
+            # The first read may begin in the middle of a line.
             continue
-        # What was passed on is counted there.
-        counts = entry.environment and entry.address != NOWHERE and not entry.peer
-        if counts and len(seen) < MOST_KNOWN:
-            seen[entry.environment] = max(entry.ts, seen.get(entry.environment, 0.0))
+        # A request that was forwarded to another node is counted there.
+        counts = visit.environment and visit.address != PROBE_ADDRESS and not visit.peer
+        if counts and len(visited) < MAX_ENVIRONMENTS:
+            visited[visit.environment] = max(visit.ts, visited.get(visit.environment, 0.0))
 
 
 class VisitReporter:
     def __init__(
-        self, node: str, ledger: Path, link: NatsConnection, *, every: float = EVERY_SECONDS
+        self, node: str, ledger: Path, connection: NatsConnection, *, every: float = REPORT_SECONDS
     ) -> None:
-        self._node, self._ledger, self._link, self._every = node, LedgerReader(ledger), link, every
-        self._known: dict[str, float] = {}
+        self._node, self._ledger, self._connection, self._every = (
+            node,
+            LedgerReader(ledger),
+            connection,
+            every,
+        )
+        self._visited: dict[str, float] = {}
 
     async def run(self) -> None:
-        """For ever."""
+        """Runs until it is cancelled."""
         while True:
             await asyncio.sleep(self._every)
             try:
-                self._known |= await run_in_thread(self._ledger.news)
-                self._forget()
-                await self._say()
+                self._visited |= await run_in_thread(self._ledger.read_new)
+                self._remove_old()
+                await self._publish()
             except (nats.errors.Error, OSError) as error:
                 log.info("visits.delayed", error=type(error).__name__)
 
-    def _forget(self) -> None:
-        old = time.time() - SAID_FOR
-        self._known = {env: moment for env, moment in self._known.items() if moment > old}
+    def _remove_old(self) -> None:
+        oldest = time.time() - REPEAT_SECONDS
+        self._visited = {
+            environment: moment for environment, moment in self._visited.items() if moment > oldest
+        }
 
-    async def _say(self) -> None:
-        if not self._link.connected:
+    async def _publish(self) -> None:
+        if not self._connection.connected:
             return
-        client, known = await self._link.client(), list(self._known.items())
-        for start in range(0, len(known), MOST_SAID):
-            said = Activity(self._node, dict(known[start : start + MOST_SAID]))
-            await client.publish(subjects.activity(self._node), encode(said))
+        client, visited = await self._connection.client(), list(self._visited.items())
+        for start in range(0, len(visited), MAX_PER_MESSAGE):
+            activity = Activity(self._node, dict(visited[start : start + MAX_PER_MESSAGE]))
+            await client.publish(subjects.activity(self._node), encode(activity))

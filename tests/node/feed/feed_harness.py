@@ -51,7 +51,7 @@ class FeedHarness:
         settings = self.stage.as_settings(**changed)
         settings.data.mkdir(exist_ok=True)
         link = NatsConnection(settings)
-        async with link.maintained():
+        async with link.keep_open():
             feed = EdgeFeedClient(settings, link)
             task = asyncio.create_task(feed.run())
             try:

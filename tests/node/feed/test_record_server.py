@@ -50,15 +50,15 @@ RECORDS: dict[str, EdgeRecord] = {
 @asynccontextmanager
 async def opened(data: Path) -> AsyncIterator[Path]:
     store = RecordStore(data / "edge.sqlite")
-    store.begin("history")
+    store.begin_history("history")
     changes = [
         RecordChange(key, number, number, edge_records.encode(record))
         for number, (key, record) in enumerate(RECORDS.items(), 1)
     ]
-    store.take(changes, last=True)
+    store.apply(changes, last=True)
     socket = prepare_run_directory(data) / "store.sock"
     try:
-        async with RecordServer(store, RecordDecoder(KEY), REGION).listening(socket):
+        async with RecordServer(store, RecordDecoder(KEY), REGION).listen(socket):
             yield socket
     finally:
         store.close()

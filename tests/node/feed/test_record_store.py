@@ -21,7 +21,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def store(path: Path) -> Iterator[RecordStore]:
     it = RecordStore(path)
-    it.begin("history 1")
+    it.begin_history("history 1")
     yield it
     it.close()
 
@@ -31,20 +31,20 @@ def change(key: str, revision: int, value: bytes | None = b"{}", at: int = NOW) 
 
 
 def untold(store: RecordStore, after: int = 0) -> list[tuple[str, int, bytes | None]]:
-    return [(it.key, it.revision, it.value) for it in store.after(after, 1_000, MUCH).records]
+    return [(it.key, it.revision, it.value) for it in store.pending_after(after, 1_000, MUCH).records]
 
 
 def test_a_batch_that_fails_changes_neither_records_nor_position(store: RecordStore) -> None:
-    store.take([change("host.a", 1)], last=True)
+    store.apply([change("host.a", 1)], last=True)
     broken = RecordChange("us-east.host.c", 3, NOW, "not bytes")  # type: ignore[arg-type]
     with pytest.raises(sqlite3.Error):
-        store.take([change("host.b", 2), broken], last=True)
+        store.apply([change("host.b", 2), broken], last=True)
     assert untold(store) == [("us-east.host.a", 1, b"{}")]
     assert store.progress.position == 1
 
 
 def test_another_process_finds_the_position_with_its_records(store: RecordStore, path: Path) -> None:
-    store.take([change("host.a", 7), change("host.b", 9)], last=True)
+    store.apply([change("host.a", 7), change("host.b", 9)], last=True)
     again = RecordStore(path)
     try:
         assert again.progress.position == 9
@@ -54,42 +54,42 @@ def test_another_process_finds_the_position_with_its_records(store: RecordStore,
 
 
 def test_a_record_that_changed_twice_is_told_once_in_its_last_place(store: RecordStore) -> None:
-    store.take([change("host.a", 1), change("host.b", 2), change("host.a", 3, b"[]")], last=True)
+    store.apply([change("host.a", 1), change("host.b", 2), change("host.a", 3, b"[]")], last=True)
     assert untold(store) == [("us-east.host.b", 2, b"{}"), ("us-east.host.a", 3, b"[]")]
 
 
 def test_what_is_gone_is_not_found_but_told_and_then_forgotten(store: RecordStore) -> None:
-    store.take([change("host.a", 1), change("host.a", 2, None)], last=True)
+    store.apply([change("host.a", 1), change("host.a", 2, None)], last=True)
     assert store.find("us-east.host.a") is None
-    batch = store.after(0, 1_000, MUCH)
+    batch = store.pending_after(0, 1_000, MUCH)
     assert untold(store) == [("us-east.host.a", 2, None)]
-    store.told(batch.change)
+    store.remove_deleted(batch.change)
     assert untold(store) == []
 
 
 def test_a_batch_for_nginx_ends_by_number_and_by_size(store: RecordStore) -> None:
-    store.take([change(f"host.h{n}", n, b"x" * 10) for n in range(1, 11)], last=True)
-    by_number = store.after(0, 4, MUCH)
-    assert ([it.revision for it in by_number.records], by_number.whole) == ([1, 2, 3, 4], False)
-    by_size = store.after(by_number.change, 1_000, 25)
-    assert ([it.revision for it in by_size.records], by_size.whole) == ([5, 6, 7], False)
-    rest = store.after(by_size.change, 1_000, MUCH)
-    assert ([it.revision for it in rest.records], rest.whole) == ([8, 9, 10], True)
-    exactly = store.after(by_size.change, 3, MUCH)
-    assert exactly.whole
+    store.apply([change(f"host.h{n}", n, b"x" * 10) for n in range(1, 11)], last=True)
+    by_number = store.pending_after(0, 4, MUCH)
+    assert ([it.revision for it in by_number.records], by_number.complete) == ([1, 2, 3, 4], False)
+    by_size = store.pending_after(by_number.change, 1_000, 25)
+    assert ([it.revision for it in by_size.records], by_size.complete) == ([5, 6, 7], False)
+    rest = store.pending_after(by_size.change, 1_000, MUCH)
+    assert ([it.revision for it in rest.records], rest.complete) == ([8, 9, 10], True)
+    exactly = store.pending_after(by_size.change, 3, MUCH)
+    assert exactly.complete
 
 
 def test_another_history_removes_what_it_does_not_confirm_and_only_at_its_end(store: RecordStore) -> None:
-    store.take([change("host.a", 1), change("host.b", 2), change("host.c", 3)], last=True)
-    told = store.after(0, 1_000, MUCH).change
-    store.begin("history 2")
+    store.apply([change("host.a", 1), change("host.b", 2), change("host.c", 3)], last=True)
+    told = store.pending_after(0, 1_000, MUCH).change
+    store.begin_history("history 2")
     assert store.progress.position == 0
-    store.take([change("host.a", 101)], last=False)
+    store.apply([change("host.a", 101)], last=False)
     assert store.find("us-east.host.b") is not None
-    assert not store.after(told, 1_000, MUCH).settled
-    store.take([change("host.c", 102)], last=True)
+    assert not store.pending_after(told, 1_000, MUCH).caught_up
+    store.apply([change("host.c", 102)], last=True)
     assert store.find("us-east.host.b") is None
-    assert store.after(told, 1_000, MUCH).settled
+    assert store.pending_after(told, 1_000, MUCH).caught_up
     assert untold(store, told) == [
         ("us-east.host.a", 101, b"{}"),
         ("us-east.host.c", 102, b"{}"),
@@ -98,15 +98,15 @@ def test_another_history_removes_what_it_does_not_confirm_and_only_at_its_end(st
 
 
 def test_a_history_with_nothing_in_it_removes_everything(store: RecordStore) -> None:
-    store.take([change("host.a", 1)], last=True)
-    told = store.after(0, 1_000, MUCH).change
-    store.begin("history 2")
-    store.take([], last=True)
+    store.apply([change("host.a", 1)], last=True)
+    told = store.pending_after(0, 1_000, MUCH).change
+    store.begin_history("history 2")
+    store.apply([], last=True)
     assert untold(store, told) == [("us-east.host.a", 2, None)]
 
 
 def test_purges_are_forgotten_when_the_bucket_has_forgotten_them(store: RecordStore) -> None:
-    store.take([change("purge.env_1.all", 1), change("host.a", 2)], last=True)
+    store.apply([change("purge.env_1.all", 1), change("host.a", 2)], last=True)
     assert store.expire_purges(now=NOW + PURGES_KEPT_SECONDS - 1) == 0
     assert store.expire_purges(now=NOW + PURGES_KEPT_SECONDS + 1) == 1
     assert store.find("us-east.purge.env_1.all") is None
@@ -114,21 +114,21 @@ def test_purges_are_forgotten_when_the_bucket_has_forgotten_them(store: RecordSt
 
 
 def test_a_store_that_was_left_alone_for_long_is_outdated(store: RecordStore) -> None:
-    assert not store.outdated(now=NOW)
-    store.take([change("host.a", 1)], last=True)
-    assert not store.outdated(now=NOW + DELETIONS_KEPT_SECONDS / 2 - 1)
-    assert store.outdated(now=NOW + DELETIONS_KEPT_SECONDS / 2 + 1)
+    assert not store.is_outdated(now=NOW)
+    store.apply([change("host.a", 1)], last=True)
+    assert not store.is_outdated(now=NOW + DELETIONS_KEPT_SECONDS / 2 - 1)
+    assert store.is_outdated(now=NOW + DELETIONS_KEPT_SECONDS / 2 + 1)
 
 
 def test_keys_below_a_prefix_are_found_and_those_beside_it_are_not(store: RecordStore) -> None:
     keys = ("redirects.site_1.0", "redirects.site_1.1", "redirects.site_10.0", "redirects.site_1")
-    store.take([change(key, number) for number, key in enumerate(keys, 1)], last=True)
-    found = [it.key for it in store.below("us-east.redirects.site_1.")]
+    store.apply([change(key, number) for number, key in enumerate(keys, 1)], last=True)
+    found = [it.key for it in store.find_by_prefix("us-east.redirects.site_1.")]
     assert found == ["us-east.redirects.site_1.0", "us-east.redirects.site_1.1"]
 
 
 def test_only_its_owner_can_read_it(store: RecordStore, path: Path) -> None:
-    store.take([change("host.a", 1)], last=True)
+    store.apply([change("host.a", 1)], last=True)
     files = list(path.parent.glob("edge.sqlite*"))
     assert len(files) == 3
     assert {file.stat().st_mode & 0o777 for file in files} == {0o600}

@@ -1,5 +1,4 @@
-"""Where things lie in a node's data directory, which names may become paths, and files that are never seen
-half written."""
+"""The paths in a node's data directory, checks of names that become paths, and atomic writes of files."""
 
 import os
 import re
@@ -11,10 +10,10 @@ from stead.protocol.work import release_of
 
 _IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 RELEASE = re.compile(r"[0-9a-f]{64}")
-"""The name of an artifact's release; the placeholder is the only other one."""
+"""The name of an artifact's release. The placeholder is the only other name."""
 _LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _HOST = re.compile(rf"{_LABEL}(\.{_LABEL})*")
-_LONGEST_HOST = 253
+_MAX_HOST = 253
 
 
 def environments(data: Path) -> Path:
@@ -30,7 +29,7 @@ def downloads(data: Path) -> Path:
 
 
 def edge_store(data: Path) -> Path:
-    """The feed's own copy of what the edges are told."""
+    """The database of edge records."""
     return data / "edge.sqlite"
 
 
@@ -39,14 +38,14 @@ def probe_socket(data: Path) -> Path:
 
 
 def check_identifier(text: str) -> str:
-    """Fit to be the name of a file; anything with a dot or a slash is not."""
+    """Refuse an identifier that cannot be the name of a file: no dots and no slashes."""
     if _IDENTIFIER.fullmatch(text) is None:
         raise Refusal("environment.malformed", "the environment's identifier cannot name a directory")
     return text
 
 
 def release_name(digest: str) -> str:
-    """The name of the directory of an artifact's release."""
+    """The name of the directory of an artifact's release; refused if it is not a digest."""
     name = release_of(digest)
     if RELEASE.fullmatch(name) is None:
         raise Refusal("artifact.signature_invalid", "a digest is `sha256:` and 64 hexadecimal digits")
@@ -54,25 +53,25 @@ def release_name(digest: str) -> str:
 
 
 def check_host(text: str) -> str:
-    if len(text) > _LONGEST_HOST or _HOST.fullmatch(text) is None:
+    if len(text) > _MAX_HOST or _HOST.fullmatch(text) is None:
         raise Refusal("route.malformed", "a host is made of lower case letters, digits, hyphens and dots")
     return text
 
 
 def write_file(path: Path, content: bytes, *, mode: int = 0o644) -> None:
-    """There as a whole, and still there after a power cut, when this returns."""
-    fresh = fresh_name(path)
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    """Write the file atomically. When this returns, it survives a power cut."""
+    temporary = hidden_name(path)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
         file.flush()
         os.fsync(descriptor)
-    fresh.replace(path)
+    temporary.replace(path)
     sync_directory(path.parent)
 
 
-def fresh_name(path: Path) -> Path:
-    """Beside the path and nobody else's. The dot keeps it out of every listing and of the edge's sight."""
+def hidden_name(path: Path) -> Path:
+    """A unique name in the same directory. It begins with a dot, so listings and the edge ignore it."""
     return path.with_name(f".{path.name}.{token_hex(8)}")
 
 
@@ -85,7 +84,7 @@ def sync_directory(directory: Path) -> None:
 
 
 def list_names(directory: Path) -> list[str]:
-    """The names in it; none when it is not there."""
+    """The visible names in the directory; none when it does not exist."""
     try:
         return sorted(path.name for path in directory.iterdir() if not path.name.startswith("."))
     except FileNotFoundError:

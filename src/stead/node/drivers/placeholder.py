@@ -1,4 +1,4 @@
-"""What a site shows before its first deployment. It needs nothing from anywhere else."""
+"""The page of a site before its first deployment. It loads no other files."""
 
 PAGE = """<!doctype html>
 <html lang="en">

@@ -1,7 +1,7 @@
-"""Releases on this node: fetched by their digest, believed when signed, kept while anybody may want them.
+"""The releases on this node: downloaded by digest, verified by signature, removed when they are not needed.
 
-`releases/<name>` is whole or not there. Each environment has a list of those it had lately; what no list and
-no record of the edge names is removed.
+`releases/<name>` is complete or does not exist. Each environment has a list of its latest releases. A release
+that no list and no edge record names is removed.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from stead.shared.runtimes import Runtime
 
 KEPT_RELEASES = 10
 LIST = "releases"
-"""In an environment's directory: the names of those it had lately, the newest first, a line each."""
+"""The file with an environment's latest releases, newest first, one name per line."""
 UNTRUSTED = ArtifactUntrusted.code
 
 ReferencedReleases = Callable[[], set[str] | None]
@@ -45,7 +45,7 @@ def unknown_references() -> set[str] | None:
 
 
 def verify_release(wanted: EnsureRelease, kind: Runtime | None = None) -> list[Layer]:
-    """The layers of an artifact that one of the keys has signed, by their digests; else refused."""
+    """Return the layers of the artifact, if one of the keys has signed it; otherwise refuse it."""
     try:
         digest = digests.parse(wanted.digest)
         keys = [Ed25519PublicKey.from_public_bytes(raw) for raw in wanted.keys]
@@ -66,11 +66,11 @@ def verify_release(wanted: EnsureRelease, kind: Runtime | None = None) -> list[L
 
 @asynccontextmanager
 async def fetch_layer(layer: Layer, address: str, into: Path) -> AsyncIterator[Path]:
-    """A file with exactly these bytes, for as long as it is needed."""
+    """Download the layer into a temporary file and verify its digest."""
     file = into / f"{digests.hexadecimal(layer.digest)}.{token_hex(8)}"
     try:
         await transfer.get(address, file, max_bytes=layer.size)
-        if await run_in_thread(_looked_at, file) != (layer.digest, layer.size):
+        if await run_in_thread(_digest_file, file) != (layer.digest, layer.size):
             raise Refusal(UNTRUSTED, "the layer is not what its digest says")
         yield file
     except transfer.TooLarge:
@@ -79,67 +79,73 @@ async def fetch_layer(layer: Layer, address: str, into: Path) -> AsyncIterator[P
         file.unlink(missing_ok=True)
 
 
-def _looked_at(path: Path) -> tuple[digests.Digest, int]:
+def _digest_file(path: Path) -> tuple[digests.Digest, int]:
     with path.open("rb") as file:
         return digests.of_file(file)
 
 
 class Releases:
-    def __init__(self, data: Path, named: ReferencedReleases) -> None:
-        self._home, self._downloads, self._named = layout.releases(data), layout.downloads(data), named
-        # What an earlier life was fetching is fetched anew.
+    def __init__(self, data: Path, referenced: ReferencedReleases) -> None:
+        self._home, self._downloads, self._referenced = (
+            layout.releases(data),
+            layout.downloads(data),
+            referenced,
+        )
+        # Downloads that a restart interrupted are started again.
         shutil.rmtree(self._downloads, ignore_errors=True)
         self._downloads.mkdir(mode=0o700)
         self._wanted: Counter[str] = Counter()
-        self._wanted_meanwhile: set[str] = set()
-        """At any time since a collection began: what was noted since may be missing in what it read."""
-        self._one_at_a_time: dict[str, asyncio.Lock] = {}
+        self._wanted_since_collection: set[str] = set()
+        """All releases that were wanted since a collection began. The lists that it read may not name them
+        yet."""
+        self._locks: dict[str, asyncio.Lock] = {}
         self._collecting = asyncio.Lock()
 
     async def ensure(self, wanted: EnsureRelease, kind: Runtime) -> bool:
-        """Whether it had to be fetched. It stays at least until it has been noted."""
+        """Return whether it had to be downloaded. It is kept at least until `add_to_list`."""
         name = layout.release_name(wanted.digest)
-        # Also of one that is here: a key may have been removed since.
+        # Verified even if it is already here: its key may have been removed since.
         (layer,) = await run_in_thread(verify_release, wanted, kind)
         self._wanted[name] += 1
-        self._wanted_meanwhile.add(name)
+        self._wanted_since_collection.add(name)
         try:
-            async with self._one_at_a_time.setdefault(name, asyncio.Lock()):
+            async with self._locks.setdefault(name, asyncio.Lock()):
                 if (self._home / name).exists():
                     return False
                 async with fetch_layer(layer, wanted.layers[0].url, self._downloads) as file:
                     await run_in_thread(self._unpack, file, name, layer)
                 return True
         except BaseException:
-            self._let_go(name)
+            self._release_hold(name)
             raise
 
-    async def note(self, environment: Path, wanted: EnsureRelease) -> None:
-        """From now on it is kept because the environment had it lately."""
+    async def add_to_list(self, environment: Path, wanted: EnsureRelease) -> None:
+        """Add it to the environment's latest releases, which are kept."""
         name = layout.release_name(wanted.digest)
         try:
-            await run_in_thread(_note, environment, name)
+            await run_in_thread(_add_to_list, environment, name)
         finally:
-            self._let_go(name)
+            self._release_hold(name)
 
     async def collect(self, environments: Path) -> None:
+        """Remove the releases that are not needed any more."""
         async with self._collecting:
-            self._wanted_meanwhile = set(self._wanted)
-            named = await run_in_thread(self._named)
-            if named is None:
+            self._wanted_since_collection = set(self._wanted)
+            referenced = await run_in_thread(self._referenced)
+            if referenced is None:
                 return
-            for name in await run_in_thread(self._unneeded, environments, {PLACEHOLDER, *named}):
-                # Nobody begins to want it between the look and the rename: there is no await.
-                if _release_of(name) not in self._wanted_meanwhile:
-                    doomed = _hidden(self._home / name)
-                    await run_in_thread(shutil.rmtree, doomed, ignore_errors=True)
+            for name in await run_in_thread(self._unneeded, environments, {PLACEHOLDER, *referenced}):
+                # There is no await between this check and the rename, so no task can want it meanwhile.
+                if _release_of(name) not in self._wanted_since_collection:
+                    hidden = _hide(self._home / name)
+                    await run_in_thread(shutil.rmtree, hidden, ignore_errors=True)
                     log.info("release.removed", release=name)
 
-    def _let_go(self, name: str) -> None:
+    def _release_hold(self, name: str) -> None:
         self._wanted[name] -= 1
         if self._wanted[name] <= 0:
             del self._wanted[name]
-            self._one_at_a_time.pop(name, None)
+            self._locks.pop(name, None)
 
     def _unpack(self, file: Path, name: str, layer: Layer) -> None:
         try:
@@ -151,13 +157,13 @@ class Releases:
             raise Refusal(UNTRUSTED, untrusted.reason) from None
         except ArchiveRefused as refused:
             raise Refusal(UNTRUSTED, str(refused)) from None
-        self._stamp(self._home / name)
+        self._set_times(self._home / name)
 
-    def _stamp(self, release: Path) -> None:
-        """Visitors' browsers tell two versions of a file apart by its second and its size: so no two
-        releases of this node are of the same second."""
-        others = [_moment(each) for each in self._home.iterdir() if each != release]
-        moment = int(max([time.time(), *(mtime + 1 for mtime in others)]))
+    def _set_times(self, release: Path) -> None:
+        """Give every release of this node another modification time. Browsers recognize a new version of a
+        file by its size and the second of its modification time."""
+        others = [_modification_time(path) for path in self._home.iterdir() if path != release]
+        moment = int(max([time.time(), *(time_of_other + 1 for time_of_other in others)]))
         for folder, _, files in os.walk(release):
             for name in files:
                 os.utime(Path(folder) / name, (moment, moment))
@@ -165,41 +171,42 @@ class Releases:
 
     def _unneeded(self, environments: Path, wanted: set[str]) -> list[str]:
         for environment in layout.list_names(environments):
-            wanted.update(_listed(environments / environment))
-        # A name with a dot in front was left by an earlier life, unless it is in the making right now.
-        return [each.name for each in self._home.iterdir() if each.name not in wanted]
+            wanted.update(_read_list(environments / environment))
+        # A hidden name is a leftover of an interrupted start or removal, unless it is being unpacked now.
+        return [path.name for path in self._home.iterdir() if path.name not in wanted]
 
 
-def _moment(release: Path) -> float:
+def _modification_time(release: Path) -> float:
     try:
         return release.stat().st_mtime
     except FileNotFoundError:
-        # It came to its own name, or went, since it was listed.
+        # It was renamed or removed since it was listed.
         return 0.0
 
 
 def _release_of(name: str) -> str:
-    """Which release a directory is, or is to become."""
+    """The release that a directory contains, or will contain when it is complete."""
     return name.lstrip(".").partition(".")[0]
 
 
-def _listed(environment: Path) -> list[str]:
+def _read_list(environment: Path) -> list[str]:
     try:
         return (environment / LIST).read_text().split()
     except (FileNotFoundError, NotADirectoryError):
         return []
 
 
-def _note(environment: Path, name: str) -> None:
-    kept = [name, *(each for each in _listed(environment) if each != name)][:KEPT_RELEASES]
-    layout.write_file(environment / LIST, "".join(f"{each}\n" for each in kept).encode())
+def _add_to_list(environment: Path, name: str) -> None:
+    others = [other for other in _read_list(environment) if other != name]
+    kept = [name, *others][:KEPT_RELEASES]
+    layout.write_file(environment / LIST, "".join(f"{release}\n" for release in kept).encode())
 
 
-def _hidden(release: Path) -> Path:
-    """Out of sight in one step; who has a file of it open may read on."""
+def _hide(release: Path) -> Path:
+    """Rename it in one step. Processes that have a file of it open can continue to read."""
     if release.name.startswith("."):
         return release
-    doomed = layout.fresh_name(release)
+    hidden = layout.hidden_name(release)
     with contextlib.suppress(FileNotFoundError):
-        release.rename(doomed)
-    return doomed
+        release.rename(hidden)
+    return hidden

@@ -1,7 +1,8 @@
-"""Static sites: releases that all environments of the node share, and a mark for each environment it carries.
+"""The driver of static sites: releases that all environments of the node share, and a directory for each
+environment.
 
-`releases/<name>` holds a release, whole or not there, named by what is in it and never rewritten; which one
-an environment shows is the edge's record. There are no processes.
+`releases/<name>` is a complete release, named by its content and never changed. The edge record of an
+environment says which release it serves. There are no processes.
 """
 
 import contextlib
@@ -21,25 +22,25 @@ from stead.protocol.work import EnsureRelease
 
 
 class StaticRuntime(RuntimeDriver):
-    """`named` says which releases the edge may be asked for; None when nobody knows."""
+    """`referenced` returns the releases that edge records name."""
 
     runtimes = ("static",)
 
-    def __init__(self, data: Path, named: ReferencedReleases = unknown_references) -> None:
+    def __init__(self, data: Path, referenced: ReferencedReleases = unknown_references) -> None:
         self._home, self._releases = layout.environments(data), layout.releases(data)
-        for shared in (self._home, self._releases):
-            shared.mkdir(parents=True, exist_ok=True)
-            # Whatever the umask: the edge's workers are another user.
-            shared.chmod(0o755)
+        for directory in (self._home, self._releases):
+            directory.mkdir(parents=True, exist_ok=True)
+            # The edge's workers run as another user, so the umask must not apply.
+            directory.chmod(0o755)
         _write_release(self._releases / PLACEHOLDER, {"index.html": PAGE.encode()})
-        self._kept = Releases(data, named)
+        self._store = Releases(data, referenced)
 
     async def ensure_environment(self, task: Assignment) -> None:
-        if await run_in_thread(_ensure, self._directory(task)):
+        if await run_in_thread(_ensure_directory, self._directory(task)):
             await task.output.say("static: a placeholder is in place until the first deployment")
 
     async def remove_environment(self, task: Assignment) -> None:
-        await run_in_thread(_remove, self._directory(task))
+        await run_in_thread(_remove_directory, self._directory(task))
 
     async def restart_environment(self, task: Assignment) -> None:
         if not self._directory(task).exists():
@@ -52,15 +53,15 @@ class StaticRuntime(RuntimeDriver):
         directory = self._directory(task)
         if not directory.exists():
             raise Refusal("environment.not_found", "the environment is not on this node")
-        if await self._kept.ensure(wanted, "static"):
+        if await self._store.ensure(wanted, "static"):
             await task.output.say(f"static: the release {wanted.digest} is verified and in place")
         else:
             await task.output.say(f"static: the release {wanted.digest} was here already")
-        await self._kept.note(directory, wanted)
+        await self._store.add_to_list(directory, wanted)
         await self.tidy()
 
     async def tidy(self) -> None:
-        await self._kept.collect(self._home)
+        await self._store.collect(self._home)
 
     async def list_environments(self) -> Collection[str]:
         return await run_in_thread(layout.list_names, self._home)
@@ -69,8 +70,8 @@ class StaticRuntime(RuntimeDriver):
         return self._home / layout.check_identifier(task.environment)
 
 
-def _ensure(directory: Path) -> bool:
-    """Whether it was not here before."""
+def _ensure_directory(directory: Path) -> bool:
+    """Return whether the directory is new."""
     if directory.exists():
         return False
     directory.mkdir(exist_ok=True)
@@ -82,7 +83,7 @@ def _ensure(directory: Path) -> bool:
 def _write_release(path: Path, files: dict[str, bytes]) -> None:
     if path.exists():
         return
-    fresh = layout.fresh_name(path)
+    fresh = layout.hidden_name(path)
     fresh.mkdir()
     fresh.chmod(0o755)
     for name, content in files.items():
@@ -91,23 +92,23 @@ def _write_release(path: Path, files: dict[str, bytes]) -> None:
     try:
         fresh.rename(path)
     except OSError:
-        # Another one was faster; a release of this name has this content.
+        # Another process was faster; a release with the same name has the same content.
         shutil.rmtree(fresh)
         if not path.exists():
             raise
     layout.sync_directory(path.parent)
 
 
-def _remove(directory: Path) -> None:
-    # Out of sight in one step: half a release is never served, and a second remove finds nothing.
-    doomed = layout.fresh_name(directory)
+def _remove_directory(directory: Path) -> None:
+    # Hidden in one step, so that a half-removed directory is never served and a second removal finds nothing.
+    hidden = layout.hidden_name(directory)
     with contextlib.suppress(FileNotFoundError):
-        directory.rename(doomed)
+        directory.rename(hidden)
     for left in directory.parent.glob(f".{directory.name}.*"):
-        shutil.rmtree(left, onerror=_gone_is_fine)
+        shutil.rmtree(left, onerror=_ignore_missing)
     layout.sync_directory(directory.parent)
 
 
-def _gone_is_fine(_: object, path: str, __: object) -> None:
+def _ignore_missing(_: object, path: str, __: object) -> None:
     if os.path.lexists(path):
         raise OSError(f"{Path(path).name} cannot be removed")

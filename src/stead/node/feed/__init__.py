@@ -1,1 +1,1 @@
-"""What the edge of this node is told: from NATS into a store of its own, and from there to nginx."""
+"""The node's side of the edge feed: edge records from NATS into a local store, and from there to nginx."""

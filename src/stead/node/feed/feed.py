@@ -1,6 +1,7 @@
-"""The feed as a whole: NATS into the store, the store to nginx, and word of it back to the control plane.
+"""The node's side of the edge feed: reads records from NATS into the store, sends them to nginx, and reports
+the applied revision to the control plane.
 
-It stands beside the agent: whatever fails here is tried again and never stops a command.
+It is independent of the agent: what fails here is retried and never stops a command.
 """
 
 import asyncio
@@ -24,79 +25,79 @@ from stead.shared.cancellation import raise_if_cancelled
 
 PAUSE, LONGEST_PAUSE = 0.5, 10.0
 ACK_SECONDS = 5.0
-TIDY_SECONDS = 3600.0
+EXPIRE_SECONDS = 3600.0
 
 log = structlog.get_logger()
 
 
 class EdgeFeedClient:
-    def __init__(self, settings: Settings, link: NatsConnection) -> None:
-        self._settings, self._link = settings, link
-        self._applied, self._said = 0, 0
-        self._news = asyncio.Event()
+    def __init__(self, settings: Settings, connection: NatsConnection) -> None:
+        self._settings, self._connection = settings, connection
+        self._applied, self._reported = 0, 0
+        self._changed = asyncio.Event()
 
     async def run(self) -> None:
-        """For ever."""
+        """Runs until it is cancelled."""
         pause = PAUSE
         while True:
             try:
                 await self._run()
             except Exception as error:  # noqa: BLE001
-                log.error("feed.failed", errors=_kinds(error))
+                log.error("feed.failed", errors=_error_names(error))
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
 
     async def _run(self) -> None:
         settings = self._settings
         run = prepare_run_directory(settings.data)
-        store, edge = RecordStore(edge_store(settings.data)), EdgeAdmin(run / ADMIN_SOCKET)
-        wording = RecordDecoder(settings.certificate_key)
-        teller = NginxUpdater(store, edge, wording, self._note)
-        source = RecordSource(self._link, store, settings.node_id, settings.node_region, teller.wake)
-        door = RecordServer(store, wording, settings.node_region)
+        store, nginx = RecordStore(edge_store(settings.data)), EdgeAdmin(run / ADMIN_SOCKET)
+        decoder = RecordDecoder(settings.certificate_key)
+        updater = NginxUpdater(store, nginx, decoder, self._set_applied)
+        source = RecordSource(self._connection, store, settings.node_id, settings.node_region, updater.wake)
+        server = RecordServer(store, decoder, settings.node_region)
         try:
-            async with door.listening(run / STORE_SOCKET), asyncio.TaskGroup() as tasks:
+            async with server.listen(run / STORE_SOCKET), asyncio.TaskGroup() as tasks:
                 tasks.create_task(source.run())
-                tasks.create_task(teller.run())
-                tasks.create_task(self._say())
-                tasks.create_task(_tidy(store, teller))
+                tasks.create_task(updater.run())
+                tasks.create_task(self._report_applied())
+                tasks.create_task(_expire_purges(store, updater))
         finally:
-            await edge.close()
+            await nginx.close()
             store.close()
 
-    def _note(self, revision: int) -> None:
+    def _set_applied(self, revision: int) -> None:
         self._applied = revision
-        self._news.set()
+        self._changed.set()
 
-    async def _say(self) -> None:
-        """Only what nginx has said it applied; until the server has it."""
+    async def _report_applied(self) -> None:
+        """Report each revision that nginx has applied, until NATS has stored the report."""
         settings = self._settings
         while True:
             raise_if_cancelled()
-            while self._said == self._applied:
-                self._news.clear()
-                await self._news.wait()
+            while self._reported == self._applied:
+                self._changed.clear()
+                await self._changed.wait()
             revision = self._applied
-            word = encode(AppliedRevision(settings.node_id, settings.node_region, revision))
-            jetstream = await self._link.jetstream()
+            report = encode(AppliedRevision(settings.node_id, settings.node_region, revision))
+            jetstream = await self._connection.jetstream()
             try:
-                await jetstream.publish(subjects.applied(settings.node_id), word, timeout=ACK_SECONDS)
+                await jetstream.publish(subjects.applied(settings.node_id), report, timeout=ACK_SECONDS)
             except (nats.errors.Error, OSError) as error:
                 log.info("applied.delayed", error=type(error).__name__)
                 await asyncio.sleep(PAUSE)
             else:
-                self._said = revision
+                self._reported = revision
 
 
-async def _tidy(store: RecordStore, teller: NginxUpdater) -> None:
+async def _expire_purges(store: RecordStore, updater: NginxUpdater) -> None:
     while True:
         if expired := store.expire_purges():
             log.info("purges.expired", purges=expired)
-            teller.wake()
-        await asyncio.sleep(TIDY_SECONDS)
+            updater.wake()
+        await asyncio.sleep(EXPIRE_SECONDS)
 
 
-def _kinds(error: BaseException) -> list[str]:
+def _error_names(error: BaseException) -> list[str]:
     if isinstance(error, BaseExceptionGroup):
-        return [kind for each in error.exceptions for kind in _kinds(each)]
+        return [name for inner in error.exceptions for name in _error_names(inner)]
     return [type(error).__name__]

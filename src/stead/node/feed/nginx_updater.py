@@ -1,4 +1,4 @@
-"""Tells nginx what the store holds and it has not heard, and notices when another nginx is there."""
+"""Sends records from the store to nginx, and notices when nginx was restarted."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from stead.node.feed.record_store import RecordStore
 
 BATCH = 1_000
 BATCH_BYTES = 4 * 1024 * 1024
-WATCH_SECONDS = 1.0
+CHECK_SECONDS = 1.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 1.0
 
 log = structlog.get_logger()
@@ -19,68 +19,69 @@ log = structlog.get_logger()
 
 class NginxUpdater:
     def __init__(
-        self, store: RecordStore, edge: EdgeAdmin, wording: RecordDecoder, applied: Callable[[int], None]
+        self, store: RecordStore, nginx: EdgeAdmin, decoder: RecordDecoder, on_applied: Callable[[int], None]
     ) -> None:
-        self._store, self._edge, self._wording, self._applied = store, edge, wording, applied
-        self._something = asyncio.Event()
-        self._forget("")
+        self._store, self._nginx, self._decoder, self._on_applied = store, nginx, decoder, on_applied
+        self._changed = asyncio.Event()
+        self._start_over("")
 
     def wake(self) -> None:
-        self._something.set()
+        self._changed.set()
 
     async def run(self) -> None:
-        """For ever."""
-        said, pause = "", FIRST_PAUSE
+        """Runs until it is cancelled."""
+        last_error, pause = "", FIRST_PAUSE
         while True:
             try:
-                self._meet(await self._edge.state())
+                self._check_instance(await self._nginx.state())
                 while True:
-                    await self._tell_all()
-                    said, pause = "", FIRST_PAUSE
-                    await self._changed()
+                    await self._send_all()
+                    last_error, pause = "", FIRST_PAUSE
+                    await self._wait_for_change()
             except AdminFailed as error:
-                if said != (said := str(error)):
-                    log.warning("edge.unreachable", reason=said)
+                if last_error != (last_error := str(error)):
+                    log.warning("edge.unreachable", reason=last_error)
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
 
-    def _forget(self, instance: str) -> None:
-        """A new nginx knows nothing; neither do we know what an nginx from before our start knows."""
+    def _start_over(self, instance: str) -> None:
+        """Send everything again: a new nginx has no records, and what an older one has is unknown after a
+        start."""
         self._instance, self._change, self._completed = instance, 0, False
 
-    def _meet(self, state: EdgePosition) -> bool:
-        """Whether it is still the one we have been talking to."""
+    def _check_instance(self, state: EdgePosition) -> bool:
+        """Return whether nginx still has the records that were sent to it."""
         if state.instance == self._instance:
             return True
         log.info("edge.met", instance=state.instance)
-        self._forget(state.instance)
+        self._start_over(state.instance)
         return False
 
-    async def _changed(self) -> None:
-        """Until there is something to tell, or it is time to see who is there."""
+    async def _wait_for_change(self) -> None:
+        """Wait for a change of the store; check from time to time whether nginx was restarted."""
         try:
-            async with asyncio.timeout(WATCH_SECONDS):
-                await self._something.wait()
+            async with asyncio.timeout(CHECK_SECONDS):
+                await self._changed.wait()
         except TimeoutError:
-            self._meet(await self._edge.state())
+            self._check_instance(await self._nginx.state())
 
-    async def _tell_all(self) -> None:
+    async def _send_all(self) -> None:
         while True:
-            self._something.clear()
-            untold = self._store.after(self._change, BATCH, BATCH_BYTES)
-            lines = self._wording.lines(untold.records)
-            if lines and not self._meet(await self._edge.apply(lines)):
+            self._changed.clear()
+            pending = self._store.pending_after(self._change, BATCH, BATCH_BYTES)
+            lines = self._decoder.lines(pending.records)
+            if lines and not self._check_instance(await self._nginx.apply(lines)):
                 continue
-            self._change = untold.change
-            if untold.records:
-                self._store.told(untold.change)
-            if not untold.whole:
+            self._change = pending.change
+            if pending.records:
+                self._store.remove_deleted(pending.change)
+            if not pending.complete:
                 continue
-            if untold.settled and await self._complete():
-                self._applied(untold.position)
+            if pending.caught_up and await self._complete():
+                self._on_applied(pending.position)
             return
 
     async def _complete(self) -> bool:
-        if not self._completed and self._meet(await self._edge.complete()):
+        if not self._completed and self._check_instance(await self._nginx.complete()):
             self._completed = True
         return self._completed

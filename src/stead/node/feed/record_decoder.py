@@ -1,4 +1,4 @@
-"""From a stored record to what nginx is told; the one place where the key of a certificate is opened."""
+"""Turns stored records into lines for nginx. Only this module decrypts the private keys of certificates."""
 
 from collections.abc import Iterable
 
@@ -37,34 +37,34 @@ log = structlog.get_logger()
 class RecordDecoder:
     def __init__(self, key: bytes | None) -> None:
         self._key = key
-        self._lamented = False
+        self._warned = False
 
     def lines(self, records: Iterable[StoredRecord]) -> list[RecordLine]:
-        """Those nginx can use, in their order."""
+        """The lines for the records that nginx can use, in order."""
         return [line for record in records if (line := self._line(record)) is not None]
 
     def _line(self, record: StoredRecord) -> RecordLine | None:
-        _, word, name = record.key.split(".", 2)
-        if word not in _KINDS:
-            # The control plane may be newer than this node.
+        _, kind_name, name = record.key.split(".", 2)
+        if kind_name not in _KINDS:
+            # A control plane of a later version may send other kinds.
             return None
-        kind, decoder = _KINDS[word]
+        kind, decoder = _KINDS[kind_name]
         if record.value is None:
             return RecordLine(kind, name, record.revision)
         try:
             value: EdgeRecord | DecryptedCertificate | None = decoder.decode(record.value)
             if isinstance(value, CertificateRecord):
-                value = self._opened(name, value)
+                value = self._decrypt(name, value)
         except (msgspec.MsgspecError, UnsealFailed) as error:
-            # nginx stops at a line it cannot read, and one record must not stand in the way of all others.
+            # nginx stops at a line that it cannot read, and one record must not block all others.
             log.warning("record.unusable", key=record.key, error=type(error).__name__)
             return None
         return None if value is None else RecordLine(kind, name, record.revision, value)
 
-    def _opened(self, host: str, sealed: CertificateRecord) -> DecryptedCertificate | None:
+    def _decrypt(self, host: str, sealed: CertificateRecord) -> DecryptedCertificate | None:
         if self._key is None:
-            if not self._lamented:
-                self._lamented = True
+            if not self._warned:
+                self._warned = True
                 log.warning("certificates.skipped", reason="STEAD_EDGE_KEY is not set")
             return None
         return DecryptedCertificate(sealed.chain, unseal(self._key, host, sealed.sealed_key))

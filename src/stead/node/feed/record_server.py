@@ -1,10 +1,11 @@
-"""Where nginx asks for what it does not know: the store, over HTTP on a unix socket, read only.
+"""Serves the record store to nginx, which looks up names that it does not know: read only, over HTTP on a
+unix socket.
 
-    GET /host/<host>            the host, its environment, its site's redirects, the node that carries it
-    GET /certificate/<host>     the certificate, opened
-    GET /challenge/<token>      what a certificate authority is to be shown
+    GET /host/<host>            the host, its environment, its site's redirects, its node
+    GET /certificate/<host>     the certificate, decrypted
+    GET /challenge/<token>      the answer to an ACME challenge
 
-Answers are lines as nginx is told them, or 404.
+The response is record lines in the format of the feed, or 404.
 """
 
 import asyncio
@@ -34,17 +35,17 @@ _environment = msgspec.json.Decoder(EnvironmentRecord).decode
 
 
 class RecordServer:
-    def __init__(self, store: RecordStore, wording: RecordDecoder, region: str) -> None:
-        self._store, self._wording, self._region = store, wording, region
-        self._open = 0
+    def __init__(self, store: RecordStore, decoder: RecordDecoder, region: str) -> None:
+        self._store, self._decoder, self._region = store, decoder, region
+        self._connections = 0
         self._finders: dict[str, Callable[[str], list[StoredRecord]]] = {
-            "host": self._of_host,
-            "certificate": lambda host: self._one(edge_records.certificate_key(region, host)),
-            "challenge": lambda token: self._one(edge_records.challenge_key(region, token)),
+            "host": self._find_host,
+            "certificate": lambda host: self._find_one(edge_records.certificate_key(region, host)),
+            "challenge": lambda token: self._find_one(edge_records.challenge_key(region, token)),
         }
 
     @asynccontextmanager
-    async def listening(self, socket: Path) -> AsyncIterator[None]:
+    async def listen(self, socket: Path) -> AsyncIterator[None]:
         server = await asyncio.start_unix_server(self._serve, socket, limit=MAX_REQUEST_BYTES)
         share_with_edge(socket)
         try:
@@ -53,21 +54,21 @@ class RecordServer:
             server.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._open += 1
+        self._connections += 1
         try:
-            if self._open > MAX_CONNECTIONS:
+            if self._connections > MAX_CONNECTIONS:
                 await _send(writer, 503, b"")
                 return
-            while await self._exchange(reader, writer):
+            while await self._handle_request(reader, writer):
                 continue
         except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError):
             return
         finally:
-            self._open -= 1
+            self._connections -= 1
             writer.close()
 
-    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Whether the connection may be used again."""
+    async def _handle_request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """Return whether the connection can be used again."""
         async with asyncio.timeout(IDLE_SECONDS):
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         method, path, version = (*head.partition("\r\n")[0].split(" "), "", "", "")[:3]
@@ -91,24 +92,29 @@ class RecordServer:
         try:
             found = finder(name)
         except (ValueError, msgspec.MsgspecError):
-            # No key has such a name, or the record is not what its key says.
+            # No key can have this name, or the record does not match its kind.
             return b""
-        return b"".join(edge_records.encode(line) + b"\n" for line in self._wording.lines(found))
+        return b"".join(edge_records.encode(line) + b"\n" for line in self._decoder.lines(found))
 
-    def _of_host(self, host: str) -> list[StoredRecord]:
-        found = self._one(edge_records.host_key(self._region, host))
+    def _find_host(self, host: str) -> list[StoredRecord]:
+        found = self._find_one(edge_records.host_key(self._region, host))
         if not found:
             return []
-        environment = self._one(
+        environment = self._find_one(
             edge_records.environment_key(self._region, _host(found[0].value or b"").environment)
         )
         if not environment:
             return found
-        it = _environment(environment[0].value or b"")
-        redirects = self._store.below(f"{self._region}.redirects.{it.site}.")
-        return [*found, *environment, *redirects, *self._one(edge_records.node_key(self._region, it.node))]
+        record = _environment(environment[0].value or b"")
+        redirects = self._store.find_by_prefix(f"{self._region}.redirects.{record.site}.")
+        return [
+            *found,
+            *environment,
+            *redirects,
+            *self._find_one(edge_records.node_key(self._region, record.node)),
+        ]
 
-    def _one(self, key: str) -> list[StoredRecord]:
+    def _find_one(self, key: str) -> list[StoredRecord]:
         found = self._store.find(key)
         return [] if found is None else [found]
 

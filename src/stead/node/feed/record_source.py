@@ -1,8 +1,7 @@
-"""Records out of NATS, through the consumer that the worker made for this node: in order, without a gap, each
-as soon as it is there.
+"""Reads records from NATS, through the consumer that the worker created for this node: in order, without
+gaps, each as soon as it arrives.
 
-Nothing is acknowledged. Whenever this side has lost its place, it asks the server to set the consumer back to
-the store's position and goes on from there.
+Nothing is acknowledged. When the position is lost, the consumer is reset to the position of the store.
 """
 
 import asyncio
@@ -25,22 +24,22 @@ from stead.shared.cancellation import raise_if_cancelled
 BATCH = 1_000
 BATCH_BYTES = 16 * 1024 * 1024
 REQUEST_SECONDS = 30.0
-BEAT_SECONDS = 0.5
-SILENCE_SECONDS = 3 * BEAT_SECONDS
-"""The server says so often that it is there; if not, the connection or the request is gone."""
+HEARTBEAT_SECONDS = 0.5
+SILENCE_SECONDS = 3 * HEARTBEAT_SECONDS
+"""The server sends a heartbeat this often; without one, the connection or the request is lost."""
 RESET_SECONDS = 5.0
 PAUSE = 0.5
 
 _NANO = 1_000_000_000
 _OPERATION = "KV-Operation"
-_BEAT, _ENDED = "100", ("404", "408")
-_TOO_BIG, _COUNTED = "Message Size Exceeds MaxBytes", "Batch Completed"
+_HEARTBEAT, _ENDED = "100", ("404", "408")
+_TOO_LARGE, _BATCH_COMPLETE = "Message Size Exceeds MaxBytes", "Batch Completed"
 
 log = structlog.get_logger()
 
 
 class PositionLost(Exception):
-    """The place in the stream is lost; the message says how."""
+    """The position in the stream is lost; the message says why."""
 
 
 class _Config(Struct, frozen=True):
@@ -48,7 +47,7 @@ class _Config(Struct, frozen=True):
 
 
 class _Reset(Struct, frozen=True):
-    """What the server says of a consumer that was set back."""
+    """The server's response to the reset of a consumer."""
 
     created: str = ""
     config: _Config = _Config()
@@ -67,101 +66,109 @@ _read_reset = msgspec.json.Decoder(_Reset).decode
 
 class RecordSource:
     def __init__(
-        self, link: NatsConnection, store: RecordStore, node: str, region: str, stored: Callable[[], None]
+        self,
+        connection: NatsConnection,
+        store: RecordStore,
+        node: str,
+        region: str,
+        on_change: Callable[[], None],
     ) -> None:
-        self._link, self._store, self._stored = link, store, stored
+        self._connection, self._store, self._on_change = connection, store, on_change
         self._keys = region_subjects(region)
-        place = f"{bucket_stream(BUCKET)}.{consumer(Node(node))}"
-        self._reset_subject = f"$JS.API.CONSUMER.RESET.{place}"
-        self._next_subject = f"$JS.API.CONSUMER.MSG.NEXT.{place}"
+        name = f"{bucket_stream(BUCKET)}.{consumer(Node(node))}"
+        self._reset_subject = f"$JS.API.CONSUMER.RESET.{name}"
+        self._next_subject = f"$JS.API.CONSUMER.MSG.NEXT.{name}"
 
     async def run(self) -> None:
-        """For ever."""
-        said = ""
+        """Runs until it is cancelled."""
+        last_error = ""
         while True:
             raise_if_cancelled()
-            client = await self._link.client()
+            client = await self._connection.client()
             try:
                 await self._follow(client)
             except (PositionLost, nats.errors.Error, OSError, msgspec.MsgspecError) as error:
-                # While there is no consumer yet, the same one comes again and again.
-                if said != (said := str(error) or type(error).__name__):
-                    log.info("feed.detached", reason=said)
+                # The same error repeats until the consumer exists; it is logged once.
+                if last_error != (last_error := str(error) or type(error).__name__):
+                    log.info("feed.detached", reason=last_error)
                 await asyncio.sleep(PAUSE)
 
     async def _follow(self, client: Client) -> None:
-        pending, doubted = await self._attach(client)
+        pending, unproven = await self._attach(client)
         raise_if_cancelled()
         pull = _Pull(client, self._next_subject)
-        listening = await client.subscribe(pull.inbox, cb=pull.arrived.put)
+        subscription = await client.subscribe(pull.inbox, cb=pull.arrived.put)
         try:
             if not pending:
-                self._take([], last=True)
+                self._apply([], last=True)
             while True:
                 batch = await pull.next()
-                if doubted and self._contradicts(batch[0].change):
-                    self._store.begin("")
+                if unproven and self._contradicts(batch[0].change):
+                    self._store.begin_history("")
                     raise PositionLost("the server has another history")
-                doubted = False
-                self._take([it.change for it in batch], last=batch[-1].pending == 0)
+                unproven = False
+                self._apply([delivery.change for delivery in batch], last=batch[-1].pending == 0)
         finally:
-            await _unsubscribed(listening)
+            await _unsubscribe(subscription)
 
     async def _attach(self, client: Client) -> tuple[int, bool]:
-        """How many records wait, and whether the first of them has to prove that the history is still ours.
+        """Return how many records are pending, and whether the first one has to prove that the history is the
+        same.
 
-        The record at the position is asked for again: while it or a newer one is there, nothing has been
-        rolled back.
+        The record at the position is requested again: if the server still has it or a newer one, its history
+        was not rolled back.
         """
-        mine = self._store.progress
-        told = await self._reset(client, mine.position or 1)
-        history = f"{told.created} {told.config.filter_subject}"
-        rolled_back = mine.position > 0 and told.num_pending == 0
-        if history == mine.history and not rolled_back and not self._store.outdated():
-            return told.num_pending, mine.position > 0
+        progress = self._store.progress
+        reset = await self._reset(client, progress.position or 1)
+        history = f"{reset.created} {reset.config.filter_subject}"
+        rolled_back = progress.position > 0 and reset.num_pending == 0
+        if history == progress.history and not rolled_back and not self._store.is_outdated():
+            return reset.num_pending, progress.position > 0
         log.info("feed.beginning", rolled_back=rolled_back)
-        self._store.begin(history)
+        self._store.begin_history(history)
         return (await self._reset(client, 1)).num_pending, False
 
     async def _reset(self, client: Client, position: int) -> _Reset:
-        answer = await client.request(
+        response = await client.request(
             self._reset_subject, msgspec.json.encode({"seq": position}), timeout=RESET_SECONDS
         )
-        told: _Reset = _read_reset(answer.data)
-        if told.error is not None:
-            raise PositionLost(f"the consumer was not set back ({told.error.get('code')})")
-        if told.config.filter_subject != self._keys:
+        reset: _Reset = _read_reset(response.data)
+        if reset.error is not None:
+            raise PositionLost(f"the consumer was not set back ({reset.error.get('code')})")
+        if reset.config.filter_subject != self._keys:
             raise PositionLost("the consumer is of another region")
-        return told
+        return reset
 
     def _contradicts(self, first: RecordChange) -> bool:
-        mine = self._store.progress
-        return first.revision < mine.position or (first.revision == mine.position and first.at != mine.at)
+        known = self._store.progress
+        if first.revision == known.position:
+            return first.at != known.at
+        return first.revision < known.position
 
-    def _take(self, changes: list[RecordChange], *, last: bool) -> None:
-        self._store.take(changes, last=last)
-        self._stored()
+    def _apply(self, changes: list[RecordChange], *, last: bool) -> None:
+        self._store.apply(changes, last=last)
+        self._on_change()
 
 
 class _Pull:
-    """One request for records stands at any time; what has arrived is taken without waiting for more."""
+    """Keeps one request for records open, and returns what has arrived without waiting for more."""
 
     def __init__(self, client: Client, subject: str) -> None:
         self._client, self._subject, self.inbox = client, subject, client.new_inbox()
         self.arrived: asyncio.Queue[Msg] = asyncio.Queue()
-        """Bounded by what is asked for."""
-        self._asked = self._number = 0
+        """Its length is limited by the size of the request."""
+        self._requested = self._number = 0
 
     async def next(self) -> list[_Delivery]:
         batch: list[_Delivery] = []
         while not batch or (not self.arrived.empty() and len(batch) < BATCH):
-            await self._ask()
+            await self._request()
             message = await self._next()
             if status := (message.headers or {}).get("Status"):
-                self._hear(status, message)
+                self._handle_status(status, message)
             else:
-                batch.append(self._delivered(message))
-        await self._ask()
+                batch.append(self._check_order(message))
+        await self._request()
         return batch
 
     async def _next(self) -> Msg:
@@ -173,48 +180,48 @@ class _Pull:
         except TimeoutError:
             raise PositionLost("the server is silent") from None
 
-    async def _ask(self) -> None:
-        if self._asked:
+    async def _request(self) -> None:
+        if self._requested:
             return
-        self._asked = BATCH
-        asked = {
+        self._requested = BATCH
+        request = {
             "batch": BATCH,
             "max_bytes": BATCH_BYTES,
             "expires": int(REQUEST_SECONDS * _NANO),
-            "idle_heartbeat": int(BEAT_SECONDS * _NANO),
+            "idle_heartbeat": int(HEARTBEAT_SECONDS * _NANO),
         }
-        await self._client.publish(self._subject, msgspec.json.encode(asked), reply=self.inbox)
+        await self._client.publish(self._subject, msgspec.json.encode(request), reply=self.inbox)
 
-    def _hear(self, status: str, message: Msg) -> None:
-        said = (message.headers or {}).get("Description", "")
-        if status in _ENDED or said == _TOO_BIG:
-            self._asked = 0
-        # By our own count the end of a batch is known already, and the next one asked for.
-        elif status != _BEAT and said != _COUNTED:
-            raise PositionLost(f"the server says {status} {said}")
+    def _handle_status(self, status: str, message: Msg) -> None:
+        description = (message.headers or {}).get("Description", "")
+        if status in _ENDED or description == _TOO_LARGE:
+            self._requested = 0
+        # The end of a batch is known by counting, and the next batch is already requested.
+        elif status != _HEARTBEAT and description != _BATCH_COMPLETE:
+            raise PositionLost(f"the server says {status} {description}")
 
-    def _delivered(self, message: Msg) -> _Delivery:
-        delivery = _read(message)
+    def _check_order(self, message: Msg) -> _Delivery:
+        delivery = _parse(message)
         if delivery.number != self._number + 1:
             raise PositionLost("a record is missing")
         self._number = delivery.number
-        self._asked -= 1
+        self._requested -= 1
         return delivery
 
 
-def _read(message: Msg) -> _Delivery:
-    """Where it stands is in the subject an acknowledgement would go to."""
+def _parse(message: Msg) -> _Delivery:
+    """The position of a message is in the subject for its acknowledgement."""
     words = message.reply.split(".")
     if len(words) < 9:
-        raise PositionLost("a record without a place")
+        raise PositionLost("a record without a position")
     revision, number, at, pending = (int(word) for word in words[-4:])
-    gone = _OPERATION in (message.headers or {})
-    change = RecordChange(key_of_subject(message.subject), revision, at, None if gone else message.data)
+    deleted = _OPERATION in (message.headers or {})
+    change = RecordChange(key_of_subject(message.subject), revision, at, None if deleted else message.data)
     return _Delivery(change, number, pending)
 
 
-async def _unsubscribed(listening: Subscription) -> None:
+async def _unsubscribe(subscription: Subscription) -> None:
     try:
-        await listening.unsubscribe()
+        await subscription.unsubscribe()
     except nats.errors.Error:
         return

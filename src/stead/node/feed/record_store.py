@@ -1,11 +1,11 @@
-"""The node's own copy of its region's records, with the position up to which it has them.
+"""The node's copy of its region's edge records, and the position in their history that it has reached.
 
-A batch and its position commit together. Nothing here is the only copy: what a power cut takes of the last
-moments takes their position too, and they are read again. A record that is gone stays as a row without a
-value until nginx has been told.
+A batch of records and its position commit together. This is never the only copy: if a power cut loses the
+latest batches, it loses their position too, and they are read again. A deleted record stays as a row without
+a value until nginx knows about it.
 
-`change` numbers what is to be told to nginx, in order; unlike a revision it also counts what no message said,
-such as a purge that has grown old.
+`change` numbers the changes for nginx, in order. Unlike a revision, it also counts changes without a message,
+such as an expired purge.
 """
 
 import sqlite3
@@ -45,12 +45,13 @@ insert into progress values ('', 0, 0, 0, 0);
 """
 _VERSION = 1
 _SECOND = 1_000_000_000
-_PATIENCE = 5.0
+_LOCK_SECONDS = 5.0
 _environments = msgspec.json.Decoder(EnvironmentRecord)
 
 
 class RecordChange(Struct, frozen=True):
-    """A record as NATS delivered it; without a value it is gone. `at` is in nanoseconds, by NATS's clock."""
+    """A record as NATS delivered it; without a value it was deleted. `at` is in nanoseconds, by the clock of
+    NATS."""
 
     key: str
     revision: int
@@ -65,15 +66,15 @@ class StoredRecord(Struct, frozen=True):
 
 
 class PendingRecords(Struct, frozen=True):
-    """What follows a change number, and how far the store was when this was read."""
+    """The records after a change number, and the state of the store when they were read."""
 
     records: list[StoredRecord]
     change: int
     position: int
-    whole: bool
-    """There was nothing more to tell."""
-    settled: bool
-    """The store has been at the end of its history: what it does not know is not there."""
+    complete: bool
+    """There are no further records."""
+    caught_up: bool
+    """The store has reached the end of its history, so an unknown record does not exist."""
 
 
 class StoreProgress(Struct, frozen=True):
@@ -85,13 +86,13 @@ class StoreProgress(Struct, frozen=True):
 class RecordStore:
     def __init__(self, path: Path) -> None:
         try:
-            self._database = _opened(path)
+            self._database = _open_database(path)
         except sqlite3.DatabaseError as error:
-            # It is a copy; a new one is a snapshot away.
+            # It is only a copy: a new one is read from NATS.
             log.warning("store.discarded", error=type(error).__name__)
-            for each in (path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")):
-                each.unlink(missing_ok=True)
-            self._database = _opened(path)
+            for file in (path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")):
+                file.unlink(missing_ok=True)
+            self._database = _open_database(path)
 
     def close(self) -> None:
         self._database.close()
@@ -100,21 +101,22 @@ class RecordStore:
     def progress(self) -> StoreProgress:
         return StoreProgress(*self._database.execute("select history, position, at from progress").fetchone())
 
-    def outdated(self, *, now: float | None = None) -> bool:
-        """Deletions may have come and gone since it was last told anything."""
+    def is_outdated(self, *, now: float | None = None) -> bool:
+        """Whether NATS may have dropped deletions that this store has not seen."""
         since = (time.time() if now is None else now) - DELETIONS_KEPT_SECONDS / 2
         return 0 < self.progress.at < since * _SECOND
 
-    def begin(self, history: str) -> None:
-        """Another history, to be read from its beginning. What it does not confirm is gone at its end."""
+    def begin_history(self, history: str) -> None:
+        """Start to read another history from its beginning. At its end, records that it did not confirm are
+        deleted."""
         with transaction(self._database):
             self._database.execute("update records set confirmed = 0")
             self._database.execute(
                 "update progress set history = ?, position = 0, at = 0, confirming = 1", (history,)
             )
 
-    def take(self, changes: Sequence[RecordChange], *, last: bool) -> None:
-        """All of them and the new position, or nothing. `last` when the server had no more."""
+    def apply(self, changes: Sequence[RecordChange], *, last: bool) -> None:
+        """Store the changes and the new position together. `last` says that the server has no more."""
         with transaction(self._database):
             change, confirming = self._database.execute("select change, confirming from progress").fetchone()
             self._database.executemany(
@@ -122,8 +124,8 @@ class RecordStore:
                 " on conflict do update set revision = excluded.revision, at = excluded.at,"
                 " value = excluded.value, change = excluded.change, confirmed = 1",
                 [
-                    (it.key, it.revision, it.at, it.value, number)
-                    for number, it in enumerate(changes, change + 1)
+                    (record.key, record.revision, record.at, record.value, number)
+                    for number, record in enumerate(changes, change + 1)
                 ],
             )
             self._database.execute("update progress set change = ?", (change + len(changes),))
@@ -133,11 +135,12 @@ class RecordStore:
                     "update progress set position = ?, at = ?", (newest.revision, newest.at)
                 )
             if last and confirming:
-                self._remove("confirmed = 0")
+                self._delete("confirmed = 0")
                 self._database.execute("update progress set confirming = 0")
 
-    def after(self, change: int, limit: int, most_bytes: int) -> PendingRecords:
-        position, settled = self._database.execute(
+    def pending_after(self, change: int, limit: int, max_bytes: int) -> PendingRecords:
+        """The records after a change number, in order, within the limits."""
+        position, caught_up = self._database.execute(
             "select position, history <> '' and not confirming from progress"
         ).fetchone()
         records: list[StoredRecord] = []
@@ -145,21 +148,23 @@ class RecordStore:
             "select key, revision, value, change from records where change > ? order by change", (change,)
         )
         for key, revision, value, number in rows:
-            if len(records) == limit or most_bytes <= 0:
-                return PendingRecords(records, change, position, whole=False, settled=bool(settled))
+            if len(records) == limit or max_bytes <= 0:
+                return PendingRecords(records, change, position, complete=False, caught_up=bool(caught_up))
             records.append(StoredRecord(key, revision, value))
-            change, most_bytes = number, most_bytes - len(value or b"")
-        return PendingRecords(records, change, position, whole=True, settled=bool(settled))
+            change, max_bytes = number, max_bytes - len(value or b"")
+        return PendingRecords(records, change, position, complete=True, caught_up=bool(caught_up))
 
-    def told(self, change: int) -> None:
-        """nginx knows everything up to this. One that does not is a new one, and never knew what is gone."""
+    def remove_deleted(self, change: int) -> None:
+        """Forget deleted records up to this change, which nginx has applied. A new nginx does not need them:
+        it never had the records."""
         self._database.execute("delete from records where value is null and change <= ?", (change,))
 
     def expire_purges(self, *, now: float | None = None) -> int:
-        """Removes those that the bucket has let go; how many. No message says so."""
+        """Delete the purges that have expired in the bucket, and return their number. NATS sends no message
+        for them."""
         before = int(((time.time() if now is None else now) - PURGES_KEPT_SECONDS) * _SECOND)
         with transaction(self._database):
-            return self._remove("key like '%.purge.%' and at < ?", before)
+            return self._delete("key like '%.purge.%' and at < ?", before)
 
     def find(self, key: str) -> StoredRecord | None:
         row = self._database.execute(
@@ -167,25 +172,26 @@ class RecordStore:
         ).fetchone()
         return None if row is None else StoredRecord(*row)
 
-    def below(self, prefix: str) -> list[StoredRecord]:
-        """Of the keys that begin so. `/` is the character after the dot that ends a prefix."""
+    def find_by_prefix(self, prefix: str) -> list[StoredRecord]:
+        """The records whose keys begin with the prefix. `/` is the character after `.`, which ends a
+        prefix."""
         if not prefix.endswith("."):
-            raise ValueError("a prefix is whole words")
+            raise ValueError("a prefix must end with a dot")
         rows = self._database.execute(
             "select key, revision, value from records where key > ? and key < ? and value is not null",
             (prefix, prefix[:-1] + "/"),
         )
         return [StoredRecord(*row) for row in rows]
 
-    def _remove(self, which: str, *parameters: int) -> int:
+    def _delete(self, condition: str, *parameters: int) -> int:
         keys = self._database.execute(
-            f"select key from records where value is not null and {which}",  # noqa: S608
+            f"select key from records where value is not null and {condition}",  # noqa: S608
             parameters,
         ).fetchall()
         (change,) = self._database.execute("select change from progress").fetchone()
         self._database.executemany(
             "update records set value = null, change = ?,"
-            # Above its own: nginx heeds only what is newer than what it has.
+            # A higher revision than its own: nginx ignores older ones.
             " revision = max(revision + 1, (select position from progress)) where key = ?",
             [(number, key) for number, (key,) in enumerate(keys, change + 1)],
         )
@@ -194,21 +200,21 @@ class RecordStore:
 
 
 def referenced_releases(path: Path) -> set[str] | None:
-    """Every release that a record names; None when that cannot be said: the store is not whole, or not
-    there. From any thread, beside whoever has it open."""
+    """All releases that records name; None when the store is incomplete or missing. May be called from any
+    thread, while another connection has the store open."""
     try:
-        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=_PATIENCE)) as database:
-            (whole,) = database.execute("select history <> '' and not confirming from progress").fetchone()
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=_LOCK_SECONDS)) as database:
+            (complete,) = database.execute("select history <> '' and not confirming from progress").fetchone()
             rows = database.execute(
                 "select value from records where key like '%.environment.%' and value is not null"
             ).fetchall()
-        return {_environments.decode(value).release for (value,) in rows} if whole else None
+        return {_environments.decode(value).release for (value,) in rows} if complete else None
     except (sqlite3.Error, msgspec.MsgspecError):
         return None
 
 
-def _opened(path: Path) -> sqlite3.Connection:
-    # Before SQLite does: its other files take the mode of this one.
+def _open_database(path: Path) -> sqlite3.Connection:
+    # Before SQLite creates it, because its other files get the mode of this one.
     path.touch(mode=0o600)
     path.chmod(0o600)
     database = sqlite3.connect(path, isolation_level=None)

@@ -1,16 +1,17 @@
-"""The directory of the sockets between the node and its nginx, which nobody else may enter."""
+"""The directory of the sockets between the node and its nginx. No other user may enter it."""
 
 import grp
 import os
 from pathlib import Path
 
 EDGE_GROUP = "www-data"
-"""Of nginx's workers."""
+"""The group of nginx's workers."""
 ADMIN_SOCKET, STORE_SOCKET = "private/admin.sock", "store.sock"
 
 
 def prepare_run_directory(data: Path) -> Path:
-    """Made, or put in order. An agent that is not root leaves an existing one as its operator made it."""
+    """Create the directory, or correct its mode. An agent without root rights leaves an existing one
+    unchanged."""
     run = data / "run"
     run.mkdir(mode=0o700, exist_ok=True)
     if os.geteuid() == 0 and (group := _edge_group()) is not None:
