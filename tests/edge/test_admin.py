@@ -10,30 +10,30 @@ from stead.protocol.edge_records import RecordLine
 from tests.edge.edge_harness import EdgeHarness, start_edge
 
 
-async def test_it_says_how_far_it_has_come(start_edge: EdgeHarness) -> None:
-    before = await start_edge.admin.state()
-    await start_edge.site("one.test", "one", {"index.html": ""})
-    answer = await start_edge.tell("host", "two.test", {"environment": "env_one"})
-    state = await start_edge.admin.state()
+async def test_it_says_how_far_it_has_come(edge: EdgeHarness) -> None:
+    before = await edge.admin.state()
+    await edge.site("one.test", "one", {"index.html": ""})
+    answer = await edge.tell("host", "two.test", {"environment": "env_one"})
+    state = await edge.admin.state()
     assert (state.hosts - before.hosts, state.revision) == (2, answer.revision)
     assert state.instance == answer.instance == before.instance
     assert set(state.free) >= {"records", "redirects", "certificates", "purges"}
     assert state.complete is False
-    await start_edge.admin.complete()
-    assert (await start_edge.admin.state()).complete is True
-    await start_edge.tell("host", "two.test", None)
-    await start_edge.tell("host", "two.test", None)
-    assert (await start_edge.admin.state()).hosts == before.hosts + 1
+    await edge.admin.complete()
+    assert (await edge.admin.state()).complete is True
+    await edge.tell("host", "two.test", None)
+    await edge.tell("host", "two.test", None)
+    assert (await edge.admin.state()).hosts == before.hosts + 1
 
 
-async def test_only_the_node_can_reach_it(start_edge: EdgeHarness) -> None:
-    mode = start_edge.run.stat().st_mode & 0o777
+async def test_only_the_node_can_reach_it(edge: EdgeHarness) -> None:
+    mode = edge.run.stat().st_mode & 0o777
     assert mode & 0o007 == 0
     assert mode & 0o020 == 0
-    assert (start_edge.run / "private").stat().st_mode & 0o777 == 0o700
-    assert (start_edge.run / "private").stat().st_uid == os.geteuid()
+    assert (edge.run / "private").stat().st_mode & 0o777 == 0o700
+    assert (edge.run / "private").stat().st_uid == os.geteuid()
     for path in ("/apply", "/state", "/complete"):
-        answer = await start_edge.get("one.test", path, method="POST", content=b"{}")
+        answer = await edge.get("one.test", path, method="POST", content=b"{}")
         assert answer.status_code in {404, 405, 503}
 
 
@@ -50,26 +50,24 @@ async def test_only_the_node_can_reach_it(start_edge: EdgeHarness) -> None:
         b'{"kind":"purge","name":"e.all","revision":99999,"value":{}}',
     ],
 )
-async def test_what_is_not_a_line_is_refused(start_edge: EdgeHarness, line: bytes) -> None:
+async def test_what_is_not_a_line_is_refused(edge: EdgeHarness, line: bytes) -> None:
     with pytest.raises(AdminFailed, match="400"):
-        await start_edge.admin._request("POST", "/apply", line)
-    assert (await start_edge.admin.state()).revision < 99999
+        await edge.admin._request("POST", "/apply", line)
+    assert (await edge.admin.state()).revision < 99999
 
 
-async def test_many_lines_at_once_arrive_whole(start_edge: EdgeHarness) -> None:
-    lines = [
-        start_edge.line("host", f"many{n}.test", {"environment": "env_" + "x" * 60}) for n in range(5000)
-    ]
-    before = (await start_edge.admin.state()).hosts
-    answer = await start_edge.admin.apply(lines)
+async def test_many_lines_at_once_arrive_whole(edge: EdgeHarness) -> None:
+    lines = [edge.line("host", f"many{n}.test", {"environment": "env_" + "x" * 60}) for n in range(5000)]
+    before = (await edge.admin.state()).hosts
+    answer = await edge.admin.apply(lines)
     assert answer.revision == lines[-1].revision
-    assert (await start_edge.admin.state()).hosts - before == 5000
-    await start_edge.admin.apply(
+    assert (await edge.admin.state()).hosts - before == 5000
+    await edge.admin.apply(
         msgspec.structs.replace(line, value=None, revision=line.revision + 5000) for line in lines
     )
-    assert (await start_edge.admin.state()).hosts == before
+    assert (await edge.admin.state()).hosts == before
     for _ in range(5000):
-        next(start_edge.revisions)
+        next(edge.revisions)
 
 
 async def fill(small: EdgeHarness) -> None:

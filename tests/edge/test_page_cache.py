@@ -31,10 +31,10 @@ class Counting:
 
 
 @pytest.fixture(scope="module")
-async def app(start_edge: EdgeHarness) -> Application:
-    made = await start_edge.application("cached")
-    await start_edge.site("cached.test", "cached", None, runtime="cms", waf="off", cache_ttl=600)
-    await start_edge.tell("host", "twin.test", {"environment": "env_cached"})
+async def app(edge: EdgeHarness) -> Application:
+    made = await edge.application("cached")
+    await edge.site("cached.test", "cached", None, runtime="cms", waf="off", cache_ttl=600)
+    await edge.tell("host", "twin.test", {"environment": "env_cached"})
     return made
 
 
@@ -44,43 +44,41 @@ def page(app: Application) -> Counting:
     return made
 
 
-async def fetch(
-    start_edge: EdgeHarness, path: str, host: str = "cached.test", **headers: str
-) -> tuple[str, str]:
+async def fetch(edge: EdgeHarness, path: str, host: str = "cached.test", **headers: str) -> tuple[str, str]:
     given = {name.replace("_", "-"): value for name, value in headers.items()}
-    answer = await start_edge.get(host, path, headers=given)
+    answer = await edge.get(host, path, headers=given)
     return answer.text, answer.headers["x-cache"]
 
 
-async def purge(start_edge: EdgeHarness, what: PurgeRecord) -> None:
+async def purge(edge: EdgeHarness, what: PurgeRecord) -> None:
     name = purge_key(REGION, what).removeprefix(f"{REGION}.purge.")
-    await start_edge.tell("purge", name, what)
+    await edge.tell("purge", name, what)
 
 
-async def test_the_second_visitor_gets_the_first_ones_page(start_edge: EdgeHarness, page: Counting) -> None:
-    first, how = await fetch(start_edge, "/second")
+async def test_the_second_visitor_gets_the_first_ones_page(edge: EdgeHarness, page: Counting) -> None:
+    first, how = await fetch(edge, "/second")
     assert how == "MISS"
-    assert await fetch(start_edge, "/second") == (first, "HIT")
-    assert (await start_edge.get("cached.test", "/second", method="HEAD")).headers["x-cache"] == "HIT"
-    assert (await start_edge.ledgered("/second"))["cache"] in {"MISS", "HIT"}
+    assert await fetch(edge, "/second") == (first, "HIT")
+    assert (await edge.get("cached.test", "/second", method="HEAD")).headers["x-cache"] == "HIT"
+    assert (await edge.ledgered("/second"))["cache"] in {"MISS", "HIT"}
 
 
-async def test_hosts_of_one_environment_do_not_share_pages(start_edge: EdgeHarness, page: Counting) -> None:
-    one, _ = await fetch(start_edge, "/hosts")
-    two, how = await fetch(start_edge, "/hosts", "twin.test")
+async def test_hosts_of_one_environment_do_not_share_pages(edge: EdgeHarness, page: Counting) -> None:
+    one, _ = await fetch(edge, "/hosts")
+    two, how = await fetch(edge, "/hosts", "twin.test")
     assert how == "MISS"
     assert ("cached.test" in one, "twin.test" in two) == (True, True)
 
 
 async def test_the_order_of_a_query_and_where_one_came_from_make_no_other_page(
-    start_edge: EdgeHarness, page: Counting
+    edge: EdgeHarness, page: Counting
 ) -> None:
-    first, _ = await fetch(start_edge, "/query?b=2&a=1&utm_source=<mail>&fbclid=x")
+    first, _ = await fetch(edge, "/query?b=2&a=1&utm_source=<mail>&fbclid=x")
     assert "/query?a=1&b=2 " in first
     for same in ("/query?a=1&b=2", "/query?utm_campaign=z&a=1&UTM_medium=q&b=2&gclid=1"):
-        assert await fetch(start_edge, same) == (first, "HIT")
+        assert await fetch(edge, same) == (first, "HIT")
     for other in ("/query?a=2&b=1", "/query?a=1", "/query?A=1&b=2", "/query"):
-        assert (await fetch(start_edge, other))[1] == "MISS"
+        assert (await fetch(edge, other))[1] == "MISS"
 
 
 @pytest.mark.parametrize(
@@ -99,23 +97,23 @@ async def test_the_order_of_a_query_and_where_one_came_from_make_no_other_page(
     ],
 )
 async def test_whoever_may_see_something_else_passes_the_cache(
-    start_edge: EdgeHarness, page: Counting, headers: dict[str, str]
+    edge: EdgeHarness, page: Counting, headers: dict[str, str]
 ) -> None:
-    first, _ = await fetch(start_edge, "/personal")
-    own, how = await fetch(start_edge, "/personal", **headers)
+    first, _ = await fetch(edge, "/personal")
+    own, how = await fetch(edge, "/personal", **headers)
     assert how == "BYPASS"
     assert own != first
     if "cookie" in headers:
         assert headers["cookie"] in own
-    assert await fetch(start_edge, "/personal") == (first, "HIT")
+    assert await fetch(edge, "/personal") == (first, "HIT")
 
 
 async def test_cookies_that_only_scripts_read_are_kept_from_the_origin(
-    start_edge: EdgeHarness, page: Counting
+    edge: EdgeHarness, page: Counting
 ) -> None:
-    first, how = await fetch(start_edge, "/harmless", cookie="_ga=GA1.2; _fbp=1; __utmz=2; _gcl_au=3")
+    first, how = await fetch(edge, "/harmless", cookie="_ga=GA1.2; _fbp=1; __utmz=2; _gcl_au=3")
     assert (how, first.endswith("[]")) == ("MISS", True)
-    assert await fetch(start_edge, "/harmless", cookie="_gid=other") == (first, "HIT")
+    assert await fetch(edge, "/harmless", cookie="_gid=other") == (first, "HIT")
 
 
 @pytest.mark.parametrize(
@@ -132,50 +130,46 @@ async def test_cookies_that_only_scripts_read_are_kept_from_the_origin(
     ],
 )
 async def test_what_an_origin_does_not_give_to_everyone_is_not_kept(
-    start_edge: EdgeHarness, page: Counting, number: int, header: str, value: str
+    edge: EdgeHarness, page: Counting, number: int, header: str, value: str
 ) -> None:
     page.headers = ((header, value),)
-    seen = {(await fetch(start_edge, f"/forbidden{number}"))[0] for _ in range(3)}
+    seen = {(await fetch(edge, f"/forbidden{number}"))[0] for _ in range(3)}
     assert len(seen) == 3
 
 
 @pytest.mark.parametrize(
     ("code", "kept"), [(200, True), (301, True), (404, True), (302, False), (500, False)]
 )
-async def test_only_some_answers_are_kept(
-    start_edge: EdgeHarness, page: Counting, code: int, kept: bool
-) -> None:
+async def test_only_some_answers_are_kept(edge: EdgeHarness, page: Counting, code: int, kept: bool) -> None:
     page.status = code
     page.headers = (("Location", "/x"),) if code in {301, 302} else ()
-    first, _ = await fetch(start_edge, f"/code{code}")
-    second, _ = await fetch(start_edge, f"/code{code}")
+    first, _ = await fetch(edge, f"/code{code}")
+    second, _ = await fetch(edge, f"/code{code}")
     assert (first == second) is kept
 
 
-async def test_an_answer_that_varies_by_encoding_is_kept_once(
-    start_edge: EdgeHarness, page: Counting
-) -> None:
+async def test_an_answer_that_varies_by_encoding_is_kept_once(edge: EdgeHarness, page: Counting) -> None:
     page.headers = (("Vary", "Accept-Encoding"),)
-    first, _ = await fetch(start_edge, "/encoding", accept_encoding="gzip")
-    assert await fetch(start_edge, "/encoding", accept_encoding="identity") == (first, "HIT")
+    first, _ = await fetch(edge, "/encoding", accept_encoding="gzip")
+    assert await fetch(edge, "/encoding", accept_encoding="identity") == (first, "HIT")
 
 
-async def test_a_page_is_kept_no_longer_than_it_may(start_edge: EdgeHarness, page: Counting) -> None:
+async def test_a_page_is_kept_no_longer_than_it_may(edge: EdgeHarness, page: Counting) -> None:
     page.headers = (("Cache-Control", "max-age=1"),)
-    first, _ = await fetch(start_edge, "/short")
-    assert await fetch(start_edge, "/short") == (first, "HIT")
+    first, _ = await fetch(edge, "/short")
+    assert await fetch(edge, "/short") == (first, "HIT")
     await asyncio.sleep(2.1)
-    assert (await fetch(start_edge, "/short"))[0] != first
+    assert (await fetch(edge, "/short"))[0] != first
 
 
 async def test_without_a_time_to_live_nothing_is_kept(
-    start_edge: EdgeHarness, app: Application, page: Counting
+    edge: EdgeHarness, app: Application, page: Counting
 ) -> None:
-    await start_edge.environment("cached", runtime="cms", waf="off", cache_ttl=0)
+    await edge.environment("cached", runtime="cms", waf="off", cache_ttl=0)
     try:
-        assert [(await fetch(start_edge, "/off"))[1] for _ in range(2)] == ["BYPASS", "BYPASS"]
+        assert [(await fetch(edge, "/off"))[1] for _ in range(2)] == ["BYPASS", "BYPASS"]
     finally:
-        await start_edge.environment("cached", runtime="cms", waf="off", cache_ttl=600)
+        await edge.environment("cached", runtime="cms", waf="off", cache_ttl=600)
 
 
 @pytest.mark.parametrize(
@@ -194,11 +188,11 @@ async def test_without_a_time_to_live_nothing_is_kept(
     ],
 )
 async def test_a_header_that_is_not_in_the_key_does_not_reach_the_origin(
-    start_edge: EdgeHarness, app: Application, headers: dict[str, str]
+    edge: EdgeHarness, app: Application, headers: dict[str, str]
 ) -> None:
     app.handler = Counting()
     path = "/unkeyed-" + next(iter(headers))
-    await fetch(start_edge, path, **headers)
+    await fetch(edge, path, **headers)
     told = app.seen[-1]
     assert told.uri == path
     for name in headers:
@@ -206,31 +200,31 @@ async def test_a_header_that_is_not_in_the_key_does_not_reach_the_origin(
 
 
 async def test_a_purge_of_everything_a_url_or_a_tag_takes_what_it_names(
-    start_edge: EdgeHarness, page: Counting
+    edge: EdgeHarness, page: Counting
 ) -> None:
     page.headers = (("Cache-Tag", "post-1, list"),)
-    tagged, _ = await fetch(start_edge, "/tagged?x=1")
+    tagged, _ = await fetch(edge, "/tagged?x=1")
     page.headers = ()
-    plain, _ = await fetch(start_edge, "/plain?b=1&a=2")
-    await purge(start_edge, PurgeRecord("env_cached", tag="post-2"))
-    await purge(start_edge, PurgeRecord("env_other"))
-    assert await fetch(start_edge, "/tagged?x=1") == (tagged, "HIT")
-    await purge(start_edge, PurgeRecord("env_cached", tag="post-1"))
-    again, how = await fetch(start_edge, "/tagged?x=1")
+    plain, _ = await fetch(edge, "/plain?b=1&a=2")
+    await purge(edge, PurgeRecord("env_cached", tag="post-2"))
+    await purge(edge, PurgeRecord("env_other"))
+    assert await fetch(edge, "/tagged?x=1") == (tagged, "HIT")
+    await purge(edge, PurgeRecord("env_cached", tag="post-1"))
+    again, how = await fetch(edge, "/tagged?x=1")
     assert (how, again != tagged) == ("MISS", True)
-    assert await fetch(start_edge, "/plain?a=2&b=1") == (plain, "HIT")
-    await purge(start_edge, PurgeRecord("env_cached", url="/plain?a=2&b=1&utm_x=1"))
-    assert (await fetch(start_edge, "/plain?b=1&a=2"))[1] == "MISS"
-    kept, how = await fetch(start_edge, "/tagged?x=1")
+    assert await fetch(edge, "/plain?a=2&b=1") == (plain, "HIT")
+    await purge(edge, PurgeRecord("env_cached", url="/plain?a=2&b=1&utm_x=1"))
+    assert (await fetch(edge, "/plain?b=1&a=2"))[1] == "MISS"
+    kept, how = await fetch(edge, "/tagged?x=1")
     assert (how, kept) == ("HIT", again)
-    await purge(start_edge, PurgeRecord("env_cached"))
-    assert (await fetch(start_edge, "/tagged?x=1"))[1] == "MISS"
-    assert "cache-tag" not in (await start_edge.get("cached.test", "/tagged?x=1")).headers
+    await purge(edge, PurgeRecord("env_cached"))
+    assert (await fetch(edge, "/tagged?x=1"))[1] == "MISS"
+    assert "cache-tag" not in (await edge.get("cached.test", "/tagged?x=1")).headers
 
 
 @pytest.mark.parametrize("kind", ["all", "url", "tag"])
 async def test_a_page_under_way_while_it_is_purged_is_not_kept(
-    start_edge: EdgeHarness, page: Counting, kind: str
+    edge: EdgeHarness, page: Counting, kind: str
 ) -> None:
     what = {
         "all": PurgeRecord("env_cached"),
@@ -240,28 +234,28 @@ async def test_a_page_under_way_while_it_is_purged_is_not_kept(
     page.headers = (("Cache-Tag", "flying"),)
     for _ in range(5):
         page.pause = asyncio.Event()
-        before = len(start_edge.applications["cached"].seen)
-        flight = asyncio.create_task(fetch(start_edge, f"/flight-{kind}"))
-        await start_edge.applications["cached"].asked(before + 1)
-        await purge(start_edge, what)
+        before = len(edge.applications["cached"].seen)
+        flight = asyncio.create_task(fetch(edge, f"/flight-{kind}"))
+        await edge.applications["cached"].asked(before + 1)
+        await purge(edge, what)
         page.pause.set()
         old, _ = await flight
         page.pause = None
-        new, _ = await fetch(start_edge, f"/flight-{kind}")
+        new, _ = await fetch(edge, f"/flight-{kind}")
         assert new != old
-        assert await fetch(start_edge, f"/flight-{kind}") == (new, "HIT")
-        await purge(start_edge, what)
+        assert await fetch(edge, f"/flight-{kind}") == (new, "HIT")
+        await purge(edge, what)
 
 
 async def test_many_who_come_at_once_make_one_fetch(
-    start_edge: EdgeHarness, app: Application, page: Counting
+    edge: EdgeHarness, app: Application, page: Counting
 ) -> None:
     page.pause = asyncio.Event()
     before = len(app.seen)
-    visits = [asyncio.create_task(fetch(start_edge, "/crowd")) for _ in range(20)]
+    visits = [asyncio.create_task(fetch(edge, "/crowd")) for _ in range(20)]
     await app.asked(before + 1)
-    await start_edge.tell("challenge", "unrelated", {"host": "x", "answer": "y"})
-    visits += [asyncio.create_task(fetch(start_edge, "/crowd")) for _ in range(5)]
+    await edge.tell("challenge", "unrelated", {"host": "x", "answer": "y"})
+    visits += [asyncio.create_task(fetch(edge, "/crowd")) for _ in range(5)]
     await asyncio.sleep(0.2)
     page.pause.set()
     assert len({body for body, _ in await asyncio.gather(*visits)}) == 1
@@ -269,13 +263,13 @@ async def test_many_who_come_at_once_make_one_fetch(
 
 
 async def test_a_crowd_for_a_page_that_may_not_be_kept_does_not_queue(
-    start_edge: EdgeHarness, page: Counting
+    edge: EdgeHarness, page: Counting
 ) -> None:
     page.headers = (("Cache-Control", "private"),)
-    await fetch(start_edge, "/private-crowd")
+    await fetch(edge, "/private-crowd")
     page.pause = asyncio.Event()
-    visits = [asyncio.create_task(fetch(start_edge, "/private-crowd")) for _ in range(10)]
-    seen = start_edge.applications["cached"].seen
+    visits = [asyncio.create_task(fetch(edge, "/private-crowd")) for _ in range(10)]
+    seen = edge.applications["cached"].seen
     before = len([each for each in seen if each.uri == "/private-crowd"])
     for _ in range(400):
         if len([each for each in seen if each.uri == "/private-crowd"]) >= 11:
@@ -287,7 +281,7 @@ async def test_a_crowd_for_a_page_that_may_not_be_kept_does_not_queue(
     assert arrived == 11, before
 
 
-async def test_nobody_among_many_gets_anothers_page(start_edge: EdgeHarness, app: Application) -> None:
+async def test_nobody_among_many_gets_anothers_page(edge: EdgeHarness, app: Application) -> None:
     async def personal(request: Request) -> Reply:
         who = request.params.get("HTTP_COOKIE") or "nobody"
         return Reply(f"{who} {request.uri}".encode())
@@ -297,7 +291,7 @@ async def test_nobody_among_many_gets_anothers_page(start_edge: EdgeHarness, app
     async def visit(number: int) -> None:
         path = f"/mixed{number % 7}"
         cookie = f"wordpress_logged_in_{number % 5}=user{number}" if number % 3 else ""
-        body, _ = await fetch(start_edge, path, **({"cookie": cookie} if cookie else {}))
+        body, _ = await fetch(edge, path, **({"cookie": cookie} if cookie else {}))
         assert body == f"{cookie or 'nobody'} {path}"
 
     for start in range(0, 200, 20):

@@ -22,9 +22,9 @@ from tests.edge.edge_harness import EdgeHarness, start_edge, status_of
 from tests.edge.peers import HttpServer, ReceivedRequest
 
 
-async def test_an_unknown_host_is_told_so(start_edge: EdgeHarness) -> None:
-    await start_edge.admin.complete()
-    answer = await start_edge.get("nobody.test")
+async def test_an_unknown_host_is_told_so(edge: EdgeHarness) -> None:
+    await edge.admin.complete()
+    answer = await edge.get("nobody.test")
     assert (answer.status_code, answer.headers["x-stead-reason"]) == (404, "unknown_host")
 
 
@@ -40,29 +40,29 @@ async def test_an_unknown_host_is_told_so(start_edge: EdgeHarness) -> None:
     ],
 )
 async def test_a_state_has_its_page(
-    start_edge: EdgeHarness, fields: dict[str, object], code: int, reason: str | None
+    edge: EdgeHarness, fields: dict[str, object], code: int, reason: str | None
 ) -> None:
-    start_edge.release("rel-states", {"index.html": "serving"})
-    await start_edge.site("states.test", "states", None, **({"release": "rel-states"} | fields))
-    answer = await start_edge.get("states.test")
+    edge.release("rel-states", {"index.html": "serving"})
+    await edge.site("states.test", "states", None, **({"release": "rel-states"} | fields))
+    answer = await edge.get("states.test")
     assert (answer.status_code, answer.headers.get("x-stead-reason")) == (code, reason)
 
 
 async def test_a_forgotten_host_is_gone_and_an_old_record_does_not_bring_it_back(
-    start_edge: EdgeHarness,
+    edge: EdgeHarness,
 ) -> None:
-    await start_edge.site("gone.test", "gone", {"index.html": "here"})
-    old = start_edge.line("host", "gone.test", HostRecord("env_gone"))
-    assert (await start_edge.get("gone.test")).status_code == 200
-    await start_edge.tell("host", "gone.test", None)
-    assert (await start_edge.get("gone.test")).status_code == 404
-    await start_edge.admin.apply([old])
-    assert (await start_edge.get("gone.test")).status_code == 404
-    await start_edge.tell("host", "gone.test", HostRecord("env_gone"))
-    assert (await start_edge.get("gone.test")).status_code == 200
+    await edge.site("gone.test", "gone", {"index.html": "here"})
+    old = edge.line("host", "gone.test", HostRecord("env_gone"))
+    assert (await edge.get("gone.test")).status_code == 200
+    await edge.tell("host", "gone.test", None)
+    assert (await edge.get("gone.test")).status_code == 404
+    await edge.admin.apply([old])
+    assert (await edge.get("gone.test")).status_code == 404
+    await edge.tell("host", "gone.test", HostRecord("env_gone"))
+    assert (await edge.get("gone.test")).status_code == 200
 
 
-async def test_redirects_come_before_files_and_the_longest_prefix_wins(start_edge: EdgeHarness) -> None:
+async def test_redirects_come_before_files_and_the_longest_prefix_wins(edge: EdgeHarness) -> None:
     rules = (
         EdgeRedirect("/old", "/new", 301),
         EdgeRedirect("/blog/*", "/news/*", 302),
@@ -70,10 +70,8 @@ async def test_redirects_come_before_files_and_the_longest_prefix_wins(start_edg
         EdgeRedirect("/all/*", "/", 307),
         EdgeRedirect("/café", "/coffee", 301),
     )
-    await start_edge.site(
-        "redirects.test", "redirects", {"old": "file"}, redirects=RedirectSet("v1", (11, 6, 5))
-    )
-    await start_edge.tell("redirects", "site_redirects.0", RedirectsRecord("v1", rules))
+    await edge.site("redirects.test", "redirects", {"old": "file"}, redirects=RedirectSet("v1", (11, 6, 5)))
+    await edge.tell("redirects", "site_redirects.0", RedirectsRecord("v1", rules))
     for path, code, location in (
         ("/old", 301, "/new"),
         ("/old?x=1", 301, "/new?x=1"),
@@ -83,47 +81,43 @@ async def test_redirects_come_before_files_and_the_longest_prefix_wins(start_edg
         ("/caf%C3%A9", 301, "/coffee"),
         ("/blog//evil.example", 302, "/news/evil.example"),
     ):
-        answer = await start_edge.get("redirects.test", path)
+        answer = await edge.get("redirects.test", path)
         assert (answer.status_code, answer.headers.get("location")) == (code, location), path
-    assert (await start_edge.get("redirects.test", "/blog")).status_code == 404
+    assert (await edge.get("redirects.test", "/blog")).status_code == 404
 
 
-async def test_a_new_set_of_redirects_is_in_force_when_its_version_is_named(start_edge: EdgeHarness) -> None:
-    await start_edge.site("versions.test", "versions", {"index.html": ""}, redirects=RedirectSet("v1"))
-    await start_edge.tell(
-        "redirects", "site_versions.0", RedirectsRecord("v1", (EdgeRedirect("/a", "/one", 301),))
-    )
-    await start_edge.tell(
-        "redirects", "site_versions.0", RedirectsRecord("v2", (EdgeRedirect("/a", "/two", 301),))
-    )
-    assert (await start_edge.get("versions.test", "/a")).headers["location"] == "/one"
-    await start_edge.environment("versions", release="rel-versions", redirects=RedirectSet("v2"))
-    assert (await start_edge.get("versions.test", "/a")).headers["location"] == "/two"
-    await start_edge.environment("versions", release="rel-versions")
-    assert (await start_edge.get("versions.test", "/a")).status_code == 404
+async def test_a_new_set_of_redirects_is_in_force_when_its_version_is_named(edge: EdgeHarness) -> None:
+    await edge.site("versions.test", "versions", {"index.html": ""}, redirects=RedirectSet("v1"))
+    await edge.tell("redirects", "site_versions.0", RedirectsRecord("v1", (EdgeRedirect("/a", "/one", 301),)))
+    await edge.tell("redirects", "site_versions.0", RedirectsRecord("v2", (EdgeRedirect("/a", "/two", 301),)))
+    assert (await edge.get("versions.test", "/a")).headers["location"] == "/one"
+    await edge.environment("versions", release="rel-versions", redirects=RedirectSet("v2"))
+    assert (await edge.get("versions.test", "/a")).headers["location"] == "/two"
+    await edge.environment("versions", release="rel-versions")
+    assert (await edge.get("versions.test", "/a")).status_code == 404
 
 
-async def test_a_challenge_is_answered_for_its_host_only(start_edge: EdgeHarness) -> None:
-    await start_edge.site("acme.test", "acme", {"index.html": ""}, https=True)
-    await start_edge.tell("challenge", "tok-en_1", ChallengeRecord("acme.test", "tok-en_1.thumb"))
+async def test_a_challenge_is_answered_for_its_host_only(edge: EdgeHarness) -> None:
+    await edge.site("acme.test", "acme", {"index.html": ""}, https=True)
+    await edge.tell("challenge", "tok-en_1", ChallengeRecord("acme.test", "tok-en_1.thumb"))
     path = "/.well-known/acme-challenge/tok-en_1"
-    answer = await start_edge.get("acme.test", path)
+    answer = await edge.get("acme.test", path)
     assert (answer.status_code, answer.text) == (200, "tok-en_1.thumb")
-    assert (await start_edge.get("other.test", path)).status_code == 404
-    await start_edge.tell("challenge", "tok-en_1", None)
-    assert (await start_edge.get("acme.test", path)).status_code == 404
+    assert (await edge.get("other.test", path)).status_code == 404
+    await edge.tell("challenge", "tok-en_1", None)
+    assert (await edge.get("acme.test", path)).status_code == 404
 
 
-async def test_functions_are_told_whose_they_are(start_edge: EdgeHarness) -> None:
-    functions = HttpServer(start_edge.run / "functions.sock", lambda asked: (200, asked.path.encode()))
+async def test_functions_are_told_whose_they_are(edge: EdgeHarness) -> None:
+    functions = HttpServer(edge.run / "functions.sock", lambda asked: (200, asked.path.encode()))
     await functions.start()
     try:
-        await start_edge.site("fn.test", "fn", {"index.html": "static"})
-        await start_edge.site("wasm.test", "wasm", None, runtime="wasm")
+        await edge.site("fn.test", "fn", {"index.html": "static"})
+        await edge.site("wasm.test", "wasm", None, runtime="wasm")
         forged = {"x-stead-environment": "env_other", "x-stead-site": "site_other"}
-        assert (await start_edge.get("fn.test", "/_fn/hello?a=1", headers=forged)).text == "/_fn/hello?a=1"
-        assert (await start_edge.get("fn.test", "/")).text == "static"
-        answer = await start_edge.get("wasm.test", "/any", method="POST", content=b"body")
+        assert (await edge.get("fn.test", "/_fn/hello?a=1", headers=forged)).text == "/_fn/hello?a=1"
+        assert (await edge.get("fn.test", "/")).text == "static"
+        answer = await edge.get("wasm.test", "/any", method="POST", content=b"body")
         assert (answer.status_code, functions.seen[-1].body) == (200, b"body")
         assert [asked.headers["x-stead-environment"] for asked in functions.seen] == ["env_fn", "env_wasm"]
         assert [asked.headers["x-stead-site"] for asked in functions.seen] == ["site_fn", "site_wasm"]
@@ -131,12 +125,12 @@ async def test_functions_are_told_whose_they_are(start_edge: EdgeHarness) -> Non
         assert answer.headers["x-trace-id"] == functions.seen[1].headers["traceparent"].split("-")[1]
     finally:
         await functions.stop()
-    answer = await start_edge.get("wasm.test", "/any")
+    answer = await edge.get("wasm.test", "/any")
     assert (answer.status_code, answer.headers["x-stead-reason"]) == (502, "origin_unreachable")
 
 
-async def test_a_valid_trace_is_continued_and_any_other_replaced(start_edge: EdgeHarness) -> None:
-    host = await start_edge.site("trace.test", "trace", {"index.html": ""})
+async def test_a_valid_trace_is_continued_and_any_other_replaced(edge: EdgeHarness) -> None:
+    host = await edge.site("trace.test", "trace", {"index.html": ""})
     mine = "4bf92f3577b34da6a3ce929d0e0e4736"
     for given, kept in (
         (f"00-{mine}-00f067aa0ba902b7-01", True),
@@ -146,7 +140,7 @@ async def test_a_valid_trace_is_continued_and_any_other_replaced(start_edge: Edg
         (f"ff-{mine}-00f067aa0ba902b7-01", False),
         ('"}{"', False),
     ):
-        answer = await start_edge.get(host, headers={"traceparent": given})
+        answer = await edge.get(host, headers={"traceparent": given})
         assert (answer.headers["x-trace-id"] == mine) is kept
         assert len(answer.headers["x-trace-id"]) == 32
 
@@ -191,17 +185,17 @@ async def test_the_store_is_asked_before_a_host_is_called_unknown() -> None:
         assert (await fresh.get("late.test")).text == "late"
 
 
-async def test_a_silent_store_costs_a_visitor_little(start_edge: EdgeHarness) -> None:
+async def test_a_silent_store_costs_a_visitor_little(edge: EdgeHarness) -> None:
     async def silent(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(20)
         writer.close()
 
-    path = start_edge.run / "store.sock"
+    path = edge.run / "store.sock"
     server = await asyncio.start_unix_server(silent, path)
     path.chmod(0o666)
     try:
         began = asyncio.get_running_loop().time()
-        assert (await start_edge.get("silent.test")).status_code in {404, 503}
+        assert (await edge.get("silent.test")).status_code in {404, 503}
         assert asyncio.get_running_loop().time() - began < 5
     finally:
         server.close()
@@ -243,11 +237,11 @@ async def test_another_nodes_site_is_fetched_from_it_and_never_passed_on_twice()
         assert answer.headers["x-stead-reason"] == "node_unreachable"
 
 
-async def test_without_having_been_told_peers_are_not_believed(start_edge: EdgeHarness) -> None:
-    await start_edge.tell("node", "node-c", PeerRecord("127.0.0.9:80"))
-    await start_edge.site("guarded.test", "guarded", {"index.html": ""}, allowed_ips=["192.0.2.7"])
+async def test_without_having_been_told_peers_are_not_believed(edge: EdgeHarness) -> None:
+    await edge.tell("node", "node-c", PeerRecord("127.0.0.9:80"))
+    await edge.site("guarded.test", "guarded", {"index.html": ""}, allowed_ips=["192.0.2.7"])
     said = {"x-stead-hop": "1", "x-stead-visitor": "192.0.2.7", "x-forwarded-for": "192.0.2.7"}
-    assert (await start_edge.get("guarded.test", headers=said)).status_code == 403
+    assert (await edge.get("guarded.test", headers=said)).status_code == 403
 
 
 async def test_reload_and_a_dead_worker_keep_everything_and_a_restart_forgets() -> None:
