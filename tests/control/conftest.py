@@ -10,6 +10,7 @@ from stead.control.app import ControlPlane
 from stead.shared.secrets import digest
 from tests.client import Client
 from tests.conftest import NewPerson
+from tests.control.served_site import ServedSite, create_served_site
 from tests.people import Person
 
 hypothesis_settings.register_profile("engines", deadline=None)
@@ -55,3 +56,9 @@ def pinned(plane: ControlPlane, anonymous: Client) -> Pin:
 async def stranger(new_person: NewPerson) -> Person:
     """Another tenant."""
     return await new_person()
+
+
+@pytest.fixture
+async def served_site(plane: ControlPlane, new_person: NewPerson) -> ServedSite:
+    """A live site on a node."""
+    return await create_served_site(plane, await new_person())

@@ -1,1 +1,1 @@
-"""Artifacts: who sees them, what is kept of them, whose room they take."""
+"""Artifacts: retention and storage."""

@@ -1,1 +1,1 @@
-"""Builds through the API: of what, for whom, and what is refused."""
+"""Builds through the API."""

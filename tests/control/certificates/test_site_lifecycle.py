@@ -6,50 +6,50 @@ from stead.control.app import ControlPlane
 from stead.control.nodes import service as nodes
 from stead.protocol.commands import Heartbeat
 from tests.client import Client
-from tests.control.sites.estate import Estate, create, delete
+from tests.control.site_driver import SiteDriver, request_deletion, request_site
 from tests.people import Person
 
 COUNT = "select count(*) from certificates where site_id = $1 and not forgotten"
 
 
 @pytest.fixture
-async def estate(plane: ControlPlane) -> Estate:
+async def driver(plane: ControlPlane) -> SiteDriver:
     async with plane.database.transaction() as tx:
         await nodes.record_heartbeat(tx, Heartbeat("node-1", "us-east", 100_000, 0, "0.1.0"))
-    return Estate(plane)
+    return SiteDriver(plane)
 
 
-async def _create_live_site(estate: Estate, client: Client) -> str:
-    job = (await create(client)).json()["data"]
-    assert await estate.perform(job["id"]) == "running"
+async def _create_live_site(driver: SiteDriver, client: Client) -> str:
+    job = (await request_site(client)).json()["data"]
+    assert await driver.run_job(job["id"]) == "running"
     return str(job["resource"]["site_id"])
 
 
-async def test_a_live_site_has_a_certificate_until_it_is_deleted(estate: Estate, person: Person):
-    site = await _create_live_site(estate, person.session)
-    assert await estate.value(COUNT, site) == 1
-    domain = str(await estate.value("select domain from sites where id = $1", site))
-    deletion = (await delete(person.session, site, domain)).json()["data"]["id"]
-    assert await estate.value(COUNT, site) == 1
-    assert await estate.perform(deletion) == "deleted"
-    assert await estate.value(COUNT, site) == 0
+async def test_a_live_site_has_a_certificate_until_it_is_deleted(driver: SiteDriver, person: Person):
+    site = await _create_live_site(driver, person.session)
+    assert await driver.fetch_value(COUNT, site) == 1
+    domain = str(await driver.fetch_value("select domain from sites where id = $1", site))
+    deletion = (await request_deletion(person.session, site, domain)).json()["data"]["id"]
+    assert await driver.fetch_value(COUNT, site) == 1
+    assert await driver.run_job(deletion) == "deleted"
+    assert await driver.fetch_value(COUNT, site) == 0
     recovery = (await person.session.post(f"/v1/sites/{site}/recover")).json()["data"]["id"]
-    assert await estate.perform(recovery) == "running"
-    assert await estate.value(COUNT, site) == 1
+    assert await driver.run_job(recovery) == "running"
+    assert await driver.fetch_value(COUNT, site) == 1
 
 
-async def test_a_simulated_site_gets_no_certificate(estate: Estate, person: Person):
+async def test_a_simulated_site_gets_no_certificate(driver: SiteDriver, person: Person):
     client = await person.key(mode="test")
-    site = await _create_live_site(estate, client)
-    assert await estate.value(COUNT, site) == 0
+    site = await _create_live_site(driver, client)
+    assert await driver.fetch_value(COUNT, site) == 0
     status = await client.get(f"/v1/sites/{site}/tls")
     assert status.json()["data"]["state"] == "unconfigured"
 
 
 async def test_the_status_needs_access_to_the_site_and_the_tls_scope(
-    estate: Estate, person: Person, stranger: Person
+    driver: SiteDriver, person: Person, stranger: Person
 ):
-    site = await _create_live_site(estate, person.session)
+    site = await _create_live_site(driver, person.session)
     assert (await stranger.session.get(f"/v1/sites/{site}/tls")).status_code == 404
     without = await person.key("sites:read")
     assert (await without.get(f"/v1/sites/{site}/tls")).status_code == 403

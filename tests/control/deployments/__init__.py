@@ -1,1 +1,1 @@
-"""Deployments through the API: who may make them, and of what."""
+"""Deployments through the API."""

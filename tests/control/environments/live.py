@@ -1,4 +1,4 @@
-"""The whole of Stead as processes, an object store among them, and releases that were really signed."""
+"""A complete installation with an object store, and releases that are really signed."""
 
 import asyncio
 import shutil
@@ -37,21 +37,21 @@ class Live:
     def objects(self) -> ObjectStore:
         return self.delivery.objects
 
-    async def do(self, method: str, path: str, body: object = None) -> dict[str, Any]:
-        """A job that ends well."""
-        job = await self.tried(method, path, body)
+    async def complete(self, method: str, path: str, body: object = None) -> dict[str, Any]:
+        """Performs an action whose job must succeed."""
+        job = await self.run_job(method, path, body)
         assert job["status"] == "succeeded", job["error"]
         return job
 
-    async def tried(self, method: str, path: str, body: object = None) -> dict[str, Any]:
-        """A job that has ended."""
+    async def run_job(self, method: str, path: str, body: object = None) -> dict[str, Any]:
+        """Performs an action and returns its finished job."""
         job = await self.harness.ask(method, path, body)
         await self.harness.ended(job["id"])
         return await self.harness.ask("GET", f"/v1/jobs/{job['id']}", status=200)
 
-    async def site(self) -> tuple[str, str]:
+    async def create_site(self) -> tuple[str, str]:
         domain = f"{new_id('site').removeprefix('site_')}.example.com"
-        job = await self.do("POST", "/v1/sites", {"domain": domain, "profile": "static"})
+        job = await self.complete("POST", "/v1/sites", {"domain": domain, "profile": "static"})
         return job["resource"]["site_id"], domain
 
     async def read(self, site: str, env: str) -> dict[str, Any]:
@@ -64,15 +64,15 @@ class Live:
             )
 
     async def deploy(self, site: str, env: str, page: str) -> str:
-        """The layer of what is shown from now on."""
-        place = Site(site, env, "")
-        artifact = await self.delivery.artifact(place, {"index.html": page})
-        job = await self.delivery.deployed(place, artifact)
+        """Deploys a page. Returns the digest of its layer."""
+        target = Site(site, env, "")
+        artifact = await self.delivery.artifact(target, {"index.html": page})
+        job = await self.delivery.deployed(target, artifact)
         assert job["status"] == "succeeded", job["error"]
         return await self.delivery.layer(artifact)
 
 
-def _home() -> Path:
+def _data_directory() -> Path:
     # Not pytest's own temporary directory: PostgreSQL's user could not enter it.
     data = Path(tempfile.mkdtemp(prefix="stead-environments-"))
     data.chmod(0o711)
@@ -80,8 +80,8 @@ def _home() -> Path:
 
 
 @asynccontextmanager
-async def everything() -> AsyncIterator[Live]:
-    data = _home()
+async def start_installation() -> AsyncIterator[Live]:
+    data = _data_directory()
     try:
         async with run_stack(data, ENGINES) as stack:
             await stack.add_node(LOCAL_NODE)
@@ -93,7 +93,7 @@ async def everything() -> AsyncIterator[Live]:
                 await delivery.objects.ensure_bucket()
                 await harness.node.program.stop()
                 harness.node.program.start(STEAD_SIMULATOR_SECONDS="0", STEAD_VISITS_SECONDS="0.5")
-                await until(lambda: harness.sql("select from nodes"), "the node has been heard")
+                await until(lambda: harness.sql("select from nodes"), "the node has sent a heartbeat")
                 yield Live(harness, delivery)
             finally:
                 await harness.end()

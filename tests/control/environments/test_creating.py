@@ -1,4 +1,4 @@
-"""Creating environments: what they are called, how many there may be, and what a race does not change."""
+"""Creating environments: names, hosts, limits and concurrent requests."""
 
 import asyncio
 import re
@@ -13,54 +13,54 @@ from stead.protocol import edge_records
 from stead.shared.errors import FieldInvalid
 from tests.client import code_of
 from tests.conftest import NewPerson
-from tests.control.environments.conftest import NODE, Homestead, homestead
+from tests.control.environments.conftest import NODE, HostedSite, create_hosted_site
 from tests.people import Person
 
 LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 PREVIEW = "preview.example"
 
 
-async def _subdomain(home: Homestead, env: str) -> str:
-    return str(await home.row(env, "subdomain"))
+async def _subdomain(site: HostedSite, env: str) -> str:
+    return str(await site.column(env, "subdomain"))
 
 
-async def test_staging_is_a_clone_beside_production(home: Homestead):
-    job = await home.create(type="staging")
+async def test_staging_is_created_on_the_node_of_production(site: HostedSite):
+    job = await site.request_environment(type="staging")
     assert job.status_code == 202, job.text
-    said = job.json()["data"]
-    env = said["resource"]["env_id"]
-    assert said["type"] == "environment.clone"
-    assert said["resource"] == {"type": "environment", "id": env, "site_id": home.id, "env_id": env}
-    assert (await home.read(env))["status"] == "provisioning"
-    await home.estate.perform(said["id"])
-    found = await home.read(env)
-    slug = await home.estate.value("select slug from sites where id = $1", home.id)
+    data = job.json()["data"]
+    env = data["resource"]["env_id"]
+    assert data["type"] == "environment.clone"
+    assert data["resource"] == {"type": "environment", "id": env, "site_id": site.id, "env_id": env}
+    assert (await site.read(env))["status"] == "provisioning"
+    await site.driver.run_job(data["id"])
+    found = await site.read(env)
+    slug = await site.driver.fetch_value("select slug from sites where id = $1", site.id)
     assert found["subdomain"].startswith(f"{slug}-staging.")
     assert (found["type"], found["branch"], found["status"]) == ("staging", None, "running")
-    assert await home.row(env, "node_id") == NODE
-    assert await home.told(env) == ["env.created"]
-    assert home.host(found["subdomain"]) == edge_records.HostRecord(env, https=False)
-    assert await home.listed() == [env]
-    result = (await home.client.get(f"/v1/jobs/{said['id']}")).json()["data"]["result"]
+    assert await site.column(env, "node_id") == NODE
+    assert await site.result_events(env) == ["env.created"]
+    assert site.host_record(found["subdomain"]) == edge_records.HostRecord(env, https=False)
+    assert await site.list_ids() == [env]
+    result = (await site.client.get(f"/v1/jobs/{data['id']}")).json()["data"]["result"]
     assert result == {"env_id": env, "url": f"http://{found['subdomain']}/"}
 
 
-async def test_a_branch_has_an_environment_of_its_own(home: Homestead):
-    job = await home.branch("feature/checkout")
+async def test_a_branch_gets_its_own_environment(site: HostedSite):
+    job = await site.request_branch("feature/checkout")
     assert (job.status_code, job.json()["data"]["type"]) == (202, "environment.create")
-    await home.estate.perform(job.json()["data"]["id"])
-    found = await home.read(job.json()["data"]["resource"]["env_id"])
-    slug = await home.estate.value("select slug from sites where id = $1", home.id)
+    await site.driver.run_job(job.json()["data"]["id"])
+    found = await site.read(job.json()["data"]["resource"]["env_id"])
+    slug = await site.driver.fetch_value("select slug from sites where id = $1", site.id)
     assert found["subdomain"].startswith(f"{slug}-feature-checkout.")
     assert (found["type"], found["branch"]) == ("branch", "feature/checkout")
 
 
-async def test_a_certificate_is_wanted_for_its_host_until_it_is_destroyed(home: Homestead):
-    env = await home.made(type="staging")
+async def test_the_host_of_an_environment_has_a_certificate_until_it_is_destroyed(site: HostedSite):
+    env = await site.create_environment(type="staging")
     wanted = "select forgotten from certificates where host = $1"
-    assert await home.estate.value(wanted, await _subdomain(home, env)) is False
-    await home.done("DELETE", f"/{env}")
-    assert await home.estate.value(wanted, await _subdomain(home, env)) is True
+    assert await site.driver.fetch_value(wanted, await _subdomain(site, env)) is False
+    await site.complete("DELETE", f"/{env}")
+    assert await site.driver.fetch_value(wanted, await _subdomain(site, env)) is True
 
 
 HOSTILE = [
@@ -71,13 +71,13 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("name", HOSTILE, ids=ascii)
-async def test_what_no_branch_can_be_called_is_refused(home: Homestead, name: str):
-    refused = await home.branch(name)
+async def test_an_invalid_branch_name_is_refused(site: HostedSite, name: str):
+    refused = await site.request_branch(name)
     malformed = "\0" in name
     assert refused.status_code == 400
     assert code_of(refused) == ("request.malformed" if malformed else "request.field_invalid")
     assert malformed or refused.json()["error"]["param"] == "branch"
-    assert await home.listed() == []
+    assert await site.list_ids() == []
 
 
 ODD = [
@@ -96,35 +96,38 @@ ODD = [
 
 
 @pytest.mark.parametrize("name", ODD, ids=ascii)
-async def test_whatever_a_branch_is_called_its_host_is_one(home: Homestead, name: str):
-    env = await home.made(type="branch", branch=name)
-    found = await home.read(env)
+async def test_every_branch_name_gets_a_valid_host(site: HostedSite, name: str):
+    env = await site.create_environment(type="branch", branch=name)
+    found = await site.read(env)
     label = found["subdomain"].partition(".")[0]
     assert LABEL.fullmatch(label)
     assert found["branch"] == name
-    assert not re.match(r"..--", label), "which would be taken for an international name"
+    assert not re.match(r"..--", label), "it would be taken for an internationalized name"
 
 
 ALIKE = ["feature/x", "feature-x", "Feature/X", "feature_x", "FEATURE-X", "feature/x!"]
 
 
-async def test_branches_that_look_alike_do_not_share_a_host(home: Homestead):
-    answers = await asyncio.gather(*(home.branch(name) for name in ALIKE))
+async def test_similar_branch_names_do_not_share_a_host(site: HostedSite):
+    answers = await asyncio.gather(*(site.request_branch(name) for name in ALIKE))
     assert {code_of(each) for each in answers} == {"202"}
-    hosts = [await _subdomain(home, each.json()["data"]["resource"]["env_id"]) for each in answers]
+    hosts = [await _subdomain(site, each.json()["data"]["resource"]["env_id"]) for each in answers]
     assert len(set(hosts)) == len(ALIKE)
 
 
-async def test_a_branch_called_staging_does_not_take_the_host_of_staging(home: Homestead):
-    branch, staging = await home.made(type="branch", branch="staging"), await home.made(type="staging")
-    slug = await home.estate.value("select slug from sites where id = $1", home.id)
-    assert (await _subdomain(home, staging)).startswith(f"{slug}-staging.")
-    assert await _subdomain(home, branch) != await _subdomain(home, staging)
+async def test_a_branch_named_staging_does_not_get_the_host_of_staging(site: HostedSite):
+    branch, staging = (
+        await site.create_environment(type="branch", branch="staging"),
+        await site.create_environment(type="staging"),
+    )
+    slug = await site.driver.fetch_value("select slug from sites where id = $1", site.id)
+    assert (await _subdomain(site, staging)).startswith(f"{slug}-staging.")
+    assert await _subdomain(site, branch) != await _subdomain(site, staging)
 
 
 @pytest.mark.parametrize("slug", ["a-abcd", "x" * 40 + "-abcd"], ids=len)
 @pytest.mark.parametrize("branch", [*ODD, *ALIKE, "staging", "production"], ids=ascii)
-def test_labels_fit_into_dns(slug: str, branch: str):
+def test_host_labels_are_valid_dns_labels(slug: str, branch: str):
     for label in rules.host_labels(slug, "branch", branch):
         assert LABEL.fullmatch(label)
         assert label not in (f"{slug}-staging", f"{slug}-production")
@@ -146,156 +149,158 @@ def test_labels_fit_into_dns(slug: str, branch: str):
     ],
     ids=str,
 )
-async def test_a_body_that_makes_no_sense_is_refused(home: Homestead, body: object):
-    assert (await home.ask("POST", body=body)).status_code == 400
-    assert await home.listed() == []
+async def test_an_invalid_body_is_refused(site: HostedSite, body: object):
+    assert (await site.request("POST", body=body)).status_code == 400
+    assert await site.list_ids() == []
 
 
 @pytest.mark.parametrize(
     "status", ["provisioning", "stopped", "deleting", "deleted", "failed", "awaiting_push"]
 )
-async def test_only_a_running_site_gets_environments(home: Homestead, status: str):
-    await home.estate.become(home.id, status)
-    refused = await home.create(type="staging")
+async def test_environments_can_be_created_only_on_a_running_site(site: HostedSite, status: str):
+    await site.driver.set_status(site.id, status)
+    refused = await site.request_environment(type="staging")
     assert (refused.status_code, code_of(refused)) == (409, "site.not_running")
 
 
-async def test_there_is_one_staging_and_one_for_each_branch(home: Homestead):
+async def test_a_site_has_one_staging_environment_and_one_per_branch(site: HostedSite):
     for body in ({"type": "staging"}, {"type": "branch", "branch": "main"}):
-        assert (await home.create(**body)).status_code == 202
-        again = await home.create(**body)
+        assert (await site.request_environment(**body)).status_code == 202
+        again = await site.request_environment(**body)
         assert (again.status_code, code_of(again)) == (409, "environment.exists")
-    assert len(await home.listed()) == 2
+    assert len(await site.list_ids()) == 2
 
 
-async def test_of_ten_who_want_the_same_at_once_one_gets_it(home: Homestead):
+async def test_one_of_ten_concurrent_requests_creates_the_environment(site: HostedSite):
     for body in ({"type": "staging"}, {"type": "branch", "branch": "main"}):
-        answers = await asyncio.gather(*(home.create(**body) for _ in range(10)))
+        answers = await asyncio.gather(*(site.request_environment(**body) for _ in range(10)))
         assert Counter(map(code_of, answers)) == {"202": 1, "environment.exists": 9}
-    assert await home.estate.value("select count(*) from jobs where site_id = $1", home.id) == 2
+    assert await site.driver.fetch_value("select count(*) from jobs where site_id = $1", site.id) == 2
 
 
 @pytest.mark.parametrize("mode", ["live", "test"])
-async def test_of_many_at_the_limit_of_the_plan_exactly_as_many_get_one(
-    plane: ControlPlane, new_person: NewPerson, cramped: str, mode: str
+async def test_concurrent_requests_cannot_exceed_the_environments_of_the_plan(
+    plane: ControlPlane, new_person: NewPerson, small_plan: str, mode: str
 ):
-    person = await new_person(plan=cramped)
+    person = await new_person(plan=small_plan)
     client = await person.key(mode=mode)
-    homes = [await homestead(plane, person, client) for _ in range(6)]
-    for home in homes:
-        await home.estate.run("update sites set mode = $2 where id = $1", home.id, mode)
-    answers = await asyncio.gather(*(home.create(type="staging") for home in homes))
+    sites = [await create_hosted_site(plane, person, client) for _ in range(6)]
+    for site in sites:
+        await site.driver.execute("update sites set mode = $2 where id = $1", site.id, mode)
+    answers = await asyncio.gather(*(site.request_environment(type="staging") for site in sites))
     assert Counter(map(code_of, answers)) == {"202": 3, "quota.environments": 3}
 
 
 @pytest.mark.parametrize("mode", ["live", "test"])
-async def test_of_many_at_the_limit_of_branches_exactly_as_many_get_one(
-    plane: ControlPlane, new_person: NewPerson, cramped: str, mode: str
+async def test_concurrent_requests_cannot_exceed_the_branches_of_the_plan(
+    plane: ControlPlane, new_person: NewPerson, small_plan: str, mode: str
 ):
-    person = await new_person(plan=cramped)
-    home = await homestead(plane, person, await person.key(mode=mode))
-    await home.estate.run("update sites set mode = $2 where id = $1", home.id, mode)
-    answers = await asyncio.gather(*(home.branch(f"b{number}") for number in range(6)))
+    person = await new_person(plan=small_plan)
+    site = await create_hosted_site(plane, person, await person.key(mode=mode))
+    await site.driver.execute("update sites set mode = $2 where id = $1", site.id, mode)
+    answers = await asyncio.gather(*(site.request_branch(f"b{number}") for number in range(6)))
     assert Counter(map(code_of, answers)) == {"202": 2, "quota.branches": 4}
-    assert (await home.create(type="staging")).status_code == 202, "which is no branch"
+    assert (await site.request_environment(type="staging")).status_code == 202, (
+        "staging does not count as a branch"
+    )
 
 
-async def test_what_is_destroyed_makes_room_and_what_failed_does_not(
-    plane: ControlPlane, new_person: NewPerson, cramped: str
+async def test_failed_environments_count_towards_the_plan_and_destroyed_ones_do_not(
+    plane: ControlPlane, new_person: NewPerson, small_plan: str
 ):
-    home = await homestead(plane, await new_person(plan=cramped))
-    first = await home.made(type="branch", branch="a")
-    await home.clone("failed", "b", None)
-    assert code_of(await home.branch("c")) == "quota.branches"
-    await home.done("DELETE", f"/{first}")
-    assert (await home.branch("c")).status_code == 202
+    site = await create_hosted_site(plane, await new_person(plan=small_plan))
+    first = await site.create_environment(type="branch", branch="a")
+    await site.insert_environment("failed", "b", None)
+    assert code_of(await site.request_branch("c")) == "quota.branches"
+    await site.complete("DELETE", f"/{first}")
+    assert (await site.request_branch("c")).status_code == 202
 
 
-async def test_a_site_is_not_transferred_to_whoever_has_no_room_for_its_environments(
-    plane: ControlPlane, new_person: NewPerson, cramped: str
+async def test_a_transfer_requires_room_for_the_environments(
+    plane: ControlPlane, new_person: NewPerson, small_plan: str
 ):
-    person = await new_person(plan=cramped)
+    person = await new_person(plan=small_plan)
     team = (await person.session.post("/v1/teams", json={"name": "Full"})).json()["data"]["team_id"]
-    homes = [await homestead(plane, person) for _ in range(2)]
-    for home in homes:
+    sites = [await create_hosted_site(plane, person) for _ in range(2)]
+    for site in sites:
         for branch in ("a", "b"):
-            await home.clone(branch=branch)
+            await site.insert_environment(branch=branch)
     moved = [
-        await person.session.post(f"/v1/sites/{h.id}/transfer", json={"to_team_id": team}) for h in homes
+        await person.session.post(f"/v1/sites/{h.id}/transfer", json={"to_team_id": team}) for h in sites
     ]
     assert [code_of(each) for each in moved] == ["200", "quota.environments"]
 
 
-async def test_a_plan_tells_how_many_environments_are_in_use(plane: ControlPlane, person: Person):
+async def test_a_plan_reports_the_number_of_environments_in_use(plane: ControlPlane, person: Person):
     team = (await person.session.post("/v1/teams", json={"name": "A"})).json()["data"]["team_id"]
-    home = await homestead(plane, person)
-    await home.estate.run("update sites set account_id = null, team_id = $2 where id = $1", home.id, team)
-    await home.clone()
-    await home.clone("deleted", "gone")
+    site = await create_hosted_site(plane, person)
+    await site.driver.execute("update sites set account_id = null, team_id = $2 where id = $1", site.id, team)
+    await site.insert_environment()
+    await site.insert_environment("deleted", "gone")
     found = (await person.session.get(f"/v1/teams/{team}/plan")).json()["data"]
     assert found["usage"]["environments"] == 1
 
 
-async def test_a_full_node_sends_a_clone_elsewhere(home: Homestead):
+async def test_an_environment_is_placed_on_another_node_if_that_of_production_is_full(site: HostedSite):
     try:
-        await home.estate.run("update nodes set capacity = 0 where id = $1", NODE)
-        await home.estate.run(
+        await site.driver.execute("update nodes set capacity = 0 where id = $1", NODE)
+        await site.driver.execute(
             "insert into nodes (id, region, capacity, version, last_seen_at, created_at)"
             " select 'node-2', region, 1000, version, last_seen_at, created_at from nodes where id = $1"
             " on conflict (id) do update set capacity = 1000, last_seen_at = excluded.last_seen_at",
             NODE,
         )
-        env = await home.made(type="staging")
-        assert await home.row(env, "node_id") == "node-2"
+        env = await site.create_environment(type="staging")
+        assert await site.column(env, "node_id") == "node-2"
     finally:
-        await home.estate.run("update nodes set capacity = 100000 where id = $1", NODE)
-        await home.estate.run("update nodes set capacity = 0 where id = 'node-2'")
+        await site.driver.execute("update nodes set capacity = 100000 where id = $1", NODE)
+        await site.driver.execute("update nodes set capacity = 0 where id = 'node-2'")
 
 
-async def test_one_that_could_not_be_made_says_why_and_is_nowhere(home: Homestead):
-    job = await home.branch("main")
-    await home.estate.undo(job.json()["data"]["id"])
+async def test_an_environment_whose_creation_failed_has_a_reason_and_no_host(site: HostedSite):
+    job = await site.request_branch("main")
+    await site.driver.undo_job(job.json()["data"]["id"])
     env = job.json()["data"]["resource"]["env_id"]
-    found = await home.read(env)
+    found = await site.read(env)
     assert (found["status"], found["status_reason"]) == ("failed", "It did not answer.")
-    assert home.host(found["subdomain"]) is None
-    assert await home.told(env) == ["env.failed"]
-    assert code_of(await home.branch("main")) == "environment.exists"
-    await home.done("DELETE", f"/{env}")
-    assert (await home.branch("main")).status_code == 202
+    assert site.host_record(found["subdomain"]) is None
+    assert await site.result_events(env) == ["env.failed"]
+    assert code_of(await site.request_branch("main")) == "environment.exists"
+    await site.complete("DELETE", f"/{env}")
+    assert (await site.request_branch("main")).status_code == 202
 
 
-async def _push(home: Homestead, branch: str) -> tuple[str, object]:
-    async with home.estate.plane.database.transaction() as tx:
-        return await actions.create_for_branch(tx, home.id, branch, preview_domain=PREVIEW)
+async def _push(site: HostedSite, branch: str) -> tuple[str, object]:
+    async with site.driver.plane.database.transaction() as tx:
+        return await actions.create_for_branch(tx, site.id, branch, preview_domain=PREVIEW)
 
 
-async def test_a_push_makes_the_environment_of_its_branch_once(home: Homestead):
-    found = await asyncio.gather(*(_push(home, "main") for _ in range(5)))
+async def test_concurrent_pushes_create_the_environment_of_the_branch_once(site: HostedSite):
+    found = await asyncio.gather(*(_push(site, "main") for _ in range(5)))
     assert len({env for env, _ in found}) == 1
     assert [job is not None for _, job in found].count(True) == 1
 
 
-async def test_a_push_tries_again_what_could_not_be_made(home: Homestead):
-    env = await home.clone("failed", "main", None)
-    assert (await _push(home, "main"))[0] == env
-    assert (await home.read(env))["status"] == "provisioning"
+async def test_a_push_creates_a_failed_environment_again(site: HostedSite):
+    env = await site.insert_environment("failed", "main", None)
+    assert (await _push(site, "main"))[0] == env
+    assert (await site.read(env))["status"] == "provisioning"
 
 
-async def test_a_push_is_refused_like_a_caller(home: Homestead):
+async def test_a_push_is_refused_like_a_request(site: HostedSite):
     with pytest.raises(FieldInvalid):
-        await _push(home, "../..")
-    await home.clone("deleting", "main")
+        await _push(site, "../..")
+    await site.insert_environment("deleting", "main")
     with pytest.raises(EnvironmentBusy):
-        await _push(home, "main")
-    await home.estate.become(home.id, "deleted")
+        await _push(site, "main")
+    await site.driver.set_status(site.id, "deleted")
     with pytest.raises(SiteNotRunning):
-        await _push(home, "other")
+        await _push(site, "other")
 
 
-async def test_a_clone_of_a_test_site_is_announced_to_nobody(plane: ControlPlane, person: Person):
-    home = await homestead(plane, person, await person.key(mode="test"))
-    await home.estate.run("update sites set mode = 'test' where id = $1", home.id)
-    env = await home.made(type="staging")
-    assert (await home.read(env))["status"] == "running"
-    assert home.estate.announced == {}
+async def test_an_environment_of_a_test_site_is_not_announced(plane: ControlPlane, person: Person):
+    site = await create_hosted_site(plane, person, await person.key(mode="test"))
+    await site.driver.execute("update sites set mode = 'test' where id = $1", site.id)
+    env = await site.create_environment(type="staging")
+    assert (await site.read(env))["status"] == "running"
+    assert site.driver.announced == {}

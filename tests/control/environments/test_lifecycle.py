@@ -1,4 +1,4 @@
-"""From which state an environment goes where, what visitors meet then, and what a failure leaves."""
+"""The lifecycle of an environment: allowed actions, edge records and failures."""
 
 import asyncio
 from collections import Counter
@@ -11,17 +11,17 @@ from stead.control.environments import service
 from stead.control.environments.rules import NEXT_STATUSES, EnvironmentStatus, previous_statuses
 from stead.protocol import edge_records
 from tests.client import code_of
-from tests.control.environments.conftest import NODE, Homestead
-from tests.control.sites.estate import delete
+from tests.control.environments.conftest import NODE, HostedSite
+from tests.control.site_driver import request_deletion
 
 STATUSES: tuple[EnvironmentStatus, ...] = get_args(EnvironmentStatus)
-SHOWN = [status for status in STATUSES if status != "deleted"]
+VISIBLE_STATUSES = [status for status in STATUSES if status != "deleted"]
 ALLOWED: dict[tuple[str, str], set[str]] = {
     ("DELETE", ""): {"running", "suspended", "failed"},
     ("POST", "/suspend"): {"running"},
     ("POST", "/resume"): {"suspended"},
 }
-BECOMES = {
+STATUS_AFTER = {
     ("DELETE", ""): "deleting",
     ("POST", "/suspend"): "suspending",
     ("POST", "/resume"): "provisioning",
@@ -29,26 +29,26 @@ BECOMES = {
 TYPES = {"DELETE": "environment.destroy", "/suspend": "environment.suspend", "/resume": "environment.resume"}
 
 
-@pytest.mark.parametrize("status", SHOWN)
+@pytest.mark.parametrize("status", VISIBLE_STATUSES)
 @pytest.mark.parametrize(("method", "action"), ALLOWED, ids=str)
-async def test_an_action_is_taken_up_from_where_it_may_follow(
-    home: Homestead, method: str, action: str, status: str
+async def test_an_action_is_accepted_only_in_a_status_that_allows_it(
+    site: HostedSite, method: str, action: str, status: str
 ):
-    env = await home.clone(status)
-    answer = await home.ask(method, f"/{env}{action}")
-    after = await home.row(env, "status")
+    env = await site.insert_environment(status)
+    answer = await site.request(method, f"/{env}{action}")
+    after = await site.column(env, "status")
     if status in ALLOWED[method, action]:
-        assert (answer.status_code, after) == (202, BECOMES[method, action])
+        assert (answer.status_code, after) == (202, STATUS_AFTER[method, action])
         assert answer.json()["data"]["type"] == TYPES[action or method]
     else:
         assert (answer.status_code, code_of(answer), after) == (409, "environment.busy", status)
-        assert await home.estate.value("select count(*) from jobs where site_id = $1", home.id) == 0
+        assert await site.driver.fetch_value("select count(*) from jobs where site_id = $1", site.id) == 0
 
 
 @pytest.mark.parametrize(("method", "action"), ALLOWED, ids=str)
-async def test_of_ten_at_once_one_is_taken_up(home: Homestead, method: str, action: str):
-    env = await home.clone("suspended" if action == "/resume" else "running")
-    answers = await asyncio.gather(*(home.ask(method, f"/{env}{action}") for _ in range(10)))
+async def test_one_of_ten_concurrent_requests_is_accepted(site: HostedSite, method: str, action: str):
+    env = await site.insert_environment("suspended" if action == "/resume" else "running")
+    answers = await asyncio.gather(*(site.request(method, f"/{env}{action}") for _ in range(10)))
     assert Counter(map(code_of, answers)) == {"202": 1, "environment.busy": 9}
 
 
@@ -56,29 +56,31 @@ ON_PRODUCTION = [("DELETE", ""), *(("POST", f"/{action}") for action in ("suspen
 
 
 @pytest.mark.parametrize(("method", "action"), ON_PRODUCTION, ids=str)
-async def test_production_is_not_for_that(home: Homestead, method: str, action: str):
-    refused = await home.ask(method, f"/production{action}")
+async def test_production_cannot_be_destroyed_suspended_or_resumed(
+    site: HostedSite, method: str, action: str
+):
+    refused = await site.request(method, f"/production{action}")
     assert (refused.status_code, code_of(refused)) == (409, "environment.is_production")
 
 
-async def test_production_is_read_by_name_and_listed_nowhere(home: Homestead):
-    found = await home.read("production")
+async def test_production_can_be_read_by_name_and_is_not_listed(site: HostedSite):
+    found = await site.read("production")
     assert (found["type"], found["branch"], found["status"]) == ("production", None, "running")
-    assert (await home.read(found["id"])) == found
-    assert await home.listed() == []
+    assert (await site.read(found["id"])) == found
+    assert await site.list_ids() == []
 
 
-@pytest.mark.parametrize("site", ["provisioning", "deleting", "deleted"])
+@pytest.mark.parametrize("site_status", ["provisioning", "deleting", "deleted"])
 @pytest.mark.parametrize(("method", "action"), ALLOWED, ids=str)
-async def test_nothing_is_done_below_a_site_that_is_not_there(
-    home: Homestead, method: str, action: str, site: str
+async def test_an_action_is_refused_while_the_site_is_unavailable(
+    site: HostedSite, method: str, action: str, site_status: str
 ):
-    env = await home.clone("suspended" if action == "/resume" else "running")
-    await home.estate.become(home.id, site)
-    assert code_of(await home.ask(method, f"/{env}{action}")) == "site.not_running"
+    env = await site.insert_environment("suspended" if action == "/resume" else "running")
+    await site.driver.set_status(site.id, site_status)
+    assert code_of(await site.request(method, f"/{env}{action}")) == "site.not_running"
 
 
-def test_what_may_follow_is_what_the_rules_say():
+def test_previous_statuses_are_the_inverse_of_next_statuses():
     assert set(NEXT_STATUSES) == set(STATUSES)
     for status in STATUSES:
         earlier = {each for each in STATUSES if status in NEXT_STATUSES[each]}
@@ -87,182 +89,190 @@ def test_what_may_follow_is_what_the_rules_say():
 
 @pytest.mark.parametrize("status", STATUSES)
 @pytest.mark.parametrize("wanted", STATUSES)
-async def test_a_move_that_may_not_follow_is_not_made(
-    home: Homestead, status: str, wanted: EnvironmentStatus
+async def test_a_status_change_that_is_not_allowed_is_not_made(
+    site: HostedSite, status: str, wanted: EnvironmentStatus
 ):
-    env = await home.clone(status)
-    async with home.estate.plane.database.transaction() as tx:
+    env = await site.insert_environment(status)
+    async with site.driver.plane.database.transaction() as tx:
         moved = await service.set_status(tx, env, wanted)
     assert moved == (status == wanted or wanted in NEXT_STATUSES[status])  # type: ignore[index]
-    assert await home.row(env, "status") == (wanted if moved else status)
+    assert await site.column(env, "status") == (wanted if moved else status)
 
 
-async def test_a_move_that_the_rules_do_not_know_cannot_be_asked_for(home: Homestead):
-    env = await home.clone()
-    async with home.estate.plane.database.transaction() as tx:
+async def test_a_status_change_that_the_rules_do_not_know_is_an_error(site: HostedSite):
+    env = await site.insert_environment()
+    async with site.driver.plane.database.transaction() as tx:
         with pytest.raises(LookupError):
             await service.set_status(tx, env, "suspended", after=("running",))
 
 
-async def test_who_visits_a_suspended_environment_is_told_so(home: Homestead):
-    env = await home.made(type="staging")
-    await home.done("POST", f"/{env}/suspend")
-    record = home.record(env)
+async def test_the_edges_know_that_an_environment_is_suspended(site: HostedSite):
+    env = await site.create_environment(type="staging")
+    await site.complete("POST", f"/{env}/suspend")
+    record = site.record(env)
     assert isinstance(record, edge_records.EnvironmentRecord)
     assert record.state == "suspended"
-    assert (await home.read(env))["status"] == "suspended"
-    await home.done("POST", f"/{env}/resume")
-    record = home.record(env)
+    assert (await site.read(env))["status"] == "suspended"
+    await site.complete("POST", f"/{env}/resume")
+    record = site.record(env)
     assert isinstance(record, edge_records.EnvironmentRecord)
     assert record.state == "serving"
-    assert (await home.read(env))["status"] == "running"
-    assert await home.told(env) == ["env.created", "env.suspended", "env.resumed"]
+    assert (await site.read(env))["status"] == "running"
+    assert await site.result_events(env) == ["env.created", "env.suspended", "env.resumed"]
 
 
-async def test_a_suspension_that_failed_leaves_it_in_service(home: Homestead):
-    env = await home.made(type="staging")
-    await home.failed("POST", f"/{env}/suspend")
-    record = home.record(env)
+async def test_a_failed_suspension_leaves_the_environment_running(site: HostedSite):
+    env = await site.create_environment(type="staging")
+    await site.fail("POST", f"/{env}/suspend")
+    record = site.record(env)
     assert isinstance(record, edge_records.EnvironmentRecord)
-    assert (record.state, (await home.read(env))["status"]) == ("serving", "running")
-    assert await home.told(env) == ["env.created", "env.failed"]
+    assert (record.state, (await site.read(env))["status"]) == ("serving", "running")
+    assert await site.result_events(env) == ["env.created", "env.failed"]
 
 
-async def test_a_resumption_that_failed_leaves_it_suspended(home: Homestead):
-    env = await home.made(type="staging")
-    await home.done("POST", f"/{env}/suspend")
-    await home.failed("POST", f"/{env}/resume")
-    record = home.record(env)
+async def test_a_failed_resumption_leaves_the_environment_suspended(site: HostedSite):
+    env = await site.create_environment(type="staging")
+    await site.complete("POST", f"/{env}/suspend")
+    await site.fail("POST", f"/{env}/resume")
+    record = site.record(env)
     assert isinstance(record, edge_records.EnvironmentRecord)
-    assert (record.state, (await home.read(env))["status"]) == ("suspended", "suspended")
+    assert (record.state, (await site.read(env))["status"]) == ("suspended", "suspended")
 
 
-async def test_what_is_destroyed_is_gone_and_its_branch_may_have_another(home: Homestead):
-    env = await home.made(type="branch", branch="main")
-    host = await home.row(env, "subdomain")
-    await home.done("DELETE", f"/{env}")
-    assert home.host(host) is None
-    assert home.record(env) is None
-    assert await home.listed() == []
-    assert code_of(await home.ask("GET", f"/{env}")) == "environment.not_found"
-    assert (await home.row(env, "status"), await home.row(env, "node_id")) == ("deleted", None)
-    assert await home.told(env) == ["env.created", "env.destroyed"]
-    again = await home.made(type="branch", branch="main")
-    assert (again != env, await home.row(again, "subdomain")) == (True, host)
+async def test_a_destroyed_environment_is_removed_and_its_branch_can_get_a_new_one(site: HostedSite):
+    env = await site.create_environment(type="branch", branch="main")
+    host = await site.column(env, "subdomain")
+    await site.complete("DELETE", f"/{env}")
+    assert site.host_record(host) is None
+    assert site.record(env) is None
+    assert await site.list_ids() == []
+    assert code_of(await site.request("GET", f"/{env}")) == "environment.not_found"
+    assert (await site.column(env, "status"), await site.column(env, "node_id")) == ("deleted", None)
+    assert await site.result_events(env) == ["env.created", "env.destroyed"]
+    again = await site.create_environment(type="branch", branch="main")
+    assert (again != env, await site.column(again, "subdomain")) == (True, host)
 
 
-async def test_a_destruction_that_failed_leaves_it_as_it_was(home: Homestead):
-    env = await home.made(type="staging")
-    host = await home.row(env, "subdomain")
-    await home.failed("DELETE", f"/{env}")
-    assert home.host(host) == edge_records.HostRecord(env, https=False)
-    found = await home.read(env)
+async def test_a_failed_destruction_leaves_the_environment_unchanged(site: HostedSite):
+    env = await site.create_environment(type="staging")
+    host = await site.column(env, "subdomain")
+    await site.fail("DELETE", f"/{env}")
+    assert site.host_record(host) == edge_records.HostRecord(env, https=False)
+    found = await site.read(env)
     assert (found["status"], found["status_reason"]) == ("running", None)
-    assert await home.row(env, "node_id") == NODE
+    assert await site.column(env, "node_id") == NODE
 
 
-async def test_a_failed_one_that_could_not_be_destroyed_still_says_why_it_failed(home: Homestead):
-    env = await home.clone("failed")
-    await home.estate.run("update environments set status_reason = 'It was so.' where id = $1", env)
-    await home.failed("DELETE", f"/{env}")
-    found = await home.read(env)
+async def test_a_failed_destruction_keeps_the_reason_of_an_earlier_failure(site: HostedSite):
+    env = await site.insert_environment("failed")
+    await site.driver.execute("update environments set status_reason = 'It was so.' where id = $1", env)
+    await site.fail("DELETE", f"/{env}")
+    found = await site.read(env)
     assert (found["status"], found["status_reason"]) == ("failed", "It was so.")
 
 
-async def test_a_lease_is_renewed_with_a_token_that_nobody_keeps(home: Homestead):
-    env = await home.clone()
-    first, second = [await home.ask("POST", f"/{env}/renew") for _ in range(2)]
+async def test_a_renewed_lease_has_a_token_that_is_not_stored(site: HostedSite):
+    env = await site.insert_environment()
+    first, second = [await site.request("POST", f"/{env}/renew") for _ in range(2)]
     assert (first.status_code, second.status_code) == (200, 200)
     tokens = [each.json()["data"]["metrics_token"] for each in (first, second)]
     assert tokens[0] != tokens[1]
     assert all(token.startswith("stead_metrics_") for token in tokens)
-    row = await home.estate.value("select to_jsonb(e)::text from environments e where id = $1", env)
-    told = await home.estate.value("select string_agg(data::text, '') from events where env_id = $1", env)
-    assert not any(token in row + told for token in tokens)
-    assert code_of(await home.client.as_(tokens[1]).get("/v1/sites")) == "auth.malformed"
-    assert await home.told(env) == ["env.renewed"] * 2
+    row = await site.driver.fetch_value("select to_jsonb(e)::text from environments e where id = $1", env)
+    events = await site.driver.fetch_value(
+        "select string_agg(data::text, '') from events where env_id = $1", env
+    )
+    assert not any(token in row + events for token in tokens)
+    assert code_of(await site.client.as_(tokens[1]).get("/v1/sites")) == "auth.malformed"
+    assert await site.result_events(env) == ["env.renewed"] * 2
 
 
 @pytest.mark.parametrize("status", ["running", "suspended", "failed"])
-async def test_what_a_site_has_is_deleted_and_recovered_with_it(home: Homestead, status: str):
-    env = await home.made(type="branch", branch="main")
-    host = await home.row(env, "subdomain")
-    await home.estate.run("update environments set status = $2 where id = $1", env, status)
-    deletion = await delete(home.client, home.id, home.domain)
-    await home.estate.perform(deletion.json()["data"]["id"])
-    assert set(home.estate.announced.values()) == {None}
-    assert await home.listed() == []
-    assert await home.row(env, "status") == "deleted"
-    assert await home.estate.value("select forgotten from certificates where host = $1", host) is True
-    recovery = await home.client.post(f"/v1/sites/{home.id}/recover")
-    await home.estate.perform(recovery.json()["data"]["id"])
-    assert (await home.read(env))["status"] == status
-    assert home.host(host) == edge_records.HostRecord(env, https=False)
-    record = home.record(env)
+async def test_environments_are_deleted_and_recovered_with_their_site(site: HostedSite, status: str):
+    env = await site.create_environment(type="branch", branch="main")
+    host = await site.column(env, "subdomain")
+    await site.driver.execute("update environments set status = $2 where id = $1", env, status)
+    deletion = await request_deletion(site.client, site.id, site.domain)
+    await site.driver.run_job(deletion.json()["data"]["id"])
+    assert set(site.driver.announced.values()) == {None}
+    assert await site.list_ids() == []
+    assert await site.column(env, "status") == "deleted"
+    assert await site.driver.fetch_value("select forgotten from certificates where host = $1", host) is True
+    recovery = await site.client.post(f"/v1/sites/{site.id}/recover")
+    await site.driver.run_job(recovery.json()["data"]["id"])
+    assert (await site.read(env))["status"] == status
+    assert site.host_record(host) == edge_records.HostRecord(env, https=False)
+    record = site.record(env)
     assert isinstance(record, edge_records.EnvironmentRecord)
     assert record.state == ("suspended" if status == "suspended" else "serving")
 
 
-async def test_what_was_destroyed_before_does_not_come_back_with_its_site(home: Homestead):
-    env = await home.made(type="staging")
-    await home.done("DELETE", f"/{env}")
-    await home.estate.perform((await delete(home.client, home.id, home.domain)).json()["data"]["id"])
-    await home.estate.perform((await home.client.post(f"/v1/sites/{home.id}/recover")).json()["data"]["id"])
-    assert await home.listed() == []
+async def test_an_environment_destroyed_earlier_is_not_recovered_with_its_site(site: HostedSite):
+    env = await site.create_environment(type="staging")
+    await site.complete("DELETE", f"/{env}")
+    await site.driver.run_job(
+        (await request_deletion(site.client, site.id, site.domain)).json()["data"]["id"]
+    )
+    await site.driver.run_job((await site.client.post(f"/v1/sites/{site.id}/recover")).json()["data"]["id"])
+    assert await site.list_ids() == []
 
 
-async def test_a_recovery_that_failed_leaves_all_of_it_deleted(home: Homestead):
-    env = await home.made(type="staging")
-    await home.estate.perform((await delete(home.client, home.id, home.domain)).json()["data"]["id"])
-    for ending in (home.estate.undo, home.estate.perform):
-        job = (await home.client.post(f"/v1/sites/{home.id}/recover")).json()["data"]["id"]
-        if ending == home.estate.undo:
-            await home.estate.begin(job)
+async def test_a_failed_recovery_leaves_all_environments_deleted(site: HostedSite):
+    env = await site.create_environment(type="staging")
+    await site.driver.run_job(
+        (await request_deletion(site.client, site.id, site.domain)).json()["data"]["id"]
+    )
+    for ending in (site.driver.undo_job, site.driver.run_job):
+        job = (await site.client.post(f"/v1/sites/{site.id}/recover")).json()["data"]["id"]
+        if ending == site.driver.undo_job:
+            await site.driver.run_first_step(job)
         await ending(job)
-        left = "deleted" if ending == home.estate.undo else "running"
-        assert await home.row(env, "status") == left
+        left = "deleted" if ending == site.driver.undo_job else "running"
+        assert await site.column(env, "status") == left
 
 
-async def test_the_last_of_a_site_is_purged_from_its_nodes(home: Homestead):
+async def test_an_expired_site_is_purged_from_its_nodes_production_last(site: HostedSite):
     from stead.control.sites import service as sites
 
-    env = await home.made(type="staging")
-    await home.estate.perform((await delete(home.client, home.id, home.domain)).json()["data"]["id"])
-    await home.estate.run(
+    env = await site.create_environment(type="staging")
+    await site.driver.run_job(
+        (await request_deletion(site.client, site.id, site.domain)).json()["data"]["id"]
+    )
+    await site.driver.execute(
         "update sites set recoverable_until = recoverable_until - $2::interval where id = $1",
-        home.id,
+        site.id,
         timedelta(days=31),
     )
     kinds = []
     for _ in range(2):
-        async with home.estate.plane.database.transaction() as tx:
+        async with site.driver.plane.database.transaction() as tx:
             await sites.purge_expired(tx)
         queued = "select id from jobs where site_id = $1 and status = 'queued'"
-        job = await home.estate.value(queued, home.id)
-        kinds.append(await home.estate.value("select params ->> 'kind' from jobs where id = $1", job))
-        await home.estate.perform(job)
+        job = await site.driver.fetch_value(queued, site.id)
+        kinds.append(await site.driver.fetch_value("select params ->> 'kind' from jobs where id = $1", job))
+        await site.driver.run_job(job)
     assert kinds == ["environment.destroy/purge", "site.delete/purge"]
     left = "select count(*) from environments where site_id = $1 and node_id is not null"
-    assert await home.estate.value(left, home.id) == 0
-    assert await home.row(env, "status") == "deleted"
+    assert await site.driver.fetch_value(left, site.id) == 0
+    assert await site.column(env, "status") == "deleted"
 
 
-async def test_a_configuration_is_proved_on_the_host_it_is_for(home: Homestead):
-    from stead.control.configuration import workflows as edge_jobs
+async def test_a_configuration_change_probes_the_host_of_its_environment(site: HostedSite):
+    from stead.control.configuration import workflows
     from stead.protocol.work import Probe
 
-    env = await home.made(type="staging")
-    job = (await home.ask("PATCH", f"/{env}/config", {})).json()["data"]["id"]
-    row = await home.estate._row(job)
-    ask = edge_jobs.CONFIGURE_ENVIRONMENT.steps["probe"].command
+    env = await site.create_environment(type="staging")
+    job = (await site.request("PATCH", f"/{env}/config", {})).json()["data"]["id"]
+    row = await site.driver.job_row(job)
+    ask = workflows.CONFIGURE_ENVIRONMENT.steps["probe"].command
     assert ask is not None
-    async with home.estate.plane.database.transaction() as tx:
-        command = await ask(tx, edge_jobs.CONFIGURE_ENVIRONMENT.read(row))
+    async with site.driver.plane.database.transaction() as tx:
+        command = await ask(tx, workflows.CONFIGURE_ENVIRONMENT.read(row))
     assert command is not None
-    assert command.work == Probe(await home.row(env, "subdomain"))
+    assert command.work == Probe(await site.column(env, "subdomain"))
     assert command.environment == env
-    await home.estate.perform(job)
-    await home.done("POST", f"/{env}/suspend")
-    job = (await home.ask("PATCH", f"/{env}/config", {})).json()["data"]["id"]
-    async with home.estate.plane.database.transaction() as tx:
-        assert await ask(tx, edge_jobs.CONFIGURE_ENVIRONMENT.read(await home.estate._row(job))) is None
+    await site.driver.run_job(job)
+    await site.complete("POST", f"/{env}/suspend")
+    job = (await site.request("PATCH", f"/{env}/config", {})).json()["data"]["id"]
+    async with site.driver.plane.database.transaction() as tx:
+        assert await ask(tx, workflows.CONFIGURE_ENVIRONMENT.read(await site.driver.job_row(job))) is None

@@ -1,11 +1,11 @@
-"""Whose environments they are: other people's, another site's and what a pin leaves out are not there."""
+"""Environments of other tenants, of other sites and outside of the pin are not found."""
 
 import pytest
 
 from stead.control.app import ControlPlane
 from tests import teams
 from tests.client import code_of
-from tests.control.environments.conftest import Homestead, homestead
+from tests.control.environments.conftest import HostedSite, create_hosted_site
 from tests.people import Person
 
 ACTIONS = [
@@ -16,50 +16,54 @@ ACTIONS = [
 each_action = pytest.mark.parametrize(("method", "action"), ACTIONS, ids=lambda word: word or "one")
 
 
-async def _untouched(home: Homestead, env: str) -> bool:
-    jobs = await home.estate.value("select count(*) from jobs where site_id = $1", home.id)
-    return not jobs and await home.row(env, "status") == "running"
+async def _untouched(site: HostedSite, env: str) -> bool:
+    jobs = await site.driver.fetch_value("select count(*) from jobs where site_id = $1", site.id)
+    return not jobs and await site.column(env, "status") == "running"
 
 
 @each_action
-async def test_an_environment_of_another_tenant_is_not_there(
-    home: Homestead, neighbour: Homestead, method: str, action: str
+async def test_an_environment_of_another_tenant_is_not_found(
+    site: HostedSite, other_site: HostedSite, method: str, action: str
 ):
-    env = await neighbour.clone()
+    env = await other_site.insert_environment()
     body = {} if method == "PATCH" else None
-    for site in (home.id, neighbour.id):
-        answer = await home.client.request(method, f"/v1/sites/{site}/environments/{env}{action}", json=body)
+    for site_id in (site.id, other_site.id):
+        answer = await site.client.request(
+            method, f"/v1/sites/{site_id}/environments/{env}{action}", json=body
+        )
         assert (answer.status_code, code_of(answer)) == (404, "environment.not_found")
-    assert await _untouched(neighbour, env)
+    assert await _untouched(other_site, env)
 
 
 @each_action
-async def test_an_environment_of_another_site_of_mine_is_not_below_this_one(
+async def test_an_environment_is_not_found_under_another_site_of_the_same_owner(
     plane: ControlPlane, person: Person, method: str, action: str
 ):
-    here, there = await homestead(plane, person), await homestead(plane, person)
-    env = await there.clone()
-    answer = await here.ask(method, f"/{env}{action}", {} if method == "PATCH" else None)
+    here, there = await create_hosted_site(plane, person), await create_hosted_site(plane, person)
+    env = await there.insert_environment()
+    answer = await here.request(method, f"/{env}{action}", {} if method == "PATCH" else None)
     assert (answer.status_code, code_of(answer)) == (404, "environment.not_found")
     assert await _untouched(there, env)
 
 
-async def test_nobody_else_lists_or_creates(home: Homestead, neighbour: Homestead):
-    await neighbour.clone()
+async def test_environments_of_another_tenant_cannot_be_listed_or_created(
+    site: HostedSite, other_site: HostedSite
+):
+    await other_site.insert_environment()
     for body in (None, {"type": "staging"}):
-        answer = await home.client.request(
-            "GET" if body is None else "POST", f"/v1/sites/{neighbour.id}/environments", json=body
+        answer = await site.client.request(
+            "GET" if body is None else "POST", f"/v1/sites/{other_site.id}/environments", json=body
         )
         assert (answer.status_code, code_of(answer)) == (404, "site.not_found")
 
 
-async def test_a_key_pinned_to_an_environment_sees_that_one_alone(home: Homestead):
-    mine, other = await home.clone(), await home.clone(branch="other")
+async def test_a_key_pinned_to_an_environment_sees_only_that_one(site: HostedSite):
+    mine, other = await site.insert_environment(), await site.insert_environment(branch="other")
     pin = {"type": "environment", "id": mine}
-    minted = await home.person.session.post("/v1/api-keys", json={"scopes": ["*"], "resource": pin})
+    minted = await site.person.session.post("/v1/api-keys", json={"scopes": ["*"], "resource": pin})
     assert minted.status_code == 201, minted.text
-    pinned = home.client.as_(minted.json()["data"]["secret"])
-    path = f"/v1/sites/{home.id}/environments"
+    pinned = site.client.as_(minted.json()["data"]["secret"])
+    path = f"/v1/sites/{site.id}/environments"
     assert (await pinned.get(f"{path}/{mine}")).status_code == 200
     for env in (other, "production"):
         assert code_of(await pinned.get(f"{path}/{env}")) == "environment.not_found"
@@ -69,11 +73,9 @@ async def test_a_key_pinned_to_an_environment_sees_that_one_alone(home: Homestea
     assert (await pinned.delete(f"{path}/{mine}")).status_code == 202
 
 
-async def test_a_key_pinned_to_a_site_has_the_environments_of_that_site_alone(
-    plane: ControlPlane, person: Person
-):
-    here, there = await homestead(plane, person), await homestead(plane, person)
-    mine, other = await here.clone(), await there.clone()
+async def test_a_key_pinned_to_a_site_sees_only_its_environments(plane: ControlPlane, person: Person):
+    here, there = await create_hosted_site(plane, person), await create_hosted_site(plane, person)
+    mine, other = await here.insert_environment(), await there.insert_environment()
     pin = {"type": "site", "id": here.id}
     minted = await person.session.post("/v1/api-keys", json={"scopes": ["*"], "resource": pin})
     pinned = here.client.as_(minted.json()["data"]["secret"])
@@ -82,30 +84,34 @@ async def test_a_key_pinned_to_a_site_has_the_environments_of_that_site_alone(
     assert code_of(await pinned.get(f"/v1/sites/{there.id}/environments")) == "site.not_found"
 
 
-async def test_a_test_key_does_not_see_the_environments_of_a_live_site(home: Homestead):
-    env = await home.clone()
-    key = await home.person.key(mode="test")
-    assert code_of(await key.get(f"/v1/sites/{home.id}/environments/{env}")) == "environment.not_found"
-    assert code_of(await key.get(f"/v1/sites/{home.id}/environments")) == "site.not_found"
+async def test_a_test_key_does_not_see_the_environments_of_a_live_site(site: HostedSite):
+    env = await site.insert_environment()
+    key = await site.person.key(mode="test")
+    assert code_of(await key.get(f"/v1/sites/{site.id}/environments/{env}")) == "environment.not_found"
+    assert code_of(await key.get(f"/v1/sites/{site.id}/environments")) == "site.not_found"
 
 
-async def test_an_observer_reads_and_does_not_change(plane: ControlPlane, home: Homestead, person: Person):
+async def test_an_observer_can_read_but_not_change_environments(
+    plane: ControlPlane, site: HostedSite, person: Person
+):
     async with plane.database.transaction() as tx:
-        team = await teams.insert_team(tx, home.person.id)
+        team = await teams.insert_team(tx, site.person.id)
         await teams.insert_member(tx, team, person.id, teams.Role.OBSERVER)
-        await tx.run("update sites set account_id = null, team_id = $2 where id = $1", home.id, team)
-    env = await home.clone()
-    path = f"/v1/sites/{home.id}/environments"
+        await tx.run("update sites set account_id = null, team_id = $2 where id = $1", site.id, team)
+    env = await site.insert_environment()
+    path = f"/v1/sites/{site.id}/environments"
     assert (await person.session.get(f"{path}/{env}")).status_code == 200
     assert code_of(await person.session.delete(f"{path}/{env}")) == "role.insufficient"
     assert code_of(await person.session.post(path, json={"type": "staging"})) == "role.insufficient"
 
 
-async def test_a_node_tells_only_of_visits_to_what_it_carries(plane: ControlPlane, home: Homestead):
+async def test_visits_reported_by_a_node_count_only_for_environments_it_hosts(
+    plane: ControlPlane, site: HostedSite
+):
     from stead.control.environments import maintenance
     from stead.protocol.commands import Activity
 
-    env = await home.clone()
+    env = await site.insert_environment()
     async with plane.database.transaction() as tx:
         await maintenance.record_visits(tx, Activity("another-node", {env: tx.now.timestamp()}))
-    assert await home.row(env, "last_active") is None
+    assert await site.column(env, "last_active") is None

@@ -14,7 +14,7 @@ from tests import teams
 from tests.conftest import NewPerson
 from tests.control.git import forges
 from tests.control.git.forges import DeliveryRequest
-from tests.control.sites.estate import Estate
+from tests.control.site_driver import SiteDriver
 from tests.people import Person
 
 REPOSITORY = "https://git.example.com/octo/site.git"
@@ -36,8 +36,8 @@ class ConnectedSite:
     repository: str = REPOSITORY
 
     @property
-    def estate(self) -> Estate:
-        return Estate(self.plane)
+    def driver(self) -> SiteDriver:
+        return SiteDriver(self.plane)
 
     async def route(self, *rules: tuple[str, str], roll: bool = False) -> dict[str, Any]:
         body = {"rules": [{"pattern": pattern, "target": target} for pattern, target in rules]}
@@ -120,10 +120,10 @@ class ConnectedSite:
 
     async def begin_build(self, job: str) -> None:
         """Do what a build's job does first."""
-        await self.estate.begin(job)
+        await self.driver.run_first_step(job)
 
     async def fail_build(self, job: str, code: str = "build.failed") -> None:
-        await self.estate.fail(job, code)
+        await self.driver.fail_job(job, code)
 
     async def follow_up(self) -> None:
         """Do what a worker does every second."""

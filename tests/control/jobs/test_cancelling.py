@@ -9,7 +9,7 @@ from stead.shared.roles import Role
 from tests import teams
 from tests.client import code_of
 from tests.control.jobs.conftest import NewJob
-from tests.control.sites.estate import create, delete, read
+from tests.control.site_driver import read_site, request_deletion, request_site
 from tests.people import Person
 from tests.teams import NOT_ON_THE_WAY, found_team
 
@@ -92,31 +92,31 @@ async def test_of_ten_cancellations_at_once_one_ends_the_job(
 
 async def test_a_cancelled_deployment_does_not_keep_its_site_in_the_air(person: Person, plane: ControlPlane):
     """It is as if it had failed: the site can be deleted, and its domain is free again."""
-    made = (await create(person.session)).json()["data"]
+    made = (await request_site(person.session)).json()["data"]
     assert (await person.session.post(f"/v1/jobs/{made['id']}/cancel")).status_code == 202
-    site = await read(person.session, made["resource"]["site_id"])
+    site = await read_site(person.session, made["resource"]["site_id"])
     assert site["status"] == "failed"
     assert site["status_reason"]
-    assert (await delete(person.session, site["id"], site["domain"])).status_code == 202
+    assert (await request_deletion(person.session, site["id"], site["domain"])).status_code == 202
     assert await _events(plane, made["id"]) == ["deploy.failed", "job.failed"]
 
 
 async def test_a_cancelled_deletion_leaves_the_site_as_it_was(person: Person, plane: ControlPlane):
     async with plane.database.transaction() as tx:
         site = await teams.insert_site(tx, account=person.id)
-    domain = (await read(person.session, site))["domain"]
-    job = (await delete(person.session, site, domain)).json()["data"]["id"]
+    domain = (await read_site(person.session, site))["domain"]
+    job = (await request_deletion(person.session, site, domain)).json()["data"]["id"]
     assert (await person.session.post(f"/v1/jobs/{job}/cancel")).status_code == 202
-    assert (await read(person.session, site))["status"] == "running"
+    assert (await read_site(person.session, site))["status"] == "running"
 
 
 async def test_a_cancelled_recovery_leaves_the_site_deleted(person: Person, plane: ControlPlane):
     async with plane.database.transaction() as tx:
         site = await teams.insert_site(tx, account=person.id, status="deleted")
-    before = await read(person.session, site)
+    before = await read_site(person.session, site)
     job = (await person.session.post(f"/v1/sites/{site}/recover")).json()["data"]["id"]
     assert (await person.session.post(f"/v1/jobs/{job}/cancel")).status_code == 202
-    assert await read(person.session, site) == before
+    assert await read_site(person.session, site) == before
     assert (await person.session.post(f"/v1/sites/{site}/recover")).status_code == 202
 
 

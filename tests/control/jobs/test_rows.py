@@ -17,7 +17,7 @@ from stead.control.jobs.definition import Results, Step, Workflow, WorkflowCatal
 from stead.control.jobs.kinds import RESULT_KEYS, Job, JobKind
 from stead.control.nodes.gateway import Gateway
 from tests.control.jobs.conftest import NewJob
-from tests.control.sites.estate import worker_context
+from tests.control.site_driver import worker_context
 from tests.people import Person
 
 SPEC_KEYS = {

@@ -1,1 +1,1 @@
-"""Sites through the API: what may be one, whose it is, and how it comes and goes."""
+"""Sites through the API."""

@@ -1,4 +1,4 @@
-"""Creating a site: what is asked of it, for whom, within which bounds, and what is answered."""
+"""Creating a site: validation, defaults, limits and the response."""
 
 import asyncio
 import re
@@ -10,7 +10,7 @@ import pytest
 from tests import teams
 from tests.client import code_of
 from tests.conftest import NewPerson
-from tests.control.sites.estate import Estate, create, created, fresh, read
+from tests.control.site_driver import SiteDriver, create_site, new_domain, read_site, request_site
 from tests.people import Person
 
 GIT = "https://git.example.com/site.git"
@@ -69,9 +69,9 @@ HOSTILE_BRANCHES = [
 ]
 
 
-async def test_the_answer_is_a_job_where_it_says_it_is(person: Person):
-    domain = fresh()
-    made = await create(person.session, domain)
+async def test_the_response_is_a_job_at_its_location(person: Person):
+    domain = new_domain()
+    made = await request_site(person.session, domain)
     job = made.json()["data"]
     site = job["resource"]["site_id"]
     assert (made.status_code, made.headers["location"]) == (202, f"/v1/jobs/{job['id']}")
@@ -92,9 +92,9 @@ async def test_the_answer_is_a_job_where_it_says_it_is(person: Person):
     assert (await person.session.get(made.headers["location"])).json()["data"] == job
 
 
-async def test_a_new_site_is_what_was_asked_for(person: Person):
-    domain = fresh()
-    site = await created(person.session, domain, region="eu-west")
+async def test_a_new_site_has_the_requested_values(person: Person):
+    domain = new_domain()
+    site = await create_site(person.session, domain, region="eu-west")
     assert re.fullmatch(r"site_[0-9a-z]{26}", site["id"])
     assert site == {
         "id": site["id"],
@@ -127,10 +127,10 @@ async def test_a_new_site_is_what_was_asked_for(person: Person):
     ],
     ids=str,
 )
-async def test_the_profile_decides_the_runtime_and_whether_there_is_php(
+async def test_the_profile_determines_the_runtime_and_the_php_version(
     person: Person, body: dict[str, Any], runtime: str, php: str | None
 ):
-    site = await created(person.session, **body)
+    site = await create_site(person.session, **body)
     assert (site["runtime"], site["php_version"], site["region"]) == (runtime, php, "us-east")
 
 
@@ -161,19 +161,19 @@ async def test_the_profile_decides_the_runtime_and_whether_there_is_php(
     ],
     ids=ascii,
 )
-async def test_what_cannot_be_is_refused_by_name_of_the_field(
-    person: Person, estate: Estate, body: dict[str, Any], param: str
+async def test_an_invalid_value_is_refused_naming_the_field(
+    person: Person, driver: SiteDriver, body: dict[str, Any], param: str
 ):
-    refused = await create(person.session, **body)
+    refused = await request_site(person.session, **body)
     assert (code_of(refused), refused.json()["error"]["param"]) == ("request.field_invalid", param)
-    assert await estate.value("select count(*) from sites where account_id = $1", person.id) == 0
+    assert await driver.fetch_value("select count(*) from sites where account_id = $1", person.id) == 0
 
 
 @pytest.mark.parametrize("url", [GIT, "ssh://git@h.example:22/x.git", "git@h.example:o/x.git"])
-async def test_https_and_ssh_repositories_are_taken_as_they_are(person: Person, url: str):
-    site = await created(person.session, profile="git_managed", git_repo=url)
+async def test_https_and_ssh_repositories_are_stored_unchanged(person: Person, url: str):
+    site = await create_site(person.session, profile="git_managed", git_repo=url)
     assert (site["git_repo"], site["git_branch"]) == (url, "main")
-    named = await created(person.session, profile="git_managed", git_repo=url, git_branch="release/2.x")
+    named = await create_site(person.session, profile="git_managed", git_repo=url, git_branch="release/2.x")
     assert named["git_branch"] == "release/2.x"
 
 
@@ -187,51 +187,53 @@ async def test_https_and_ssh_repositories_are_taken_as_they_are(person: Person, 
         ("2026-07-05", "8.1", None),
     ],
 )
-async def test_whoever_pinned_a_version_that_had_php_81_gets_the_oldest_there_is(
+async def test_older_api_versions_replace_php_81_with_the_oldest_supported_version(
     person: Person, version: str, asked: str, given: str | None
 ):
     body = {"profile": "vanilla", "php_version": asked, "headers": {"api-version": version}}
-    made = await create(person.session, **body)
+    made = await request_site(person.session, **body)
     if given is None:
         assert (code_of(made), made.json()["error"]["param"]) == ("request.field_invalid", "php_version")
         return
     assert made.headers["deprecation"]
-    assert (await read(person.session, made.json()["data"]["resource"]["site_id"]))["php_version"] == given
+    assert (await read_site(person.session, made.json()["data"]["resource"]["site_id"]))[
+        "php_version"
+    ] == given
 
 
-async def test_of_ten_who_take_the_last_place_of_a_plan_at_once_one_gets_it(
-    new_person: NewPerson, estate: Estate, narrow: str
+async def test_one_of_ten_concurrent_requests_gets_the_last_site_of_a_plan(
+    new_person: NewPerson, driver: SiteDriver, one_site_plan: str
 ):
-    person = await new_person(plan=narrow)
+    person = await new_person(plan=one_site_plan)
     codes = sorted(
-        code_of(each) for each in await asyncio.gather(*(create(person.session) for _ in range(10)))
+        code_of(each) for each in await asyncio.gather(*(request_site(person.session) for _ in range(10)))
     )
     assert codes == ["202", *["quota.sites"] * 9]
     for what in ("sites where", "events where type = 'site.created' and"):
-        assert await estate.value(f"select count(*) from {what} account_id = $1", person.id) == 1
+        assert await driver.fetch_value(f"select count(*) from {what} account_id = $1", person.id) == 1
 
 
-async def test_a_hundred_jobs_wait_and_no_more(person: Person, estate: Estate):
-    site, _ = await estate.site(account=person.id)
+async def test_at_most_a_hundred_jobs_can_be_queued(person: Person, driver: SiteDriver):
+    site, _ = await driver.insert_site(account=person.id)
     async with person.transaction() as tx:
         for _ in range(99):
             await teams.insert_job(tx, site, person.id)
-    assert (await create(person.session)).status_code == 202
-    domain = fresh()
-    refused = await create(person.session, domain)
+    assert (await request_site(person.session)).status_code == 202
+    domain = new_domain()
+    refused = await request_site(person.session, domain)
     assert (refused.status_code, code_of(refused)) == (429, "quota.jobs")
     assert refused.json()["error"]["type"] == "quota_exceeded"
-    assert await estate.value("select count(*) from sites where domain = $1", domain) == 0
-    told = "select count(*) from events where data ->> 'domain' = $1"
-    assert await estate.value(told, domain) == 0
+    assert await driver.fetch_value("select count(*) from sites where domain = $1", domain) == 0
+    sql = "select count(*) from events where data ->> 'domain' = $1"
+    assert await driver.fetch_value(sql, domain) == 0
     other = await person.session.post(f"/v1/sites/{site}/restart")
     assert code_of(other) == "quota.jobs"
-    await estate.run("update jobs set status = 'running' where site_id = $1", site)
-    assert (await create(person.session, domain)).status_code == 202
+    await driver.execute("update jobs set status = 'running' where site_id = $1", site)
+    assert (await request_site(person.session, domain)).status_code == 202
 
 
-async def test_not_even_at_once_do_more_than_a_hundred_jobs_wait(person: Person, estate: Estate):
-    sites = [(await estate.site(account=person.id))[0] for _ in range(12)]
+async def test_concurrent_requests_cannot_queue_more_than_a_hundred_jobs(person: Person, driver: SiteDriver):
+    sites = [(await driver.insert_site(account=person.id))[0] for _ in range(12)]
     async with person.transaction() as tx:
         for _ in range(96):
             await teams.insert_job(tx, sites[0], person.id)
@@ -239,13 +241,13 @@ async def test_not_even_at_once_do_more_than_a_hundred_jobs_wait(person: Person,
     assert sorted(code_of(each) for each in answers) == [*["202"] * 4, *["quota.jobs"] * 8]
 
 
-async def test_a_creation_is_told_once_and_repeating_it_creates_nothing(person: Person, estate: Estate):
-    domain, headers = fresh(), {"idempotency-key": fresh()}
-    made = await create(person.session, domain, headers=headers)
-    again = await create(person.session, domain, headers=headers)
+async def test_a_repeated_creation_is_replayed_and_published_once(person: Person, driver: SiteDriver):
+    domain, headers = new_domain(), {"idempotency-key": new_domain()}
+    made = await request_site(person.session, domain, headers=headers)
+    again = await request_site(person.session, domain, headers=headers)
     assert again.headers["idempotent-replayed"] == "true"
     assert again.json() == made.json()
     assert again.headers["location"] == made.headers["location"]
     site = made.json()["data"]["resource"]["site_id"]
-    assert await estate.events(site) == ["site.created"]
-    assert await estate.value("select count(*) from jobs where site_id = $1", site) == 1
+    assert await driver.event_types(site) == ["site.created"]
+    assert await driver.fetch_value("select count(*) from jobs where site_id = $1", site) == 1

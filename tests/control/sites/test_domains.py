@@ -1,4 +1,4 @@
-"""What can be the domain of a site, in whatever spelling, and that it is one site's at a time."""
+"""Domains of sites: validation, normalization and uniqueness."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.client import code_of
 from tests.conftest import NewPerson
-from tests.control.sites.estate import Estate, create, created, delete, fresh
+from tests.control.site_driver import SiteDriver, create_site, new_domain, request_deletion, request_site
 from tests.people import Person
 
 PREVIEW = "preview.stead.example"
@@ -53,19 +53,19 @@ SPELLINGS = [
 
 
 @pytest.mark.parametrize("domain", NOT_DOMAINS, ids=ascii)
-async def test_what_cannot_be_a_public_domain_is_refused_by_name_of_the_field(person: Person, domain: str):
-    refused = await create(person.session, domain)
+async def test_a_name_that_is_not_a_public_domain_is_refused_naming_the_field(person: Person, domain: str):
+    refused = await request_site(person.session, domain)
     assert code_of(refused) == "request.field_invalid"
     assert refused.json()["error"]["param"] == "domain"
 
 
 @pytest.mark.parametrize("domain", ["a\0b.com", "\0", "example.com\0"], ids=ascii)
-async def test_a_nul_is_refused(person: Person, domain: str):
-    assert code_of(await create(person.session, domain)) == "request.malformed"
+async def test_a_nul_character_is_refused(person: Person, domain: str):
+    assert code_of(await request_site(person.session, domain)) == "request.malformed"
 
 
 @pytest.mark.parametrize("domain", ["", "a" * 254, 7, None, ["a.com"], {"a": "b"}, True], ids=ascii)
-async def test_what_is_no_text_of_a_domains_length_is_refused(person: Person, domain: object):
+async def test_a_domain_that_is_not_text_or_has_the_wrong_length_is_refused(person: Person, domain: object):
     refused = await person.session.post("/v1/sites", json={"domain": domain, "profile": "static"})
     assert (code_of(refused), refused.json()["error"]["param"]) == ("request.field_invalid", "domain")
 
@@ -82,52 +82,56 @@ async def test_what_is_no_text_of_a_domains_length_is_refused(person: Person, do
         "x.xn--p1ai",
     ],
 )
-async def test_unusual_domains_are_domains(person: Person, estate: Estate, domain: str):
-    site = await created(person.session, domain)
+async def test_unusual_domains_are_accepted(person: Person, driver: SiteDriver, domain: str):
+    site = await create_site(person.session, domain)
     assert site["domain"] == domain
-    await estate.become(site["id"], "deleted")
+    await driver.set_status(site["id"], "deleted")
 
 
-async def test_the_longest_domain_is_a_domain_and_one_more_is_none(person: Person):
-    first = fresh("")
+async def test_the_longest_domain_is_accepted_and_one_character_more_is_refused(person: Person):
+    first = new_domain("")
     longest = f"{first}{'.'.join(['a' * 47] * 4)}.example.com"
     longest = f"{'b' * (253 - len(longest))}{longest}"
     assert len(longest) == 253
-    assert (await created(person.session, longest))["domain"] == longest
-    assert code_of(await create(person.session, f"c{longest}")) == "request.field_invalid"
+    assert (await create_site(person.session, longest))["domain"] == longest
+    assert code_of(await request_site(person.session, f"c{longest}")) == "request.field_invalid"
 
 
 @pytest.mark.parametrize(("spelling", "kept"), SPELLINGS, ids=ascii)
-async def test_all_spellings_of_a_domain_are_one(person: Person, spelling: str, kept: str | None):
-    chance = fresh("").strip(".")
-    site = await created(person.session, spelling.format(chance))
+async def test_all_spellings_of_a_domain_are_the_same_domain(person: Person, spelling: str, kept: str | None):
+    random_label = new_domain("").strip(".")
+    site = await create_site(person.session, spelling.format(random_label))
     assert site["domain"].isascii()
     assert site["domain"] == site["domain"].lower()
     if kept is not None:
-        assert site["domain"] == kept.format(chance)
+        assert site["domain"] == kept.format(random_label)
     for again in (
         site["domain"],
         site["domain"].upper(),
-        spelling.format(chance).upper(),
+        spelling.format(random_label).upper(),
         f"{site['domain']}.",
     ):
-        assert code_of(await create(person.session, again)) == "site.domain_taken"
+        assert code_of(await request_site(person.session, again)) == "site.domain_taken"
 
 
 async def test_letters_that_look_alike_are_different_domains(person: Person):
-    chance = fresh("").strip(".")
-    latin = await created(person.session, f"paypal-{chance}.com")
-    mixed = await created(person.session, f"рaypal-{chance}.com")
+    random_label = new_domain("").strip(".")
+    latin = await create_site(person.session, f"paypal-{random_label}.com")
+    mixed = await create_site(person.session, f"рaypal-{random_label}.com")
     assert mixed["domain"].startswith("xn--")
     assert mixed["domain"] != latin["domain"]
 
 
 async def test_the_unicode_and_the_ascii_form_are_the_same(person: Person):
-    chance = fresh("").strip(".")
-    ascii_form = (await created(person.session, f"bücher-{chance}.example.com"))["domain"]
+    random_label = new_domain("").strip(".")
+    ascii_form = (await create_site(person.session, f"bücher-{random_label}.example.com"))["domain"]
     assert ascii_form.startswith("xn--bcher-")
-    for again in (f"BÜCHER-{chance}.EXAMPLE.com", f"bu\u0308cher-{chance}.example.com", ascii_form.upper()):
-        assert code_of(await create(person.session, again)) == "site.domain_taken"
+    for again in (
+        f"BÜCHER-{random_label}.EXAMPLE.com",
+        f"bu\u0308cher-{random_label}.example.com",
+        ascii_form.upper(),
+    ):
+        assert code_of(await request_site(person.session, again)) == "site.domain_taken"
 
 
 @pytest.mark.parametrize(
@@ -135,43 +139,52 @@ async def test_the_unicode_and_the_ascii_form_are_the_same(person: Person):
     [["{}.example.com"], ["{}.example.com", "{}.EXAMPLE.com", "{}.example.com.", "{}。example。com"]],
     ids=["same", "equivalent"],
 )
-async def test_of_twenty_who_want_a_domain_at_once_one_gets_it(
-    new_person: NewPerson, estate: Estate, spellings: list[str]
+async def test_one_of_twenty_concurrent_requests_gets_the_domain(
+    new_person: NewPerson, driver: SiteDriver, spellings: list[str]
 ):
     people = [await new_person() for _ in range(20)]
-    chance = fresh("").strip(".")
+    random_label = new_domain("").strip(".")
     answers = await asyncio.gather(
-        *(create(each.session, spellings[n % len(spellings)].format(chance)) for n, each in enumerate(people))
+        *(
+            request_site(each.session, spellings[n % len(spellings)].format(random_label))
+            for n, each in enumerate(people)
+        )
     )
     codes = sorted(code_of(answer) for answer in answers)
     assert codes == ["202", *["site.domain_taken"] * 19]
-    domain = f"{chance}.example.com"
-    assert await estate.value("select count(*) from sites where domain = $1", domain) == 1
-    told = "select count(*) from events where type = 'site.created' and data ->> 'domain' = $1"
-    assert await estate.value(told, domain) == 1
+    domain = f"{random_label}.example.com"
+    assert await driver.fetch_value("select count(*) from sites where domain = $1", domain) == 1
+    sql = "select count(*) from events where type = 'site.created' and data ->> 'domain' = $1"
+    assert await driver.fetch_value(sql, domain) == 1
 
 
-async def test_the_domain_of_another_tenant_says_nothing_about_the_tenant(person: Person, stranger: Person):
-    theirs = await created(stranger.session)
-    refused = await create(person.session, theirs["domain"])
+async def test_a_refusal_of_a_taken_domain_reveals_nothing_about_its_owner(person: Person, stranger: Person):
+    taken = await create_site(stranger.session)
+    refused = await request_site(person.session, taken["domain"])
     assert refused.status_code == 409
-    assert theirs["id"] not in refused.text
+    assert taken["id"] not in refused.text
     assert stranger.id not in refused.text
 
 
-async def test_a_domain_is_free_once_its_site_is_deleted_and_not_before(
-    person: Person, stranger: Person, estate: Estate
+async def test_a_domain_becomes_available_when_the_deletion_of_its_site_has_finished(
+    person: Person, stranger: Person, driver: SiteDriver
 ):
-    site, domain = await estate.site(account=person.id)
-    assert (await delete(person.session, site, domain)).status_code == 202
-    assert code_of(await create(stranger.session, domain)) == "site.domain_taken"
-    await estate.become(site, "deleted")
-    assert (await create(stranger.session, domain)).status_code == 202
+    site, domain = await driver.insert_site(account=person.id)
+    assert (await request_deletion(person.session, site, domain)).status_code == 202
+    assert code_of(await request_site(stranger.session, domain)) == "site.domain_taken"
+    await driver.set_status(site, "deleted")
+    assert (await request_site(stranger.session, domain)).status_code == 202
 
 
-async def test_a_slug_is_a_label_made_of_the_domain_and_of_chance(person: Person):
-    domains = [fresh(), f"{'a' * 60}.{fresh()}", f"bücher-{fresh()}", f"abc----{fresh()}", f"1.{fresh()}"]
-    slugs = [(await created(person.session, domain))["slug"] for domain in domains]
+async def test_a_slug_is_a_dns_label_from_the_domain_and_random_characters(person: Person):
+    domains = [
+        new_domain(),
+        f"{'a' * 60}.{new_domain()}",
+        f"bücher-{new_domain()}",
+        f"abc----{new_domain()}",
+        f"1.{new_domain()}",
+    ]
+    slugs = [(await create_site(person.session, domain))["slug"] for domain in domains]
     for slug in slugs:
         assert len(slug) <= 45
         assert slug.strip("-") == slug

@@ -1,4 +1,4 @@
-"""What is read of sites: who sees which, what a runtime can do, and how older versions see results."""
+"""Reading sites: visibility, capabilities, pagination and older API versions."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 from stead.shared.roles import Role
 from tests import teams
 from tests.client import code_of
-from tests.control.sites.estate import Estate, created
+from tests.control.site_driver import SiteDriver, create_site
 from tests.people import Person
 
 NO, YES = {"supported": False}, {"supported": True}
@@ -46,14 +46,14 @@ def _expected(runtime: str) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("profile", "runtime"), PROFILES.items())
-async def test_a_site_can_do_what_its_runtime_can(person: Person, profile: str, runtime: str):
+async def test_a_site_has_the_capabilities_of_its_runtime(person: Person, profile: str, runtime: str):
     body = {"git_repo": "https://h.example/x"} if profile == "git_managed" else {}
-    site = await created(person.session, profile=profile, **body)
+    site = await create_site(person.session, profile=profile, **body)
     found = (await person.session.get(f"/v1/sites/{site['id']}/capabilities")).json()["data"]
     assert found == {"runtime": runtime, "capabilities": _expected(runtime)}
 
 
-async def test_the_catalog_tells_of_planned_runtimes_too(person: Person):
+async def test_the_catalog_includes_planned_runtimes(person: Person):
     found = (await person.session.get("/v1/runtimes")).json()["data"]["runtimes"]
     available = [
         {"runtime": runtime, "profiles": profiles, "status": "available", "capabilities": _expected(runtime)}
@@ -73,37 +73,37 @@ async def test_the_catalog_tells_of_planned_runtimes_too(person: Person):
 @pytest.mark.parametrize(
     "id_", ["site_x", "nonsense", "site_01k9zy3v7d00r3m8w5x2t6b4qa", "%27%20or%201=1", "SITE_1"]
 )
-async def test_what_is_not_there_is_not_found(person: Person, id_: str):
+async def test_an_unknown_site_is_not_found(person: Person, id_: str):
     for path in (f"/v1/sites/{id_}", f"/v1/sites/{id_}/capabilities"):
         assert code_of(await person.session.get(path)) == "site.not_found"
     for action in ("restart", "recover"):
         assert code_of(await person.session.post(f"/v1/sites/{id_}/{action}")) == "site.not_found"
 
 
-async def test_a_list_is_newest_first_and_walks_to_its_end_once(
-    person: Person, stranger: Person, estate: Estate
+async def test_a_list_is_newest_first_and_pagination_returns_every_site_once(
+    person: Person, stranger: Person, driver: SiteDriver
 ):
-    mine = [(await estate.site(account=person.id))[0] for _ in range(7)]
-    await estate.site(account=stranger.id)
-    seen, cursor = list[str](), None
+    mine = [(await driver.insert_site(account=person.id))[0] for _ in range(7)]
+    await driver.insert_site(account=stranger.id)
+    listed, cursor = list[str](), None
     while True:
         params = {"limit": 3} | ({"cursor": cursor} if cursor else {})
         page = (await person.session.get("/v1/sites", params=params)).json()
-        seen += [each["id"] for each in page["data"]]
+        listed += [each["id"] for each in page["data"]]
         cursor = page["pagination"]["next_cursor"]
         if not page["pagination"]["has_more"]:
             break
-    assert seen == mine[::-1]
+    assert listed == mine[::-1]
     assert cursor is None
 
 
-async def test_whoever_only_pays_for_a_team_sees_none_of_its_sites(
-    person: Person, stranger: Person, estate: Estate
+async def test_a_billing_member_sees_no_sites_of_the_team(
+    person: Person, stranger: Person, driver: SiteDriver
 ):
     async with person.transaction() as tx:
         team = await teams.insert_team(tx, stranger.id)
         await teams.insert_member(tx, team, person.id, Role.BILLING)
-    site, _ = await estate.site(team=team)
+    site, _ = await driver.insert_site(team=team)
     assert code_of(await person.session.get(f"/v1/sites/{site}")) == "site.not_found"
     assert (await person.session.get("/v1/sites")).json()["data"] == []
 
@@ -112,10 +112,10 @@ async def test_whoever_only_pays_for_a_team_sees_none_of_its_sites(
     ("version", "names"),
     [("2026-06-23", False), ("2026-07-02", False), ("2026-07-04", True), ("2026-07-05", True)],
 )
-async def test_results_of_jobs_name_what_they_made_since_the_version_that_says_so(
-    person: Person, estate: Estate, version: str, names: bool
+async def test_results_of_jobs_contain_new_ids_only_in_newer_api_versions(
+    person: Person, driver: SiteDriver, version: str, names: bool
 ):
-    site, _ = await estate.site(account=person.id)
+    site, _ = await driver.insert_site(account=person.id)
     made = {"deployment_id": "dep_1", "build_id": "build_1", "artifact_id": "art_1", "release_id": "rel_1"}
     kept = {"url": "http://a.example/", "commit": "abc", "env_id": "env_1"}
     async with person.transaction() as tx:

@@ -1,11 +1,11 @@
-"""Addresses of repositories: what is taken, what is not, which are the same."""
+"""URLs of repositories: which are valid, and which are the same."""
 
 import pytest
 
 from stead.control.http.host_names import InvalidUrl
 from stead.control.sites.repositories import is_same_repository, parse_url
 
-TAKEN = [
+VALID = [
     ("https://git.example.com/site.git", ("https", "git.example.com", None, "site.git")),
     ("https://git.example.com:8443/a/b", ("https", "git.example.com", 8443, "a/b")),
     ("https://Git.Example.com/a/", ("https", "git.example.com", None, "a")),
@@ -56,19 +56,19 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("url", "expected"), TAKEN)
-def test_a_plain_address_is_read(url: str, expected: tuple[object, ...]):
+@pytest.mark.parametrize(("url", "expected"), VALID)
+def test_a_valid_url_is_parsed(url: str, expected: tuple[object, ...]):
     found = parse_url(url)
     assert (found.scheme, found.host, found.port, found.path) == expected
 
 
 @pytest.mark.parametrize("url", REFUSED, ids=ascii)
-def test_what_is_not_plainly_a_repository_is_refused(url: str):
+def test_anything_that_is_not_plainly_a_repository_url_is_refused(url: str):
     with pytest.raises(InvalidUrl):
         parse_url(url)
 
 
-def test_whoever_puts_a_password_into_an_address_is_told_of_deploy_keys():
+def test_the_refusal_of_a_url_with_a_password_mentions_deploy_keys():
     with pytest.raises(InvalidUrl, match="deploy key"):
         parse_url("https://ada:secret@git.example.com/x.git")
 
@@ -85,7 +85,7 @@ def test_whoever_puts_a_password_into_an_address_is_told_of_deploy_keys():
         "git://git.example.com/o/x.git",
     ],
 )
-def test_one_repository_has_many_addresses(other: str):
+def test_different_urls_of_a_repository_are_the_same(other: str):
     assert is_same_repository("https://git.example.com/o/x.git", other)
 
 
@@ -101,5 +101,5 @@ def test_one_repository_has_many_addresses(other: str):
         "https://git.example.com/",
     ],
 )
-def test_another_repository_is_another(other: str):
+def test_urls_of_different_repositories_are_different(other: str):
     assert not is_same_repository("https://git.example.com/o/x.git", other)

@@ -1,1 +1,1 @@
-"""Uploads through the API: where to send what."""
+"""Uploads through the API."""

@@ -1,4 +1,4 @@
-"""An address to send an archive to: signed for one name, for a while."""
+"""Upload URLs: signed for one object and a limited time."""
 
 from urllib.parse import parse_qs, urlsplit
 
@@ -11,7 +11,7 @@ from tests.conftest import NewPerson
 from tests.people import Person
 
 
-async def test_an_upload_is_an_address_for_one_name_and_for_an_hour(plane: ControlPlane, person: Person):
+async def test_an_upload_url_is_for_one_object_and_valid_for_an_hour(plane: ControlPlane, person: Person):
     async with plane.database.transaction() as tx:
         site = await teams.insert_site(tx, account=person.id)
     answer = await person.session.post(f"/v1/sites/{site}/uploads")
@@ -23,7 +23,9 @@ async def test_an_upload_is_an_address_for_one_name_and_for_an_hour(plane: Contr
     assert (upload["method"], upload["headers"], upload["max_bytes"]) == ("PUT", {}, 1024**3)
 
 
-async def test_nobody_uploads_to_the_site_of_another(plane: ControlPlane, person: Person, stranger: Person):
+async def test_an_upload_to_a_site_of_another_tenant_is_refused(
+    plane: ControlPlane, person: Person, stranger: Person
+):
     async with plane.database.transaction() as tx:
         site = await teams.insert_site(tx, account=stranger.id)
     answer = await person.session.post(f"/v1/sites/{site}/uploads")
@@ -31,7 +33,7 @@ async def test_nobody_uploads_to_the_site_of_another(plane: ControlPlane, person
 
 
 @pytest.mark.parametrize("what", ["uploads", "environments/production/builds"])
-async def test_a_plan_that_is_full_takes_nothing_more(plane: ControlPlane, new_person: NewPerson, what: str):
+async def test_a_full_plan_refuses_uploads_and_builds(plane: ControlPlane, new_person: NewPerson, what: str):
     person = await new_person(plan="free")
     async with plane.database.transaction() as tx:
         site = await teams.insert_site(tx, account=person.id)
@@ -42,10 +44,10 @@ async def test_a_plan_that_is_full_takes_nothing_more(plane: ControlPlane, new_p
     assert (answer.status_code, answer.json()["error"]["code"]) == (429, "quota.storage")
 
 
-async def test_a_plan_that_is_full_of_what_nothing_uses_makes_room(
+async def test_unused_artifacts_of_a_full_plan_are_removed_for_an_upload(
     plane: ControlPlane, new_person: NewPerson
 ):
-    """The oldest goes first, and only as much as must."""
+    """The oldest artifacts are removed first, and no more than necessary."""
     person = await new_person(plan="free")
     async with plane.database.transaction() as tx:
         site = await teams.insert_site(tx, account=person.id)

@@ -1,4 +1,4 @@
-"""Which artifacts are kept: whatever is referenced, and for a while what is not."""
+"""Which artifacts are kept: all that are referenced, and others for a while."""
 
 from datetime import timedelta
 from typing import Any
@@ -16,65 +16,65 @@ from tests.people import Person
 OLD = timedelta(days=31)
 
 
-async def _old(tx: Tx, site: str, count: int = 1) -> list[str]:
+async def _insert_old(tx: Tx, site: str, count: int = 1) -> list[str]:
     return [await teams.insert_artifact(tx, site, built_at=tx.now - OLD) for _ in range(count)]
 
 
-async def _would_go(tx: Tx, *artifacts: str) -> set[str]:
+async def _removable(tx: Tx, *artifacts: str) -> set[str]:
     return set(await store.list_unused(tx, limit=100_000)) & set(artifacts)
 
 
-async def test_what_is_old_goes_but_for_the_ten_newest(plane: ControlPlane, person: Person):
+async def test_old_artifacts_are_removed_except_the_ten_newest(plane: ControlPlane, person: Person):
     async with plane.database.transaction() as tx:
         site = await teams.insert_site(tx, account=person.id)
-        made = await _old(tx, site, 12)
-        assert await _would_go(tx, *made) == set(made[:2])
+        made = await _insert_old(tx, site, 12)
+        assert await _removable(tx, *made) == set(made[:2])
         assert await store.delete_if_unused(tx, made[0])
         assert not await store.delete_if_unused(tx, made[5])
         assert not await store.delete_if_unused(tx, made[0])
 
 
-async def test_what_is_young_stays_unless_room_is_needed(plane: ControlPlane, person: Person):
+async def test_new_artifacts_are_kept_unless_storage_is_needed(plane: ControlPlane, person: Person):
     async with plane.database.transaction() as tx:
         site = await teams.insert_site(tx, account=person.id)
         made = [await teams.insert_artifact(tx, site) for _ in range(12)]
-        assert await _would_go(tx, *made) == set()
+        assert await _removable(tx, *made) == set()
         assert await store.list_unused(tx, limit=10, owner=person.id) == made[:2]
         assert await store.list_unused(tx, limit=10, owner="client_another") == []
 
 
 @pytest.mark.parametrize("status", ["live", "pending", "deploying", "superseded", "failed"])
-async def test_what_a_deployment_lately_was_of_stays(plane: ControlPlane, person: Person, status: str):
+async def test_artifacts_of_recent_deployments_are_kept(plane: ControlPlane, person: Person, status: str):
     async with plane.database.transaction() as tx:
         site = await teams.insert_site(tx, account=person.id)
         env = await teams.environment_of(tx, site)
-        made = await _old(tx, site, 12)
+        made = await _insert_old(tx, site, 12)
         await teams.insert_deployment(tx, site, env, made[0], status=status)
-        assert await _would_go(tx, *made) == {made[1]}
+        assert await _removable(tx, *made) == {made[1]}
         assert not await store.delete_if_unused(tx, made[0])
         for _ in range(10):
             await teams.insert_deployment(tx, site, env, made[-1], status="superseded")
         referenced = status in ("live", "pending", "deploying")
-        assert await _would_go(tx, *made) == ({made[1]} if referenced else {made[0], made[1]})
+        assert await _removable(tx, *made) == ({made[1]} if referenced else {made[0], made[1]})
 
 
-async def test_everything_of_a_site_that_cannot_be_recovered_goes(plane: ControlPlane, person: Person):
+async def test_all_artifacts_of_an_unrecoverable_site_are_removed(plane: ControlPlane, person: Person):
     async with plane.database.transaction() as tx:
         site = await teams.insert_site(tx, account=person.id, status="deleted")
         made = [await teams.insert_artifact(tx, site) for _ in range(2)]
         await teams.insert_deployment(tx, site, await teams.environment_of(tx, site), made[0])
-        assert await _would_go(tx, *made) == set()
+        assert await _removable(tx, *made) == set()
         await tx.run("update sites set recoverable_until = $2 where id = $1", site, tx.now)
-        assert await _would_go(tx, *made) == set(made)
+        assert await _removable(tx, *made) == set(made)
         assert all([await store.delete_if_unused(tx, each) for each in made])
 
 
-async def test_an_artifact_that_somebody_is_about_to_deploy_stays(plane: ControlPlane, person: Person):
-    """Who deploys holds it; who removes waits, and looks again."""
+async def test_an_artifact_that_is_about_to_be_deployed_is_kept(plane: ControlPlane, person: Person):
+    """The deployment locks the artifact; the removal waits for it and checks again."""
     async with plane.database.transaction() as tx:
         site = await teams.insert_site(tx, account=person.id)
         env = await teams.environment_of(tx, site)
-        oldest, *_ = await _old(tx, site, 11)
+        oldest, *_ = await _insert_old(tx, site, 11)
     async with plane.database.transaction() as deploying:
         assert await store.find(deploying, site, oldest)
         async with plane.database.transaction() as removing:
@@ -87,7 +87,7 @@ async def test_an_artifact_that_somebody_is_about_to_deploy_stays(plane: Control
         assert not await store.delete_if_unused(tx, oldest)
 
 
-async def test_a_layer_that_two_artifacts_share_takes_room_once(plane: ControlPlane, person: Person):
+async def test_a_layer_shared_by_two_artifacts_counts_once(plane: ControlPlane, person: Person):
     async def used() -> Any:
         view = await plans.store.plan(tx, Owner(account_id=person.id))
         assert view is not None

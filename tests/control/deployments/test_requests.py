@@ -1,4 +1,4 @@
-"""Who may deploy what to where; looked at before anything is queued."""
+"""Requests for deployments, promotions and rollbacks: what is refused before a job is queued."""
 
 import asyncio
 
@@ -19,7 +19,7 @@ async def _site(plane: ControlPlane, person: Person) -> tuple[str, str, str]:
         return site, await teams.environment_of(tx, site), await teams.insert_artifact(tx, site)
 
 
-async def test_an_artifact_of_another_site_is_not_found_whoever_owns_it(
+async def test_an_artifact_of_another_site_is_not_found(
     plane: ControlPlane, person: Person, stranger: Person
 ):
     site, env, _ = await _site(plane, person)
@@ -36,7 +36,7 @@ async def test_an_artifact_of_another_site_is_not_found_whoever_owns_it(
         )
 
 
-async def test_an_artifact_is_deployable_on_every_environment_of_its_site(
+async def test_an_artifact_can_be_deployed_to_every_environment_of_its_site(
     plane: ControlPlane, person: Person
 ):
     site, env, artifact = await _site(plane, person)
@@ -55,7 +55,7 @@ async def test_an_artifact_is_deployable_on_every_environment_of_its_site(
         assert deployment["job_id"] == job["id"]
 
 
-async def test_promotion_to_an_environment_that_the_key_does_not_see_is_not_found(
+async def test_a_promotion_to_an_environment_that_the_key_does_not_see_is_refused(
     plane: ControlPlane, person: Person, pinned: Pin, stranger: Person
 ):
     site, _, artifact = await _site(plane, person)
@@ -74,7 +74,7 @@ async def test_promotion_to_an_environment_that_the_key_does_not_see_is_not_foun
     assert (await person.session.post(path, json={"to_env": "production"})).status_code == 202
 
 
-async def test_what_is_not_kept_any_more_cannot_be_gone_back_to(plane: ControlPlane, person: Person):
+async def test_a_rollback_to_a_removed_artifact_is_refused(plane: ControlPlane, person: Person):
     site, env, artifact = await _site(plane, person)
     async with plane.database.transaction() as tx:
         former = await teams.insert_deployment(tx, site, env, artifact, status="superseded")
@@ -84,7 +84,7 @@ async def test_what_is_not_kept_any_more_cannot_be_gone_back_to(plane: ControlPl
 
 
 @pytest.mark.parametrize("status", ["suspended", "provisioning"])
-async def test_nothing_is_deployed_to_what_is_not_running(plane: ControlPlane, person: Person, status: str):
+async def test_a_deployment_requires_a_running_environment(plane: ControlPlane, person: Person, status: str):
     site, env, artifact = await _site(plane, person)
     async with plane.database.transaction() as tx:
         await tx.run("update environments set status = $2 where id = $1", env, status)
@@ -93,7 +93,7 @@ async def test_nothing_is_deployed_to_what_is_not_running(plane: ControlPlane, p
     assert (answer.status_code, answer.json()["error"]["code"]) == (409, "environment.not_ready")
 
 
-async def test_an_environment_has_one_live_deployment_whatever_happens_at_once(
+async def test_an_environment_has_one_live_deployment_after_concurrent_changes(
     plane: ControlPlane, person: Person
 ):
     _, env, artifact = await _site(plane, person)

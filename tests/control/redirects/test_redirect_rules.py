@@ -1,4 +1,4 @@
-"""Redirects: which rule counts, and that no set sends a visitor in a circle."""
+"""Redirect rules: precedence, validation and redirect loops."""
 
 import pytest
 from hypothesis import given
@@ -33,7 +33,7 @@ def rule(source: str, destination: str) -> RedirectRule:
 
 
 def follow(rules: list[RedirectRule], path: str) -> int:
-    """How often a visitor is sent on, by reading the rules one after the other; at most 50 times."""
+    """How many redirects a visitor follows, found by trying every rule; at most 50."""
     for hops in range(50):
         exact = [each for each in rules if each.from_ == path]
         prefixed = [each for each in rules if each.from_.endswith("*") and path.startswith(each.from_[:-1])]
@@ -49,7 +49,7 @@ def follow(rules: list[RedirectRule], path: str) -> int:
 
 
 @given(rule_sets)
-def test_whoever_asks_for_what_a_rule_names_arrives_somewhere(rules: list[RedirectRule]) -> None:
+def test_every_accepted_rule_leads_to_a_page(rules: list[RedirectRule]) -> None:
     try:
         validate(rules, HOSTS)
     except FieldInvalid:
@@ -78,7 +78,7 @@ def test_the_order_of_the_rules_does_not_matter(rules: list[RedirectRule], path:
     ],
     ids=lambda rules: " ".join(f"{each.from_}->{each.to}" for each in rules),
 )
-def test_a_circle_is_refused_by_the_name_of_the_rule(rules: list[RedirectRule]) -> None:
+def test_a_redirect_loop_is_refused_naming_the_rule(rules: list[RedirectRule]) -> None:
     with pytest.raises(FieldInvalid) as refused:
         validate(rules, HOSTS)
     assert refused.value.param == "redirects.0.to"
@@ -94,15 +94,15 @@ def test_a_circle_is_refused_by_the_name_of_the_rule(rules: list[RedirectRule]) 
         ([rule("/a", "http://[")], "redirects.0.to"),
     ],
 )
-def test_what_is_no_rule_is_refused(wrong: list[RedirectRule], param: str) -> None:
+def test_an_invalid_rule_is_refused(wrong: list[RedirectRule], param: str) -> None:
     with pytest.raises(FieldInvalid) as refused:
         validate(wrong, HOSTS)
     assert refused.value.param == param
 
 
-def test_five_thousand_rules_of_the_longest_kind_are_told_in_parts_that_fit() -> None:
+def test_five_thousand_long_rules_are_split_into_parts_that_fit_a_message() -> None:
     rules = [rule(f"/{n:04}{'x' * 1990}", f"/{n:04}{'y' * 1990}") for n in range(5000)]
     validate(rules, HOSTS)
-    told = list(split_into_parts(rules, build_redirect_set(rules).version))
-    assert [each.path for part in told for each in part.rules] == [each.from_ for each in rules]
-    assert max(sum(len(each.path) + len(each.to) for each in part.rules) for part in told) < 512 * 1024
+    parts = list(split_into_parts(rules, build_redirect_set(rules).version))
+    assert [each.path for part in parts for each in part.rules] == [each.from_ for each in rules]
+    assert max(sum(len(each.path) + len(each.to) for each in part.rules) for part in parts) < 512 * 1024
