@@ -1,1 +1,1 @@
-"""Deployments: which artifact an environment shows, since when, and what it showed before."""
+"""Deployments: which artifact an environment serves, and which it served before."""

@@ -114,8 +114,8 @@ async def transfer_site(call: Call, site: VisibleSite, body: Transfer) -> Transf
     """Transfer a site to a team that you own or administer, or to your own account."""
     target = await service.transfer(call.tx, call.caller, site, body, call.audit)
     if target.team_id != site.team_id:
-        told = audit.AuditEntry(call.audit.actor, target.team_id, site.id, call.audit.meta)
-        await audit.record(call.tx, "site_transfer", "success", told)
+        entry = audit.AuditEntry(call.audit.actor, target.team_id, site.id, call.audit.meta)
+        await audit.record(call.tx, "site_transfer", "success", entry)
     return TransferredView(site.id, functions_transferred=0)
 
 
