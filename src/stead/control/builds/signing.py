@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from stead.artifacts import digests, manifest
+from stead.artifacts.manifest import ManifestBlobs
 from stead.artifacts.packer import PackedLayer
 from stead.artifacts.provenance import Provenance
 from stead.control.artifacts import service as artifacts
@@ -17,7 +18,7 @@ from stead.control.builds.rules import (
     staged_object_name,
     strip_credentials,
 )
-from stead.control.engines.object_store import ObjectChanged, ObjectInfo, ObjectMissing
+from stead.control.engines.object_store import ObjectChanged, ObjectInfo, ObjectMissing, ObjectStore
 from stead.control.engines.postgres import Tx
 from stead.control.jobs.definition import Refused, WorkerContext
 from stead.control.jobs.kinds import Job
@@ -50,30 +51,14 @@ async def sign_artifact(context: WorkerContext, job: Job[BuildWork]) -> None:
         site = await service.get_context(tx, build)
     result = service.get_result(build)
     layer = await _verify_layer(context, build, result)
-    packed = PackedLayer(
-        layer.digest,
-        layer.size,
-        digests.parse(result.diff_id),
-        tar_size=0,
-        files=result.files,
-        directories=0,
-        content_bytes=result.bytes,
-    )
     source = describe_source(build, site)
-    blobs = manifest.make_static_manifest(
-        packed, manifest.ArtifactOrigin(source, build.commit or "", build.ref or "")
-    )
+    blobs = _make_manifest(build, source, layer, result)
     sizes: dict[str, int] = {layer.digest: layer.size}
     sizes.update((blob.digest, len(blob.content)) for blob in blobs)
     async with context.database.transaction() as tx:
         await _require_storage(tx, site, sizes)
         await artifacts.lock_blobs(tx, sizes)
-        try:
-            await context.objects.copy(layer, staged_object_name(build.id), blob_name(layer.digest))
-        except (ObjectChanged, ObjectMissing):
-            raise _untrusted("the layer changed while it was being verified.") from None
-        for blob in blobs:
-            await context.objects.put(blob_name(blob.digest), blob.content)
+        await _store_objects(context.objects, build, layer, blobs)
         await artifacts.record_blobs(tx, sizes)
         about = _build_provenance(build, source, blobs.manifest.digest, tx)
         envelope, key = await artifacts.sign_provenance(tx, context.sealer, about)
@@ -85,6 +70,29 @@ async def sign_artifact(context: WorkerContext, job: Job[BuildWork]) -> None:
             envelope=envelope,
             key_id=key,
         )
+
+
+def _make_manifest(build: Build, source: str, layer: ObjectInfo, result: BuildResult) -> ManifestBlobs:
+    packed = PackedLayer(
+        layer.digest,
+        layer.size,
+        digests.parse(result.diff_id),
+        tar_size=0,
+        files=result.files,
+        directories=0,
+        content_bytes=result.bytes,
+    )
+    origin = manifest.ArtifactOrigin(source, build.commit or "", build.ref or "")
+    return manifest.make_static_manifest(packed, origin)
+
+
+async def _store_objects(objects: ObjectStore, build: Build, layer: ObjectInfo, blobs: ManifestBlobs) -> None:
+    try:
+        await objects.copy(layer, staged_object_name(build.id), blob_name(layer.digest))
+    except (ObjectChanged, ObjectMissing):
+        raise _untrusted("the layer changed while it was being verified.") from None
+    for blob in blobs:
+        await objects.put(blob_name(blob.digest), blob.content)
 
 
 def describe_source(build: Build, site: BuildContext) -> str:

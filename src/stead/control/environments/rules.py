@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Literal
 
-from stead.control.environments.runtimes import CAPABILITIES
 from stead.control.http.visibility import Governance, Governed, Owned
+from stead.control.sites.capabilities import CAPABILITIES
 from stead.shared import branches
 from stead.shared.errors import Conflict, FieldInvalid, NotFound
 from stead.shared.ids import AccountId, EnvironmentId, SiteId, TeamId

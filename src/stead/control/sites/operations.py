@@ -2,7 +2,6 @@
 
 from stead.control.certificates import service as certificates
 from stead.control.certificates.schema import TlsView
-from stead.control.environments.runtimes import CAPABILITIES
 from stead.control.http.operations import Call, Operations
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.jobs.rules import JobsWaiting
@@ -10,6 +9,7 @@ from stead.control.jobs.schema import JobView
 from stead.control.outbox import audit
 from stead.control.plans.rules import EnvironmentsExhausted, SitesExhausted
 from stead.control.sites import service
+from stead.control.sites.capabilities import CAPABILITIES
 from stead.control.sites.rules import (
     ConfirmDomainMismatch,
     DomainTaken,

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from stead.control.environments.runtimes import CAPABILITIES
 from stead.control.http.visibility import Governance, Governed, Owned
+from stead.control.sites.capabilities import CAPABILITIES
 from stead.shared.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from stead.shared.ids import AccountId, ProjectId, SiteId, TeamId
 from stead.shared.roles import Role

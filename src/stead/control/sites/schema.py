@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from stead.control.environments.runtimes import CAPABILITIES, CapabilityView
+from stead.control.sites.capabilities import CAPABILITIES, CapabilityView
 from stead.control.sites.rules import PhpVersion, Profile, SiteStatus
 from stead.shared.runtimes import Runtime
 
