@@ -48,7 +48,7 @@ def _skopeo(*arguments: str) -> Any:
     return msgspec.json.decode(told.stdout) if told.stdout else None
 
 
-def test_skopeo_reads_it(store: Store, tmp_path: Path) -> None:
+def test_skopeo_reads_the_layout(store: Store, tmp_path: Path) -> None:
     write_layout(tmp_path / "out", store.artifact, store.open, ref="v1")
     told = _skopeo("inspect", f"oci:{tmp_path}/out:v1")
     assert told["Digest"] == store.artifact
@@ -60,7 +60,7 @@ def test_skopeo_reads_it(store: Store, tmp_path: Path) -> None:
     assert config["rootfs"]["diff_ids"] == [store.packed.diff_id]
 
 
-def test_skopeo_copies_it_unchanged(store: Store, tmp_path: Path) -> None:
+def test_skopeo_copies_the_layout_unchanged(store: Store, tmp_path: Path) -> None:
     write_layout(tmp_path / "out", store.artifact, store.open)
     copy = [SKOPEO, "--insecure-policy", "copy", "--quiet", f"oci:{tmp_path}/out", f"oci:{tmp_path}/copy"]
     subprocess.run(copy, capture_output=True, check=True, timeout=120)
@@ -68,7 +68,7 @@ def test_skopeo_copies_it_unchanged(store: Store, tmp_path: Path) -> None:
         assert (tmp_path / "copy" / "blobs" / "sha256" / digest[7:]).read_bytes() == content
 
 
-def test_it_holds_the_blobs_and_an_index_and_nothing_else(store: Store, tmp_path: Path) -> None:
+def test_a_layout_contains_only_blobs_and_an_index(store: Store, tmp_path: Path) -> None:
     write_layout(tmp_path / "out", store.artifact, store.open)
     assert {
         str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*") if path.is_file()
@@ -80,7 +80,7 @@ def test_it_holds_the_blobs_and_an_index_and_nothing_else(store: Store, tmp_path
     assert (tmp_path / "out" / "oci-layout").read_bytes() == b'{"imageLayoutVersion":"1.0.0"}'
 
 
-def test_a_blob_that_is_not_what_it_should_be_leaves_no_layout(store: Store, tmp_path: Path) -> None:
+def test_a_blob_with_a_wrong_digest_leaves_no_layout(store: Store, tmp_path: Path) -> None:
     for digest, content in list(store.blobs.items()):
         for wrong in (content[:-1], content + b"x", bytes([content[0] ^ 1]) + content[1:]):
             store.blobs[digest] = wrong
@@ -90,7 +90,7 @@ def test_a_blob_that_is_not_what_it_should_be_leaves_no_layout(store: Store, tmp
         store.blobs[digest] = content
 
 
-def test_a_digest_that_would_be_a_path_is_refused(store: Store, tmp_path: Path) -> None:
+def test_a_digest_that_is_a_path_is_refused(store: Store, tmp_path: Path) -> None:
     content = store.made.manifest.content.replace(store.made.config.digest.encode(), b"sha256:../../../evil")
     store.blobs[digests.of(content)] = content
     with pytest.raises(ArtifactUntrusted):

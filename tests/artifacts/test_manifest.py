@@ -19,7 +19,7 @@ def packed(tmp_path: Path) -> PackedLayer:
     return layer(write({"index.html": File(b"hello")}, tmp_path / "tree"))[1]
 
 
-def test_the_same_tree_of_the_same_origin_has_the_same_digest(packed: PackedLayer) -> None:
+def test_the_same_tree_with_the_same_origin_has_the_same_digest(packed: PackedLayer) -> None:
     origin = ArtifactOrigin("https://example.com/site.git", "0" * 40, "main")
     first, second = (
         manifest.make_static_manifest(packed, origin),
@@ -31,7 +31,7 @@ def test_the_same_tree_of_the_same_origin_has_the_same_digest(packed: PackedLaye
     assert manifest.make_static_manifest(packed).config == first.config
 
 
-def test_a_time_is_only_in_it_if_it_was_given(packed: PackedLayer) -> None:
+def test_a_creation_time_is_optional(packed: PackedLayer) -> None:
     when = dt.datetime(2024, 5, 6, 9, 8, 7, tzinfo=dt.timezone(dt.timedelta(hours=2)))
     told = msgspec.json.decode(
         manifest.make_static_manifest(packed, ArtifactOrigin(created=when)).manifest.content
@@ -40,7 +40,7 @@ def test_a_time_is_only_in_it_if_it_was_given(packed: PackedLayer) -> None:
     assert "annotations" not in msgspec.json.decode(manifest.make_static_manifest(packed).manifest.content)
 
 
-def test_what_was_written_is_read(packed: PackedLayer) -> None:
+def test_a_manifest_can_be_read_back(packed: PackedLayer) -> None:
     made = manifest.make_static_manifest(packed, ArtifactOrigin("https://example.com/a", "abc", "main"))
     assert manifest.config_of(made.manifest.content, made.manifest.digest).digest == made.config.digest
     artifact = manifest.read(made.manifest.content, made.config.content, made.manifest.digest)
@@ -53,7 +53,7 @@ def test_what_was_written_is_read(packed: PackedLayer) -> None:
     }
 
 
-def test_its_json_has_one_form(packed: PackedLayer) -> None:
+def test_the_json_is_canonical(packed: PackedLayer) -> None:
     content = manifest.make_static_manifest(packed).manifest.content
     assert content == manifest.canonical(msgspec.json.decode(content))
     assert b" " not in content
@@ -64,7 +64,7 @@ def _changed(content: bytes, **fields: object) -> bytes:
     return manifest.canonical(msgspec.json.decode(content) | fields)
 
 
-def test_what_is_not_what_it_is_named_by_is_refused(packed: PackedLayer) -> None:
+def test_content_with_a_wrong_digest_is_refused(packed: PackedLayer) -> None:
     made = manifest.make_static_manifest(packed)
     good, config, digest = made.manifest.content, made.config.content, made.manifest.digest
     with pytest.raises(ArtifactUntrusted, match="the manifest is not what its digest says"):
@@ -86,9 +86,7 @@ def test_what_is_not_what_it_is_named_by_is_refused(packed: PackedLayer) -> None
         {"layers": None},
     ],
 )
-def test_a_manifest_that_says_something_else_is_refused(
-    fields: dict[str, object], packed: PackedLayer
-) -> None:
+def test_a_manifest_with_wrong_content_is_refused(fields: dict[str, object], packed: PackedLayer) -> None:
     made = manifest.make_static_manifest(packed)
     content = _changed(made.manifest.content, **fields)
     with pytest.raises(ArtifactUntrusted):
@@ -98,6 +96,6 @@ def test_a_manifest_that_says_something_else_is_refused(
 @pytest.mark.parametrize(
     "text", ["", "sha256:", "sha256:" + "A" * 64, "sha512:" + "0" * 64, "sha256:" + "0" * 64 + "\n"]
 )
-def test_a_digest_has_one_form(text: str) -> None:
+def test_a_digest_has_one_format(text: str) -> None:
     with pytest.raises(ValueError, match="64 hexadecimal digits"):
         digests.parse(text)

@@ -34,7 +34,7 @@ SITE_DIGEST = "sha256:9610f933c2b2afb261e0c074b4f065553935c67d115eaf9c8655abd9e2
 
 @given(trees)
 @settings(max_examples=60)
-def test_a_tree_packed_and_unpacked_is_the_tree(tree: Tree) -> None:
+def test_packing_and_unpacking_gives_the_same_tree(tree: Tree) -> None:
     with tempfile.TemporaryDirectory() as place:
         blob, packed = layer(write(tree, Path(place, "tree")))
         told = unpack_layer(
@@ -50,7 +50,7 @@ def test_a_tree_packed_and_unpacked_is_the_tree(tree: Tree) -> None:
 
 @given(trees)
 @settings(max_examples=60)
-def test_order_of_making_times_umask_owner_and_links_do_not_matter(tree: Tree) -> None:
+def test_order_times_umask_owner_and_links_do_not_change_the_layer(tree: Tree) -> None:
     with tempfile.TemporaryDirectory() as place:
         first, _ = layer(write(tree, Path(place, "first")))
         before = os.umask(0o077)
@@ -65,14 +65,14 @@ def test_order_of_making_times_umask_owner_and_links_do_not_matter(tree: Tree) -
         assert layer(other)[0] == first
 
 
-def test_the_bytes_of_a_known_tree_are_known(tmp_path: Path) -> None:
+def test_the_bytes_of_a_known_tree_do_not_change(tmp_path: Path) -> None:
     """Should another version of zstd compress differently, this fails; only the second may ever change."""
     _, packed = layer(write(SITE, tmp_path / "tree"))
     assert packed.diff_id == SITE_DIFF_ID
     assert packed.digest == SITE_DIGEST
 
 
-def test_what_is_told_of_a_layer_is_so(tmp_path: Path) -> None:
+def test_the_reported_sizes_and_digests_are_correct(tmp_path: Path) -> None:
     blob, packed = layer(write(SITE, tmp_path / "tree"))
     tar = zstandard.ZstdDecompressor().decompressobj().decompress(blob)
     assert (packed.digest, packed.size) == (digests.of(blob), len(blob))
@@ -81,7 +81,7 @@ def test_what_is_told_of_a_layer_is_so(tmp_path: Path) -> None:
     assert packed.content_bytes == sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
 
 
-def test_another_reader_of_tar_finds_the_same_and_nothing_of_this_machine(tmp_path: Path) -> None:
+def test_python_reads_the_same_tar_and_it_contains_no_trace_of_the_machine(tmp_path: Path) -> None:
     blob, _ = layer(write(SITE, tmp_path / "tree"))
     tar = zstandard.ZstdDecompressor().decompressobj().decompress(blob)
     with tarfile.open(fileobj=io.BytesIO(tar)) as archive:
@@ -104,7 +104,7 @@ def test_another_reader_of_tar_finds_the_same_and_nothing_of_this_machine(tmp_pa
         assert content.read() == b"console.log(1)\n" * 4000
 
 
-def test_a_tree_much_larger_than_a_piece_survives(tmp_path: Path) -> None:
+def test_a_tree_that_is_much_larger_than_a_chunk_is_packed(tmp_path: Path) -> None:
     tree: Tree = {f"{number}.bin": File(noise(number, 700_001)) for number in range(9)}
     blob, packed = layer(write(tree, tmp_path / "tree"))
     into = tmp_path / "out"
@@ -198,7 +198,7 @@ def _twins(first: str, second: str) -> Callable[[Path], None]:
         (_twins(*composed("café")), "tree.unsafe", "café"),
     ],
 )
-def test_a_tree_with_anything_odd_is_refused_by_name(
+def test_a_tree_with_an_unsafe_entry_is_refused_with_its_name(
     make: Callable[[Path], None], code: str, named: str, tmp_path: Path
 ) -> None:
     root = tmp_path / "tree"
@@ -228,7 +228,7 @@ def test_a_device_is_refused(tmp_path: Path) -> None:
         (SizeLimits(path_bytes=4), "d/e/f"),
     ],
 )
-def test_a_tree_beyond_a_limit_is_refused_where_it_is_reached(
+def test_a_tree_beyond_a_limit_is_refused_with_the_entry(
     limits: SizeLimits, named: str, tmp_path: Path
 ) -> None:
     root = write({"b": File(b"x" * 10), "d": {"e": {"f": File(b"12345")}}}, tmp_path / "t")
@@ -259,7 +259,7 @@ def _large(root: Path) -> Path:
     return path
 
 
-def test_a_file_that_grows_shrinks_or_is_rewritten_meanwhile_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_changes_while_it_is_packed_is_refused(tmp_path: Path) -> None:
     def grow(path: Path) -> None:
         with path.open("ab") as file:
             file.write(b"more")
@@ -277,14 +277,14 @@ def test_a_file_that_grows_shrinks_or_is_rewritten_meanwhile_is_refused(tmp_path
         assert (refused.value.code, refused.value.name) == ("tree.changed", "m.bin")
 
 
-def test_a_directory_that_changes_meanwhile_is_refused(tmp_path: Path) -> None:
+def test_a_directory_that_changes_while_it_is_packed_is_refused(tmp_path: Path) -> None:
     _large(tmp_path)
     with pytest.raises(TreeRefused) as refused:
         pack_layer(tmp_path, Slow(lambda: (tmp_path / "new").write_text("x")))
     assert refused.value.code == "tree.changed"
 
 
-def test_a_file_exchanged_for_a_pipe_or_a_link_is_not_waited_for_nor_followed(tmp_path: Path) -> None:
+def test_a_file_replaced_by_a_pipe_or_a_link_is_refused(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("secret")
     root = tmp_path / "tree"
@@ -316,7 +316,7 @@ def test_packing_needs_little_memory(tmp_path: Path) -> None:
     assert peak < 16 * MiB
 
 
-def test_two_packers_at_once_do_not_disturb_one_another(tmp_path: Path) -> None:
+def test_concurrent_packing_gives_the_same_result(tmp_path: Path) -> None:
     root = write(SITE, tmp_path / "tree")
     found: list[bytes] = []
     threads = [threading.Thread(target=lambda: found.append(layer(root)[0])) for _ in range(4)]

@@ -35,11 +35,11 @@ BUILT = Provenance(
 ENVELOPE = sign(BUILT, KEY)
 
 
-def test_what_was_signed_is_what_is_read() -> None:
+def test_a_signed_statement_can_be_read() -> None:
     assert verify(ENVELOPE, [PUBLIC], ARTIFACT) == BUILT
 
 
-def test_the_pre_authentication_encoding_is_that_of_the_specification() -> None:
+def test_the_pre_authentication_encoding_follows_the_specification() -> None:
     assert (
         pre_authentication("http://example.com/HelloWorld", b"hello world")
         == b"DSSEv1 29 http://example.com/HelloWorld 11 hello world"
@@ -47,7 +47,7 @@ def test_the_pre_authentication_encoding_is_that_of_the_specification() -> None:
     assert pre_authentication("ü", b"") == b"DSSEv1 2 \xc3\xbc 0 "
 
 
-def test_the_statement_has_the_shape_of_slsa() -> None:
+def test_the_statement_follows_slsa() -> None:
     envelope = msgspec.json.decode(ENVELOPE)
     assert envelope["payloadType"] == "application/vnd.in-toto+json"
     assert msgspec.json.decode(base64.b64decode(envelope["payload"])) == {
@@ -72,7 +72,7 @@ def test_the_statement_has_the_shape_of_slsa() -> None:
     }
 
 
-def test_openssl_verifies_it_by_hand(tmp_path: Path) -> None:
+def test_openssl_verifies_the_signature(tmp_path: Path) -> None:
     envelope = msgspec.json.decode(ENVELOPE)
     payload = base64.b64decode(envelope["payload"])
     (tmp_path / "signed").write_bytes(
@@ -87,7 +87,7 @@ def test_openssl_verifies_it_by_hand(tmp_path: Path) -> None:
     assert "Signature Verified Successfully" in told.stdout
 
 
-def test_keys_of_the_past_still_verify_and_forgotten_ones_do_not() -> None:
+def test_former_keys_verify_and_removed_keys_do_not() -> None:
     later = sign(BUILT, OTHER)
     assert verify(ENVELOPE, [OTHER.public_key(), PUBLIC], ARTIFACT) == BUILT
     assert verify(later, [OTHER.public_key(), PUBLIC], ARTIFACT) == BUILT
@@ -95,7 +95,7 @@ def test_keys_of_the_past_still_verify_and_forgotten_ones_do_not() -> None:
         verify(ENVELOPE, [OTHER.public_key()], ARTIFACT)
 
 
-def test_one_good_signature_among_strange_ones_suffices() -> None:
+def test_one_valid_signature_among_others_is_enough() -> None:
     def add(envelope: Any) -> None:
         envelope["signatures"].insert(0, {"keyid": "somebody", "sig": "AAAA"})
         envelope["signatures"].insert(
@@ -201,18 +201,18 @@ REFUSED: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize(("envelope", "reason"), REFUSED.values(), ids=REFUSED.keys())
-def test_an_envelope_that_proves_nothing_is_refused(envelope: bytes, reason: str) -> None:
+def test_an_invalid_envelope_is_refused(envelope: bytes, reason: str) -> None:
     with pytest.raises(ArtifactUntrusted, match=reason) as refused:
         verify(envelope, [PUBLIC], ARTIFACT)
     assert refused.value.code == "artifact.signature_invalid"
 
 
-def test_without_keys_nothing_is_believed() -> None:
+def test_without_keys_every_envelope_is_refused() -> None:
     with pytest.raises(ArtifactUntrusted):
         verify(ENVELOPE, [], ARTIFACT)
 
 
-def test_every_bit_of_the_payload_counts() -> None:
+def test_changing_any_byte_of_the_payload_breaks_the_signature() -> None:
     for at in range(0, len(PAYLOAD), 7):
         other = PAYLOAD[:at] + bytes([PAYLOAD[at] ^ 1]) + PAYLOAD[at + 1 :]
         envelope = msgspec.json.decode(ENVELOPE) | {"payload": base64.b64encode(other).decode()}

@@ -44,7 +44,7 @@ SITE: Tree = {
 
 @pytest.mark.parametrize("form", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
 @pytest.mark.parametrize("mode", ["w", "w:gz"])
-def test_tars_of_every_form_are_unpacked(form: int, mode: str, tmp_path: Path) -> None:
+def test_tars_of_every_format_are_unpacked(form: int, mode: str, tmp_path: Path) -> None:
     tree: Tree = {
         name: what for name, what in SITE.items() if len(name) < 100 or form != tarfile.USTAR_FORMAT
     }
@@ -56,7 +56,7 @@ def test_tars_of_every_form_are_unpacked(form: int, mode: str, tmp_path: Path) -
     assert read(tmp_path / "out") == tree
 
 
-def test_what_gnu_tar_makes_is_unpacked(tmp_path: Path) -> None:
+def test_tars_of_gnu_tar_are_unpacked(tmp_path: Path) -> None:
     root = write(SITE, tmp_path / "tree")
     subprocess.run(["/usr/bin/tar", "-C", root, "-czf", tmp_path / "a.tgz", "."], check=True)
     with (tmp_path / "a.tgz").open("rb") as file:
@@ -96,7 +96,7 @@ class Unseekable(io.BytesIO):
         raise io.UnsupportedOperation
 
 
-def test_a_zip_that_was_streamed_is_unpacked(tmp_path: Path) -> None:
+def test_a_streamed_zip_is_unpacked(tmp_path: Path) -> None:
     file = Unseekable()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a/b", b"hello" * 100)
@@ -109,19 +109,19 @@ def test_a_zip_that_was_streamed_is_unpacked(tmp_path: Path) -> None:
         assert read(tmp_path / str(number)) == {"x": File(b"1" * 99), "y": File(b"x")}
 
 
-def test_a_global_header_as_git_writes_it_is_passed_over(tmp_path: Path) -> None:
+def test_the_global_header_of_git_is_ignored(tmp_path: Path) -> None:
     data = tar(pax(record(b"comment", b"0" * 40), kind=b"g"), folder(b"site/"), entry(b"site/a"))
     unpack_upload(io.BytesIO(gz(data)), tmp_path / "out", strip=True)
     assert read(tmp_path / "out") == {"a": File(b"x")}
 
 
-def test_empty_archives_are_empty_trees(tmp_path: Path) -> None:
+def test_empty_archives_give_empty_trees(tmp_path: Path) -> None:
     for name, data in {"tar": tar(), "gz": gz(tar()), "zip": zipped()}.items():
         unpack_upload(io.BytesIO(data), tmp_path / name)
         assert read(tmp_path / name) == {}
 
 
-def test_one_folder_around_everything_is_left_out_only_if_it_is_the_only_one(tmp_path: Path) -> None:
+def test_a_top_level_folder_is_stripped_if_it_is_the_only_entry(tmp_path: Path) -> None:
     one, two = tar(entry(b"top/a"), entry(b"top/b/c")), tar(entry(b"top/a"), entry(b"other"))
     told = unpack_upload(io.BytesIO(one), tmp_path / "one", strip=True)
     unpack_upload(io.BytesIO(two), tmp_path / "two", strip=True)
@@ -135,7 +135,7 @@ def test_one_folder_around_everything_is_left_out_only_if_it_is_the_only_one(tmp
     assert {path.name for path in tmp_path.iterdir()} == {"one", "two", "kept", "file"}
 
 
-def test_links_that_stay_inside_are_kept_for_builds(tmp_path: Path) -> None:
+def test_links_inside_the_archive_are_kept(tmp_path: Path) -> None:
     data = tar(
         symlink(b"top/now", b"v1"), entry(b"top/v1/a"), symlink(b"top/v1/back", b"../now/a"), entry(b"top/b")
     )
@@ -146,7 +146,7 @@ def test_links_that_stay_inside_are_kept_for_builds(tmp_path: Path) -> None:
         unpack_upload(io.BytesIO(data), tmp_path / "other", links="refused")
 
 
-def test_a_link_to_what_stripping_leaves_out_is_refused(tmp_path: Path) -> None:
+def test_a_link_to_a_stripped_entry_is_refused(tmp_path: Path) -> None:
     data = tar(entry(b"top/a"), symlink(b"top/up", b"../top/a"))
     unpack_upload(io.BytesIO(data), tmp_path / "whole")
     with pytest.raises(ArchiveRefused) as refused:
@@ -155,7 +155,7 @@ def test_a_link_to_what_stripping_leaves_out_is_refused(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["whole"]
 
 
-def test_what_is_there_already_is_never_replaced(tmp_path: Path) -> None:
+def test_an_existing_destination_is_never_replaced(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "link").symlink_to("nowhere")
     for name in ("out", "link"):
@@ -177,7 +177,7 @@ def _unpack(blob: bytes, into: Path, packed: object, **other: object) -> None:
     unpack_layer(io.BytesIO(blob), into, **expected)
 
 
-def test_a_layer_that_is_not_the_one_is_not_unpacked(tmp_path: Path) -> None:
+def test_a_layer_with_a_wrong_digest_is_not_unpacked(tmp_path: Path) -> None:
     blob, packed = layer(write(SITE, tmp_path / "tree"))
     tampered = blob[:100] + bytes([blob[100] ^ 1]) + blob[101:]
     for data, other in (
@@ -209,7 +209,7 @@ class Exchanged(io.BytesIO):
         return super().seek(at, whence)
 
 
-def test_a_layer_exchanged_after_its_digest_was_checked_is_not_kept(tmp_path: Path) -> None:
+def test_a_layer_replaced_after_the_check_is_discarded(tmp_path: Path) -> None:
     blob, packed = layer(write(SITE, tmp_path / "tree"))
     other, _ = layer(write({"evil": File(b"x")}, tmp_path / "other"))
     with pytest.raises(ArtifactUntrusted):
@@ -260,7 +260,9 @@ BOMBS: dict[str, tuple[Callable[[], bytes], SizeLimits]] = {
 
 
 @pytest.mark.parametrize(("make", "limits"), BOMBS.values(), ids=BOMBS.keys())
-def test_a_bomb_takes_little_memory(make: Callable[[], bytes], limits: SizeLimits, tmp_path: Path) -> None:
+def test_a_decompression_bomb_uses_little_memory(
+    make: Callable[[], bytes], limits: SizeLimits, tmp_path: Path
+) -> None:
     data = make()
     assert len(data) < 2 * MiB
     tracemalloc.start()
@@ -272,7 +274,7 @@ def test_a_bomb_takes_little_memory(make: Callable[[], bytes], limits: SizeLimit
     assert not list(tmp_path.iterdir())
 
 
-def test_a_layer_that_is_a_bomb_takes_little_memory(tmp_path: Path) -> None:
+def test_a_decompression_bomb_in_a_layer_uses_little_memory(tmp_path: Path) -> None:
     root = tmp_path / "tree"
     root.mkdir()
     with (root / "zeros").open("wb") as file:
@@ -290,7 +292,7 @@ def test_a_layer_that_is_a_bomb_takes_little_memory(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["tree"]
 
 
-def test_an_archive_without_end_is_stopped_early(tmp_path: Path) -> None:
+def test_an_endless_archive_is_stopped_early(tmp_path: Path) -> None:
     endless = Endless()
     with pytest.raises(ArchiveRefused) as refused:
         unpack_upload(endless, tmp_path / "out")  # type: ignore[arg-type]
@@ -298,7 +300,7 @@ def test_an_archive_without_end_is_stopped_early(tmp_path: Path) -> None:
     assert endless.given < 1 * MiB
 
 
-def test_a_directory_exchanged_for_a_link_meanwhile_leads_nowhere(tmp_path: Path) -> None:
+def test_a_directory_replaced_by_a_link_is_not_followed(tmp_path: Path) -> None:
     """Somebody who can write into the tree in the making swaps its directories as fast as they appear."""
     outside, home = tmp_path / "outside", tmp_path / "home"
     outside.mkdir()
@@ -335,7 +337,7 @@ def test_a_directory_exchanged_for_a_link_meanwhile_leads_nowhere(tmp_path: Path
     assert not list(outside.iterdir())
 
 
-def test_what_fails_half_way_leaves_nothing(tmp_path: Path) -> None:
+def test_a_failed_unpacking_leaves_nothing(tmp_path: Path) -> None:
     def fails() -> Iterator[bytes]:
         yield b"some"
         raise OSError("the disk is full")

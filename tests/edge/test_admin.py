@@ -10,7 +10,7 @@ from stead.protocol.edge_records import RecordLine
 from tests.edge.edge_harness import EdgeHarness, start_edge
 
 
-async def test_it_says_how_far_it_has_come(edge: EdgeHarness) -> None:
+async def test_the_state_has_the_revision_and_the_number_of_hosts(edge: EdgeHarness) -> None:
     before = await edge.admin.state()
     await edge.site("one.test", "one", {"index.html": ""})
     answer = await edge.tell("host", "two.test", {"environment": "env_one"})
@@ -26,7 +26,7 @@ async def test_it_says_how_far_it_has_come(edge: EdgeHarness) -> None:
     assert (await edge.admin.state()).hosts == before.hosts + 1
 
 
-async def test_only_the_node_can_reach_it(edge: EdgeHarness) -> None:
+async def test_only_the_node_can_reach_the_admin_socket(edge: EdgeHarness) -> None:
     mode = edge.run.stat().st_mode & 0o777
     assert mode & 0o007 == 0
     assert mode & 0o020 == 0
@@ -50,13 +50,13 @@ async def test_only_the_node_can_reach_it(edge: EdgeHarness) -> None:
         b'{"kind":"purge","name":"e.all","revision":99999,"value":{}}',
     ],
 )
-async def test_what_is_not_a_line_is_refused(edge: EdgeHarness, line: bytes) -> None:
+async def test_a_malformed_line_is_refused(edge: EdgeHarness, line: bytes) -> None:
     with pytest.raises(AdminFailed, match="400"):
         await edge.admin._request("POST", "/apply", line)
     assert (await edge.admin.state()).revision < 99999
 
 
-async def test_many_lines_at_once_arrive_whole(edge: EdgeHarness) -> None:
+async def test_many_lines_can_be_applied_in_one_request(edge: EdgeHarness) -> None:
     lines = [edge.line("host", f"many{n}.test", {"environment": "env_" + "x" * 60}) for n in range(5000)]
     before = (await edge.admin.state()).hosts
     answer = await edge.admin.apply(lines)
@@ -78,7 +78,7 @@ async def fill(small: EdgeHarness) -> None:
         )
 
 
-async def test_a_full_memory_says_which_and_forgets_nothing() -> None:
+async def test_a_full_memory_is_named_and_loses_no_record() -> None:
     async with start_edge(STEAD_EDGE_MEMORY_RECORDS="1") as small:
         await small.site("first.test", "first", {"index.html": "first"})
         with pytest.raises(MemoryFull) as full:

@@ -35,7 +35,7 @@ async def app(edge: EdgeHarness) -> Application:
         ("/image.jpg/x.php", "/index.php", ""),
     ],
 )
-async def test_the_script_that_exists_is_run_else_the_front_controller(
+async def test_an_existing_script_is_run_or_else_the_front_controller(
     edge: EdgeHarness, app: Application, path: str, script: str, info: str
 ) -> None:
     told = (await edge.get("app.test", path)).json()
@@ -47,7 +47,7 @@ async def test_the_script_that_exists_is_run_else_the_front_controller(
     assert told["REMOTE_ADDR"] == "127.0.0.1"
 
 
-async def test_files_beside_the_scripts_are_served_as_they_are(edge: EdgeHarness, app: Application) -> None:
+async def test_files_beside_the_scripts_are_served_unchanged(edge: EdgeHarness, app: Application) -> None:
     current = edge.data / "environments" / "env_app" / "current"
     (current / "style.css").write_text("body{}")
     (current / "wp-config.php").write_text("<?php $password")
@@ -63,7 +63,9 @@ async def test_files_beside_the_scripts_are_served_as_they_are(edge: EdgeHarness
     assert "SCRIPT_FILENAME" in (await edge.get("app.test", "/style.css", method="POST")).text
 
 
-async def test_an_application_cannot_link_to_what_is_not_its_own(edge: EdgeHarness, app: Application) -> None:
+async def test_an_application_cannot_link_to_files_of_other_owners(
+    edge: EdgeHarness, app: Application
+) -> None:
     current = edge.data / "environments" / "env_app" / "current"
     victim = edge.data / "not-its-own.txt"
     victim.write_text("somebody else's")
@@ -72,7 +74,7 @@ async def test_an_application_cannot_link_to_what_is_not_its_own(edge: EdgeHarne
     assert "somebody" not in (await edge.get("app.test", "/link.txt")).text
 
 
-async def test_a_form_arrives_as_it_was_sent(edge: EdgeHarness, app: Application) -> None:
+async def test_a_form_arrives_unchanged(edge: EdgeHarness, app: Application) -> None:
     answer = await edge.get("app.test", "/form", method="POST", data={"a": "ü"})
     told = answer.json()
     assert (told["REQUEST_METHOD"], told["body"]) == ("POST", "a=%C3%BC")
@@ -81,7 +83,7 @@ async def test_a_form_arrives_as_it_was_sent(edge: EdgeHarness, app: Application
     assert len(big.json()["body"]) == 3_000_000
 
 
-async def test_an_application_cannot_steer_nginx_nor_speak_for_the_firewall(
+async def test_an_application_cannot_control_nginx_or_fake_a_firewall_verdict(
     edge: EdgeHarness, app: Application
 ) -> None:
     async def steer(_: Request) -> Reply:
@@ -102,7 +104,7 @@ async def test_an_application_cannot_steer_nginx_nor_speak_for_the_firewall(
     assert (await edge.ledgered("/steer"))["waf"] == ""
 
 
-async def test_an_application_that_is_not_there_is_said_to_be_unreachable(edge: EdgeHarness) -> None:
+async def test_a_stopped_application_is_reported_as_unreachable(edge: EdgeHarness) -> None:
     await edge.site("absent.test", "absent", None, runtime="cms")
     absent = edge.data / "environments" / "env_absent" / "current"
     absent.mkdir(parents=True)
@@ -121,7 +123,7 @@ async def test_an_application_that_is_not_there_is_said_to_be_unreachable(edge: 
         ("off", "/off-attack", 200, ""),
     ],
 )
-async def test_the_firewalls_verdict_is_in_the_ledger(
+async def test_the_verdict_of_the_firewall_is_in_the_ledger(
     edge: EdgeHarness, app: Application, mode: str, path: str, code: int, verdict: str
 ) -> None:
     await edge.environment("app", runtime="cms", waf=mode)
@@ -139,7 +141,7 @@ async def test_the_firewalls_verdict_is_in_the_ledger(
 
 
 @pytest.mark.parametrize(("mode", "code"), [("on", 403), ("detection", 200)])
-async def test_the_firewall_reads_what_is_posted(
+async def test_the_firewall_reads_request_bodies(
     edge: EdgeHarness, app: Application, mode: str, code: int
 ) -> None:
     await edge.environment("app", runtime="cms", waf=mode)
@@ -151,7 +153,9 @@ async def test_the_firewall_reads_what_is_posted(
         assert "script" in answer.json()["body"]
 
 
-async def test_five_failed_sign_ins_lock_an_address_out(edge: EdgeHarness, app: Application) -> None:
+async def test_an_address_is_locked_out_after_five_failed_sign_ins(
+    edge: EdgeHarness, app: Application
+) -> None:
     async def sign_in(request: Request) -> Reply:
         if request.params["REQUEST_METHOD"] == "POST" and request.body == b"pwd=right":
             return Reply(status=302, headers=(("Location", "/wp-admin/"), ("Set-Cookie", "wordpress_x=1")))

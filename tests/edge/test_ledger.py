@@ -10,7 +10,7 @@ ROTATIONS = 25
 READERS = 4
 
 
-async def test_a_line_says_what_happened(edge: EdgeHarness) -> None:
+async def test_a_ledger_line_describes_the_request(edge: EdgeHarness) -> None:
     await edge.site("ledger.test", "ledger", {"page.html": "hello"})
     trace = "4bf92f3577b34da6a3ce929d0e0e4736"
     headers = {
@@ -36,7 +36,7 @@ async def test_a_line_says_what_happened(edge: EdgeHarness) -> None:
     assert "secret" not in json.dumps(line)
 
 
-async def test_no_line_is_lost_when_the_ledger_is_taken_away(edge: EdgeHarness) -> None:
+async def test_no_line_is_lost_when_the_ledger_is_rotated(edge: EdgeHarness) -> None:
     await edge.site("rotated.test", "rotated", {"index.html": "x"})
     await rotate_ledger(edge.ledger, edge.pid)
     done = asyncio.Event()

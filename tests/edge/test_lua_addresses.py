@@ -36,13 +36,13 @@ def unmapped(
 
 
 @given(address)
-def test_an_address_is_read_as_python_reads_it(where: ipaddress.IPv4Address | ipaddress.IPv6Address) -> None:
+def test_addresses_are_parsed_like_in_python(where: ipaddress.IPv4Address | ipaddress.IPv6Address) -> None:
     for text in {str(where), where.exploded, str(where).upper()}:
         assert ADDRESSES.parse(text.encode()) == unmapped(where).packed
 
 
 @given(st.text("0123456789abcdefg:./ x", max_size=24))
-def test_what_python_refuses_is_refused(text: str) -> None:
+def test_addresses_that_python_refuses_are_refused(text: str) -> None:
     try:
         expected: bytes | None = unmapped(ipaddress.ip_address(text)).packed
     except ValueError:
@@ -74,12 +74,12 @@ def test_what_python_refuses_is_refused(text: str) -> None:
         "1.2.3.4\n",
     ],
 )
-def test_what_only_looks_like_an_address_is_none(text: str) -> None:
+def test_malformed_addresses_are_refused(text: str) -> None:
     assert ADDRESSES.parse(text.encode()) is None
 
 
 @given(networks, address)
-def test_an_address_is_allowed_if_one_of_the_networks_has_it(
+def test_an_address_is_allowed_if_it_is_in_one_of_the_networks(
     listed: list[str], where: ipaddress.IPv4Address | ipaddress.IPv6Address
 ) -> None:
     compiled = ADDRESSES.compile(LUA.table_from([each.encode() for each in listed]))
@@ -91,7 +91,7 @@ def test_an_address_is_allowed_if_one_of_the_networks_has_it(
     assert ADDRESSES.contains(compiled, str(where).encode()) is expected
 
 
-def test_a_v6_customer_is_counted_as_one() -> None:
+def test_addresses_of_one_v6_network_are_counted_together() -> None:
     owner = ADDRESSES.owner
     assert owner(b"2001:db8:1:2::1") == owner(b"2001:db8:1:2:ffff::9")
     assert owner(b"2001:db8:1:2::1") != owner(b"2001:db8:1:3::1")

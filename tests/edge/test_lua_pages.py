@@ -21,7 +21,7 @@ def query(given: list[tuple[str, str]]) -> str:
 
 
 @given(pairs)
-def test_a_query_keeps_what_matters_in_one_order(given: list[tuple[str, str]]) -> None:
+def test_a_query_is_sorted_and_loses_tracking_parameters(given: list[tuple[str, str]]) -> None:
     kept = sorted((pair for pair in given if pair[0] not in TRACKING), key=lambda pair: pair[0])
     expected = f"?{query(kept)}" if kept else ""
     assert CACHE.query(query(given).encode()).decode() == expected
@@ -29,13 +29,13 @@ def test_a_query_keeps_what_matters_in_one_order(given: list[tuple[str, str]]) -
 
 
 @given(pairs)
-def test_normalising_twice_changes_nothing(given: list[tuple[str, str]]) -> None:
+def test_normalising_is_idempotent(given: list[tuple[str, str]]) -> None:
     once = CACHE.target(f"/p?{query(given)}".encode())
     assert CACHE.target(once) == once
 
 
 @given(st.integers(0, 2**53 - 1), st.text(max_size=40))
-def test_a_key_can_be_taken_apart(since: int, target: str) -> None:
+def test_a_key_can_be_split_into_its_parts(since: int, target: str) -> None:
     page = CACHE.page(b"env", b"rel", b"https", b"h.test", target.encode())
     assert CACHE.parts(CACHE.key(b"abc", since, page)) == (since, page)
     assert LINES.split(LINES.join(since, target.encode())) == (since, target.encode())
@@ -59,13 +59,15 @@ def test_a_key_can_be_taken_apart(since: int, target: str) -> None:
         (500, {}, 0),
     ],
 )
-def test_how_long_an_answer_may_be_kept(status: int, headers: dict[str, str], seconds: int) -> None:
+def test_a_response_is_cached_for_the_allowed_time(
+    status: int, headers: dict[str, str], seconds: int
+) -> None:
     given = LUA.table_from({key.encode(): value.encode() for key, value in headers.items()})
     assert CACHE.seconds(status, given, 600) == seconds
     assert CACHE.seconds(status, given, 0) == 0
 
 
-def test_several_headers_of_one_name_are_one() -> None:
+def test_repeated_headers_are_joined() -> None:
     several = LUA.table_from({b"vary": LUA.table_from([b"Accept-Encoding", b"Cookie"])})
     assert CACHE.seconds(200, several, 600) == 0
 
@@ -76,7 +78,7 @@ def test_several_headers_of_one_name_are_one() -> None:
     ),
     st.integers(0, 20),
 )
-def test_a_page_is_fresh_until_something_of_it_is_purged(purged: dict[str, int], since: int) -> None:
+def test_a_page_is_fresh_until_a_purge_covers_it(purged: dict[str, int], since: int) -> None:
     concerned = ("a:e", "u:e:/p", "t:e:x", "t:e:y")
     expected = all(purged.get(key, 0) <= since for key in concerned)
 
@@ -110,7 +112,7 @@ def test_no_two_requests_share_a_trace() -> None:
     assert all(TRACE.id(b"00-" + each + b"-00f067aa0ba902b7-01") == each for each in made)
 
 
-def test_every_page_says_its_title_and_status() -> None:
+def test_every_error_page_shows_its_title_and_status() -> None:
     for reason, code in ((b"unknown_host", 404), (b"suspended", 503), (b"loop", 508), (b"nonsense", 500)):
         status, body, _ = PAGES.render(reason)
         assert status == code

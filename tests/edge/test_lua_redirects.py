@@ -29,7 +29,7 @@ def naive(wanted: dict[str, int], asked: str) -> tuple[str, str | None] | None:
 
 
 @given(rules, path)
-def test_the_rule_is_the_one_a_reader_would_choose(wanted: dict[str, int], asked: str) -> None:
+def test_the_most_specific_redirect_is_chosen(wanted: dict[str, int], asked: str) -> None:
     kept = {BASE + name.encode(): (b"to " + name.encode(), code) for name, code in wanted.items()}
     lengths = sorted({len(name.encode()) - 1 for name in wanted if name.endswith("*")}, reverse=True)
     found = REDIRECTS.find(lambda key: kept.get(key), BASE, LUA.table_from(lengths), asked.encode())
@@ -48,7 +48,7 @@ def test_the_rule_is_the_one_a_reader_would_choose(wanted: dict[str, int], asked
     st.binary(max_size=30),
     st.binary(max_size=10).map(lambda raw: raw.replace(b"\0", b"")),
 )
-def test_nothing_a_visitor_sends_leads_to_another_site(to: bytes, rest: bytes, args: bytes) -> None:
+def test_a_request_cannot_redirect_to_another_site(to: bytes, rest: bytes, args: bytes) -> None:
     where = REDIRECTS.location(to, rest, args)
     assert not any(char < 0x20 or char == 0x7F for char in where)
     text = where.decode("latin-1")
@@ -59,7 +59,7 @@ def test_nothing_a_visitor_sends_leads_to_another_site(to: bytes, rest: bytes, a
         assert urlsplit(text).netloc == "other.example"
 
 
-def test_a_query_is_kept_unless_the_rule_has_one() -> None:
+def test_a_query_is_kept_unless_the_redirect_has_one() -> None:
     assert REDIRECTS.location(b"/new", None, b"a=1") == b"/new?a=1"
     assert REDIRECTS.location(b"/new?x=2", None, b"a=1") == b"/new?x=2"
     assert REDIRECTS.location(b"/n/*", b"a b", None) == b"/n/a%20b"

@@ -55,7 +55,7 @@ async def purge(edge: EdgeHarness, what: PurgeRecord) -> None:
     await edge.tell("purge", name, what)
 
 
-async def test_the_second_visitor_gets_the_first_ones_page(edge: EdgeHarness, page: Counting) -> None:
+async def test_the_second_visitor_gets_the_cached_page(edge: EdgeHarness, page: Counting) -> None:
     first, how = await fetch(edge, "/second")
     assert how == "MISS"
     assert await fetch(edge, "/second") == (first, "HIT")
@@ -70,7 +70,7 @@ async def test_hosts_of_one_environment_do_not_share_pages(edge: EdgeHarness, pa
     assert ("cached.test" in one, "twin.test" in two) == (True, True)
 
 
-async def test_the_order_of_a_query_and_where_one_came_from_make_no_other_page(
+async def test_the_order_of_a_query_and_tracking_parameters_do_not_matter(
     edge: EdgeHarness, page: Counting
 ) -> None:
     first, _ = await fetch(edge, "/query?b=2&a=1&utm_source=<mail>&fbclid=x")
@@ -96,7 +96,7 @@ async def test_the_order_of_a_query_and_where_one_came_from_make_no_other_page(
         {"x_wp_nonce": "abc"},
     ],
 )
-async def test_whoever_may_see_something_else_passes_the_cache(
+async def test_requests_with_personal_headers_bypass_the_cache(
     edge: EdgeHarness, page: Counting, headers: dict[str, str]
 ) -> None:
     first, _ = await fetch(edge, "/personal")
@@ -108,9 +108,7 @@ async def test_whoever_may_see_something_else_passes_the_cache(
     assert await fetch(edge, "/personal") == (first, "HIT")
 
 
-async def test_cookies_that_only_scripts_read_are_kept_from_the_origin(
-    edge: EdgeHarness, page: Counting
-) -> None:
+async def test_cookies_of_browser_scripts_do_not_reach_the_origin(edge: EdgeHarness, page: Counting) -> None:
     first, how = await fetch(edge, "/harmless", cookie="_ga=GA1.2; _fbp=1; __utmz=2; _gcl_au=3")
     assert (how, first.endswith("[]")) == ("MISS", True)
     assert await fetch(edge, "/harmless", cookie="_gid=other") == (first, "HIT")
@@ -129,7 +127,7 @@ async def test_cookies_that_only_scripts_read_are_kept_from_the_origin(
         (8, "Cache-Control", "max-age=0"),
     ],
 )
-async def test_what_an_origin_does_not_give_to_everyone_is_not_kept(
+async def test_private_responses_are_not_cached(
     edge: EdgeHarness, page: Counting, number: int, header: str, value: str
 ) -> None:
     page.headers = ((header, value),)
@@ -140,7 +138,9 @@ async def test_what_an_origin_does_not_give_to_everyone_is_not_kept(
 @pytest.mark.parametrize(
     ("code", "kept"), [(200, True), (301, True), (404, True), (302, False), (500, False)]
 )
-async def test_only_some_answers_are_kept(edge: EdgeHarness, page: Counting, code: int, kept: bool) -> None:
+async def test_only_responses_with_certain_statuses_are_cached(
+    edge: EdgeHarness, page: Counting, code: int, kept: bool
+) -> None:
     page.status = code
     page.headers = (("Location", "/x"),) if code in {301, 302} else ()
     first, _ = await fetch(edge, f"/code{code}")
@@ -148,13 +148,13 @@ async def test_only_some_answers_are_kept(edge: EdgeHarness, page: Counting, cod
     assert (first == second) is kept
 
 
-async def test_an_answer_that_varies_by_encoding_is_kept_once(edge: EdgeHarness, page: Counting) -> None:
+async def test_a_response_that_varies_by_encoding_is_cached_once(edge: EdgeHarness, page: Counting) -> None:
     page.headers = (("Vary", "Accept-Encoding"),)
     first, _ = await fetch(edge, "/encoding", accept_encoding="gzip")
     assert await fetch(edge, "/encoding", accept_encoding="identity") == (first, "HIT")
 
 
-async def test_a_page_is_kept_no_longer_than_it_may(edge: EdgeHarness, page: Counting) -> None:
+async def test_a_page_is_not_cached_for_longer_than_allowed(edge: EdgeHarness, page: Counting) -> None:
     page.headers = (("Cache-Control", "max-age=1"),)
     first, _ = await fetch(edge, "/short")
     assert await fetch(edge, "/short") == (first, "HIT")
@@ -162,7 +162,7 @@ async def test_a_page_is_kept_no_longer_than_it_may(edge: EdgeHarness, page: Cou
     assert (await fetch(edge, "/short"))[0] != first
 
 
-async def test_without_a_time_to_live_nothing_is_kept(
+async def test_without_a_time_to_live_nothing_is_cached(
     edge: EdgeHarness, app: Application, page: Counting
 ) -> None:
     await edge.environment("cached", runtime="cms", waf="off", cache_ttl=0)
@@ -199,9 +199,7 @@ async def test_a_header_that_is_not_in_the_key_does_not_reach_the_origin(
         assert f"HTTP_{name.upper()}" not in told.params or told.params[f"HTTP_{name.upper()}"] == ""
 
 
-async def test_a_purge_of_everything_a_url_or_a_tag_takes_what_it_names(
-    edge: EdgeHarness, page: Counting
-) -> None:
+async def test_a_purge_removes_everything_a_url_or_a_tag(edge: EdgeHarness, page: Counting) -> None:
     page.headers = (("Cache-Tag", "post-1, list"),)
     tagged, _ = await fetch(edge, "/tagged?x=1")
     page.headers = ()
@@ -223,7 +221,7 @@ async def test_a_purge_of_everything_a_url_or_a_tag_takes_what_it_names(
 
 
 @pytest.mark.parametrize("kind", ["all", "url", "tag"])
-async def test_a_page_under_way_while_it_is_purged_is_not_kept(
+async def test_a_page_that_is_purged_while_it_is_fetched_is_not_cached(
     edge: EdgeHarness, page: Counting, kind: str
 ) -> None:
     what = {
@@ -247,7 +245,7 @@ async def test_a_page_under_way_while_it_is_purged_is_not_kept(
         await purge(edge, what)
 
 
-async def test_many_who_come_at_once_make_one_fetch(
+async def test_concurrent_visitors_cause_one_fetch(
     edge: EdgeHarness, app: Application, page: Counting
 ) -> None:
     page.pause = asyncio.Event()
@@ -262,7 +260,7 @@ async def test_many_who_come_at_once_make_one_fetch(
     assert len(app.seen) == before + 1
 
 
-async def test_a_crowd_for_a_page_that_may_not_be_kept_does_not_queue(
+async def test_visitors_of_an_uncacheable_page_do_not_wait_for_each_other(
     edge: EdgeHarness, page: Counting
 ) -> None:
     page.headers = (("Cache-Control", "private"),)
@@ -281,7 +279,7 @@ async def test_a_crowd_for_a_page_that_may_not_be_kept_does_not_queue(
     assert arrived == 11, before
 
 
-async def test_nobody_among_many_gets_anothers_page(edge: EdgeHarness, app: Application) -> None:
+async def test_no_visitor_gets_the_page_of_another(edge: EdgeHarness, app: Application) -> None:
     async def personal(request: Request) -> Reply:
         who = request.params.get("HTTP_COOKIE") or "nobody"
         return Reply(f"{who} {request.uri}".encode())
@@ -298,7 +296,7 @@ async def test_nobody_among_many_gets_anothers_page(edge: EdgeHarness, app: Appl
         await asyncio.gather(*map(visit, range(start, start + 20)))
 
 
-async def test_pages_of_an_earlier_life_are_not_found_again() -> None:
+async def test_pages_from_before_a_restart_are_not_served() -> None:
     async with start_edge() as fresh:
         app = await fresh.application("cached")
         app.handler = Counting()

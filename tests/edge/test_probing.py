@@ -24,20 +24,20 @@ async def _site(edge: EdgeHarness, host: str, **how: object) -> str:
     return host
 
 
-async def test_the_node_can_ask_for_a_release_that_no_record_names(edge: EdgeHarness) -> None:
+async def test_a_probe_can_request_a_release_that_no_record_names(edge: EdgeHarness) -> None:
     host = await _site(edge, "probed.test")
     assert await _asked(edge, host, NEXT) == (200, "what comes next")
     assert await _asked(edge, host, None) == (200, "what visitors see")
     assert (await edge.get(host)).text == "what visitors see"
 
 
-async def test_also_of_a_site_that_is_not_for_everybody(edge: EdgeHarness) -> None:
+async def test_a_probe_passes_the_address_allowlist(edge: EdgeHarness) -> None:
     host = await _site(edge, "closed.test", allowed_ips=["192.0.2.0/24"])
     assert await _asked(edge, host, NEXT) == (200, "what comes next")
     assert (await edge.get(host, headers={"x-stead-release": NEXT})).status_code == 403
 
 
-async def test_a_visitor_who_asks_for_a_release_sees_what_everybody_sees(edge: EdgeHarness) -> None:
+async def test_a_visitor_cannot_request_a_release(edge: EdgeHarness) -> None:
     host = await _site(edge, "forged.test")
     for name in ("x-stead-release", "X-Stead-Release"):
         answer = await edge.get(
@@ -47,6 +47,6 @@ async def test_a_visitor_who_asks_for_a_release_sees_what_everybody_sees(edge: E
 
 
 @pytest.mark.parametrize("name", ["..", "../..", "b" * 63, "b" * 65, "B" * 64, "", "/etc", f"{'b' * 62}/."])
-async def test_what_is_no_release_is_passed_over(edge: EdgeHarness, name: str) -> None:
+async def test_a_malformed_release_is_ignored(edge: EdgeHarness, name: str) -> None:
     host = await _site(edge, "strange.test")
     assert await _asked(edge, host, name) == (200, "what visitors see")

@@ -22,7 +22,7 @@ from tests.edge.edge_harness import EdgeHarness, start_edge, status_of
 from tests.edge.peers import HttpServer, ReceivedRequest
 
 
-async def test_an_unknown_host_is_told_so(edge: EdgeHarness) -> None:
+async def test_an_unknown_host_gets_a_404(edge: EdgeHarness) -> None:
     await edge.admin.complete()
     answer = await edge.get("nobody.test")
     assert (answer.status_code, answer.headers["x-stead-reason"]) == (404, "unknown_host")
@@ -39,7 +39,7 @@ async def test_an_unknown_host_is_told_so(edge: EdgeHarness) -> None:
         ({"release": "../../etc"}, 503, "unreleased; the release has no proper name"),
     ],
 )
-async def test_a_state_has_its_page(
+async def test_every_state_has_its_page(
     edge: EdgeHarness, fields: dict[str, object], code: int, reason: str | None
 ) -> None:
     edge.release("rel-states", {"index.html": "serving"})
@@ -48,7 +48,7 @@ async def test_a_state_has_its_page(
     assert (answer.status_code, answer.headers.get("x-stead-reason")) == (code, reason)
 
 
-async def test_a_forgotten_host_is_gone_and_an_old_record_does_not_bring_it_back(
+async def test_a_deleted_host_is_not_restored_by_an_older_record(
     edge: EdgeHarness,
 ) -> None:
     await edge.site("gone.test", "gone", {"index.html": "here"})
@@ -86,7 +86,7 @@ async def test_redirects_come_before_files_and_the_longest_prefix_wins(edge: Edg
     assert (await edge.get("redirects.test", "/blog")).status_code == 404
 
 
-async def test_a_new_set_of_redirects_is_in_force_when_its_version_is_named(edge: EdgeHarness) -> None:
+async def test_new_redirects_are_active_once_the_environment_names_their_version(edge: EdgeHarness) -> None:
     await edge.site("versions.test", "versions", {"index.html": ""}, redirects=RedirectSet("v1"))
     await edge.tell("redirects", "site_versions.0", RedirectsRecord("v1", (EdgeRedirect("/a", "/one", 301),)))
     await edge.tell("redirects", "site_versions.0", RedirectsRecord("v2", (EdgeRedirect("/a", "/two", 301),)))
@@ -108,7 +108,7 @@ async def test_a_challenge_is_answered_for_its_host_only(edge: EdgeHarness) -> N
     assert (await edge.get("acme.test", path)).status_code == 404
 
 
-async def test_functions_are_told_whose_they_are(edge: EdgeHarness) -> None:
+async def test_functions_receive_their_site_and_environment(edge: EdgeHarness) -> None:
     functions = HttpServer(edge.run / "functions.sock", lambda asked: (200, asked.path.encode()))
     await functions.start()
     try:
@@ -129,7 +129,7 @@ async def test_functions_are_told_whose_they_are(edge: EdgeHarness) -> None:
     assert (answer.status_code, answer.headers["x-stead-reason"]) == (502, "origin_unreachable")
 
 
-async def test_a_valid_trace_is_continued_and_any_other_replaced(edge: EdgeHarness) -> None:
+async def test_a_valid_trace_is_continued_and_any_other_is_replaced(edge: EdgeHarness) -> None:
     host = await edge.site("trace.test", "trace", {"index.html": ""})
     mine = "4bf92f3577b34da6a3ce929d0e0e4736"
     for given, kept in (
@@ -149,7 +149,7 @@ def lines(*records: RecordLine) -> bytes:
     return b"\n".join(map(msgspec.json.encode, records))
 
 
-async def test_the_store_is_asked_before_a_host_is_called_unknown() -> None:
+async def test_an_unknown_host_is_looked_up_in_the_store() -> None:
     async with start_edge() as fresh:
         fresh.release("rel-late", {"index.html": "late"})
         known = lines(
@@ -185,7 +185,7 @@ async def test_the_store_is_asked_before_a_host_is_called_unknown() -> None:
         assert (await fresh.get("late.test")).text == "late"
 
 
-async def test_a_silent_store_costs_a_visitor_little(edge: EdgeHarness) -> None:
+async def test_a_silent_store_delays_a_visitor_only_a_little(edge: EdgeHarness) -> None:
     async def silent(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(20)
         writer.close()
@@ -202,7 +202,7 @@ async def test_a_silent_store_costs_a_visitor_little(edge: EdgeHarness) -> None:
         path.unlink()
 
 
-async def test_another_nodes_site_is_fetched_from_it_and_never_passed_on_twice() -> None:
+async def test_a_site_of_another_node_is_forwarded_once() -> None:
     async with start_edge("node-a") as a, start_edge("node-b") as b:
         for here, there in ((a, b), (b, a)):
             await here.tell("node", there.node, PeerRecord(f"127.0.0.1:{there.port}"))
@@ -237,14 +237,14 @@ async def test_another_nodes_site_is_fetched_from_it_and_never_passed_on_twice()
         assert answer.headers["x-stead-reason"] == "node_unreachable"
 
 
-async def test_without_having_been_told_peers_are_not_believed(edge: EdgeHarness) -> None:
+async def test_headers_of_unknown_peers_are_ignored(edge: EdgeHarness) -> None:
     await edge.tell("node", "node-c", PeerRecord("127.0.0.9:80"))
     await edge.site("guarded.test", "guarded", {"index.html": ""}, allowed_ips=["192.0.2.7"])
     said = {"x-stead-hop": "1", "x-stead-visitor": "192.0.2.7", "x-forwarded-for": "192.0.2.7"}
     assert (await edge.get("guarded.test", headers=said)).status_code == 403
 
 
-async def test_reload_and_a_dead_worker_keep_everything_and_a_restart_forgets() -> None:
+async def test_a_reload_and_a_killed_worker_keep_the_records_and_a_restart_loses_them() -> None:
     async with start_edge() as fresh:
         await fresh.site("kept.test", "kept", {"index.html": "kept"})
         before = await fresh.admin.state()
@@ -274,7 +274,7 @@ async def test_reload_and_a_dead_worker_keep_everything_and_a_restart_forgets() 
         assert (await fresh.get("kept.test")).status_code == 503
 
 
-async def test_a_killed_master_leaves_nobody_who_holds_the_port() -> None:
+async def test_no_process_holds_the_port_after_the_master_was_killed() -> None:
     async with start_edge() as fresh:
         await fresh.site("kept.test", "kept", {"index.html": "kept"})
         before = await fresh.admin.state()

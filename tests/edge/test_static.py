@@ -53,7 +53,7 @@ async def site(edge: EdgeHarness) -> str:
         ("/.well-known/.x", 404, "text/html; charset=utf-8", "own 404"),
     ],
 )
-async def test_a_path_is_answered_with_its_file(
+async def test_a_path_is_served_by_its_file(
     edge: EdgeHarness, site: str, path: str, status: int, kind: str, body: str
 ) -> None:
     answer = await edge.get(site, path)
@@ -72,12 +72,14 @@ async def test_a_path_is_answered_with_its_file(
         ("//docs", "/docs/"),
     ],
 )
-async def test_a_page_has_one_address(edge: EdgeHarness, site: str, path: str, location: str) -> None:
+async def test_a_page_has_one_canonical_address(
+    edge: EdgeHarness, site: str, path: str, location: str
+) -> None:
     answer = await edge.get(site, path)
     assert (answer.status_code, answer.headers["location"]) == (301, location)
 
 
-async def test_a_visitor_who_has_the_page_is_not_sent_it_again(edge: EdgeHarness, site: str) -> None:
+async def test_an_unchanged_page_is_not_sent_again(edge: EdgeHarness, site: str) -> None:
     first = await edge.get(site, "/")
     for header, value in (
         ("if-none-match", first.headers["etag"]),
@@ -86,7 +88,7 @@ async def test_a_visitor_who_has_the_page_is_not_sent_it_again(edge: EdgeHarness
         assert (await edge.get(site, "/", headers={header: value})).status_code == 304
 
 
-async def test_a_part_of_a_file_can_be_had(edge: EdgeHarness, site: str) -> None:
+async def test_a_range_of_a_file_can_be_requested(edge: EdgeHarness, site: str) -> None:
     plain = {"accept-encoding": "identity"}
     answer = await edge.get(site, "/style.css", headers=plain | {"range": "bytes=0-3"})
     assert (answer.status_code, answer.text) == (206, "body")
@@ -94,7 +96,7 @@ async def test_a_part_of_a_file_can_be_had(edge: EdgeHarness, site: str) -> None
     assert beyond.status_code == 416
 
 
-async def test_files_are_sent_compressed_to_whoever_understands(edge: EdgeHarness, site: str) -> None:
+async def test_files_are_compressed_for_clients_that_accept_it(edge: EdgeHarness, site: str) -> None:
     assert (await edge.get(site, "/app.js", headers={"accept-encoding": "gzip"})).text == "precompressed"
     raw = await edge.raw(
         b"GET /app.js HTTP/1.1\r\nHost: static.test\r\nAccept-Encoding: br\r\nConnection: close\r\n\r\n"
@@ -112,12 +114,12 @@ async def test_files_can_only_be_read(edge: EdgeHarness, site: str, method: str)
     assert answer.headers["x-stead-reason"] == "method"
 
 
-async def test_head_says_the_length_and_sends_nothing(edge: EdgeHarness, site: str) -> None:
+async def test_head_returns_the_length_and_no_body(edge: EdgeHarness, site: str) -> None:
     answer = await edge.get(site, "/", method="HEAD")
     assert (answer.status_code, answer.headers["content-length"], answer.content) == (200, "13", b"")
 
 
-async def test_browsers_are_told_to_be_careful(edge: EdgeHarness, site: str) -> None:
+async def test_responses_have_security_headers(edge: EdgeHarness, site: str) -> None:
     headers = (await edge.get(site, "/")).headers
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["x-frame-options"] == "SAMEORIGIN"
@@ -126,14 +128,14 @@ async def test_browsers_are_told_to_be_careful(edge: EdgeHarness, site: str) -> 
     assert "server" not in headers or "/" not in headers["server"]
 
 
-async def test_a_site_without_a_page_for_it_gets_ours(edge: EdgeHarness) -> None:
+async def test_a_site_without_an_error_page_gets_the_default_one(edge: EdgeHarness) -> None:
     await edge.site("bare.test", "bare", {"index.html": "x"})
     answer = await edge.get("bare.test", "/nothing")
     assert (answer.status_code, answer.headers["x-stead-reason"]) == (404, "not_found")
     assert "Page not found" in answer.text
 
 
-async def test_a_release_that_is_not_here_is_said_to_be_missing(edge: EdgeHarness) -> None:
+async def test_a_missing_release_is_reported(edge: EdgeHarness) -> None:
     await edge.site("late.test", "late", None, release="rel-late")
     answer = await edge.get("late.test")
     assert (answer.status_code, answer.headers["x-stead-reason"].split(";")[0]) == (503, "unreleased")
@@ -149,7 +151,7 @@ async def test_a_link_in_a_release_is_not_followed(edge: EdgeHarness) -> None:
         assert "root:" not in answer.text
 
 
-async def test_a_switch_of_release_is_seen_by_the_next_request(edge: EdgeHarness) -> None:
+async def test_a_new_release_is_served_from_the_next_request_on(edge: EdgeHarness) -> None:
     await edge.site("switch.test", "switch", {"index.html": "one"})
     assert (await edge.get("switch.test")).text == "one"
     await edge.environment("switch", release=edge.release("rel-two", {"index.html": "two"}))

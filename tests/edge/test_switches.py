@@ -13,7 +13,7 @@ READERS = 4
 LATE = 0.1
 
 
-async def test_no_reader_meets_a_failure_a_mixture_or_an_old_release(
+async def test_switching_releases_never_serves_errors_mixtures_or_old_files(
     edge: EdgeHarness, record_property: Callable[[str, object], None]
 ) -> None:
     """Each release says its number twice, in files of different length; what was reported as switched is what

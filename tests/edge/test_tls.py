@@ -32,13 +32,13 @@ async def host(edge: EdgeHarness) -> str:
     return "tls.test"
 
 
-async def test_each_name_is_shown_its_own_certificate(edge: EdgeHarness, host: str) -> None:
+async def test_each_name_gets_its_own_certificate(edge: EdgeHarness, host: str) -> None:
     await edge.certificate("second.test")
     assert await shown(edge, host) == "CN=tls.test"
     assert await shown(edge, "SECOND.test") == "CN=second.test"
 
 
-async def test_a_renewed_certificate_is_shown_to_the_next_visitor(edge: EdgeHarness) -> None:
+async def test_a_renewed_certificate_is_used_for_the_next_visitor(edge: EdgeHarness) -> None:
     for _ in range(5):
         chain = await edge.certificate("renewed.test")
         fresh = x509.load_pem_x509_certificate(chain).serial_number
@@ -56,7 +56,7 @@ async def test_an_unknown_name_gets_no_handshake(edge: EdgeHarness, host: str, n
         await shown(edge, name)
 
 
-async def test_a_forgotten_certificate_is_not_shown_again(edge: EdgeHarness) -> None:
+async def test_a_deleted_certificate_is_not_used_again(edge: EdgeHarness) -> None:
     await edge.certificate("past.test")
     assert await shown(edge, "past.test") == "CN=past.test"
     await edge.tell("certificate", "past.test", None)
@@ -64,14 +64,14 @@ async def test_a_forgotten_certificate_is_not_shown_again(edge: EdgeHarness) -> 
         await shown(edge, "past.test")
 
 
-async def test_a_certificate_that_does_not_parse_harms_only_its_name(edge: EdgeHarness, host: str) -> None:
+async def test_a_malformed_certificate_affects_only_its_own_name(edge: EdgeHarness, host: str) -> None:
     await edge.tell("certificate", "broken.test", {"chain": "nonsense", "key": "nonsense"})
     with pytest.raises((ssl.SSLError, ConnectionError)):
         await shown(edge, "broken.test")
     assert await shown(edge, host) == "CN=tls.test"
 
 
-async def test_whoever_comes_without_tls_is_sent_to_it(edge: EdgeHarness, host: str) -> None:
+async def test_plain_http_is_redirected_to_https(edge: EdgeHarness, host: str) -> None:
     answer = await edge.get(host, "/path?a=1")
     assert answer.status_code == 301
     assert answer.headers["location"] == f"https://{host}:{edge.secure_port}/path?a=1"
@@ -82,7 +82,9 @@ async def test_whoever_comes_without_tls_is_sent_to_it(edge: EdgeHarness, host: 
     assert (await edge.ledgered("/path"))["tls"] == ""
 
 
-async def test_a_name_other_than_the_handshakes_is_misdirected(edge: EdgeHarness, host: str) -> None:
+async def test_a_host_other_than_the_name_of_the_handshake_is_misdirected(
+    edge: EdgeHarness, host: str
+) -> None:
     await edge.site("plain.test", "plain", {"index.html": "plain"})
     heard = await edge.secure("plain.test", sni=host)
     assert status_of(heard) == 421
@@ -115,7 +117,7 @@ async def test_http_2_is_offered(edge: EdgeHarness, host: str) -> None:
     writer.close()
 
 
-async def test_a_certificate_nobody_told_yet_is_asked_of_the_store(edge: EdgeHarness) -> None:
+async def test_an_unknown_certificate_is_looked_up_in_the_store(edge: EdgeHarness) -> None:
     chain, key = make_self_signed("stored.test")
     line = RecordLine("certificate", "stored.test", 1, {"chain": chain.decode(), "key": key.decode()})
 

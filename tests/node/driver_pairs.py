@@ -57,8 +57,8 @@ class DriverPair:
     announce: Announce
     """Makes exactly these hosts lead to the environment."""
 
-    async def answers(self, it: Assignment, new_host: str) -> None:
-        await self.edge.probe(it, Probe(new_host))
+    async def answers(self, it: Assignment, host: str) -> None:
+        await self.edge.probe(it, Probe(host))
 
     def tree(self, *, of: str = "") -> dict[str, str]:
         """Every file and link below the data directory whose path or content names `of`; but for those of
@@ -70,10 +70,10 @@ class DriverPair:
         shown = {str(path.relative_to(self.data)): _content(path) for path in own}
         return {path: content for path, content in shown.items() if of in path or of in content}
 
-    async def unhealthy(self, it: Assignment, new_host: str) -> bool:
+    async def unhealthy(self, it: Assignment, host: str) -> bool:
         with pytest.raises(Refusal) as refused:
-            await self.edge.probe(it, Probe(new_host))
-        return refused.value.code == "deploy.unhealthy" and new_host in refused.value.reason
+            await self.edge.probe(it, Probe(host))
+        return refused.value.code == "deploy.unhealthy" and host in refused.value.reason
 
 
 @dataclass(frozen=True)
@@ -98,8 +98,8 @@ def live_drivers(stack: RunningStack) -> DriverPair:
             await admin.apply(
                 [
                     line("environment", it.environment, {"site": it.site, "node": LOCAL_NODE}),
-                    *(line("host", new_host, {"environment": it.environment}) for new_host in hosts),
-                    *(line("host", new_host, None) for new_host in gone),
+                    *(line("host", host, {"environment": it.environment}) for host in hosts),
+                    *(line("host", host, None) for host in gone),
                 ]
             )
 

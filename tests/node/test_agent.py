@@ -53,7 +53,7 @@ async def test_every_kind_of_work_is_done_and_reported_once(here: NodeHarness) -
     assert await here.unacknowledged() == 0
 
 
-async def test_the_same_asking_again_is_answered_again_and_changes_nothing(here: NodeHarness) -> None:
+async def test_a_repeated_command_is_answered_again_and_changes_nothing(here: NodeHarness) -> None:
     here.start()
     order = here.command(ENSURE)
     await here.ask(order)
@@ -71,7 +71,7 @@ async def until_read(here: NodeHarness) -> None:
     await until(look)
 
 
-async def test_who_asks_again_hears_the_answer_again(here: NodeHarness) -> None:
+async def test_a_repeated_command_gets_the_result_again(here: NodeHarness) -> None:
     here.start()
     order = here.command(ENSURE)
     await here.ask(order)
@@ -80,7 +80,7 @@ async def test_who_asks_again_hears_the_answer_again(here: NodeHarness) -> None:
     assert (await heard.next_msg(timeout=5)).subject.endswith(f"{order.job}-{order.step}")
 
 
-async def test_a_newer_asker_gets_the_recorded_result_at_once(here: NodeHarness) -> None:
+async def test_a_later_attempt_gets_the_recorded_result_immediately(here: NodeHarness) -> None:
     here.start()
     order = here.command(Probe("nobody.example.com"))
     assert (await here.ask(order)).code == "deploy.unhealthy"
@@ -89,7 +89,7 @@ async def test_a_newer_asker_gets_the_recorded_result_at_once(here: NodeHarness)
     assert here.carried_out(order) == 1
 
 
-async def test_a_newer_asker_attaches_to_what_runs_and_an_older_one_is_stale(here: NodeHarness) -> None:
+async def test_a_later_attempt_joins_the_running_step_and_an_earlier_one_is_stale(here: NodeHarness) -> None:
     here.start(STEAD_SIMULATOR_SECONDS="2")
     order = here.command(ENSURE, epoch=2)
     await here.send(order)
@@ -104,7 +104,7 @@ async def test_a_newer_asker_attaches_to_what_runs_and_an_older_one_is_stale(her
     assert (await here.ask(newer(order, 2))).outcome == "stale"
 
 
-async def test_commands_are_carried_out_side_by_side(here: NodeHarness) -> None:
+async def test_commands_run_concurrently(here: NodeHarness) -> None:
     here.start(STEAD_SIMULATOR_SECONDS="1")
     orders = [here.command(ENSURE, environment=f"env_{number}") for number in range(8)]
     began = time.monotonic()
@@ -114,7 +114,7 @@ async def test_commands_are_carried_out_side_by_side(here: NodeHarness) -> None:
     assert time.monotonic() - began < 6
 
 
-async def test_a_cancelled_command_is_gone_before_the_node_says_so(here: NodeHarness) -> None:
+async def test_no_process_of_a_command_runs_when_its_cancellation_is_reported(here: NodeHarness) -> None:
     here.start(STEAD_SIMULATOR_SECONDS="60")
     order = here.command(ENSURE)
     await here.send(order)
@@ -128,14 +128,14 @@ async def test_a_cancelled_command_is_gone_before_the_node_says_so(here: NodeHar
     assert (await here.ask(cancel(order, 2))).outcome == "cancelled"
 
 
-async def test_cancelling_what_is_done_answers_what_is_recorded(here: NodeHarness) -> None:
+async def test_cancelling_a_finished_step_reports_the_recorded_result(here: NodeHarness) -> None:
     here.start()
     order = here.command(ENSURE)
     await here.ask(order)
     assert (await here.ask(cancel(order, 2))).outcome == "done"
 
 
-async def test_a_command_that_arrives_after_its_cancel_finds_the_door_closed(here: NodeHarness) -> None:
+async def test_a_command_that_arrives_after_its_cancellation_is_not_executed(here: NodeHarness) -> None:
     here.start()
     order = here.command(ENSURE, epoch=3)
     assert (await here.ask(cancel(order))).outcome == "cancelled"
@@ -147,7 +147,7 @@ async def test_a_command_that_arrives_after_its_cancel_finds_the_door_closed(her
     assert (await here.ask(newer(order, 4))).outcome == "done"
 
 
-async def test_an_old_cancel_does_not_stop_what_a_newer_asker_wants(here: NodeHarness) -> None:
+async def test_a_cancellation_of_an_earlier_attempt_does_not_stop_a_later_one(here: NodeHarness) -> None:
     here.start(STEAD_SIMULATOR_SECONDS="1.5")
     order = here.command(ENSURE, epoch=2)
     await here.send(order)
@@ -156,7 +156,7 @@ async def test_an_old_cancel_does_not_stop_what_a_newer_asker_wants(here: NodeHa
     assert (await here.result(order)).outcome == "done"
 
 
-async def test_a_command_that_takes_too_long_is_given_up_and_its_processes_are_gone(
+async def test_a_command_that_takes_too_long_is_stopped_with_its_processes(
     here: NodeHarness,
 ) -> None:
     here.start(STEAD_SIMULATOR_SECONDS="60")
@@ -168,7 +168,7 @@ async def test_a_command_that_takes_too_long_is_given_up_and_its_processes_are_g
     assert not psutil.pid_exists(running.pid)
 
 
-async def test_the_simulator_fails_where_it_is_told_to(here: NodeHarness) -> None:
+async def test_the_simulator_fails_where_it_is_configured_to(here: NodeHarness) -> None:
     here.start(STEAD_SIMULATOR_FAIL_AT="restart_environment")
     (here.data / "simulator").mkdir(exist_ok=True)
 
@@ -206,13 +206,15 @@ async def test_the_simulator_holds_a_step_until_its_process_is_killed(here: Node
     assert here.carried_out(held) == 1
 
 
-async def test_a_runtime_the_node_does_not_have_is_refused(here: NodeHarness) -> None:
+async def test_work_for_an_unsupported_runtime_is_refused(here: NodeHarness) -> None:
     here.start()
     result = await here.ask(here.command(EnsureEnvironment("cms"), driver="live"))
     assert (result.outcome, result.code) == ("refused", "runtime.unsupported")
 
 
-async def test_garbage_and_orders_for_others_are_refused_and_do_not_come_again(here: NodeHarness) -> None:
+async def test_malformed_orders_and_orders_for_other_nodes_are_refused_and_not_redelivered(
+    here: NodeHarness,
+) -> None:
     here.start()
     foreign = msgspec.structs.replace(here.command(ENSURE), node="somebody-else")
     unspeakable = here.command(ENSURE, job="job.*.>")
@@ -227,7 +229,7 @@ async def test_garbage_and_orders_for_others_are_refused_and_do_not_come_again(h
     assert here.log.count("order.refused") == 6
 
 
-async def test_heartbeats_tell_what_the_node_carries_and_does(here: NodeHarness) -> None:
+async def test_heartbeats_report_environments_running_steps_and_supported_work(here: NodeHarness) -> None:
     heard = await here.operator.subscribe(subjects.heartbeat(here.node.id))
     await here.operator.flush()
     here.start(STEAD_NODE_REGION="eu-north", STEAD_NODE_CAPACITY="7", STEAD_SIMULATOR_SECONDS="3")
@@ -254,7 +256,7 @@ async def test_heartbeats_tell_what_the_node_carries_and_does(here: NodeHarness)
     await until(carrying)
 
 
-async def test_a_node_cannot_read_anothers_orders_or_report_in_its_name(
+async def test_a_node_cannot_read_the_orders_of_another_node_or_report_in_its_name(
     here: NodeHarness, nats_stack: RunningStack
 ) -> None:
     """With the agent's own login, which is all that a break-out would find."""
@@ -283,7 +285,7 @@ async def test_a_node_cannot_read_anothers_orders_or_report_in_its_name(
         await until(partial(refused, subjects.commands_of("victim"), by=client.subscribe))
 
 
-async def test_a_node_without_its_consumer_waits_for_the_worker_to_make_it(
+async def test_a_node_waits_until_the_worker_has_created_its_consumer(
     here: NodeHarness, nats_stack: RunningStack
 ) -> None:
     jetstream = here.operator.jetstream()
@@ -299,7 +301,7 @@ async def test_a_node_without_its_consumer_waits_for_the_worker_to_make_it(
 
 
 @pytest.mark.parametrize("missing", ["STEAD_NODE_ID", "STEAD_NATS_PASSWORD", "STEAD_EDGE_ADDRESS"])
-async def test_a_node_without_a_needed_setting_says_which(here: NodeHarness, missing: str) -> None:
+async def test_a_missing_setting_is_named(here: NodeHarness, missing: str) -> None:
     here.settings.pop(missing)
     here.start()
     assert here.process is not None
@@ -307,7 +309,7 @@ async def test_a_node_without_a_needed_setting_says_which(here: NodeHarness, mis
     assert missing.removeprefix("STEAD_").lower() in here.log
 
 
-async def test_two_agents_never_share_one_journal(here: NodeHarness) -> None:
+async def test_two_agents_cannot_use_the_same_journal(here: NodeHarness) -> None:
     here.start()
     await here.ask(here.command(ENSURE))
     here.start()

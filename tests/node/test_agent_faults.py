@@ -20,7 +20,9 @@ def ended(process: psutil.Process) -> bool:
     return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
 
 
-async def test_an_agent_killed_mid_command_finishes_it_by_itself_and_reports_once(here: NodeHarness) -> None:
+async def test_a_killed_agent_finishes_its_command_after_a_restart_and_reports_once(
+    here: NodeHarness,
+) -> None:
     here.start(STEAD_SIMULATOR_SECONDS="30")
     order = here.command(ENSURE)
     await here.send(order)
@@ -39,7 +41,7 @@ async def test_an_agent_killed_mid_command_finishes_it_by_itself_and_reports_onc
     assert (here.data / "simulator" / "environments" / "env_1").exists()
 
 
-async def test_an_agent_killed_again_and_again_still_gets_there(here: NodeHarness) -> None:
+async def test_an_agent_that_is_killed_repeatedly_finishes_its_command(here: NodeHarness) -> None:
     orders = [here.command(ENSURE, environment=f"env_{number}") for number in range(5)]
     for order in orders:
         await here.send(order)
@@ -53,7 +55,7 @@ async def test_an_agent_killed_again_and_again_still_gets_there(here: NodeHarnes
         assert len(await here.results(order)) == 1
 
 
-async def test_an_agent_told_to_stop_stops_at_once_and_goes_on_at_the_next_start(here: NodeHarness) -> None:
+async def test_an_agent_stops_immediately_and_resumes_at_the_next_start(here: NodeHarness) -> None:
     here.start(STEAD_SIMULATOR_SECONDS="60")
     order = here.command(ENSURE)
     await here.send(order)
@@ -66,7 +68,7 @@ async def test_an_agent_told_to_stop_stops_at_once_and_goes_on_at_the_next_start
     assert len(await here.results(order)) == 1
 
 
-async def test_a_cancel_that_the_agents_death_interrupted_is_answered_after_it(here: NodeHarness) -> None:
+async def test_an_interrupted_cancellation_is_reported_after_the_restart(here: NodeHarness) -> None:
     """The process heeds no SIGTERM, so the agent is still waiting when it is killed."""
     here.start(STEAD_SIMULATOR_SECONDS="60")
     order = here.command(ENSURE)
@@ -87,7 +89,9 @@ async def test_a_cancel_that_the_agents_death_interrupted_is_answered_after_it(h
     assert not (here.data / "simulator" / "environments" / "env_1").exists()
 
 
-async def test_a_nats_restarted_mid_command_loses_nothing(alone: tuple[RunningStack, NodeHarness]) -> None:
+async def test_a_restart_of_nats_during_a_command_loses_nothing(
+    alone: tuple[RunningStack, NodeHarness],
+) -> None:
     stack, here = alone
     here.start(**SLOW)
     order = here.command(ENSURE)
@@ -104,7 +108,7 @@ async def test_a_nats_restarted_mid_command_loses_nothing(alone: tuple[RunningSt
         assert len(await here.lines(each.job)) == 1
 
 
-async def test_a_result_made_while_nats_was_down_is_reported_by_the_next_life(
+async def test_a_result_from_while_nats_was_down_is_reported_after_a_restart(
     alone: tuple[RunningStack, NodeHarness],
 ) -> None:
     stack, here = alone
@@ -138,7 +142,7 @@ async def test_an_agent_that_starts_before_nats_waits_for_it(alone: tuple[Runnin
     assert (await here.result(order)).outcome == "done"
 
 
-async def test_an_agent_that_was_turned_away_comes_back_when_it_is_admitted(
+async def test_a_rejected_agent_connects_once_it_is_admitted(
     alone: tuple[RunningStack, NodeHarness],
 ) -> None:
     """A changed password closes the connection for good as far as the library is concerned."""

@@ -59,7 +59,7 @@ def routes(stack: RunningStack) -> SimulatedPair:
     return simulated_drivers(stack)
 
 
-async def test_ensuring_an_environment_twice_is_ensuring_it_once(by_runtime: DriverPair) -> None:
+async def test_ensuring_an_environment_is_idempotent(by_runtime: DriverPair) -> None:
     it = new_assignment()
     await by_runtime.runtime.ensure_environment(it)
     once = by_runtime.tree(of=it.environment)
@@ -69,7 +69,7 @@ async def test_ensuring_an_environment_twice_is_ensuring_it_once(by_runtime: Dri
     assert by_runtime.tree(of=it.environment) == once
 
 
-async def test_removing_an_environment_leaves_nothing_of_it_and_nothing_else_changes(
+async def test_removing_an_environment_removes_everything_of_it_and_nothing_else(
     by_runtime: DriverPair,
 ) -> None:
     before, it = by_runtime.tree(), new_assignment()
@@ -79,7 +79,7 @@ async def test_removing_an_environment_leaves_nothing_of_it_and_nothing_else_cha
     assert it.environment not in await by_runtime.runtime.list_environments()
 
 
-async def test_removing_an_environment_that_is_not_there_is_fine(by_runtime: DriverPair) -> None:
+async def test_removing_a_missing_environment_succeeds(by_runtime: DriverPair) -> None:
     before, it = by_runtime.tree(), new_assignment()
     await by_runtime.runtime.remove_environment(it)
     await by_runtime.runtime.remove_environment(it)
@@ -103,13 +103,13 @@ async def test_a_restart_keeps_the_content(by_runtime: DriverPair) -> None:
     assert by_runtime.tree(of=it.environment) == before
 
 
-async def test_a_restart_of_what_is_not_there_is_refused(by_runtime: DriverPair) -> None:
+async def test_restarting_a_missing_environment_is_refused(by_runtime: DriverPair) -> None:
     with pytest.raises(Refusal) as refused:
         await by_runtime.runtime.restart_environment(new_assignment())
     assert refused.value.code == "environment.not_found"
 
 
-async def test_ensuring_the_same_environment_at_the_same_time_is_ensuring_it_once(
+async def test_ensuring_an_environment_concurrently_is_safe(
     by_runtime: DriverPair,
 ) -> None:
     it = new_assignment()
@@ -134,9 +134,7 @@ async def _carried(node: DriverPair) -> Assignment:
     return it
 
 
-async def test_ensuring_a_release_twice_is_ensuring_it_once(
-    by_runtime: DriverPair, store: LayerServer
-) -> None:
+async def test_ensuring_a_release_is_idempotent(by_runtime: DriverPair, store: LayerServer) -> None:
     it, wanted = await _carried(by_runtime), store.offer({"index.html": f"once {new_id('x')}"})
     await by_runtime.runtime.ensure_release(it, wanted)
     once = by_runtime.tree()
@@ -147,7 +145,7 @@ async def test_ensuring_a_release_twice_is_ensuring_it_once(
     assert len(store.asked) == fetched, "what is here is not fetched again"
 
 
-async def test_ensuring_one_release_for_many_at_the_same_time_is_ensuring_it_once(
+async def test_ensuring_a_release_for_many_environments_downloads_it_once(
     by_runtime: DriverPair, store: LayerServer
 ) -> None:
     wanted = store.offer({"index.html": f"at once {new_id('x')}"})
@@ -159,7 +157,9 @@ async def test_ensuring_one_release_for_many_at_the_same_time_is_ensuring_it_onc
     assert len(names) == 1
 
 
-async def test_a_release_for_what_is_not_there_is_refused(by_runtime: DriverPair, store: LayerServer) -> None:
+async def test_a_release_for_a_missing_environment_is_refused(
+    by_runtime: DriverPair, store: LayerServer
+) -> None:
     before, wanted = by_runtime.tree(), store.offer({"index.html": f"nobody's {new_id('x')}"})
     with pytest.raises(Refusal) as refused:
         await by_runtime.runtime.ensure_release(new_assignment(), wanted)
@@ -191,7 +191,7 @@ TAMPERED: dict[str, Callable[[EnsureRelease, LayerServer], EnsureRelease]] = {
 
 
 @pytest.mark.parametrize("how", TAMPERED)
-async def test_what_nobody_known_has_signed_is_refused_and_leaves_nothing(
+async def test_an_artifact_without_a_known_signature_is_refused_and_leaves_nothing(
     by_runtime: DriverPair, store: LayerServer, how: str
 ) -> None:
     it, offer = await _carried(by_runtime), store.offer({"index.html": f"{how} {new_id('x')}"})
@@ -205,7 +205,7 @@ async def test_what_nobody_known_has_signed_is_refused_and_leaves_nothing(
 
 
 @pytest.mark.parametrize("change", ["empty", "shorter", "longer", "flipped"])
-async def test_a_layer_that_is_not_what_its_digest_says_is_refused_and_leaves_nothing(
+async def test_a_layer_with_a_wrong_digest_is_refused_and_leaves_nothing(
     by_runtime: DriverPair, store: LayerServer, change: str
 ) -> None:
     it, wanted = await _carried(by_runtime), store.offer({"index.html": f"{change} {new_id('x')}"})
@@ -222,7 +222,7 @@ async def test_a_layer_that_is_not_what_its_digest_says_is_refused_and_leaves_no
     await by_runtime.runtime.ensure_release(it, wanted)
 
 
-async def test_a_store_that_does_not_have_it_may_have_it_soon(
+async def test_a_missing_layer_is_an_error_that_can_be_retried(
     by_runtime: DriverPair, store: LayerServer
 ) -> None:
     """Not a refusal: the node tries again."""
@@ -236,9 +236,7 @@ async def test_a_store_that_does_not_have_it_may_have_it_soon(
     await by_runtime.runtime.ensure_release(it, wanted)
 
 
-async def test_who_is_cancelled_while_a_layer_is_fetched_leaves_nothing(
-    by_runtime: DriverPair, store: LayerServer
-) -> None:
+async def test_a_cancelled_download_leaves_nothing(by_runtime: DriverPair, store: LayerServer) -> None:
     it, wanted = await _carried(by_runtime), store.offer({"index.html": f"stopped {new_id('x')}"})
     before, asked, store.paused = by_runtime.tree(), len(store.asked), threading.Event()
     fetching = asyncio.create_task(by_runtime.runtime.ensure_release(it, wanted))
@@ -255,7 +253,7 @@ async def test_who_is_cancelled_while_a_layer_is_fetched_leaves_nothing(
     assert by_runtime.tree() == before
 
 
-async def test_a_probe_of_a_release_asks_as_if_it_were_shown_and_visitors_see_nothing_of_it(
+async def test_a_probe_can_see_a_release_that_visitors_do_not_see_yet(
     by_edge: DriverPair, store: LayerServer
 ) -> None:
     it, name = await _carried(by_edge), new_host()
@@ -287,7 +285,7 @@ async def test_an_environment_id_is_never_a_path(by_runtime: DriverPair, environ
     assert sorted(by_runtime.data.parent.iterdir()) == parent
 
 
-async def test_a_probe_tells_the_truth(by_edge: DriverPair) -> None:
+async def test_a_probe_reports_the_actual_status(by_edge: DriverPair) -> None:
     it, name = new_assignment(), new_host()
     assert await by_edge.unhealthy(it, name)
     await by_edge.runtime.ensure_environment(it)
@@ -298,7 +296,7 @@ async def test_a_probe_tells_the_truth(by_edge: DriverPair) -> None:
     assert await by_edge.unhealthy(it, name)
 
 
-async def test_a_host_whose_simulated_environment_is_gone_is_unhealthy(routes: SimulatedPair) -> None:
+async def test_a_host_without_its_simulated_environment_is_unhealthy(routes: SimulatedPair) -> None:
     it, name = new_assignment(), new_host()
     await routes.runtime.ensure_environment(it)
     await routes.announce(it, [name])
@@ -306,7 +304,7 @@ async def test_a_host_whose_simulated_environment_is_gone_is_unhealthy(routes: S
     assert await routes.unhealthy(it, name)
 
 
-async def test_a_restarted_environment_still_answers(by_edge: DriverPair) -> None:
+async def test_a_restarted_environment_answers(by_edge: DriverPair) -> None:
     it, name = new_assignment(), new_host()
     await by_edge.runtime.ensure_environment(it)
     await by_edge.announce(it, [name])
@@ -314,7 +312,7 @@ async def test_a_restarted_environment_still_answers(by_edge: DriverPair) -> Non
     await by_edge.answers(it, name)
 
 
-async def test_routes_are_exactly_those_asked_for(by_edge: DriverPair) -> None:
+async def test_routes_are_exactly_the_given_hosts(by_edge: DriverPair) -> None:
     it, (one, two, three) = new_assignment(), (new_host(), new_host(), new_host())
     await by_edge.runtime.ensure_environment(it)
     await by_edge.announce(it, [one, two])
@@ -341,7 +339,7 @@ async def test_a_host_is_never_a_path_or_a_header(by_edge: DriverPair, name: str
     assert by_edge.tree() == before
 
 
-async def test_ensuring_a_route_twice_or_at_the_same_time_is_ensuring_it_once(routes: SimulatedPair) -> None:
+async def test_ensuring_a_route_is_idempotent_and_safe_concurrently(routes: SimulatedPair) -> None:
     it, names = new_assignment(), [new_host(), new_host()]
     await routes.runtime.ensure_environment(it)
     await routes.announce(it, names)
@@ -354,7 +352,7 @@ async def test_ensuring_a_route_twice_or_at_the_same_time_is_ensuring_it_once(ro
     assert routes.tree() == once
 
 
-async def test_removing_a_route_leaves_nothing_of_it_and_is_fine_to_repeat(routes: SimulatedPair) -> None:
+async def test_removing_a_route_removes_everything_of_it_and_is_idempotent(routes: SimulatedPair) -> None:
     it = new_assignment()
     await routes.runtime.ensure_environment(it)
     before = routes.tree()
@@ -364,7 +362,7 @@ async def test_removing_a_route_leaves_nothing_of_it_and_is_fine_to_repeat(route
     assert routes.tree() == before
 
 
-async def test_a_host_of_another_environment_is_refused_and_then_nothing_has_changed(
+async def test_a_host_of_another_environment_is_refused_and_nothing_changes(
     routes: SimulatedPair,
 ) -> None:
     owner, other, taken, free = new_assignment(), new_assignment(), new_host(), new_host()
@@ -383,7 +381,7 @@ async def test_a_host_of_another_environment_is_refused_and_then_nothing_has_cha
     await routes.answers(other, taken)
 
 
-async def test_of_two_environments_that_want_one_host_at_the_same_time_one_gets_it(
+async def test_only_one_of_two_environments_gets_the_same_host(
     routes: SimulatedPair,
 ) -> None:
     wanting, name = [new_assignment() for _ in range(6)], new_host()
@@ -395,7 +393,7 @@ async def test_of_two_environments_that_want_one_host_at_the_same_time_one_gets_
     assert all(each is None or (isinstance(each, Refusal) and each.code == "route.taken") for each in ended)
 
 
-async def test_what_a_driver_did_not_really_do_it_says(stack: RunningStack) -> None:
+async def test_a_simulated_driver_says_that_it_simulates(stack: RunningStack) -> None:
     simulated, nothing = CapturedOutput(), CapturedOutput()
     it = new_assignment(said=simulated)
     await simulated_drivers(stack).runtime.ensure_environment(it)

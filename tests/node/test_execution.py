@@ -87,7 +87,7 @@ def make_harness(journal: Journal, work: Work) -> ExecutionHarness:
     return ExecutionHarness(journal, driver, execution, said)
 
 
-async def test_what_fails_once_is_tried_again_and_done(journal: Journal) -> None:
+async def test_work_that_fails_once_is_tried_again(journal: Journal) -> None:
     async def work(time: int) -> None:
         if time == 1:
             raise ConnectionError("the password is hunter22")
@@ -98,7 +98,7 @@ async def test_what_fails_once_is_tried_again_and_done(journal: Journal) -> None
     assert it.said.lines == ["failed (ConnectionError); trying again in 0.01 s"]
 
 
-async def test_what_always_fails_is_refused_as_internal_without_quoting_the_error(journal: Journal) -> None:
+async def test_work_that_always_fails_is_refused_without_quoting_the_error(journal: Journal) -> None:
     async def work(_: int) -> None:
         raise RuntimeError("the password is hunter22")
 
@@ -123,7 +123,9 @@ async def test_a_refusal_is_final(journal: Journal) -> None:
     )
 
 
-async def test_an_engine_that_is_late_is_tried_again_within_the_time_of_the_command(journal: Journal) -> None:
+async def test_a_timeout_of_an_engine_leads_to_another_attempt_within_the_time_of_the_command(
+    journal: Journal,
+) -> None:
     """An engine's own timeout is not the command's."""
 
     async def work(time: int) -> None:
@@ -141,7 +143,7 @@ async def test_an_engine_that_is_late_is_tried_again_within_the_time_of_the_comm
     assert (entry.state, entry.code, entry.reason) == ("refused", "job.timeout", "not done within 0.2 s")
 
 
-async def test_only_so_many_run_at_once_and_a_waiting_one_can_be_cancelled(
+async def test_concurrent_commands_are_limited_and_a_waiting_one_can_be_cancelled(
     journal: Journal,
 ) -> None:
     going, most, gate = 0, 0, asyncio.Event()

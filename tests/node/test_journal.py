@@ -54,7 +54,7 @@ def reported(journal: Journal) -> list[tuple[int, str]]:
     return [(it.result.epoch, it.result.outcome) for it in found]
 
 
-def test_a_step_is_acted_on_once_and_its_result_is_there_for_whoever_asks(journal: Journal) -> None:
+def test_a_step_is_executed_once_and_its_result_is_reported_for_every_attempt(journal: Journal) -> None:
     assert journal.record(COMMAND) is NextAction.ACT
     assert journal.record(COMMAND) is NextAction.NOTHING
     assert reported(journal) == []
@@ -68,7 +68,7 @@ def test_a_step_is_acted_on_once_and_its_result_is_there_for_whoever_asks(journa
     assert reported(journal) == [(4, "stale")]
 
 
-def test_the_newest_asker_while_it_runs_gets_the_result(journal: Journal) -> None:
+def test_the_result_is_reported_for_the_latest_attempt(journal: Journal) -> None:
     journal.record(COMMAND)
     journal.record(asked(COMMAND, 3))
     journal.finish("job_1", "route", StepEnd("refused", "route.taken", "it is another's"))
@@ -80,7 +80,7 @@ def test_the_newest_asker_while_it_runs_gets_the_result(journal: Journal) -> Non
     )
 
 
-def test_a_result_is_waiting_until_it_is_sent_and_only_once(journal: Journal) -> None:
+def test_a_result_is_pending_once_until_it_is_sent(journal: Journal) -> None:
     journal.record(COMMAND)
     journal.finish("job_1", "route", StepEnd("done"))
     for _ in range(3):
@@ -88,7 +88,7 @@ def test_a_result_is_waiting_until_it_is_sent_and_only_once(journal: Journal) ->
     assert len(journal.pending_reports(10)) == 1
 
 
-def test_a_crash_keeps_what_runs_and_what_is_not_reported(
+def test_running_steps_and_pending_reports_survive_a_crash(
     journal: Journal, tmp_path: Path, ticking: Clock
 ) -> None:
     other = msgspec.structs.replace(COMMAND, step="other")
@@ -108,7 +108,7 @@ def test_a_crash_keeps_what_runs_and_what_is_not_reported(
     again.close()
 
 
-def test_a_cancel_is_remembered_through_a_crash(journal: Journal, tmp_path: Path, ticking: Clock) -> None:
+def test_a_cancellation_survives_a_crash(journal: Journal, tmp_path: Path, ticking: Clock) -> None:
     journal.record(COMMAND)
     assert journal.record(CANCEL) is NextAction.ACT
     assert journal.record(CANCEL) is NextAction.NOTHING
@@ -119,7 +119,7 @@ def test_a_cancel_is_remembered_through_a_crash(journal: Journal, tmp_path: Path
     again.close()
 
 
-def test_a_cancel_closes_the_door_to_its_asking_and_opens_it_to_a_newer_one(journal: Journal) -> None:
+def test_a_cancellation_ends_its_attempt_and_allows_a_later_one(journal: Journal) -> None:
     assert journal.record(CANCEL) is NextAction.NOTHING
     assert reported(journal) == [(2, "cancelled")]
     assert journal.record(COMMAND) is NextAction.NOTHING
@@ -130,7 +130,7 @@ def test_a_cancel_closes_the_door_to_its_asking_and_opens_it_to_a_newer_one(jour
     assert reported(journal) == [(3, "done")]
 
 
-def test_a_command_that_ended_just_before_its_cancel_was_noted_says_how(journal: Journal) -> None:
+def test_a_command_that_ended_before_its_cancellation_reports_its_own_result(journal: Journal) -> None:
     journal.record(COMMAND)
     journal.record(CANCEL)
     journal.finish("job_1", "route", StepEnd("done"))
@@ -139,7 +139,9 @@ def test_a_command_that_ended_just_before_its_cancel_was_noted_says_how(journal:
     assert reported(journal) == [(2, "done")]
 
 
-def test_what_ended_a_month_ago_is_forgotten_and_what_runs_is_not(journal: Journal, ticking: Clock) -> None:
+def test_steps_that_ended_a_month_ago_are_removed_and_running_ones_are_kept(
+    journal: Journal, ticking: Clock
+) -> None:
     journal.record(COMMAND)
     journal.record(msgspec.structs.replace(COMMAND, step="old"))
     journal.finish("job_1", "old", StepEnd("done"))
@@ -151,7 +153,7 @@ def test_what_ended_a_month_ago_is_forgotten_and_what_runs_is_not(journal: Journ
     assert journal.entry("job_1", "old") is None
 
 
-def test_a_half_made_change_is_not_there(journal: Journal) -> None:
+def test_a_failed_change_leaves_no_trace(journal: Journal) -> None:
     journal.record(COMMAND)
     with pytest.raises(LookupError):
         journal.finish("job_1", "never asked", StepEnd("done"))
@@ -159,7 +161,7 @@ def test_a_half_made_change_is_not_there(journal: Journal) -> None:
     assert journal.record(CANCEL) is NextAction.ACT
 
 
-def test_only_its_owner_can_read_it(journal: Journal, tmp_path: Path) -> None:
+def test_only_the_owner_can_read_the_database(journal: Journal, tmp_path: Path) -> None:
     journal.record(COMMAND)
     modes = {path.name: path.stat().st_mode & 0o077 for path in tmp_path.iterdir()}
     assert set(modes.values()) == {0}

@@ -18,13 +18,13 @@ def cut(text: bytes, places: list[int]) -> list[bytes]:
     return [text[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
-def test_lines_come_whole_and_in_order() -> None:
+def test_lines_are_complete_and_in_order() -> None:
     assert lines_of([b"a\nb", b"c\r\n", b"\nlast"]) == ["a", "bc", "", "last"]
     assert lines_of([b"ends\n"]) == ["ends"]
     assert lines_of([]) == []
 
 
-def test_a_line_is_out_as_soon_as_it_ends() -> None:
+def test_a_line_is_returned_as_soon_as_it_ends() -> None:
     lines = Lines(["secret"])
     assert lines.feed(b"one\ntw") == ["one"]
     assert lines.feed(b"o\n") == ["two"]
@@ -62,11 +62,11 @@ def test_a_long_line_is_cut_between_characters() -> None:
     assert max(len(piece.encode()) for piece in pieces) <= 15
 
 
-def test_what_is_no_text_is_shown_as_such() -> None:
+def test_invalid_utf8_is_replaced() -> None:
     assert lines_of([b"\xff\xfe\n"]) == ["\ufffd\ufffd"]
 
 
-def test_memory_stays_bounded_by_the_longest_line() -> None:
+def test_memory_is_limited_by_the_longest_line() -> None:
     lines = Lines(["aaaa"], limit=100)
     for _ in range(1000):
         lines.feed(b"a" * 1000)
@@ -79,7 +79,7 @@ def test_memory_stays_bounded_by_the_longest_line() -> None:
     secrets=st.lists(st.text("ab", min_size=1, max_size=4), min_size=1, max_size=3),
     places=st.lists(st.integers(0, 1000), max_size=8),
 )
-def test_chunks_change_nothing_and_no_secret_is_left(
+def test_lines_do_not_depend_on_chunks_and_contain_no_secret(
     text: bytes, secrets: list[str], places: list[int]
 ) -> None:
     shown = lines_of(cut(text, places), secrets)

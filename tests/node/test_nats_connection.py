@@ -6,7 +6,7 @@ from stead.node.nats_connection import NatsConnection
 from tests.node.harness import NodeHarness
 
 
-async def test_whoever_stops_while_it_is_being_made_is_not_kept_waiting(here: NodeHarness) -> None:
+async def test_a_connection_attempt_can_be_stopped(here: NodeHarness) -> None:
     """At whichever moment: the library may take the cancellation for its answer."""
     for turns in range(60):
         async with asyncio.timeout(10):

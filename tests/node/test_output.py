@@ -29,7 +29,7 @@ async def link(here: NodeHarness):
         yield link
 
 
-async def test_lines_are_kept_in_order_and_masked_with_their_stream(
+async def test_lines_are_stored_in_order_masked_and_with_their_stream(
     here: NodeHarness, link: NatsConnection
 ) -> None:
     job = new_id("job")
@@ -58,7 +58,7 @@ async def test_a_line_can_be_read_before_the_job_ends(here: NodeHarness, link: N
         assert read_line((await reading.next_msg(timeout=5)).data).text == "first"
 
 
-async def test_a_hundred_thousand_lines_arrive_in_order_with_bounded_memory(
+async def test_a_hundred_thousand_lines_arrive_in_order_with_limited_memory(
     here: NodeHarness, link: NatsConnection
 ) -> None:
     job, count = new_id("job"), 100_000
@@ -72,7 +72,7 @@ async def test_a_hundred_thousand_lines_arrive_in_order_with_bounded_memory(
     assert await here.lines(job) == [f"line {number} of the build" for number in range(count)]
 
 
-async def test_a_nats_that_restarts_under_the_output_loses_and_reorders_nothing(
+async def test_a_restart_of_nats_loses_and_reorders_no_lines(
     alone: tuple[RunningStack, NodeHarness],
 ) -> None:
     stack, here = alone
@@ -95,7 +95,7 @@ async def test_a_nats_that_restarts_under_the_output_loses_and_reorders_nothing(
     assert [int(line) for line in await here.lines(job)] == list(range(count))
 
 
-async def test_a_nats_that_is_down_holds_the_writer_back(alone: tuple[RunningStack, NodeHarness]) -> None:
+async def test_the_writer_waits_while_nats_is_down(alone: tuple[RunningStack, NodeHarness]) -> None:
     stack, here = alone
     link, written = NatsConnection(here.as_settings()), 0
 
@@ -129,7 +129,7 @@ async def test_one_job_cannot_write_faster_than_its_rate(here: NodeHarness, link
         assert time.monotonic() - before > 0.02
 
 
-async def test_leaving_does_not_wait_for_ever_for_a_nats_that_is_away(
+async def test_closing_the_output_does_not_wait_for_ever_for_nats(
     alone: tuple[RunningStack, NodeHarness], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stack, here = alone

@@ -48,7 +48,7 @@ def ended(pid: int) -> bool:
     return not psutil.pid_exists(pid) or is_zombie(pid)
 
 
-async def test_output_and_exit_code_come_back_and_nothing_is_interpreted() -> None:
+async def test_output_and_exit_code_are_returned_and_no_shell_is_involved() -> None:
     heard = Heard()
     code = await RUN(["/bin/echo", "$HOME; `id` && *"], heard)
     assert (code, heard.streams["stdout"]) == (0, b"$HOME; `id` && *\n")
@@ -60,7 +60,9 @@ async def test_output_and_exit_code_come_back_and_nothing_is_interpreted() -> No
     )
 
 
-async def test_nothing_of_the_agents_environment_reaches_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_program_does_not_inherit_the_environment_of_the_agent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("STEAD_NATS_PASSWORD", "hunter22")
     heard = Heard()
     await RUN(["/usr/bin/env"], heard, environment={"GIVEN": "yes"})
@@ -73,7 +75,7 @@ async def test_a_program_that_cannot_be_started_is_an_error(tmp_path: Path) -> N
         await RUN([str(tmp_path / "nothing")], Heard())
 
 
-async def test_a_cancelled_run_ends_the_whole_group_first() -> None:
+async def test_a_cancelled_run_returns_after_the_whole_group_has_ended() -> None:
     heard = Heard()
     running = asyncio.create_task(RUN(python(PARENT + "time.sleep(300)"), heard))
     await heard.something.wait()
@@ -86,7 +88,7 @@ async def test_a_cancelled_run_ends_the_whole_group_first() -> None:
     assert ended(grandchild)
 
 
-async def test_a_program_deaf_to_sigterm_is_killed_after_a_moment() -> None:
+async def test_a_program_that_ignores_sigterm_is_killed() -> None:
     heard, began = Heard(), time.monotonic()
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.5):
@@ -94,7 +96,7 @@ async def test_a_program_deaf_to_sigterm_is_killed_after_a_moment() -> None:
     assert TERMINATE_SECONDS < time.monotonic() - began < 2 * TERMINATE_SECONDS + 1
 
 
-async def test_cancelling_twice_does_not_cut_the_ending_short() -> None:
+async def test_a_second_cancellation_does_not_interrupt_the_first() -> None:
     heard = Heard()
     running = asyncio.create_task(RUN(python(STUBBORN), heard))
     await heard.something.wait()
@@ -107,14 +109,14 @@ async def test_cancelling_twice_does_not_cut_the_ending_short() -> None:
     assert ended(child.pid)
 
 
-async def test_what_a_program_leaves_in_the_background_goes_with_it() -> None:
+async def test_background_processes_end_with_the_program() -> None:
     heard, began = Heard(), time.monotonic()
     assert await RUN(python(PARENT), heard) == 0
     assert ended(int(heard.streams["stdout"]))
     assert time.monotonic() - began < 10
 
 
-async def test_a_daemon_that_keeps_the_pipe_does_not_keep_the_command(tmp_path: Path) -> None:
+async def test_a_daemon_that_keeps_the_pipe_open_does_not_block_the_command(tmp_path: Path) -> None:
     heard = Heard()
     daemon = PARENT.replace("'300']", "'300'], start_new_session=True")
     async with asyncio.timeout(15):
@@ -123,7 +125,7 @@ async def test_a_daemon_that_keeps_the_pipe_does_not_keep_the_command(tmp_path: 
     assert ended(int(heard.streams["stdout"]))
 
 
-async def test_a_slow_reader_slows_the_program_and_costs_no_memory() -> None:
+async def test_a_slow_reader_slows_the_program_down_without_using_memory() -> None:
     endless = "import sys\nwhile True: sys.stdout.write('x' * 65536)"
     taken = 0
 
@@ -152,7 +154,7 @@ async def test_a_reader_that_fails_ends_the_program() -> None:
     assert ended(pids[0])
 
 
-async def test_leftovers_are_only_those_of_the_same_agent() -> None:
+async def test_only_processes_of_the_same_agent_are_leftovers() -> None:
     mine = await asyncio.create_subprocess_exec("/bin/sleep", "300", env={"STEAD_STARTED_BY": "me"})
     other = await asyncio.create_subprocess_exec("/bin/sleep", "300", env={"STEAD_STARTED_BY": "me-too"})
     assert await asyncio.to_thread(end_leftovers, "me") == 1

@@ -39,7 +39,7 @@ def _names(*offers: EnsureRelease) -> set[str]:
     return {release_of(offer.digest) for offer in offers}
 
 
-async def test_a_release_is_its_files_and_no_two_are_of_the_same_second(
+async def test_every_release_has_its_files_and_its_own_modification_time(
     tmp_path: Path, store: LayerServer
 ) -> None:
     runtime, it = StaticRuntime(tmp_path), new_assignment()
@@ -55,7 +55,7 @@ async def test_a_release_is_its_files_and_no_two_are_of_the_same_second(
     assert len(moments) == 3
 
 
-async def test_the_newest_of_an_environment_stay_and_so_does_what_is_served(
+async def test_the_latest_releases_of_an_environment_and_served_ones_are_kept(
     tmp_path: Path, store: LayerServer
 ) -> None:
     named = Named()
@@ -75,7 +75,9 @@ async def test_the_newest_of_an_environment_stay_and_so_does_what_is_served(
     assert _here(tmp_path) == {PLACEHOLDER} | kept, "what was used again is new again"
 
 
-async def test_what_another_environment_has_stays_when_one_goes(tmp_path: Path, store: LayerServer) -> None:
+async def test_releases_of_another_environment_are_kept_when_one_is_removed(
+    tmp_path: Path, store: LayerServer
+) -> None:
     runtime = StaticRuntime(tmp_path, Named())
     one, two = new_assignment(), new_assignment()
     shared, own = store.offer({"index.html": "shared"}), store.offer({"index.html": "own"})
@@ -88,7 +90,9 @@ async def test_what_another_environment_has_stays_when_one_goes(tmp_path: Path, 
     assert _here(tmp_path) == {PLACEHOLDER} | _names(shared)
 
 
-async def test_nothing_goes_while_nobody_knows_what_is_served(tmp_path: Path, store: LayerServer) -> None:
+async def test_nothing_is_removed_while_the_served_releases_are_unknown(
+    tmp_path: Path, store: LayerServer
+) -> None:
     named = Named()
     runtime, it = StaticRuntime(tmp_path, named), new_assignment()
     await runtime.ensure_environment(it)
@@ -103,7 +107,7 @@ async def test_nothing_goes_while_nobody_knows_what_is_served(tmp_path: Path, st
     assert _here(tmp_path) == {PLACEHOLDER}
 
 
-async def test_what_an_earlier_life_left_half_done_goes(tmp_path: Path) -> None:
+async def test_leftovers_of_an_interrupted_download_are_removed(tmp_path: Path) -> None:
     (tmp_path / "releases" / f".{'0' * 64}.abc").mkdir(parents=True)
     (tmp_path / "downloads").mkdir()
     (tmp_path / "downloads" / "half").write_text("a layer")
@@ -113,7 +117,7 @@ async def test_what_an_earlier_life_left_half_done_goes(tmp_path: Path) -> None:
     assert not list((tmp_path / "downloads").iterdir())
 
 
-async def test_tidying_all_the_time_takes_nothing_that_is_being_fetched(
+async def test_a_collection_never_removes_a_release_that_is_being_fetched(
     tmp_path: Path, store: LayerServer
 ) -> None:
     runtime = StaticRuntime(tmp_path, Named())
@@ -132,7 +136,7 @@ async def test_tidying_all_the_time_takes_nothing_that_is_being_fetched(
     assert _here(tmp_path) == {PLACEHOLDER} | _names(*offers)
 
 
-def test_the_records_of_the_edge_say_which_releases_are_served(tmp_path: Path) -> None:
+def test_the_served_releases_are_read_from_the_edge_records(tmp_path: Path) -> None:
     path = tmp_path / "edge.sqlite"
     assert referenced_releases(path) is None
     records = RecordStore(path)

@@ -58,7 +58,7 @@ async def status(dev: RunningStack, host: str) -> int:
         return (await client.get(f"http://{dev[Nginx].address}/", headers={"host": host})).status_code
 
 
-async def test_done_means_that_a_visitor_is_answered(dev: RunningStack, node: NodeHarness) -> None:
+async def test_a_visitor_is_answered_when_the_node_reports_done(dev: RunningStack, node: NodeHarness) -> None:
     environment, host, other = new_id("env"), "shop.example.com", "www.shop.example.com"
 
     async def outcome(work: Work) -> str:
@@ -79,7 +79,7 @@ async def test_done_means_that_a_visitor_is_answered(dev: RunningStack, node: No
     assert list((dev.node_data / "environments").iterdir()) == []
 
 
-async def test_sites_answer_while_the_agent_is_dead(dev: RunningStack, node: NodeHarness) -> None:
+async def test_sites_are_served_while_the_agent_is_down(dev: RunningStack, node: NodeHarness) -> None:
     environment, host = new_id("env"), "stays.example.com"
     await node.ask(node.command(EnsureEnvironment("static"), environment=environment, driver="live"))
     await told(dev, environment, {host: True})
@@ -89,7 +89,7 @@ async def test_sites_answer_while_the_agent_is_dead(dev: RunningStack, node: Nod
     assert await status(dev, host) == 200
 
 
-async def test_the_supervised_node_is_started_again_and_goes_on(dev: RunningStack, node: NodeHarness) -> None:
+async def test_a_killed_node_is_restarted_and_continues(dev: RunningStack, node: NodeHarness) -> None:
     process = dev.child(NodeAgent).status.process
     assert process is not None
     assert process.send_signal(signal.SIGKILL)
@@ -102,7 +102,7 @@ async def test_the_supervised_node_is_started_again_and_goes_on(dev: RunningStac
     assert (await node.ask(node.command(EnsureEnvironment("wasm")))).outcome == "done"
 
 
-async def test_the_supervised_edge_is_started_again_and_serves_what_it_did(
+async def test_a_killed_edge_is_restarted_and_serves_the_same_sites(
     dev: RunningStack, node: NodeHarness
 ) -> None:
     environment, host = new_id("env"), "again.example.com"

@@ -21,7 +21,7 @@ async def stack(shared_scratch: Path) -> AsyncIterator[RunningStack]:
         yield stack
 
 
-async def test_the_placeholder_is_a_page_that_needs_nothing_else(stack: RunningStack) -> None:
+async def test_the_placeholder_page_loads_no_other_files(stack: RunningStack) -> None:
     node, it, name = live_drivers(stack), new_assignment(), new_host()
     await node.runtime.ensure_environment(it)
     await node.announce(it, [name])
@@ -37,7 +37,7 @@ async def test_the_placeholder_is_a_page_that_needs_nothing_else(stack: RunningS
 
 
 @pytest.mark.parametrize("asked", ["../environments", "..", "hosts/..", "."])
-async def test_nginx_serves_no_path_that_a_host_header_smuggles_in(stack: RunningStack, asked: str) -> None:
+async def test_a_host_header_cannot_select_a_path(stack: RunningStack, asked: str) -> None:
     node, it = live_drivers(stack), new_assignment()
     await node.runtime.ensure_environment(it)
     async with httpx.AsyncClient() as client:
@@ -45,7 +45,7 @@ async def test_nginx_serves_no_path_that_a_host_header_smuggles_in(stack: Runnin
     assert answer.status_code in {400, 403, 404}
 
 
-async def test_a_link_out_of_a_release_is_not_served(stack: RunningStack) -> None:
+async def test_a_link_that_leaves_a_release_is_not_served(stack: RunningStack) -> None:
     node, it, name = live_drivers(stack), new_assignment(), new_host()
     await node.runtime.ensure_environment(it)
     await node.announce(it, [name])
@@ -57,7 +57,7 @@ async def test_a_link_out_of_a_release_is_not_served(stack: RunningStack) -> Non
         await node.edge.probe(it, Probe(name, "/leak"))
 
 
-async def test_an_edge_that_is_down_makes_a_probe_fail_and_one_that_comes_back_does_not(
+async def test_a_probe_fails_while_the_edge_is_down_and_succeeds_when_it_is_back(
     scratch: Path,
 ) -> None:
     async with run_stack(scratch, [Nginx]) as stack:

@@ -21,11 +21,11 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "ledger.json"
 
 
-def test_a_ledger_that_is_not_there_has_no_news(path: Path):
+def test_a_missing_ledger_has_no_visits(path: Path):
     assert LedgerReader(path).read_new() == {}
 
 
-def test_the_last_visit_of_each_is_told_once(path: Path):
+def test_the_last_visit_of_each_environment_is_returned_once(path: Path):
     path.write_text(_line("env_a", 10.5) + _line("env_b", 11) + _line("env_a", 9))
     ledger = LedgerReader(path)
     assert ledger.read_new() == {"env_a": 10.5, "env_b": 11.0}
@@ -35,13 +35,13 @@ def test_the_last_visit_of_each_is_told_once(path: Path):
     assert ledger.read_new() == {"env_b": 12.0}
 
 
-def test_what_is_no_visit_to_an_environment_here_is_not_told(path: Path):
+def test_requests_that_are_no_visits_are_ignored(path: Path):
     passed_on, probe, nobody = _line("env_a", 1, peer="node-2"), _line("env_a", 1, "::"), _line("", 1)
     path.write_text(passed_on + probe + nobody + "no JSON\n" + '{"ts": "x"}\n')
     assert LedgerReader(path).read_new() == {}
 
 
-def test_half_a_line_waits_for_its_other_half(path: Path):
+def test_an_incomplete_line_is_read_when_it_is_complete(path: Path):
     whole = _line("env_a", 5)
     path.write_text(_line("env_b", 4) + whole[:20])
     ledger = LedgerReader(path)
@@ -51,7 +51,7 @@ def test_half_a_line_waits_for_its_other_half(path: Path):
     assert ledger.read_new() == {"env_a": 5.0}
 
 
-def test_a_ledger_that_was_taken_away_is_followed_by_the_next_one(path: Path):
+def test_reading_continues_with_the_new_ledger_after_a_rotation(path: Path):
     path.write_text(_line("env_a", 1) * 10)
     ledger = LedgerReader(path)
     ledger.read_new()
@@ -60,7 +60,7 @@ def test_a_ledger_that_was_taken_away_is_followed_by_the_next_one(path: Path):
     assert ledger.read_new() == {"env_b": 2.0}
 
 
-def test_a_ledger_that_was_emptied_is_read_from_its_beginning(path: Path):
+def test_a_truncated_ledger_is_read_from_its_beginning(path: Path):
     path.write_text(_line("env_a", 1) * 10)
     ledger = LedgerReader(path)
     ledger.read_new()
@@ -69,7 +69,7 @@ def test_a_ledger_that_was_emptied_is_read_from_its_beginning(path: Path):
     assert ledger.read_new() == {"env_b": 2.0}
 
 
-def test_a_long_past_is_not_read_and_a_line_without_an_end_stops_nobody(
+def test_old_lines_are_skipped_and_an_endless_line_does_not_block(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(visits, "MAX_LOOK_BACK", 1000)
@@ -80,7 +80,7 @@ def test_a_long_past_is_not_read_and_a_line_without_an_end_stops_nobody(
     assert whole.read_new() == {"env_old": 1.0, "env_new": 2.0}
 
 
-def test_a_minute_of_a_busy_edge_is_read_before_the_next_one_is_over(path: Path):
+def test_the_lines_of_a_busy_minute_are_read_in_less_than_a_minute(path: Path):
     path.write_text("".join(_line(f"env_{number % 1000}", number) for number in range(60_000)))
     began = time.process_time()
     assert len(LedgerReader(path).read_new()) == 1000

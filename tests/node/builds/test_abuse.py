@@ -24,7 +24,7 @@ def shell(script: str) -> dict[str, str]:
     return {"package.json": package(build="sh build.sh"), "build.sh": script}
 
 
-async def test_a_fork_bomb_meets_the_limit_of_processes(bench: BuildHarness) -> None:
+async def test_a_fork_bomb_reaches_the_limit_of_processes(bench: BuildHarness) -> None:
     files = shell("f() { f | f & }\nf\nsleep 2\nexit 1\n")
     reason = await bench.refused(
         bench.wanted(bench.upload(files)), builder=bench.builder(build_pids=96, build_seconds=30)
@@ -32,7 +32,7 @@ async def test_a_fork_bomb_meets_the_limit_of_processes(bench: BuildHarness) -> 
     assert "it started too many processes; the limit is 96" in reason
 
 
-async def test_a_build_that_eats_memory_is_told_so(bench: BuildHarness) -> None:
+async def test_a_build_that_runs_out_of_memory_is_told_so(bench: BuildHarness) -> None:
     files = scripted("const all = []; for (;;) all.push(Buffer.alloc(16 << 20, 1));")
     reason = await bench.refused(bench.wanted(bench.upload(files)))
     assert reason == "npm run build failed: it ran out of memory; the limit is 512 MB"
@@ -44,13 +44,13 @@ async def test_a_build_that_fills_its_disk_fills_no_other(bench: BuildHarness) -
     assert reason == "npm run build failed: its disk is full; the limit is 256 MB"
 
 
-async def test_a_build_that_makes_countless_files_fills_its_disk_too(bench: BuildHarness) -> None:
+async def test_too_many_files_fill_the_disk_of_a_build(bench: BuildHarness) -> None:
     files = shell("mkdir d && cd d && i=0 && while : > $i; do i=$((i+1)); done; exit 1")
     reason = await bench.refused(bench.wanted(bench.upload(files)), builder=bench.builder(build_disk_mb=32))
     assert reason == "npm run build failed: its disk is full; the limit is 32 MB"
 
 
-async def test_a_build_that_fills_the_cache_of_its_site_begins_anew(bench: BuildHarness) -> None:
+async def test_a_full_cache_is_reported_and_discarded(bench: BuildHarness) -> None:
     files = shell("dd if=/dev/zero of=/cache/big bs=1M")
     reason = await bench.refused(bench.wanted(bench.upload(files)), site="site_full")
     assert reason == "npm run build failed: the cache of its site was full, with 128 MB; it begins anew"
@@ -61,7 +61,7 @@ async def test_a_build_that_fills_the_cache_of_its_site_begins_anew(bench: Build
     assert bench.layer(wanted)["a"].split() in ([], [b"lost+found"], [b"lost+found", b"npm"], [b"npm"])
 
 
-async def test_a_build_that_overruns_its_time_is_stopped(bench: BuildHarness) -> None:
+async def test_a_build_that_takes_too_long_is_stopped(bench: BuildHarness) -> None:
     began = time.monotonic()
     reason = await bench.refused(
         bench.wanted(bench.upload(scripted("setInterval(() => {}, 1000)"))),
@@ -71,7 +71,7 @@ async def test_a_build_that_overruns_its_time_is_stopped(bench: BuildHarness) ->
     assert time.monotonic() - began < 30
 
 
-async def test_a_build_that_ignores_every_signal_is_stopped_nevertheless(bench: BuildHarness) -> None:
+async def test_a_build_that_ignores_signals_is_stopped(bench: BuildHarness) -> None:
     files = shell("trap '' TERM INT HUP QUIT\nwhile :; do sleep 1; done\n")
     reason = await bench.refused(bench.wanted(bench.upload(files)), builder=bench.builder(build_seconds=4))
     assert reason == "the build was stopped: it took longer than 4 s"
@@ -101,7 +101,7 @@ const proxied = url => fetch(url, { headers: { 'Metadata-Flavor': 'Google' } })
 """
 
 
-async def test_a_build_reaches_neither_metadata_nor_a_neighbour_nor_what_nobody_listed(
+async def test_a_build_cannot_reach_metadata_other_ports_of_the_node_or_unlisted_hosts(
     bench: BuildHarness,
 ) -> None:
     async def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -134,7 +134,7 @@ async def test_daemons_end_with_the_build(bench: BuildHarness) -> None:
     assert processes_with_argument("86399") == []
 
 
-async def test_a_build_writes_nothing_outside_of_its_own_disk(bench: BuildHarness) -> None:
+async def test_a_build_cannot_write_outside_its_own_disk(bench: BuildHarness) -> None:
     places = "/ /usr/bin /etc /var/tmp /run /dev /work /proc/sys/kernel /root /home /sys /opt"
     files = shell(
         f"mkdir dist\nfor place in {places}; do (echo x > $place/stead-was-here) 2>/dev/null"
@@ -146,7 +146,7 @@ async def test_a_build_writes_nothing_outside_of_its_own_disk(bench: BuildHarnes
     assert not any("stead-was-here" in os.listdir(place) for place in places.split())  # noqa: PTH208
 
 
-async def test_what_only_hosts_need_is_refused_by_the_kernel(bench: BuildHarness) -> None:
+async def test_privileged_system_calls_are_refused_by_the_kernel(bench: BuildHarness) -> None:
     tries = {
         "user namespace": "unshare --user true",
         "mount namespace": "unshare --mount true",
@@ -208,7 +208,7 @@ async def test_the_fetch_sees_no_variable_and_a_hostile_repository_runs_nothing(
     assert bench.layer(wanted) == {"index.html": SECRET.encode()}
 
 
-async def test_a_cancelled_build_is_gone_before_the_cancellation_is_told(bench: BuildHarness) -> None:
+async def test_no_process_of_a_build_runs_when_its_cancellation_is_reported(bench: BuildHarness) -> None:
     files = shell(
         "trap '' TERM\nfor i in $(seq 20); do setsid sleep 86398 & done\necho under way\n"
         "while :; do sleep 1; done\n"

@@ -38,7 +38,7 @@ def assert_nothing_is_left(here: NodeHarness) -> None:
     assert list((home / "workspaces").glob("*")) == list((home / "runc").glob("*")) == []
 
 
-async def test_a_node_says_what_it_builds(here: NodeHarness, bench: BuildHarness) -> None:
+async def test_heartbeats_list_the_builders_of_a_node(here: NodeHarness, bench: BuildHarness) -> None:
     heard = await here.operator.subscribe(subjects.heartbeat(here.node.id))
     here.start(**environment_of(bench.settings()))
     beat = read_heartbeat((await heard.next_msg(timeout=30)).data)
@@ -61,7 +61,7 @@ async def test_a_cancel_ends_every_process_of_a_build(here: NodeHarness, bench: 
     assert_nothing_is_left(here)
 
 
-async def test_a_node_killed_while_it_builds_ends_what_it_left_and_builds_anew(
+async def test_a_node_killed_during_a_build_ends_the_leftover_processes_and_builds_again(
     here: NodeHarness, bench: BuildHarness
 ) -> None:
     bench.repositories.repository("restarted", endless("86396"))
@@ -86,9 +86,7 @@ async def test_a_node_killed_while_it_builds_ends_what_it_left_and_builds_anew(
     assert not any(SECRET in line for line in lines)
 
 
-async def test_a_build_that_fails_is_refused_once_and_with_its_reason(
-    here: NodeHarness, bench: BuildHarness
-) -> None:
+async def test_a_failed_build_is_refused_once_with_its_reason(here: NodeHarness, bench: BuildHarness) -> None:
     bench.repositories.repository("failing", {"package.json": package(build="exit 3")})
     order, _ = started(here, bench, "failing")
     await here.send(order)

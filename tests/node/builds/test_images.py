@@ -15,7 +15,7 @@ from stead.node.images.root_filesystem import debian_sources
 BUILD = [sys.executable, "-m", "stead.steadctl", "images"]
 
 
-def test_an_image_is_what_its_digest_says_and_is_found_again(image: Image) -> None:
+def test_an_image_matches_its_digest_and_is_found_again(image: Image) -> None:
     digest, size = digest_tree(image.root)
     assert (image.metadata.digest, image.metadata.bytes) == (f"sha256:{digest}", size)
     assert image.metadata.recipe == recipe("static").digest
@@ -23,7 +23,7 @@ def test_an_image_is_what_its_digest_says_and_is_found_again(image: Image) -> No
     print(f"\nthe image: {size / 1e6:.0f} MB, made in {image.metadata.seconds:.0f} s")  # noqa: T201
 
 
-def test_an_image_says_nothing_of_where_it_was_made(image: Image) -> None:
+def test_an_image_does_not_name_the_package_sources_of_the_machine(image: Image) -> None:
     addresses = {line.split()[-3].removesuffix("/") for line in debian_sources().splitlines()}
     assert addresses
     hosts = {address.partition("://")[2].partition("/")[0].encode() for address in addresses}
@@ -46,7 +46,7 @@ def test_another_recipe_is_another_image(image: Image, monkeypatch: pytest.Monke
         ImageStore().find("static")
 
 
-def test_what_cannot_be_made_is_explained(tmp_path: Path) -> None:
+def test_a_failure_to_make_an_image_is_explained(tmp_path: Path) -> None:
     done = subprocess.run(
         [*BUILD, "build"],
         capture_output=True,

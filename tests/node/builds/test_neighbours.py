@@ -47,7 +47,7 @@ def p99(took: list[float]) -> float:
     return statistics.quantiles(took, n=100)[98]
 
 
-async def test_a_neighbour_is_answered_while_a_hostile_build_runs(bench: BuildHarness) -> None:
+async def test_a_site_on_the_same_node_is_served_during_a_hostile_build(bench: BuildHarness) -> None:
     files = {"package.json": package(build="sh build.sh"), "build.sh": HOSTILE}
     async with running_edge() as edge:
         await edge.site(HOST, "env_neighbour", {"index.html": "still here"})

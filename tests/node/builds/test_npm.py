@@ -39,7 +39,7 @@ async def test_a_second_build_takes_its_packages_from_the_cache_of_its_site(benc
     assert reason == "npm ci ended with exit code 1"
 
 
-async def test_packages_without_a_lock_file_are_refused_with_the_way_out(bench: BuildHarness) -> None:
+async def test_packages_without_a_lock_file_are_refused_with_advice(bench: BuildHarness) -> None:
     files = {"package.json": package(build="x", dependencies=ONE)}
     reason = await bench.refused(bench.wanted(bench.upload(files)))
     assert reason == (
@@ -49,7 +49,7 @@ async def test_packages_without_a_lock_file_are_refused_with_the_way_out(bench: 
     assert reason == "yarn.lock is not understood yet: run npm install and commit package-lock.json"
 
 
-async def test_a_build_script_that_fails_is_named_with_its_exit_code(bench: BuildHarness) -> None:
+async def test_a_failed_build_script_is_reported_with_its_exit_code(bench: BuildHarness) -> None:
     said = CapturedOutput()
     reason = await bench.refused(
         bench.wanted(bench.upload(scripted("console.error('no luck'); process.exit(7)"))), said
@@ -58,7 +58,7 @@ async def test_a_build_script_that_fails_is_named_with_its_exit_code(bench: Buil
     assert any(line.endswith("build | no luck") for line in said.lines)
 
 
-async def test_a_lock_file_that_does_not_fit_is_npms_to_explain(bench: BuildHarness) -> None:
+async def test_the_error_of_npm_for_a_wrong_lock_file_is_shown(bench: BuildHarness) -> None:
     said = CapturedOutput()
     files = {"package.json": package(build="x", dependencies=ONE), "package-lock.json": lock()}
     reason = await bench.refused(bench.wanted(bench.upload(files)), said)
@@ -78,7 +78,7 @@ async def test_a_lock_file_that_does_not_fit_is_npms_to_explain(bench: BuildHarn
         ({"stead.json": '{"output": "."}', "index.html": "i"}, None),
     ],
 )
-async def test_the_output_is_what_stead_json_says_or_found_by_convention(
+async def test_the_output_directory_is_configured_or_found_by_convention(
     bench: BuildHarness, files: dict[str, str], output: dict[str, bytes] | None
 ) -> None:
     wanted = bench.wanted(bench.upload(files))
@@ -121,7 +121,7 @@ async def test_stead_json_may_name_another_script(bench: BuildHarness) -> None:
         ({}, "the source is empty"),
     ],
 )
-async def test_what_cannot_be_published_is_refused_with_the_reason(
+async def test_output_that_cannot_be_published_is_refused_with_the_reason(
     bench: BuildHarness, files: dict[str, str], reason: str
 ) -> None:
     assert (await bench.refused(bench.wanted(bench.upload(files)))).startswith(reason)

@@ -33,7 +33,7 @@ async def test_a_folder_of_a_repository_becomes_a_layer_with_its_commit(bench: B
     assert all(re.match(r"\[\d\d:\d\d:\d\d\] (fetch|build|pack)(: | \| )", line) for line in said.lines)
 
 
-async def test_lines_are_said_while_the_build_runs(bench: BuildHarness) -> None:
+async def test_lines_are_written_while_the_build_runs(bench: BuildHarness) -> None:
     said = CapturedOutput()
     slow = {"package.json": '{"scripts": {"build": "echo early; sleep 1; mkdir dist; echo late > dist/a"}}'}
     at: dict[str, float] = {}
@@ -64,7 +64,7 @@ async def test_a_tag_a_pinned_commit_and_the_default_branch_can_be_built(bench: 
         assert (facts.commit, bench.layer(wanted)) == (commit, {"index.html": text})
 
 
-async def test_submodules_come_along_without_their_history(bench: BuildHarness) -> None:
+async def test_submodules_are_fetched_and_published_without_their_history(bench: BuildHarness) -> None:
     bench.repositories.repository("part", {"part.txt": "of a submodule"})
     bench.repositories.repository("whole", {"index.html": "whole"})
     tree = bench.repositories.place / "whole.tree"
@@ -77,7 +77,7 @@ async def test_submodules_come_along_without_their_history(bench: BuildHarness) 
     assert not any(".git" in name.split("/") for name in layer)
 
 
-async def test_a_submodule_of_the_nodes_own_files_is_refused(bench: BuildHarness) -> None:
+async def test_a_submodule_with_a_path_on_the_node_is_refused(bench: BuildHarness) -> None:
     bench.repositories.repository("thief", {"index.html": "x"})
     tree = bench.repositories.place / "thief.tree"
     git("submodule", "--quiet", "add", f"file://{tree.with_suffix('.git')}", "inside", at=tree)
@@ -88,7 +88,7 @@ async def test_a_submodule_of_the_nodes_own_files_is_refused(bench: BuildHarness
     assert "transport 'file' not allowed" in said.text
 
 
-async def test_what_cannot_be_fetched_is_explained(bench: BuildHarness, tmp_path: Path) -> None:
+async def test_failed_fetches_are_explained(bench: BuildHarness, tmp_path: Path) -> None:
     bench.repositories.repository("some", PAGE)
     absent = "0123456789" * 4
     reason = await bench.refused(bench.wanted(bench.git("some", "no-such")), code="build.ref_missing")
@@ -189,7 +189,7 @@ async def test_a_repository_over_ssh_is_fetched_with_its_key(bench: BuildHarness
         )
 
 
-async def test_an_archive_elsewhere_is_had_by_its_address(bench: BuildHarness) -> None:
+async def test_an_archive_is_downloaded_from_its_address(bench: BuildHarness) -> None:
     bench.store.files["site.tar.gz"] = make_tar({f"site-1.0/{name}": text for name, text in PAGE.items()})
     bench.store.redirects["latest"] = bench.store.url("site.tar.gz")
     bench.store.redirects["astray"] = "http://169.254.169.254/latest/meta-data"
@@ -206,7 +206,7 @@ async def test_an_archive_elsewhere_is_had_by_its_address(bench: BuildHarness) -
     assert reason == "127.0.0.1 has no such archive: it answered 404"
 
 
-async def test_archives_that_are_not_safe_are_refused_with_the_entry(bench: BuildHarness) -> None:
+async def test_unsafe_archives_are_refused_with_the_entry_at_fault(bench: BuildHarness) -> None:
     def archive(member: tarfile.TarInfo, content: bytes = b"") -> ArchiveSource:
         into = io.BytesIO()
         with tarfile.open(fileobj=into, mode="w") as file:
@@ -235,14 +235,14 @@ async def test_an_archive_that_does_not_fit_on_the_disk_is_refused(bench: BuildH
     assert reason == "the archive does not fit: its disk is full; the limit is 32 MB"
 
 
-async def test_a_store_that_hiccups_does_not_cost_the_build(bench: BuildHarness) -> None:
+async def test_a_short_failure_of_the_store_does_not_fail_the_build(bench: BuildHarness) -> None:
     bench.store.refusals = 2
     wanted = bench.wanted(bench.upload(PAGE))
     await bench.build(wanted)
     assert bench.layer(wanted) == PUBLISHED
 
 
-async def test_the_same_source_is_the_same_layer(bench: BuildHarness) -> None:
+async def test_the_same_source_gives_the_same_layer(bench: BuildHarness) -> None:
     bench.repositories.repository("same", PAGE)
     facts = [await bench.build(bench.wanted(bench.git("same"))) for _ in range(2)]
     uploaded = await bench.build(bench.wanted(bench.upload(PAGE)))

@@ -75,7 +75,7 @@ async def ask(door: Path, request: str) -> bytes:
         writer.close()
 
 
-async def test_a_listed_host_is_reached_by_tunnel_and_by_plain_request(
+async def test_a_listed_host_is_reached_through_a_tunnel_and_with_a_plain_request(
     tmp_path: Path, server: Server
 ) -> None:
     rules = EgressRules(
@@ -115,7 +115,7 @@ async def test_a_listed_host_is_reached_by_tunnel_and_by_plain_request(
         *("2002:7f00:1::", "::127.0.0.1"),
     ],
 )
-async def test_a_listed_name_does_not_lead_to_an_address_that_is_not_public(
+async def test_a_listed_name_with_a_private_address_is_refused(
     tmp_path: Path, server: Server, address: str
 ) -> None:
     said: list[str] = []
@@ -131,9 +131,7 @@ async def test_a_listed_name_does_not_lead_to_an_address_that_is_not_public(
     "target",
     ["127.0.0.1", "2130706433", "0x7f000001", "127.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0"],
 )
-async def test_loopback_has_many_names_and_none_of_them_works(
-    tmp_path: Path, server: Server, target: str
-) -> None:
+async def test_no_spelling_of_loopback_is_reached(tmp_path: Path, server: Server, target: str) -> None:
     """With the machine's own resolver, and a rule that lists every name."""
     said: list[str] = []
 
@@ -150,7 +148,7 @@ async def test_loopback_has_many_names_and_none_of_them_works(
     assert server.heard == []
 
 
-async def test_a_name_that_changes_its_address_is_dialled_where_it_was_checked(
+async def test_the_checked_address_is_dialled_even_if_the_name_changes(
     tmp_path: Path, server: Server
 ) -> None:
     """The classic of DNS rebinding: public when it is looked at, loopback a moment later."""
@@ -169,14 +167,14 @@ async def test_a_name_that_changes_its_address_is_dialled_where_it_was_checked(
     assert server.heard == []
 
 
-async def test_a_name_with_good_and_bad_addresses_is_dialled_at_the_good_ones_only(server: Server) -> None:
+async def test_only_the_public_addresses_of_a_name_are_dialled(server: Server) -> None:
     rules = EgressRules((HostRule("*"),))
     found = [ip_address(text) for text in ("127.0.0.1", "8.8.8.8", "::1", "2606:4700::1", "10.0.0.1")]
     permitted = rules.permitted(rules.rule_for("some.example.com", 443), "some.example.com", 443, found)
     assert [str(address) for address in permitted] == ["8.8.8.8", "2606:4700::1"]
 
 
-async def test_another_port_of_an_opened_network_stays_closed(tmp_path: Path, server: Server) -> None:
+async def test_other_ports_of_an_allowed_network_are_refused(tmp_path: Path, server: Server) -> None:
     """As NATS or another tenant's database beside a git server on the operator's own machine."""
     said: list[str] = []
     rules = EgressRules((HostRule("127.0.0.1", server.port),), read_networks("127.0.0.0/8:9418"))
@@ -207,12 +205,12 @@ async def test_the_operators_registry_is_reached_whatever_its_address(tmp_path: 
         "nonsense\r\n\r\n",
     ],
 )
-async def test_what_is_no_request_to_a_proxy_is_answered_400(tmp_path: Path, request_: str) -> None:
+async def test_a_malformed_proxy_request_gets_a_400(tmp_path: Path, request_: str) -> None:
     async with proxy(tmp_path, EgressRules((HostRule("*"),)), Names(good=["127.0.0.1"]), []) as door:
         assert (await ask(door, request_)).startswith(b"HTTP/1.1 400 ")
 
 
-async def test_a_flood_of_refusals_is_told_only_a_few_times(tmp_path: Path) -> None:
+async def test_only_the_first_refusals_are_reported(tmp_path: Path) -> None:
     said: list[str] = []
     async with proxy(tmp_path, EgressRules(), Names(), said) as door:
         for number in range(60):
@@ -235,7 +233,9 @@ async def test_a_flood_of_refusals_is_told_only_a_few_times(tmp_path: Path) -> N
         ("", "example.com", 443, False),
     ],
 )
-def test_the_egress_list(listed: str, host: str, port: int, *, covered: bool) -> None:
+def test_the_egress_list_covers_hosts_ports_and_wildcards(
+    listed: str, host: str, port: int, *, covered: bool
+) -> None:
     rules = EgressRules(read_host_rules(listed))
     if covered:
         rules.rule_for(host, port)
@@ -245,12 +245,12 @@ def test_the_egress_list(listed: str, host: str, port: int, *, covered: bool) ->
 
 
 @pytest.mark.parametrize("text", ["a*.example.com", ":443", "host:", "host:0", "host:70000", "host:https"])
-def test_a_list_that_cannot_be_meant_is_refused(text: str) -> None:
+def test_a_malformed_egress_list_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is no"):
         read_host_rules(text)
 
 
 @pytest.mark.parametrize("text", ["10.0.0.1", "10.0.0.1/8", "10.0.0.0/8:x", "nonsense/8", "10.0.0.0/8:0"])
-def test_networks_that_cannot_be_meant_are_refused(text: str) -> None:
+def test_malformed_networks_are_refused(text: str) -> None:
     with pytest.raises(ValueError):
         read_networks(text)

@@ -46,7 +46,7 @@ async def test_revisions_ascend_and_the_highest_is_returned(there: FeedHarness) 
     assert await there.edges.read_record(there.host(0)) == encode(HostRecord("env_2"))
 
 
-async def test_purges_and_deletions_are_kept_for_a_time_and_all_else_for_ever(there: FeedHarness) -> None:
+async def test_purges_and_deletions_expire_and_all_other_records_do_not(there: FeedHarness) -> None:
     purge = PurgeRecord("env_1")
     await there.put({**there.hosts(2), purge_key(there.region, purge): purge})
     await there.put({there.host(1): None})
@@ -56,7 +56,7 @@ async def test_purges_and_deletions_are_kept_for_a_time_and_all_else_for_ever(th
     assert await there.edges.read_record(there.host(1)) is None
 
 
-async def test_a_message_that_may_expire_does(there: FeedHarness) -> None:
+async def test_a_message_with_an_expiry_expires(there: FeedHarness) -> None:
     jetstream, subject = there.stage.operator.jetstream(), bucket_subject(there.host(0))
     await jetstream.publish(subject, b"{}", msg_ttl=1)
     async with asyncio.timeout(10):
@@ -77,7 +77,7 @@ async def test_keys_of_two_regions_are_refused_together(there: FeedHarness) -> N
         await there.put({})
 
 
-async def test_who_waits_late_finds_the_last_word(there: FeedHarness) -> None:
+async def test_a_late_caller_finds_the_last_applied_revision(there: FeedHarness) -> None:
     async with there.feeding():
         revision = await there.put(there.hosts(1))
         await there.applied(revision)
@@ -85,7 +85,7 @@ async def test_who_waits_late_finds_the_last_word(there: FeedHarness) -> None:
     await there.applied(revision - 1, within=2)
 
 
-async def test_all_named_nodes_are_waited_for(there: FeedHarness) -> None:
+async def test_all_given_nodes_are_waited_for(there: FeedHarness) -> None:
     async with there.feeding():
         revision = await there.put(there.hosts(1))
         with pytest.raises(NotApplied) as raised:
@@ -95,7 +95,9 @@ async def test_all_named_nodes_are_waited_for(there: FeedHarness) -> None:
     assert raised.value.nodes == ("silent-1", "silent-2")
 
 
-async def test_a_word_about_another_region_or_in_anothers_name_does_not_count(there: FeedHarness) -> None:
+async def test_a_report_about_another_region_or_in_the_name_of_another_node_is_ignored(
+    there: FeedHarness,
+) -> None:
     revision = await there.put(there.hosts(1))
     operator = there.stage.operator.jetstream()
     await operator.publish(applied(there.node), encode(AppliedRevision(there.node, "elsewhere", revision)))
@@ -108,7 +110,7 @@ async def test_a_word_about_another_region_or_in_anothers_name_does_not_count(th
         await waiting
 
 
-async def test_a_node_is_introduced_once_and_again_when_it_moves(there: FeedHarness) -> None:
+async def test_a_node_is_announced_once_and_again_when_its_address_changes(there: FeedHarness) -> None:
     key = node_key(there.region, there.node)
     await there.edges.publish_peer(there.region, there.node, "10.0.0.1:80")
     first = await there.edges.last_revision()
@@ -121,7 +123,7 @@ async def test_a_node_is_introduced_once_and_again_when_it_moves(there: FeedHarn
             await there.edges.publish_peer(there.region, there.node, nonsense)
 
 
-async def test_a_node_does_not_come_to_see_another_region_by_claiming_it(
+async def test_a_node_cannot_read_another_region_by_claiming_it(
     there: FeedHarness, worker: Connection
 ) -> None:
     assert await ensure_consumers(worker, there.node, there.region)
@@ -130,13 +132,13 @@ async def test_a_node_does_not_come_to_see_another_region_by_claiming_it(
     assert found.config.filter_subject == bucket_subject(f"{there.region}.>")
 
 
-async def test_making_the_streams_again_changes_nothing(there: FeedHarness, worker: Connection) -> None:
+async def test_creating_the_streams_again_changes_nothing(there: FeedHarness, worker: Connection) -> None:
     revision = await there.put(there.hosts(1))
     await ensure_streams(worker)
     assert await there.put({there.host(0): HostRecord("env_2")}) == revision + 1
 
 
-async def test_an_operator_sees_how_far_an_edge_is(
+async def test_an_operator_sees_the_applied_revision_of_an_edge(
     there: FeedHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for variable, value in there.stage.stack.environment(Program.WORKER).items():
@@ -152,7 +154,7 @@ async def test_an_operator_sees_how_far_an_edge_is(
     assert "only the worker" in await edge_progress(there.node)
 
 
-def test_an_operator_gets_the_key_of_a_region(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_operator_can_print_the_key_of_a_region(monkeypatch: pytest.MonkeyPatch) -> None:
     given = {"DATABASE_URL": "-", "REDIS_URL": "-", "NATS_URL": "-", "SEALING_KEY": "-"}
     for name, value in given.items():
         monkeypatch.setenv(f"STEAD_{name}", value)
@@ -164,7 +166,7 @@ def test_an_operator_gets_the_key_of_a_region(monkeypatch: pytest.MonkeyPatch) -
     assert CliRunner().invoke(app, ["nodes", "key", "us-east"]).exit_code == 1
 
 
-async def test_a_nats_that_is_away_is_said_to_be(apart: tuple[RunningStack, FeedHarness]) -> None:
+async def test_an_unreachable_nats_is_reported(apart: tuple[RunningStack, FeedHarness]) -> None:
     stack, it = apart
     await stack.stop(Nats)
     with pytest.raises(FeedUnavailable):
@@ -183,7 +185,7 @@ async def test_a_nats_that_is_away_is_said_to_be(apart: tuple[RunningStack, Feed
         await it.applied(revision)
 
 
-async def test_a_worker_that_is_stopped_while_it_waits_stops(there: FeedHarness) -> None:
+async def test_a_worker_can_be_stopped_while_it_waits(there: FeedHarness) -> None:
     for _ in range(20):
         waiting = asyncio.create_task(there.applied(1 << 50, within=60))
         await asyncio.sleep(0.01)

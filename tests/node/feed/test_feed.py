@@ -51,7 +51,7 @@ async def test_ten_thousand_records_arrive_as_a_snapshot(
     assert there.position() == revision
 
 
-async def test_one_change_arrives_at_once(there: FeedHarness, record_property: Property) -> None:
+async def test_a_change_arrives_immediately(there: FeedHarness, record_property: Property) -> None:
     taken = []
     async with there.feeding():
         await there.applied(await there.put(there.hosts(10)))
@@ -68,7 +68,7 @@ async def test_one_change_arrives_at_once(there: FeedHarness, record_property: P
     assert there.nginx.known["host h0.example.com"] == {"environment": "env_199"}
 
 
-async def test_what_is_deleted_is_forgotten_by_the_store_and_by_nginx(there: FeedHarness) -> None:
+async def test_a_deletion_reaches_the_store_and_nginx(there: FeedHarness) -> None:
     async with there.feeding():
         await there.applied(await there.put(there.hosts(3)))
         await there.applied(await there.put({there.host(1): None}))
@@ -76,7 +76,7 @@ async def test_what_is_deleted_is_forgotten_by_the_store_and_by_nginx(there: Fee
         assert set(there.stored()) == {there.host(0), there.host(2)}
 
 
-async def test_records_too_big_for_one_request_arrive_in_several(there: FeedHarness) -> None:
+async def test_records_that_are_too_large_for_one_request_arrive_in_several(there: FeedHarness) -> None:
     count, size = 40, 900_000
     async with there.feeding():
         revision = await there.put(
@@ -102,7 +102,9 @@ async def test_changes_arrive_in_the_order_they_were_made(there: FeedHarness) ->
     assert {there.nginx.known[f"host h{each}.example.com"]["environment"] for each in range(50)} == {"env_19"}
 
 
-async def test_a_node_of_another_region_sees_nothing(there: FeedHarness, nats_stack: RunningStack) -> None:
+async def test_a_node_of_another_region_receives_nothing(
+    there: FeedHarness, nats_stack: RunningStack
+) -> None:
     region = new_id("r").replace("_", "-")
     async with (
         connected(nats_stack, Program.OPERATOR) as operator,
@@ -119,7 +121,7 @@ async def test_a_node_of_another_region_sees_nothing(there: FeedHarness, nats_st
         assert not there.nginx.has("host", "own.example.com")
 
 
-async def test_a_node_that_claims_another_region_is_not_fed(there: FeedHarness) -> None:
+async def test_a_node_that_claims_another_region_receives_nothing(there: FeedHarness) -> None:
     await there.put(there.hosts(1))
     async with there.feeding(STEAD_NODE_REGION="elsewhere"):
         await asyncio.sleep(2)
@@ -127,7 +129,7 @@ async def test_a_node_that_claims_another_region_is_not_fed(there: FeedHarness) 
         assert not there.nginx.completed
 
 
-async def test_a_certificates_key_is_opened_on_the_way_to_nginx_and_nowhere_else(there: FeedHarness) -> None:
+async def test_the_key_of_a_certificate_is_decrypted_only_for_nginx(there: FeedHarness) -> None:
     key = region_key(key_from_text(there.stage.stack.secrets["edge_master_key"]), there.region)
     sealed = Sealed("the chain", seal(key, "shop.example.com", PEM))
     async with there.feeding():
@@ -140,9 +142,7 @@ async def test_a_certificates_key_is_opened_on_the_way_to_nginx_and_nowhere_else
 
 
 @pytest.mark.parametrize("spoilt", ["moved to another host", "sealed for another region"])
-async def test_a_certificate_that_does_not_open_is_left_out_and_holds_nothing_up(
-    there: FeedHarness, spoilt: str
-) -> None:
+async def test_a_certificate_that_cannot_be_decrypted_is_skipped(there: FeedHarness, spoilt: str) -> None:
     master = key_from_text(there.stage.stack.secrets["edge_master_key"])
     moved = spoilt == "moved to another host"
     key = region_key(master, there.region if moved else "elsewhere")
@@ -156,7 +156,7 @@ async def test_a_certificate_that_does_not_open_is_left_out_and_holds_nothing_up
         assert list(there.nginx.known) == ["host h0.example.com"]
 
 
-async def test_a_record_that_makes_no_sense_is_left_out_and_holds_nothing_up(there: FeedHarness) -> None:
+async def test_a_malformed_record_is_skipped(there: FeedHarness) -> None:
     jetstream = there.stage.operator.jetstream()
     async with there.feeding():
         for number, nonsense in enumerate((b"", b"{", b"[]", b'{"environment": 1}')):
@@ -166,7 +166,7 @@ async def test_a_record_that_makes_no_sense_is_left_out_and_holds_nothing_up(the
         assert list(there.nginx.known) == ["host h10.example.com"]
 
 
-async def test_without_a_key_certificates_are_left_out_and_come_when_there_is_one(there: FeedHarness) -> None:
+async def test_certificates_are_sent_once_the_key_is_configured(there: FeedHarness) -> None:
     key = region_key(key_from_text(there.stage.stack.secrets["edge_master_key"]), there.region)
     where = certificate_key(there.region, "shop.example.com")
     revision = await there.put({where: Sealed("the chain", seal(key, "shop.example.com", PEM))})
@@ -177,7 +177,7 @@ async def test_without_a_key_certificates_are_left_out_and_come_when_there_is_on
         await there.nginx.until(lambda: there.nginx.has("certificate", "shop.example.com"))
 
 
-async def test_applied_is_said_only_after_nginx_has_said_so(there: FeedHarness) -> None:
+async def test_a_revision_is_reported_only_after_nginx_has_applied_it(there: FeedHarness) -> None:
     async with there.feeding():
         first = await there.put(there.hosts(1))
         await there.applied(first)
@@ -196,7 +196,7 @@ async def test_applied_is_said_only_after_nginx_has_said_so(there: FeedHarness) 
         await there.applied(second)
 
 
-async def test_an_nginx_that_starts_anew_is_told_everything_within_seconds(there: FeedHarness) -> None:
+async def test_a_restarted_nginx_receives_everything_within_seconds(there: FeedHarness) -> None:
     async with there.feeding():
         await there.applied(await there.put(there.hosts(2_500)))
         await there.put({there.host(7): None})
@@ -209,7 +209,7 @@ async def test_an_nginx_that_starts_anew_is_told_everything_within_seconds(there
         assert there.missing_hosts(2_500) == [7, 8]
 
 
-async def test_an_nginx_replaced_between_two_looks_is_noticed_without_a_change(there: FeedHarness) -> None:
+async def test_a_replaced_nginx_is_noticed_without_a_change(there: FeedHarness) -> None:
     async with there.feeding():
         await there.applied(await there.put(there.hosts(5)))
         await there.nginx.stop()
@@ -218,7 +218,7 @@ async def test_an_nginx_replaced_between_two_looks_is_noticed_without_a_change(t
         assert there.missing_hosts(5) == []
 
 
-async def test_what_changes_while_nginx_is_away_is_stored_and_told_later(there: FeedHarness) -> None:
+async def test_changes_while_nginx_is_down_are_sent_later(there: FeedHarness) -> None:
     async with there.feeding():
         await there.applied(await there.put(there.hosts(3)))
         instance, known = there.nginx.instance, dict(there.nginx.known)
@@ -237,7 +237,7 @@ async def test_what_changes_while_nginx_is_away_is_stored_and_told_later(there: 
         assert there.missing_hosts(4) == [1]
 
 
-async def test_a_deletion_made_while_the_agent_was_down_reaches_an_nginx_that_was_not(
+async def test_a_deletion_while_the_agent_was_down_reaches_nginx(
     there: FeedHarness,
 ) -> None:
     async with there.feeding():
@@ -248,7 +248,7 @@ async def test_a_deletion_made_while_the_agent_was_down_reaches_an_nginx_that_wa
         assert there.missing_hosts(3) == [0]
 
 
-async def test_a_purge_is_told_with_its_revision(there: FeedHarness) -> None:
+async def test_a_purge_is_sent_with_its_revision(there: FeedHarness) -> None:
     purge = PurgeRecord("env_1", url="/shop?page=2")
     async with there.feeding():
         revision = await there.put({purge_key(there.region, purge): purge})

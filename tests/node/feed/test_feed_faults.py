@@ -21,7 +21,7 @@ from tests.node.harness import until
 STREAM = bucket_stream(BUCKET)
 
 
-async def test_a_node_that_was_away_catches_up_with_what_changed_and_reads_no_more(
+async def test_a_node_that_was_offline_reads_only_the_changes(
     there: FeedHarness,
 ) -> None:
     async with there.feeding():
@@ -40,7 +40,7 @@ async def test_a_node_that_was_away_catches_up_with_what_changed_and_reads_no_mo
     assert there.nginx.known["host h1.example.com"] == {"environment": "env_2"}
 
 
-async def test_a_store_that_was_deleted_is_filled_again(there: FeedHarness) -> None:
+async def test_a_deleted_store_is_filled_again(there: FeedHarness) -> None:
     async with there.feeding():
         await there.applied(await there.put(there.hosts(1_500)))
     for path in there.stage.data.glob("edge.sqlite*"):
@@ -52,7 +52,7 @@ async def test_a_store_that_was_deleted_is_filled_again(there: FeedHarness) -> N
     assert there.missing_hosts(1_500) == []
 
 
-async def test_a_store_that_is_damaged_is_filled_again(there: FeedHarness) -> None:
+async def test_a_damaged_store_is_filled_again(there: FeedHarness) -> None:
     async with there.feeding():
         await there.applied(await there.put(there.hosts(200)))
     (there.stage.data / "edge.sqlite").write_bytes(b"this is no database" * 500)
@@ -62,7 +62,7 @@ async def test_a_store_that_is_damaged_is_filled_again(there: FeedHarness) -> No
     assert len(there.stored()) == 200
 
 
-async def test_a_nats_that_restarts_loses_no_change(apart: tuple[RunningStack, FeedHarness]) -> None:
+async def test_a_restart_of_nats_loses_no_change(apart: tuple[RunningStack, FeedHarness]) -> None:
     stack, it = apart
     async with it.feeding():
         await it.applied(await it.put(it.hosts(100)))
@@ -76,7 +76,7 @@ async def test_a_nats_that_restarts_loses_no_change(apart: tuple[RunningStack, F
         assert it.nginx.posts
 
 
-async def test_a_nats_that_lost_everything_is_followed_in_what_it_says_now(
+async def test_after_a_loss_of_all_data_in_nats_the_new_history_is_followed(
     apart: tuple[RunningStack, FeedHarness],
 ) -> None:
     """The control plane writes anew what there is; what is not among it is gone."""
@@ -98,7 +98,7 @@ async def test_a_nats_that_lost_everything_is_followed_in_what_it_says_now(
         assert len(it.stored()) == 4
 
 
-async def test_a_nats_restored_from_an_older_copy_is_followed(
+async def test_after_a_restore_of_nats_the_older_history_is_followed(
     apart: tuple[RunningStack, FeedHarness], tmp_path: Path
 ) -> None:
     """It gives numbers again that it gave before, to other records."""
@@ -131,7 +131,7 @@ async def put_at_last(it: FeedHarness, records: dict[str, EdgeRecord | None]) ->
         return None
 
 
-async def test_an_agent_killed_in_the_middle_of_a_snapshot_goes_on_where_it_was(there: FeedHarness) -> None:
+async def test_an_agent_killed_during_a_snapshot_continues_where_it_was(there: FeedHarness) -> None:
     count = 10_000
     revision = await there.put(there.hosts(count))
     positions = [0]
@@ -159,14 +159,14 @@ async def _beyond(there: FeedHarness, position: int) -> bool | None:
         return None
 
 
-async def test_an_agent_whose_edge_is_not_there_still_obeys(there: FeedHarness) -> None:
+async def test_an_agent_without_an_edge_executes_commands(there: FeedHarness) -> None:
     await there.nginx.stop()
     there.stage.start()
     order = there.stage.command(EnsureEnvironment("static"))
     assert (await there.stage.ask(order)).outcome == "done"
 
 
-async def test_an_agent_whose_store_cannot_be_made_still_obeys(there: FeedHarness) -> None:
+async def test_an_agent_without_a_record_store_executes_commands(there: FeedHarness) -> None:
     (there.stage.data / "edge.sqlite").mkdir()
     there.stage.start()
     order = there.stage.command(EnsureEnvironment("static"))
@@ -174,7 +174,7 @@ async def test_an_agent_whose_store_cannot_be_made_still_obeys(there: FeedHarnes
     assert "feed.failed" in there.stage.log
 
 
-async def test_a_node_that_is_cut_off_is_named_by_whoever_waits_for_it(there: FeedHarness) -> None:
+async def test_a_node_that_is_cut_off_is_named_in_the_error(there: FeedHarness) -> None:
     async with there.feeding():
         await there.applied(await there.put(there.hosts(1)))
     revision = await there.put(there.hosts(1, environment="env_2"))

@@ -15,7 +15,7 @@ from tests.node.feed.feed_harness import worker_connection
 from tests.node.harness import until
 
 
-async def test_a_worker_that_hears_a_node_introduces_it_to_its_region_and_feeds_it(scratch: Path) -> None:
+async def test_a_worker_announces_a_node_after_its_heartbeat_and_creates_its_consumers(scratch: Path) -> None:
     async with (
         run_stack(scratch, [*ENGINES, *STEAD_PROGRAMS]) as stack,
         worker_connection(stack) as connection,

@@ -87,7 +87,7 @@ async def ask(socket: Path, path: str, method: str = "GET") -> tuple[int, list[d
         writer.close()
 
 
-async def test_a_host_is_answered_with_all_that_serving_it_needs(socket: Path) -> None:
+async def test_a_host_is_returned_with_all_records_that_serving_it_needs(socket: Path) -> None:
     status, lines = await ask(socket, "/host/shop.example.com")
     assert status == 200
     assert [(line["kind"], line["name"]) for line in lines] == [
@@ -101,12 +101,12 @@ async def test_a_host_is_answered_with_all_that_serving_it_needs(socket: Path) -
     assert lines[-1]["value"] == {"address": "10.0.0.1:80"}
 
 
-async def test_a_host_whose_environment_is_gone_is_answered_alone(socket: Path) -> None:
+async def test_a_host_without_an_environment_is_returned_alone(socket: Path) -> None:
     _, lines = await ask(socket, "/host/stray.example.com")
     assert [line["kind"] for line in lines] == ["host"]
 
 
-async def test_certificates_are_answered_open_and_challenges_as_they_are(socket: Path) -> None:
+async def test_certificates_are_returned_decrypted_and_challenges_unchanged(socket: Path) -> None:
     _, (certificate,) = await ask(socket, "/certificate/shop.example.com")
     assert certificate["value"] == {"chain": "the chain", "key": "the key"}
     _, (challenge,) = await ask(socket, "/challenge/token-1")
@@ -120,7 +120,7 @@ async def test_certificates_are_answered_open_and_challenges_as_they_are(socket:
         *("/environment/env_1", "/certificate/..", "/challenge/%2e", "/challenge/a.b", "//shop.example.com"),
     ],
 )
-async def test_anything_else_is_not_found(socket: Path, path: str) -> None:
+async def test_other_paths_are_not_found(socket: Path, path: str) -> None:
     assert await ask(socket, path) == (404, [])
 
 
@@ -128,7 +128,7 @@ async def test_only_reading_is_possible(socket: Path) -> None:
     assert await ask(socket, "/host/shop.example.com", "POST") == (405, [])
 
 
-async def test_a_connection_serves_many_questions(socket: Path) -> None:
+async def test_a_connection_serves_many_requests(socket: Path) -> None:
     reader, writer = await asyncio.open_unix_connection(socket)
     for host, status in (("shop", 200), ("unknown", 404), ("shop", 200)):
         writer.write(f"GET /host/{host}.example.com HTTP/1.1\r\nHost: store\r\n\r\n".encode())
@@ -136,7 +136,7 @@ async def test_a_connection_serves_many_questions(socket: Path) -> None:
     writer.close()
 
 
-async def test_a_request_without_end_is_not_listened_to(socket: Path) -> None:
+async def test_an_endless_request_is_rejected(socket: Path) -> None:
     reader, writer = await asyncio.open_unix_connection(socket)
     writer.write(b"GET /host/" + b"x" * 100_000)
     async with asyncio.timeout(5):
@@ -146,7 +146,7 @@ async def test_a_request_without_end_is_not_listened_to(socket: Path) -> None:
     assert (await ask(socket, "/host/shop.example.com"))[0] == 200
 
 
-async def test_connections_are_bounded(socket: Path) -> None:
+async def test_the_number_of_connections_is_limited(socket: Path) -> None:
     waiting = [await asyncio.open_unix_connection(socket) for _ in range(MAX_CONNECTIONS)]
     assert (await ask(socket, "/host/shop.example.com"))[0] == 503
     for _, writer in waiting:
@@ -172,7 +172,7 @@ else:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can ask as somebody else")
-async def test_nginxs_workers_may_ask_and_nobody_else(socket: Path) -> None:
+async def test_only_the_workers_of_nginx_can_connect(socket: Path) -> None:
     for user, outcome in ((EDGE_GROUP, b"connected"), ("nobody", b"refused")):
         who = pwd.getpwnam(user)
         argv = [sys.executable, "-c", CONNECT, str(socket), str(who.pw_uid), str(who.pw_gid)]

@@ -43,7 +43,7 @@ def test_a_batch_that_fails_changes_neither_records_nor_position(store: RecordSt
     assert store.progress.position == 1
 
 
-def test_another_process_finds_the_position_with_its_records(store: RecordStore, path: Path) -> None:
+def test_another_process_reads_the_position_and_the_records(store: RecordStore, path: Path) -> None:
     store.apply([change("host.a", 7), change("host.b", 9)], last=True)
     again = RecordStore(path)
     try:
@@ -53,12 +53,12 @@ def test_another_process_finds_the_position_with_its_records(store: RecordStore,
         again.close()
 
 
-def test_a_record_that_changed_twice_is_told_once_in_its_last_place(store: RecordStore) -> None:
+def test_a_record_that_changed_twice_is_sent_once_with_its_last_change(store: RecordStore) -> None:
     store.apply([change("host.a", 1), change("host.b", 2), change("host.a", 3, b"[]")], last=True)
     assert untold(store) == [("us-east.host.b", 2, b"{}"), ("us-east.host.a", 3, b"[]")]
 
 
-def test_what_is_gone_is_not_found_but_told_and_then_forgotten(store: RecordStore) -> None:
+def test_a_deleted_record_is_sent_and_then_removed(store: RecordStore) -> None:
     store.apply([change("host.a", 1), change("host.a", 2, None)], last=True)
     assert store.find("us-east.host.a") is None
     batch = store.pending_after(0, 1_000, MUCH)
@@ -67,7 +67,7 @@ def test_what_is_gone_is_not_found_but_told_and_then_forgotten(store: RecordStor
     assert untold(store) == []
 
 
-def test_a_batch_for_nginx_ends_by_number_and_by_size(store: RecordStore) -> None:
+def test_a_batch_for_nginx_is_limited_by_number_and_by_size(store: RecordStore) -> None:
     store.apply([change(f"host.h{n}", n, b"x" * 10) for n in range(1, 11)], last=True)
     by_number = store.pending_after(0, 4, MUCH)
     assert ([it.revision for it in by_number.records], by_number.complete) == ([1, 2, 3, 4], False)
@@ -79,7 +79,7 @@ def test_a_batch_for_nginx_ends_by_number_and_by_size(store: RecordStore) -> Non
     assert exactly.complete
 
 
-def test_another_history_removes_what_it_does_not_confirm_and_only_at_its_end(store: RecordStore) -> None:
+def test_a_new_history_deletes_unconfirmed_records_at_its_end(store: RecordStore) -> None:
     store.apply([change("host.a", 1), change("host.b", 2), change("host.c", 3)], last=True)
     told = store.pending_after(0, 1_000, MUCH).change
     store.begin_history("history 2")
@@ -97,7 +97,7 @@ def test_another_history_removes_what_it_does_not_confirm_and_only_at_its_end(st
     ]
 
 
-def test_a_history_with_nothing_in_it_removes_everything(store: RecordStore) -> None:
+def test_an_empty_history_deletes_everything(store: RecordStore) -> None:
     store.apply([change("host.a", 1)], last=True)
     told = store.pending_after(0, 1_000, MUCH).change
     store.begin_history("history 2")
@@ -105,7 +105,7 @@ def test_a_history_with_nothing_in_it_removes_everything(store: RecordStore) -> 
     assert untold(store, told) == [("us-east.host.a", 2, None)]
 
 
-def test_purges_are_forgotten_when_the_bucket_has_forgotten_them(store: RecordStore) -> None:
+def test_purges_expire_with_the_bucket(store: RecordStore) -> None:
     store.apply([change("purge.env_1.all", 1), change("host.a", 2)], last=True)
     assert store.expire_purges(now=NOW + PURGES_KEPT_SECONDS - 1) == 0
     assert store.expire_purges(now=NOW + PURGES_KEPT_SECONDS + 1) == 1
@@ -113,21 +113,21 @@ def test_purges_are_forgotten_when_the_bucket_has_forgotten_them(store: RecordSt
     assert store.find("us-east.host.a") is not None
 
 
-def test_a_store_that_was_left_alone_for_long_is_outdated(store: RecordStore) -> None:
+def test_a_store_without_news_for_a_long_time_is_outdated(store: RecordStore) -> None:
     assert not store.is_outdated(now=NOW)
     store.apply([change("host.a", 1)], last=True)
     assert not store.is_outdated(now=NOW + DELETIONS_KEPT_SECONDS / 2 - 1)
     assert store.is_outdated(now=NOW + DELETIONS_KEPT_SECONDS / 2 + 1)
 
 
-def test_keys_below_a_prefix_are_found_and_those_beside_it_are_not(store: RecordStore) -> None:
+def test_only_keys_with_the_prefix_are_found(store: RecordStore) -> None:
     keys = ("redirects.site_1.0", "redirects.site_1.1", "redirects.site_10.0", "redirects.site_1")
     store.apply([change(key, number) for number, key in enumerate(keys, 1)], last=True)
     found = [it.key for it in store.find_by_prefix("us-east.redirects.site_1.")]
     assert found == ["us-east.redirects.site_1.0", "us-east.redirects.site_1.1"]
 
 
-def test_only_its_owner_can_read_it(store: RecordStore, path: Path) -> None:
+def test_only_the_owner_can_read_the_database(store: RecordStore, path: Path) -> None:
     store.apply([change("host.a", 1)], last=True)
     files = list(path.parent.glob("edge.sqlite*"))
     assert len(files) == 3
