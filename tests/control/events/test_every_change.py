@@ -119,7 +119,7 @@ async def test_every_status_of_every_kind_of_job_is_published(
             params = _minimal_params(kind.params, env)
             subject = jobs.Subject(site, person.id, env_id=env)
             job = await jobs.enqueue(tx, kind, params, subject, scope="sites:write")
-            await queue.begin(tx, job.id)
+            await queue.mark_running(tx, job.id)
             row = await queue.get(tx, job.id)
             assert row is not None
             assert await jobs.end(tx, workflow, row, error)

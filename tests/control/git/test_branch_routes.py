@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.serialization import load_ssh_private_key, l
 
 from stead.control.app import ControlPlane
 from stead.control.git import service as git
-from stead.control.jobs.presigning import with_key
+from stead.control.jobs.presigning import unseal_deploy_key
 from stead.control.sealing import SealBroken, Sealer
 from stead.protocol.work import Build, GitSource
 from tests import teams
@@ -117,13 +117,13 @@ async def test_the_private_deploy_key_matches_the_public_one_and_opens_only_for_
         sealed = await git.get_sealed_deploy_key(tx, site)
     assert "PRIVATE" not in sealed
     work = Build("static", GitSource(REPOSITORY, "main", key=sealed), "staged/x")
-    opened = with_key(work, sealer, site)
+    opened = unseal_deploy_key(work, sealer, site)
     assert isinstance(opened, Build)
     assert isinstance(opened.source, GitSource)
     private = load_ssh_private_key(opened.source.key.encode(), password=None)
     assert private.public_key() == public
     with pytest.raises(SealBroken):
-        with_key(work, sealer, "site_of_another_owner")
+        unseal_deploy_key(work, sealer, "site_of_another_owner")
 
 
 async def test_a_site_without_a_repository_has_no_deploy_key(plane: ControlPlane, person: Person):

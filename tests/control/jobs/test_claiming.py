@@ -16,7 +16,7 @@ async def test_no_owner_has_more_jobs_under_way_than_the_plan_allows(yard: Yard,
     assert await yard.claim() == set(jobs[:cap])
     assert await yard.claim() == set()
     async with yard.database.transaction() as tx:
-        await queue.begin(tx, jobs[0])
+        await queue.mark_running(tx, jobs[0])
     assert await yard.claim() == set()
     await yard.end(jobs[0])
     assert await yard.claim() == {jobs[cap]}
@@ -160,9 +160,9 @@ async def test_what_was_claimed_and_never_started_is_found_again(yard: Yard):
     jobs = await yard.jobs(await yard.owner(3), 3)
     await yard.claim()
     async with yard.database.transaction() as tx:
-        assert await queue.not_yet_started(tx) == []
+        assert await queue.list_unstarted(tx) == []
         long_ago = tx.now - 2 * queue.STARTED_BY_NOW
         await tx.run("update jobs set dispatched_at = $1 where id <> $2", long_ago, jobs[2])
-        await queue.begin(tx, jobs[1])
-        assert [row.id for row in await queue.not_yet_started(tx)] == [jobs[0]]
-        assert sorted(await queue.under_way(tx)) == jobs[:2]
+        await queue.mark_running(tx, jobs[1])
+        assert [row.id for row in await queue.list_unstarted(tx)] == [jobs[0]]
+        assert sorted(await queue.list_dispatched(tx)) == jobs[:2]

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.faults
 LIMITED, NEWER = "deployment.deploy/limited", "deployment.deploy/newer"
 """Known only to `limited_worker`. The time of the first is up after five seconds."""
 STEPS = [case for case in cases_of(DEPLOY) if case.is_caught_in_simulator]
-TOO_LONG = "The job took longer than its limit of 5 seconds."
+TOO_LONG = "The job exceeded its time limit of 5 seconds."
 PACE = 0.4
 
 

@@ -11,7 +11,7 @@ from stead.control.jobs.definition import (
     Workflow,
     announce_step,
     control_step,
-    undone,
+    record_nothing,
 )
 from stead.control.jobs.kinds import Job
 from stead.control.sites import service as sites
@@ -32,5 +32,5 @@ async def _finish(tx: Tx, job: Job[PurgeWork]) -> Results | None:
 PURGE_CACHE = Workflow(
     jobs.PURGE_CACHE,
     steps=[announce_step("purge", _purge), control_step("done", _finish)],
-    failed=undone,
+    failed=record_nothing,
 )

@@ -15,7 +15,7 @@ from stead.control.jobs.definition import (
     announce_step,
     control_step,
     node_step,
-    undone,
+    record_nothing,
 )
 from stead.control.jobs.kinds import Job
 from stead.control.sites import node_commands
@@ -63,5 +63,5 @@ _STEPS = (
     control_step("done", _finish),
 )
 
-CONFIGURE_SITE = Workflow(jobs.CONFIGURE_SITE, steps=_STEPS, failed=undone)
-CONFIGURE_ENVIRONMENT = Workflow(jobs.CONFIGURE_ENVIRONMENT, steps=_STEPS, failed=undone)
+CONFIGURE_SITE = Workflow(jobs.CONFIGURE_SITE, steps=_STEPS, failed=record_nothing)
+CONFIGURE_ENVIRONMENT = Workflow(jobs.CONFIGURE_ENVIRONMENT, steps=_STEPS, failed=record_nothing)

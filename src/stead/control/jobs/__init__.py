@@ -1,1 +1,1 @@
-"""Jobs: what could not be done at once."""
+"""Jobs: work that takes too long for a request."""

@@ -1,4 +1,4 @@
-"""The activities: what a step really does, safe to repeat, and how a job ends."""
+"""The activities of the job workflow: run, undo and stop a step, and finish a job. All are safe to repeat."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -31,7 +31,7 @@ from stead.control.jobs.definition import (
     WorkflowCatalog,
 )
 from stead.control.jobs.kinds import Job, JobRow
-from stead.control.jobs.presigning import addressed, with_key
+from stead.control.jobs.presigning import presign_urls, unseal_deploy_key
 from stead.control.jobs.rules import EdgeUnreachable, JobCancelled, JobNotFound, JobTimeout
 from stead.control.nodes.gateway import Gateway
 from stead.protocol.commands import Cancel, Command, result_of
@@ -79,7 +79,7 @@ class Activities:
 
     @declare_activity(name="stop")
     async def stop(self, job: str, name: str) -> None:
-        """When this returns, nothing of the step runs on the node any more."""
+        """Return when no part of the step runs on the node any more."""
         row, workflow = await self._load(job)
         build = workflow.steps[name].command
         command = None if build is None else await self._build_command(row, workflow, build)
@@ -90,7 +90,7 @@ class Activities:
     async def _build_command(
         self, row: JobRow, workflow: Workflow[Any], build: CommandBuilder
     ) -> NodeCommand | None:
-        """None if no node was asked: a command that was never sent cannot be running."""
+        """None if no command was sent: then nothing can be running."""
         async with self._database.reading() as tx:
             try:
                 return await build(tx, workflow.read(row))
@@ -124,11 +124,11 @@ class Activities:
     async def _run_control(self, run: "_Run", control: ControlAction) -> None:
         async with self._database.transaction() as tx:
             # The order matters: a duplicate of this step waits on the step's row, not on the job's row.
-            if not await queue.first_time(tx, run.job, run.position):
+            if not await queue.mark_step_done(tx, run.job, run.position):
                 return
-            await queue.begin(tx, run.job)
+            await queue.mark_running(tx, run.job)
             results = await control(tx, run.read())
-            await self._require_wanted(tx, run)
+            await self._require_not_cancelled(tx, run)
             if results:
                 kept = {key: value for key, value in results.items() if key in run.workflow.kind.results}
                 await queue.add_results(tx, run.job, kept)
@@ -136,15 +136,15 @@ class Activities:
                 # In the same transaction: after its last step a job can no longer be cancelled.
                 await queue.finish(tx, run.row, None)
 
-    async def _require_wanted(self, tx: Tx, run: "_Run") -> None:
+    async def _require_not_cancelled(self, tx: Tx, run: "_Run") -> None:
         """No step begins and no transaction commits after a cancellation was accepted."""
-        if not await queue.is_wanted(tx, run.job, undoing=run.is_undo):
+        if not await queue.may_continue(tx, run.job, undoing=run.is_undo):
             raise Refused(JobCancelled.code, "")
 
     async def _run_command(self, run: "_Run", build: CommandBuilder, on_result: ResultHandler | None) -> None:
         async with self._database.transaction() as tx:
-            await self._require_wanted(tx, run)
-            await queue.begin(tx, run.job)
+            await self._require_not_cancelled(tx, run)
+            await queue.mark_running(tx, run.job)
             command = await build(tx, run.read())
         if command is None:
             return
@@ -156,8 +156,8 @@ class Activities:
             site=run.row.site_id,
             environment=command.environment,
             driver=command.driver,
-            work=with_key(
-                addressed(command.work, self._context.objects), self._context.sealer, run.row.site_id
+            work=unseal_deploy_key(
+                presign_urls(command.work, self._context.objects), self._context.sealer, run.row.site_id
             ),
             seconds=run.workflow.kind.limit.total_seconds(),
         )
@@ -173,8 +173,8 @@ class Activities:
 
     async def _run_long_action(self, run: "_Run", action: LongAction) -> None:
         async with self._database.transaction() as tx:
-            await self._require_wanted(tx, run)
-            await queue.begin(tx, run.job)
+            await self._require_not_cancelled(tx, run)
+            await queue.mark_running(tx, run.job)
         try:
             async with heartbeating():
                 await action(self._context, run.read())
@@ -183,8 +183,8 @@ class Activities:
 
     async def _announce(self, run: "_Run", build: AnnouncementBuilder) -> None:
         async with self._database.transaction() as tx:
-            await self._require_wanted(tx, run)
-            await queue.begin(tx, run.job)
+            await self._require_not_cancelled(tx, run)
+            await queue.mark_running(tx, run.job)
             announcement = await build(tx, run.read())
         if announcement is None:
             return
@@ -192,14 +192,14 @@ class Activities:
             async with heartbeating():
                 await self._announcer.announce(announcement.region, announcement.records)
         except NotApplied as error:
-            late = EdgeUnreachable(nodes=", ".join(error.nodes))
-            raise Refused(late.code, str(late)) from None
+            unreachable = EdgeUnreachable(nodes=", ".join(error.nodes))
+            raise Refused(unreachable.code, str(unreachable)) from None
 
     async def _load(self, job: str) -> tuple[JobRow, Workflow[Any]]:
         async with self._database.reading() as tx:
             row = await queue.get(tx, job)
         if row is None:
-            raise final_error(JobNotFound.code, "There is no such job.")
+            raise final_error(JobNotFound.code, JobNotFound.message)
         return row, self._workflows.of(row)
 
     def _error(self, failure: Failure) -> ErrorBody:

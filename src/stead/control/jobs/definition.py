@@ -123,8 +123,8 @@ class NotYet(Exception):
     """A step cannot succeed now but may succeed soon: it is retried."""
 
 
-async def undone(_tx: Tx, _job: Job[Any], _reason: str) -> None:
-    """For kinds that leave nothing to record: the steps were undone, and the job says why."""
+async def record_nothing(_tx: Tx, _job: Job[Any], _reason: str) -> None:
+    """The failure handler of kinds that record nothing: the steps were undone, and the job has the reason."""
 
 
 class Workflow(Generic[P]):

@@ -75,7 +75,7 @@ class Dispatcher:
     async def _start_again(self) -> None:
         """Start claimed jobs whose worker may have died before it started them."""
         async with self._database.reading() as tx:
-            rows = await queue.not_yet_started(tx)
+            rows = await queue.list_unstarted(tx)
         await self._start(rows)
 
     async def _start(self, rows: list[JobRow]) -> None:
@@ -116,7 +116,7 @@ class Dispatcher:
 
     async def _reconcile(self) -> None:
         async with self._database.reading() as tx:
-            jobs = await queue.under_way(tx)
+            jobs = await queue.list_dispatched(tx)
         await _for_each(jobs, self._end_if_lost)
 
     async def _end_if_lost(self, job: str) -> None:

@@ -1,4 +1,4 @@
-"""Jobs, as callers see them."""
+"""Jobs, as callers of the API see them."""
 
 from stead.control.feature import Feature
 from stead.control.jobs import events, operations, service

@@ -18,20 +18,20 @@ async def list_jobs(call: Call, query: JobFilter, page: PageRequest) -> Page[Job
 
 
 @operation("GET /v1/jobs/{job_id}", id="jobs.get", scope="jobs:read", errors=[JobNotFound])
-async def get_job(call: Call, job: VisibleJob) -> Tagged[JobView]:  # noqa: ARG001 - every handler has its call
+async def get_job(call: Call, job: VisibleJob) -> Tagged[JobView]:  # noqa: ARG001 - required by `operation`
     """Read a job.
 
-    The answer has an `ETag`; sent back in `If-None-Match`, it is answered 304 until the job changes.
+    The response has an `ETag`. If you send it in `If-None-Match`, the response is 304 until the job changes.
     """
     return Tagged(_view(job), f"{job.id}-{job.revision}")
 
 
 @operation("GET /v1/jobs/{job_id}/stream", id="jobs.stream", scope="jobs:read", errors=[JobNotFound])
 async def stream_job(call: Call, job: VisibleJob) -> Stream:
-    """Follow a job: its output as it comes, its state on each change, `event: done` at the end.
+    """Stream a job as server-sent events: output lines, status changes, and `event: done` at the end.
 
-    Every frame has an id; a client that reconnects with `Last-Event-ID`, to any API process, misses nothing
-    and sees nothing twice.
+    Every event has an ID. A client that reconnects with `Last-Event-ID`, to any API process, misses no events
+    and gets none twice.
     """
     version = BY_NAME.get(call.request.header(b"api-version"), LATEST)
     return follow(call.context, job.id, call.request.header(b"last-event-id"), version)
@@ -45,9 +45,9 @@ async def stream_job(call: Call, job: VisibleJob) -> Stream:
     errors=[JobNotFound, JobAlreadyFinal],
 )
 async def cancel_job(call: Call, job: VisibleJob) -> JobView:
-    """Cancel a job; whatever it has begun is undone, and it ends `failed` with `job.cancelled`.
+    """Cancel a job. Its completed steps are undone, and it ends as `failed` with the code `job.cancelled`.
 
-    This also needs the scope of the operation that started the job.
+    This also requires the scope of the operation that started the job.
     """
     return await service.cancel(call.tx, call.caller, job, call.context)
 

@@ -1,6 +1,7 @@
-"""Work as a step writes it has names of objects where a node needs addresses; here they are signed.
+"""Replaces object keys in the work of a node command by presigned URLs, and sealed deploy keys by plain ones.
 
-So an address is made at the moment somebody asks, lasts no longer than it must, and is in no row.
+This happens when the command is sent, so that URLs and keys are never stored and are valid only as long as
+needed.
 """
 
 import base64
@@ -12,39 +13,39 @@ from stead.control.sealing import Sealer
 from stead.protocol.work import ArchiveSource, Build, EnsureEnvironment, EnsureRelease, GitSource, Work
 
 SECONDS = 45 * 60
-"""Longer than a build may take."""
+"""Longer than the time limit of a build."""
 
 
-def addressed(work: Work, objects: ObjectStore) -> Work:
+def presign_urls(work: Work, objects: ObjectStore) -> Work:
     match work:
         case EnsureRelease():
-            return _release(work, objects)
+            return _presign_release(work, objects)
         case EnsureEnvironment(release=EnsureRelease() as release):
-            return replace(work, release=_release(release, objects))
+            return replace(work, release=_presign_release(release, objects))
         case Build():
-            return _build(work, objects)
+            return _presign_build(work, objects)
     return work
 
 
 def deploy_key_context(site: str) -> bytes:
-    """What the private key of a site is sealed for."""
+    """The sealing context of the private deploy key of a site."""
     return f"deploy key of {site}".encode()
 
 
-def with_key(work: Work, sealer: Sealer, site: str) -> Work:
-    """A build's source carries its key sealed until a node is really asked."""
+def unseal_deploy_key(work: Work, sealer: Sealer, site: str) -> Work:
+    """The deploy key in the source of a build stays sealed until the command is sent."""
     if not isinstance(work, Build) or not isinstance(work.source, GitSource) or not work.source.key:
         return work
     key = sealer.open(base64.b64decode(work.source.key), context=deploy_key_context(site))
     return replace(work, source=replace(work.source, key=key.decode()))
 
 
-def _release(work: EnsureRelease, objects: ObjectStore) -> EnsureRelease:
+def _presign_release(work: EnsureRelease, objects: ObjectStore) -> EnsureRelease:
     layers = [replace(each, url=objects.presigned_get_url(each.url, seconds=SECONDS)) for each in work.layers]
     return replace(work, layers=tuple(layers))
 
 
-def _build(work: Build, objects: ObjectStore) -> Build:
+def _presign_build(work: Build, objects: ObjectStore) -> Build:
     source = work.source
     if isinstance(source, ArchiveSource) and source.ours:
         source = replace(source, url=objects.presigned_get_url(source.url, seconds=SECONDS))

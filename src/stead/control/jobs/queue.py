@@ -1,4 +1,4 @@
-"""The queue's side of job rows: which may run now, how each ends. Only the worker comes here."""
+"""Rows of jobs as the worker uses them: which jobs may run, and how they start and end."""
 
 from datetime import timedelta
 from typing import Any
@@ -8,15 +8,15 @@ from stead.control.jobs.events import JOB_FAILED, JOB_QUEUED, JOB_STARTED, JOB_S
 from stead.control.jobs.kinds import JobRow
 from stead.control.outbox.events import About, publish
 
-STARTED_BY_NOW = timedelta(seconds=10)
+START_GRACE = timedelta(seconds=10)
+"""A claimed job has a workflow after this long, unless its worker died."""
 _ROW = "id, type, status, site_id, env_id, params, created_at, dispatched_at"
 
 
-async def claim(tx: Tx, most: int) -> list[JobRow]:
-    """Take up jobs that may begin: below their owner's cap, with nothing before them on their lock.
+async def claim(tx: Tx, limit: int) -> list[JobRow]:
+    """Claim jobs that may start: their owner is below its limit, and no earlier job holds the same lock.
 
-    Whoever claims holds a lock, so that caps and exclusions are decided by one worker at a time. Owners take
-    turns: whoever has the fewest jobs under way comes first.
+    A lock ensures that only one worker claims at a time. Owners with fewer dispatched jobs come first.
     """
     if not await tx.value("select pg_try_advisory_xact_lock(hashtext('jobs.claim'))"):
         return []
@@ -44,22 +44,22 @@ async def claim(tx: Tx, most: int) -> list[JobRow]:
         where id in (select id from chosen) and status = 'queued' and dispatched_at is null
         returning id, type, status, site_id, env_id, params, created_at, dispatched_at
         """,
-        most,
+        limit,
         tx.now,
     )
 
 
-async def not_yet_started(tx: Tx) -> list[JobRow]:
-    """Claimed by a worker that may have died before it started them."""
+async def list_unstarted(tx: Tx) -> list[JobRow]:
+    """Jobs that were claimed by a worker that may have died before it started them."""
     return await tx.all(
         JobRow,
         f"select {_ROW} from jobs where status = 'queued' and dispatched_at < $1",  # noqa: S608
-        tx.now - STARTED_BY_NOW,
+        tx.now - START_GRACE,
     )
 
 
 async def to_cancel(tx: Tx) -> list[JobRow]:
-    """Jobs whose workflow has to be cancelled, and was not yet."""
+    """Jobs whose workflow must be cancelled and is not yet."""
     return await tx.all(
         JobRow,
         f"select {_ROW} from jobs where cancel_requested_at is not null and cancel_sent_at is null"  # noqa: S608
@@ -77,12 +77,12 @@ async def record_cancel_sent(tx: Tx, job: str) -> None:
     )
 
 
-async def under_way(tx: Tx) -> list[str]:
+async def list_dispatched(tx: Tx) -> list[str]:
     """Jobs that were started long enough ago to have a workflow by now."""
     return await tx.all(
         str,
         "select id from jobs where status in ('queued', 'running') and dispatched_at < $1",
-        tx.now - STARTED_BY_NOW,
+        tx.now - START_GRACE,
     )
 
 
@@ -90,39 +90,39 @@ async def get(tx: Tx, job: str) -> JobRow | None:
     return await tx.one(JobRow, f"select {_ROW} from jobs where id = $1", job)  # noqa: S608
 
 
-async def hold(tx: Tx, job: str) -> JobRow | None:
-    """The job as it is now; it stays so until the transaction has ended."""
+async def lock(tx: Tx, job: str) -> JobRow | None:
+    """Lock the job until the transaction ends, and return its current state."""
     return await tx.one(JobRow, f"select {_ROW} from jobs where id = $1 for no key update", job)  # noqa: S608
 
 
-async def ask_to_cancel(tx: Tx, job: str) -> None:
+async def request_cancellation(tx: Tx, job: str) -> None:
     await tx.run(
         "update jobs set cancel_requested_at = $2 where id = $1 and cancel_requested_at is null", job, tx.now
     )
 
 
-async def begin(tx: Tx, job: str) -> None:
-    begun = await tx.one(
+async def mark_running(tx: Tx, job: str) -> None:
+    started = await tx.one(
         lambda *row: row,
         "update jobs set status = 'running' where id = $1 and status = 'queued'"
         " returning type, site_id, env_id",
         job,
     )
-    if begun is not None:
-        type_, site, env = begun
+    if started is not None:
+        type_, site, env = started
         await publish(tx, JOB_STARTED, await _about(tx, job, site, env), type=type_)
 
 
-async def first_time(tx: Tx, job: str, step: str) -> bool:
-    """Whether this control step has not been done yet; it is, once this transaction commits."""
+async def mark_step_done(tx: Tx, job: str, step: str) -> bool:
+    """Mark a control step as done in this transaction. False if it is already done."""
     inserted = await tx.run(
         "insert into job_steps (job_id, step) values ($1, $2) on conflict do nothing", job, step
     )
     return inserted == 1
 
 
-async def is_wanted(tx: Tx, job: str, *, undoing: bool) -> bool:
-    """Whether a step may commit. Nobody can cancel or end the job between this answer and that."""
+async def may_continue(tx: Tx, job: str, *, undoing: bool) -> bool:
+    """Whether a step may commit. Locks the job, so that it cannot be cancelled or end before the commit."""
     return bool(
         await tx.value(
             "select status in ('queued', 'running') and ($2 or cancel_requested_at is null)"
@@ -138,7 +138,7 @@ async def add_results(tx: Tx, job: str, results: dict[str, Any]) -> None:
 
 
 async def finish(tx: Tx, row: JobRow, error: dict[str, Any] | None) -> bool:
-    """End a job, once. False when it had ended before."""
+    """End a job. False if it has already ended."""
     ended = await tx.run(
         "update jobs set status = $2, error = $3, finished_at = $4"
         " where id = $1 and status in ('queued', 'running')",
@@ -155,7 +155,7 @@ async def finish(tx: Tx, row: JobRow, error: dict[str, Any] | None) -> bool:
     return True
 
 
-async def tell_queued(tx: Tx, job: str, type_: str, site: str, env: str | None) -> None:
+async def publish_queued(tx: Tx, job: str, type_: str, site: str, env: str | None) -> None:
     await publish(tx, JOB_QUEUED, await _about(tx, job, site, env), type=type_)
 
 

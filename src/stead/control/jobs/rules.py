@@ -1,4 +1,4 @@
-"""What a job is to its caller. No I/O."""
+"""Jobs as callers see them: types and errors. No I/O."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +11,7 @@ from stead.shared.roles import Role
 
 JobStatus = Literal["queued", "running", "succeeded", "failed"]
 FINAL = frozenset({"succeeded", "failed"})
-MOST_WAITING = 100
+MAX_QUEUED = 100
 """How many queued jobs one owner may have."""
 
 
@@ -38,55 +38,61 @@ class VisibleJob(Governed):
 
 class JobNotFound(NotFound):
     code = "job.not_found"
-    message = "There is no such job."
-    remedy = "List the jobs this credential can see with `GET /v1/jobs`."
+    message = "The job does not exist."
+    remedy = "List the jobs that this credential can see with `GET /v1/jobs`."
 
 
 class JobAlreadyFinal(Conflict):
     code = "job.already_final"
-    message = "The job has already ended: {status}."
-    remedy = "An ended job never changes; what it did can be undone by another operation."
+    message = "The job has already ended with the status {status}."
+    remedy = "A job that has ended cannot be cancelled. Use another operation to revert its changes."
 
 
 class JobsWaiting(QuotaExceeded):
     code = "quota.jobs"
-    message = "{waiting} jobs of this owner are already waiting."
-    remedy = "Wait until some of them have ended."
+    message = "{waiting} jobs of this owner are already queued."
+    remedy = "Wait until some of these jobs have ended."
 
 
 class JobCancelled(Conflict):
     code = "job.cancelled"
     message = "The job was cancelled."
-    remedy = "Whatever it had begun was undone; start it again when you want to."
+    remedy = "Its completed steps were undone. Start it again if needed."
 
 
 class JobTimeout(ServerFault):
     code = "job.timeout"
-    message = "The job took longer than its limit of {limit}."
-    remedy = "Whatever it had begun was undone. Its output tells how far it came; try again."
+    message = "The job exceeded its time limit of {limit}."
+    remedy = "Its completed steps were undone. Check the output of the job, and try again."
 
 
 class JobLost(ServerFault):
     code = "job.lost"
     message = "The job's execution was lost."
-    remedy = "Try again; if it goes on, send us the job's id."
+    remedy = (
+        "Try again. If the problem persists, contact the operator of the platform with the ID of the job."
+    )
 
 
 class DeployUnhealthy(Conflict):
     code = "deploy.unhealthy"
-    message = "The site did not answer as it should: {reason}"
-    remedy = "What was served before is still served. Look at the job's output, mend, and deploy again."
+    message = "The site did not pass the health check: {reason}"
+    remedy = (
+        "The previous release is still served. Check the output of the job, fix the site and deploy again."
+    )
 
 
 class EdgeUnreachable(ServerFault):
     status = 503
     code = "edge.unreachable"
     message = "The change did not reach every edge of the region in time: {nodes}."
-    remedy = "It was undone. Try again; if it goes on, the operator of the platform has to look at that node."
+    remedy = (
+        "The change was undone. Try again. If the problem persists, contact the operator of the platform."
+    )
 
 
 class NoNode(ServerFault):
     status = 503
     code = "node.unavailable"
-    message = "No node of the region {region} has room and is up."
-    remedy = "Try another region, or again later."
+    message = "No node of the region {region} is reachable and has free capacity."
+    remedy = "Try again later, or use another region."

@@ -26,7 +26,7 @@ class JobView(Struct):
     resource: Annotated[
         dict[str, Any],
         Meta(
-            description="What it is about: `type`, `id`, `site_id`, `env_id` where it has one.",
+            description="The resource of the job: `type`, `id`, `site_id`, and `env_id` if it has one.",
             examples=[
                 {
                     "type": "deployment",
@@ -36,8 +36,10 @@ class JobView(Struct):
             ],
         ),
     ]
-    result: Annotated[dict[str, Any] | None, Meta(description="Once it succeeded.", examples=[None])]
-    error: Annotated[dict[str, Any] | None, Meta(description="Once it failed.", examples=[None])]
+    result: Annotated[
+        dict[str, Any] | None, Meta(description="Set when the job has succeeded.", examples=[None])
+    ]
+    error: Annotated[dict[str, Any] | None, Meta(description="Set when the job has failed.", examples=[None])]
     links: JobLinks
 
     @classmethod
@@ -65,6 +67,9 @@ class JobView(Struct):
 
 
 class JobFilter(Struct):
-    status: Annotated[JobStatus | None, Meta(description="Only jobs in this state.")] = None
-    resource_type: Annotated[str | None, Meta(description="E.g. `deployment`, `site`.")] = None
+    status: Annotated[JobStatus | None, Meta(description="Only jobs with this status.")] = None
+    resource_type: Annotated[
+        str | None,
+        Meta(description="Only jobs for this type of resource, for example `deployment` or `site`."),
+    ] = None
     site_id: Annotated[str | None, Meta(description="Only jobs of this site.")] = None

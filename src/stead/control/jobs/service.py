@@ -1,4 +1,4 @@
-"""Putting jobs into the queue, and what callers do with them."""
+"""Queues jobs, and the use cases of callers."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +16,7 @@ from stead.control.jobs.definition import Workflow
 from stead.control.jobs.kinds import JobKind, JobRow, P
 from stead.control.jobs.rules import (
     FINAL,
-    MOST_WAITING,
+    MAX_QUEUED,
     JobAlreadyFinal,
     JobCancelled,
     JobNotFound,
@@ -31,7 +31,7 @@ from stead.shared.roles import MASK
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a job is about, and whose cap on simultaneous jobs it counts into."""
+    """The resource of a job, and the owner whose limit of concurrent jobs it counts toward."""
 
     site_id: str
     owner: str
@@ -49,12 +49,12 @@ async def visible_job(call: Call, job_id: str) -> VisibleJob:
 
 async def require_room(tx: Tx, owner: str) -> None:
     waiting = await store.waiting(tx, owner)
-    if waiting >= MOST_WAITING:
+    if waiting >= MAX_QUEUED:
         raise JobsWaiting(waiting=waiting)
 
 
 async def enqueue(tx: Tx, kind: JobKind[P], params: P, subject: Subject, *, scope: str) -> JobView:
-    """Queue a job in the transaction of what it follows from. `scope` is what cancelling it will need."""
+    """Queue a job in the caller's transaction. `scope` is the scope that is required to cancel it."""
     await require_room(tx, subject.owner)
     env_id = subject.env_id if kind.lock == "environment" else None
     resource: dict[str, Any] = {
@@ -75,7 +75,7 @@ async def enqueue(tx: Tx, kind: JobKind[P], params: P, subject: Subject, *, scop
         resource=resource,
         params={"kind": kind.name, "with": msgspec.to_builtins(params)},
     )
-    await queue.tell_queued(tx, queued.id, kind.type, subject.site_id, env_id)
+    await queue.publish_queued(tx, queued.id, kind.type, subject.site_id, env_id)
     return queued
 
 
@@ -84,26 +84,29 @@ async def browse(tx: Tx, caller: Principal, query: JobFilter, page: PageRequest)
 
 
 async def cancel(tx: Tx, caller: Principal, job: VisibleJob, context: ApiContext) -> JobView:
-    """Whoever may start such a job may cancel it."""
+    """Cancelling a job requires the same scope as starting it."""
     if job.scope not in caller.allowed:
         raise ScopeInsufficient(scope=job.scope)
     if job.scope not in MASK[job.role]:
         raise RoleInsufficient(role=job.role)
-    row = await queue.hold(tx, job.id)
+    row = await queue.lock(tx, job.id)
     if row is None or row.status in FINAL:
         raise JobAlreadyFinal(status=row.status if row else job.status)
     if row.dispatched_at is None:
         await end(tx, context.workflows.of(row), row, error_body(JobCancelled(), context.docs_url))
     else:
-        await queue.ask_to_cancel(tx, row.id)
-    cancelled = await store.view(tx, job)
+        await queue.request_cancellation(tx, row.id)
+    cancelled = await store.view(tx, job.id)
     if cancelled is None:
         raise JobNotFound
     return cancelled
 
 
 async def end(tx: Tx, workflow: Workflow[Any], row: JobRow, error: ErrorBody | None) -> bool:
-    """End a job, once: its state, its event, and what its kind records about a failure."""
+    """End a job: set its status, publish its event and call the failure handler of its kind.
+
+    False if the job has already ended.
+    """
     if not await queue.finish(tx, row, msgspec.to_builtins(error) if error else None):
         return False
     if error is not None:
@@ -115,5 +118,6 @@ async def is_busy(tx: Tx, site: str) -> bool:
     return await store.is_busy(tx, site)
 
 
-async def changes_since(tx: Tx, job: str, revision: int) -> tuple[JobView, int] | None:
-    return await store.seen(tx, job, revision)
+async def get_view(tx: Tx, job: str) -> JobView | None:
+    """The current state of a job, without a check of visibility."""
+    return await store.view(tx, job)

@@ -1,4 +1,4 @@
-"""Rows of jobs as their callers see them: through the sites they are about."""
+"""Rows of jobs as callers see them. A job is visible if its site is."""
 
 from typing import Any
 
@@ -66,7 +66,7 @@ async def insert(
 
 
 async def waiting(tx: Tx, owner: str) -> int:
-    """How many wait; until the transaction has ended, nobody else of this owner counts or queues."""
+    """Count the queued jobs. Other transactions of this owner wait here until this one ends."""
     await tx.value("select pg_advisory_xact_lock(hashtext('jobs.waiting'), hashtext($1))", owner)
     return int(await tx.value("select count(*) from jobs where owner = $1 and status = 'queued'", owner))
 
@@ -79,19 +79,5 @@ async def is_busy(tx: Tx, site: str) -> bool:
     )
 
 
-async def view(tx: Tx, job: VisibleJob) -> JobView | None:
-    return await tx.one(JobView.read, f"select {_VIEW} from jobs j where j.id = $1", job.id)  # noqa: S608
-
-
-async def seen(tx: Tx, job: str, since: int) -> tuple[JobView, int] | None:
-    """The job and its revision, if it has changed since."""
-    return await tx.one(
-        _with_revision,
-        f"select j.revision, {_VIEW} from jobs j where j.id = $1 and j.revision > $2",  # noqa: S608
-        job,
-        since,
-    )
-
-
-def _with_revision(revision: int, *row: Any) -> tuple[JobView, int]:
-    return JobView.read(*row), revision
+async def view(tx: Tx, job: str) -> JobView | None:
+    return await tx.one(JobView.read, f"select {_VIEW} from jobs j where j.id = $1", job)  # noqa: S608

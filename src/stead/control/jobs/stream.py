@@ -1,7 +1,6 @@
-"""A job as server-sent events: output lines, state changes, and the end.
+"""Streams a job as server-sent events: output lines, status changes and the end.
 
-A frame's id is `<output position>.<how far the status was told>`: all that is needed to go on from it, on any
-API process.
+The id of an event is `<output position>.<last status sent>`. With it, any API process can resume the stream.
 """
 
 import asyncio
@@ -22,21 +21,22 @@ from stead.control.jobs.schema import JobView
 from stead.shared.versions import LATEST
 
 KEEP_ALIVE_SECONDS = 15.0
-_GIVE_UP_SECONDS = 0.05
+_CANCEL_SECONDS = 0.05
 _ID = re.compile(r"([0-9]{1,18})\.([0-3])")
 _END_OF_LINE = re.compile(rb"\r\n|\r|\n")
-_TOLD = {"queued": 1, "running": 2, "succeeded": 3, "failed": 3}
+_STATUS_NUMBER = {"queued": 1, "running": 2, "succeeded": 3, "failed": 3}
 _HISTORY = History("Job")
 _encode = msgspec.json.encode
 
 
 class Position(msgspec.Struct):
     line: int = 0
-    told: int = 0
+    status: int = 0
+    """The number of the last status that was sent, 0 for none."""
 
     @classmethod
     def read(cls, last_event_id: str) -> "Position":
-        """Whatever is not an id of ours begins at the beginning."""
+        """Parse the id of an event. An invalid id means the beginning."""
         found = _ID.fullmatch(last_event_id)
         return cls(int(found[1]), int(found[2])) if found else cls()
 
@@ -56,53 +56,54 @@ async def _frames(context: ApiContext, job: str, at: Position, version: date) ->
                     state = await _state(context, job)
                     if state is None or state.status in FINAL:
                         break
-                    if _TOLD[state.status] > at.told:
-                        at.told = _TOLD[state.status]
-                        yield _job(at, state, version)
-                    if not await _happens(reading, changed):
+                    if _STATUS_NUMBER[state.status] > at.status:
+                        at.status = _STATUS_NUMBER[state.status]
+                        yield _job_event(at, state, version)
+                    if not await _wait_for_news(reading, changed):
                         yield b": still here\n\n"
                     if reading.done():
                         lines = reading.result()
                         reading = asyncio.create_task(reader.next())
-                        yield _output(at, lines)
+                        yield _output_events(at, lines)
             finally:
-                await _give_up(reading)
+                await _cancel(reading)
     if state is not None:
-        async for frame in _ending(context, at, state, version):
+        async for frame in _last_frames(context, at, state, version):
             yield frame
 
 
-async def _ending(context: ApiContext, at: Position, state: JobView, version: date) -> AsyncIterator[bytes]:
-    """Every line was written before the job ended, so all of them come before the end is told.
+async def _last_frames(
+    context: ApiContext, at: Position, state: JobView, version: date
+) -> AsyncIterator[bytes]:
+    """The remaining output, then the final status. All output was written before the job ended.
 
-    When they cannot be read now the stream breaks off, and whoever comes again hears them.
+    If the output cannot be read, the stream ends early; a client that reconnects gets the rest.
     """
     try:
         async with context.output.reader(state.id, at.line) as reader:
             async for lines in reader.rest():
-                yield _output(at, lines)
+                yield _output_events(at, lines)
     except UNREADABLE:
         return
-    at.told = _TOLD[state.status]
-    yield _job(at, state, version)
+    at.status = _STATUS_NUMBER[state.status]
+    yield _job_event(at, state, version)
     yield _frame(at, _encode({"status": state.status}), event=b"done")
 
 
 async def _state(context: ApiContext, job: str) -> JobView | None:
     async with context.database.reading() as tx:
-        found = await service.changes_since(tx, job, 0)
-    return found[0] if found is not None else None
+        return await service.get_view(tx, job)
 
 
-async def _give_up(reading: asyncio.Task[Lines]) -> None:
-    """Asked until it is done: before Python 3.12 `wait_for` may swallow a cancellation."""
+async def _cancel(reading: asyncio.Task[Lines]) -> None:
+    """Cancel repeatedly until the task is done: before Python 3.12, `wait_for` may swallow a cancellation."""
     while not reading.done():
         reading.cancel()
-        await asyncio.wait({reading}, timeout=_GIVE_UP_SECONDS)
+        await asyncio.wait({reading}, timeout=_CANCEL_SECONDS)
 
 
-async def _happens(reading: asyncio.Task[Lines], changed: asyncio.Event) -> bool:
-    """Whether there was output or a change before a client would think the line dead."""
+async def _wait_for_news(reading: asyncio.Task[Lines], changed: asyncio.Event) -> bool:
+    """Wait for output or a change. False after `KEEP_ALIVE_SECONDS` without either."""
     waiting = asyncio.create_task(changed.wait())
     try:
         done, _ = await asyncio.wait(
@@ -113,21 +114,21 @@ async def _happens(reading: asyncio.Task[Lines], changed: asyncio.Event) -> bool
     return bool(done)
 
 
-def _output(at: Position, lines: Lines) -> bytes:
+def _output_events(at: Position, lines: Lines) -> bytes:
     frames = []
     for at.line, text in lines:
         frames.append(_frame(at, text.encode()))
     return b"".join(frames)
 
 
-def _job(at: Position, state: JobView, version: date) -> bytes:
+def _job_event(at: Position, state: JobView, version: date) -> bytes:
     shape = _HISTORY.downgrade_response(msgspec.to_builtins(state), version)
     return _frame(at, _encode(shape), event=b"job")
 
 
 def _frame(at: Position, data: bytes, *, event: bytes | None = None) -> bytes:
     head = b"event: %b\n" % event if event else b""
-    return b"%bid: %d.%d\n%b\n" % (head, at.line, at.told, _data(data))
+    return b"%bid: %d.%d\n%b\n" % (head, at.line, at.status, _data(data))
 
 
 def _data(text: bytes) -> bytes:

@@ -11,7 +11,7 @@ from stead.control.jobs.definition import (
     announce_step,
     control_step,
     node_step,
-    undone,
+    record_nothing,
 )
 from stead.control.jobs.kinds import Job
 from stead.control.redirects import jobs
@@ -55,5 +55,5 @@ REPLACE_REDIRECTS = Workflow(
         node_step("probe", _probe_redirect),
         control_step("done", _finish),
     ],
-    failed=undone,
+    failed=record_nothing,
 )

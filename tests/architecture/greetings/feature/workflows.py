@@ -5,7 +5,14 @@ from stead.control.greetings.jobs import GreetingWork
 
 from stead.control.engines.postgres import Tx
 from stead.control.environments import service as environments
-from stead.control.jobs.definition import NodeCommand, Results, Workflow, control_step, node_step, undone
+from stead.control.jobs.definition import (
+    NodeCommand,
+    Results,
+    Workflow,
+    control_step,
+    node_step,
+    record_nothing,
+)
 from stead.control.jobs.kinds import Job
 from stead.control.outbox.events import publish
 from stead.control.sites import node_commands
@@ -24,4 +31,6 @@ async def _finish(tx: Tx, job: Job[GreetingWork]) -> Results:
     return {"env_id": job.env_id or ""}
 
 
-SEND = Workflow(jobs.SEND, steps=[node_step("probe", _probe), control_step("finish", _finish)], failed=undone)
+SEND = Workflow(
+    jobs.SEND, steps=[node_step("probe", _probe), control_step("finish", _finish)], failed=record_nothing
+)
