@@ -161,7 +161,7 @@ async def test_what_was_claimed_and_never_started_is_found_again(yard: Yard):
     await yard.claim()
     async with yard.database.transaction() as tx:
         assert await queue.list_unstarted(tx) == []
-        long_ago = tx.now - 2 * queue.STARTED_BY_NOW
+        long_ago = tx.now - 2 * queue.START_GRACE
         await tx.run("update jobs set dispatched_at = $1 where id <> $2", long_ago, jobs[2])
         await queue.mark_running(tx, jobs[1])
         assert [row.id for row in await queue.list_unstarted(tx)] == [jobs[0]]
