@@ -30,7 +30,7 @@ def test_a_changed_test_runs_itself_and_those_that_rotate_themselves() -> None:
 
 
 def test_a_module_selects_the_tests_that_import_it_through_others() -> None:
-    chosen = selected(selection("src/stead/artifacts/packing.py"))
+    chosen = selected(selection("src/stead/artifacts/packer.py"))
     assert {"tests/artifacts/test_packing.py", "tests/delivery/test_serving.py"} <= chosen
     assert "tests/shared/test_scopes.py" not in selected(selection("src/stead/node/journal.py"))
 
