@@ -1,7 +1,8 @@
-"""What a feature tells the suites that cover every operation and every job.
+"""What a feature tells the suites that cover every operation.
 
 A feature whose operations need data of their own has `tests/control/<feature>/samples.py` with a constant
-`SAMPLES`. The contract walk, the permission matrix, the tenant suite and the fault suite read them all.
+`SAMPLES`. The contract walk, the permission matrix and the tenant suite read them all. The fault suite reads
+`fault_scenarios.py` beside it.
 """
 
 import importlib
@@ -68,11 +69,6 @@ class Samples:
     audit_entries: Mapping[str, int] = field(default_factory=dict)
     """The number of audit entries of an operation that writes more than one."""
 
-    scenarios: Callable[[], Mapping[str, Any]] | None = None
-    """Fault scenarios by the name of the kind of job; a function, so that only the fault suite loads them."""
-    views: Callable[[], Mapping[str, Any]] | None = None
-    """What a visitor sees before and after a job's announcement, by the name of the kind of job."""
-
 
 @cache
 def all_samples() -> tuple[Samples, ...]:
@@ -86,12 +82,6 @@ def _exists(module: str) -> bool:
     except ModuleNotFoundError:
         # The feature has no tests of its own, so there is no package to look into.
         return False
-
-
-def called(name: str) -> dict[str, Any]:
-    """Like `merged`, for what features give as functions."""
-    given = [getattr(samples, name) for samples in all_samples()]
-    return {key: value for give in given if give is not None for key, value in give().items()}
 
 
 def merged(name: str) -> dict[str, Any]:

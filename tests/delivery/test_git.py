@@ -54,7 +54,7 @@ async def test_a_site_from_git_is_built_by_itself_and_then_with_every_push_the_n
     assert (first, status) == (first, "succeeded")
 
     secret, node = await _secret(delivery, site), delivery.harness.node
-    await node.work_at(1.0)
+    await node.set_step_seconds(1.0)
 
     def pushed(number: int) -> DeliveryRequest:
         return github(github_push("refs/heads/main", commit(number), REPOSITORY), secret)
@@ -80,4 +80,4 @@ async def test_a_site_from_git_is_built_by_itself_and_then_with_every_push_the_n
     await until(newest_is_live, "the newest push is live", bound=90)
     built = [each for _, _, each in await _builds(delivery, site)]
     assert built[1:] == [commit(0), commit(50)]
-    await node.work_at(0)
+    await node.set_step_seconds(0)

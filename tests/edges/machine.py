@@ -44,7 +44,7 @@ class Machine:
         # nginx's workers, who are another user, pass through.
         self.data.chmod(0o711)
         for program in (self.nginx, self.agent):
-            if not program.runs:
+            if not program.is_running:
                 program.start()
 
     async def kill(self) -> None:

@@ -35,6 +35,7 @@ log = structlog.get_logger()
 
 MEET_AGAIN_SECONDS = 60.0
 OBJECTS_SECONDS = 2.0
+HEARTBEAT_LOOKS, HEARTBEAT_LOOK_SECONDS = 20, 0.5
 
 
 class WorkerProgram:
@@ -94,6 +95,7 @@ class WorkerProgram:
         )
         tasks.start()
         try:
+            await self._wait_for_heartbeats(end)
             await run_until(orchestrator.worker(activities.all), end)
         finally:
             await tasks.stop()
@@ -108,6 +110,15 @@ class WorkerProgram:
         await ensure_streams(self.nats)
         await self.gateway.start()
         log.info("worker.ready")
+
+    async def _wait_for_heartbeats(self, end: asyncio.Event) -> None:
+        """After all workers were down, wait a moment for the nodes: jobs would fail because no node is up."""
+        for _ in range(HEARTBEAT_LOOKS):
+            with contextlib.suppress(*DATABASE_UNREACHABLE):
+                async with self.database.reading() as tx:
+                    if end.is_set() or not await nodes.any_region_is_silent(tx):
+                        return
+            await asyncio.sleep(HEARTBEAT_LOOK_SECONDS)
 
     async def _prepare_object_store(self) -> None:
         """The object store may start later than this worker. Without one there is nothing to prepare."""

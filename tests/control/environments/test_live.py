@@ -57,7 +57,7 @@ async def test_a_clone_shows_what_production_shows_and_goes_its_own_way(live: Li
     await live.do("DELETE", f"{path}/{env}")
     gone = await live.visit(host)
     assert (gone.status_code, gone.headers["x-stead-reason"]) == (404, "unknown_host")
-    assert not live.harness.node.carries(env, live=True)
+    assert not live.harness.node.has_environment(env, live=True)
     assert (await live.visit(domain)).text == "one"
     again = await live.do("POST", path, {"type": "branch", "branch": "feature/x"})
     assert (await live.visit((await live.read(site, again["result"]["env_id"]))["subdomain"])).text == "one"

@@ -1,5 +1,6 @@
-"""A worker that knows two more kinds: a deployment whose time is soon up, and one of a later version."""
+"""A worker that knows two more kinds of job: deployments with a short time limit, and of a newer version."""
 
+import os
 from datetime import timedelta
 
 import uvloop
@@ -13,7 +14,7 @@ from stead.control.settings import from_environment
 from stead.control.sites import workflows
 from stead.control.sites.jobs import SiteWork
 
-LIMIT = timedelta(seconds=5)
+LIMIT_VARIABLE = "FAULTS_LIMIT_SECONDS"
 
 
 def deployment(variant: str, limit: timedelta) -> Workflow[SiteWork]:
@@ -29,6 +30,11 @@ def deployment(variant: str, limit: timedelta) -> Workflow[SiteWork]:
     return Workflow(kind, steps=list(workflows.DEPLOY.steps.values()), failed=workflows.DEPLOY.failed)
 
 
+def main() -> None:
+    limit = timedelta(seconds=int(os.environ[LIMIT_VARIABLE]))
+    more = [deployment("limited", limit), deployment("newer", timedelta(minutes=10))]
+    uvloop.run(worker.run(from_environment(), (*FEATURES, Feature(name="limited", workflows=more))))
+
+
 if __name__ == "__main__":
-    known = [deployment("limited", LIMIT), deployment("newer", timedelta(minutes=10))]
-    uvloop.run(worker.run(from_environment(), (*FEATURES, Feature(name="limited", workflows=known))))
+    main()

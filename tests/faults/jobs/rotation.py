@@ -8,7 +8,7 @@ from stead.control.jobs.definition import Workflow
 from tests.selection.selection import Case, current_selection
 
 
-def chosen(workflows: Collection[Workflow[Any]]) -> list[Workflow[Any]]:
+def select_workflows(workflows: Collection[Workflow[Any]]) -> list[Workflow[Any]]:
     selection = current_selection()
     if selection is None:
         return list(workflows)

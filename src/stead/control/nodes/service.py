@@ -41,6 +41,12 @@ async def seen(tx: Tx, beat: Heartbeat) -> None:
     await store.seen(tx, beat)
 
 
+async def any_region_is_silent(tx: Tx) -> bool:
+    """Whether there is a region in which no node counts as up. When all workers have been down, no heartbeat
+    was recorded, and that says nothing about the nodes."""
+    return await store.any_region_is_silent(tx)
+
+
 async def report(tx: Tx) -> tuple[list[str], list[str]]:
     """Sites that have just lost their node, and sites whose node is back."""
     lost, back = await store.report_lost(tx), await store.report_back(tx)

@@ -74,6 +74,11 @@ async def is_silent(tx: Tx, region: str) -> bool:
     return heard is False
 
 
+async def any_region_is_silent(tx: Tx) -> bool:
+    silent = "select exists (select from nodes group by region having max(last_seen_at) <= $1)"
+    return bool(await tx.value(silent, tx.now - LOST_AFTER))
+
+
 async def alive(tx: Tx, region: str) -> list[str]:
     return await tx.all(
         str,
