@@ -1,4 +1,4 @@
-"""Archives made by hand, byte by byte, so that they can be wrong in every way."""
+"""Makes archives byte by byte, so that they can be wrong in every way."""
 
 import gzip
 import struct
@@ -83,7 +83,7 @@ def deflate(content: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class Zipped:
-    """One entry; what is None follows from the content."""
+    """One entry; values that are None are computed from the content."""
 
     name: bytes
     content: bytes = b"x"
@@ -161,7 +161,7 @@ def zipped(*entries: Zipped, count: int | None = None, between: bytes = b"", com
 
 
 def streamed(one: Zipped, *, signed: bool = True, lie: bool = False) -> Zipped:
-    """As a program writes it that cannot go back: the numbers follow the data."""
+    """A streamed zip: sizes and checksum follow the data."""
     crc, packed, size = one.numbers()
     descriptor = struct.pack("<3L", crc, packed, size + lie)
     return replace(one, flags=one.flags | 8, descriptor=(b"PK\7\x08" if signed else b"") + descriptor)

@@ -1,4 +1,4 @@
-"""No example is refused for being slow: other tests run on the same processors."""
+"""Hypothesis has no time limit, because other tests run on the same processors."""
 
 from hypothesis import settings
 

@@ -1,4 +1,4 @@
-"""Whatever an archive tries: it is refused with a code, nothing is written outside, nothing stays behind."""
+"""Hostile archives are refused with a code, write nothing outside, and leave nothing behind."""
 
 import io
 from pathlib import Path
@@ -228,7 +228,7 @@ CASES = [
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A directory to unpack into, with things around it that must stay as they are."""
+    """A directory to unpack into, with files around it that must not change."""
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "kept").write_text("kept")
     (tmp_path / "home").mkdir()
@@ -239,7 +239,7 @@ def place(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(("code", "data"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
 def test_a_hostile_upload_is_refused_and_leaves_nothing(code: str, data: bytes, place: Path) -> None:
     before = everything(place.parents[1])
-    # Zeros compress so well that the proportion would be what is refused first.
+    # Without a ratio, because zeros compress so well that the ratio would be refused first.
     limits = SMALL if code == LARGE else SizeLimits(entries=20, depth=5, path_bytes=300)
     for strip in (False, True):
         with pytest.raises(ArchiveRefused) as refused:
@@ -291,7 +291,7 @@ FRAME = _zstd(tar(GOOD), write_checksum=True)
         b"\x50\x2a\x4d\x18\x04\0\0\0skip" + FRAME,
         gz(tar(GOOD)),
         FRAME[:5] + b"\xff" * 40,
-        # Frames that say they need a window of 128 MiB, use a dictionary, and hold a reserved kind of block.
+        # Frames with a window of 128 MiB, with a dictionary, and with a reserved kind of block.
         b"\x28\xb5\x2f\xfd\x00\x88" + b"\x01\x00\x00",
         b"\x28\xb5\x2f\xfd\x01\x58\x07" + b"\x01\x00\x00",
         b"\x28\xb5\x2f\xfd\x00\x58" + b"\x07\x00\x00",

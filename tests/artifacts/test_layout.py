@@ -1,4 +1,4 @@
-"""An exported artifact is read by a tool that is not ours."""
+"""skopeo can read an exported artifact."""
 
 import io
 import subprocess
@@ -19,7 +19,7 @@ SKOPEO = "/usr/bin/skopeo"
 
 
 class Store:
-    """Blobs by digest, and an artifact in it."""
+    """A directory of blobs by digest, with one artifact."""
 
     def __init__(self, tree: Path) -> None:
         self.blob, self.packed = layer(tree)

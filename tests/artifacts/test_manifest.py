@@ -1,4 +1,4 @@
-"""A manifest is named by its bytes, and its bytes by what it says."""
+"""A manifest is named by its digest, and equal content gives equal bytes."""
 
 import datetime as dt
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The same tree is the same bytes, whoever packs it and wherever; what is no plain tree is not packed."""
+"""The same tree always gives the same bytes; anything but files and directories is refused."""
 
 import io
 import os
@@ -66,7 +66,7 @@ def test_order_times_umask_owner_and_links_do_not_change_the_layer(tree: Tree) -
 
 
 def test_the_bytes_of_a_known_tree_do_not_change(tmp_path: Path) -> None:
-    """Should another version of zstd compress differently, this fails; only the second may ever change."""
+    """It fails if another version of zstd compresses differently. Only the second digest may ever change."""
     _, packed = layer(write(SITE, tmp_path / "tree"))
     assert packed.diff_id == SITE_DIFF_ID
     assert packed.digest == SITE_DIGEST
@@ -134,7 +134,7 @@ def _outside(root: Path) -> None:
 
 
 def _outside_by_a_detour(root: Path) -> None:
-    """What the words of the link stay inside of is not where it leads."""
+    """The text of the link stays inside the tree, but its target does not."""
     (root.parent / "secret").write_text("secret")
     (root / "deep" / "er").mkdir(parents=True)
     (root / "deep" / "er" / "here").symlink_to("..")
@@ -238,7 +238,7 @@ def test_a_tree_beyond_a_limit_is_refused_with_the_entry(
 
 
 class Slow(io.BytesIO):
-    """A file that does something once the first bytes arrive."""
+    """An output file that calls a function when the first bytes arrive."""
 
     def __init__(self, meanwhile: Callable[[], object]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What is signed is believed, what is not is refused, and another program agrees."""
+"""Signed statements are accepted, all others are refused, and openssl agrees."""
 
 import base64
 import datetime as dt
@@ -112,7 +112,7 @@ def _changed(change: Callable[[Any], object]) -> bytes:
 
 
 def _signed(payload: bytes, payload_type: str = PAYLOAD_TYPE) -> bytes:
-    """Something else that our key has signed."""
+    """Another statement that the key has signed."""
     signature = KEY.sign(pre_authentication(payload_type, payload))
     return msgspec.json.encode(
         {

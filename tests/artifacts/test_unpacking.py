@@ -1,4 +1,4 @@
-"""What honest archives become; layers that are not what they should be; bombs; races."""
+"""Valid archives, layers with wrong digests, decompression bombs, and races."""
 
 import contextlib
 import io
@@ -194,7 +194,7 @@ def test_a_layer_with_a_wrong_digest_is_not_unpacked(tmp_path: Path) -> None:
 
 
 class Exchanged(io.BytesIO):
-    """Read once, it is what it should be; read again, it is something else."""
+    """A file with other content when it is read a second time."""
 
     def __init__(self, first: bytes, second: bytes) -> None:
         super().__init__(first)
@@ -224,7 +224,7 @@ def test_a_layer_replaced_after_the_check_is_discarded(tmp_path: Path) -> None:
 
 
 class Endless(io.RawIOBase):
-    """A gzip of a tar with one file that never ends, made as it is read."""
+    """A gzip of a tar with one endless file, generated while it is read."""
 
     def __init__(self) -> None:
         self.given = 0
@@ -301,7 +301,7 @@ def test_an_endless_archive_is_stopped_early(tmp_path: Path) -> None:
 
 
 def test_a_directory_replaced_by_a_link_is_not_followed(tmp_path: Path) -> None:
-    """Somebody who can write into the tree in the making swaps its directories as fast as they appear."""
+    """Another process replaces directories of the unfinished tree as fast as they appear."""
     outside, home = tmp_path / "outside", tmp_path / "home"
     outside.mkdir()
     home.mkdir()

@@ -1,4 +1,4 @@
-"""Trees as values: written, read back and made up."""
+"""Trees as values: write, read and generate them."""
 
 import hashlib
 import io
@@ -35,7 +35,7 @@ def write(tree: Tree, into: Path, *, backwards: bool = False) -> Path:
 
 
 def read(root: Path) -> Tree:
-    """Also asserts what every unpacked tree promises: plain files and directories, with one of two modes."""
+    """Also asserts that there are only files and directories, with one of two modes."""
     tree: Tree = {}
     for path in root.iterdir():
         status = path.lstat()
@@ -57,7 +57,7 @@ def layer(tree: Path) -> tuple[bytes, PackedLayer]:
 
 
 def everything(root: Path) -> dict[str, bytes | str]:
-    """All that is below a directory, links not followed."""
+    """Everything below a directory, without following links."""
     found: dict[str, bytes | str] = {}
     for above, directories, files in os.walk(root):
         for name in directories + files:
@@ -104,10 +104,10 @@ trees = _any_trees.filter(_all_unlike)
 
 
 def composed(name: str) -> tuple[str, str]:
-    """One name in two forms of Unicode."""
+    """The same name in two Unicode normalizations."""
     return unicodedata.normalize("NFC", name), unicodedata.normalize("NFD", name)
 
 
 def noise(seed: int, size: int) -> bytes:
-    """Does not compress, and is the same every time."""
+    """Incompressible bytes that are always the same."""
     return hashlib.shake_128(seed.to_bytes(8, "big")).digest(size)

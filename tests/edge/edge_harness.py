@@ -1,4 +1,4 @@
-"""An edge as operators run it, on free ports and in a directory of its own, and what tests tell it."""
+"""An edge as operators run it, on free ports and in its own directory, with helpers for tests."""
 
 import asyncio
 import itertools
@@ -36,7 +36,7 @@ _ROOT = Path(__file__).parents[2]
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """Short enough for a socket's path, and the workers, who are somebody else, may pass through."""
+    """A directory with a short path, because of its sockets, which the user of the workers may enter."""
     path = Path(tempfile.mkdtemp(prefix="edge-"))
     path.chmod(0o711)
     try:
@@ -143,7 +143,7 @@ class EdgeHarness:
             await application.stop()
         await self.stop()
 
-    # What it is told
+    # Records
 
     def line(self, kind: RecordKind, name: str, value: Any) -> RecordLine:
         return RecordLine(kind, name, next(self.revisions), msgspec.to_builtins(value))
@@ -173,7 +173,7 @@ class EdgeHarness:
         return name
 
     async def application(self, name: str) -> Application:
-        """The FastCGI side of an environment, which tells what it was asked."""
+        """The FastCGI application of an environment, which records its requests."""
         home = self.data / "environments" / f"env_{name}"
         (home / "current").mkdir(parents=True)
         (home / "current" / "index.php").write_text("<?php")
@@ -187,7 +187,7 @@ class EdgeHarness:
         await self.tell("certificate", host, {"chain": chain.decode(), "key": key.decode()})
         return chain
 
-    # What visitors do
+    # Requests
 
     async def get(self, host: str, path: str = "/", *, method: str = "GET", **options: Any) -> httpx.Response:
         headers = [("host", host), *dict(options.pop("headers", {})).items()]
@@ -197,7 +197,7 @@ class EdgeHarness:
             )
 
     async def raw(self, said: bytes, *, patience: float = 10.0) -> bytes:
-        """Everything that is answered to these bytes until the edge hangs up, or falls silent."""
+        """Send the bytes, and return everything until the edge closes the connection or falls silent."""
         reader, writer = await asyncio.open_connection(LOOPBACK, self.port)
         return await _converse(reader, writer, said, patience)
 
@@ -218,7 +218,7 @@ class EdgeHarness:
         return await _converse(reader, writer, said, 10.0)
 
     async def ledger_lines(self, count: int) -> list[dict[str, Any]]:
-        """The ledger once it has this many lines."""
+        """Wait until the ledger has this many lines."""
         until = time.monotonic() + BOUND
         while True:
             text = self.ledger.read_text()
@@ -229,7 +229,7 @@ class EdgeHarness:
             await asyncio.sleep(POLL)
 
     async def ledgered(self, path: str) -> dict[str, Any]:
-        """The one line about a path that only this test asked for."""
+        """The ledger line of a path that only this test requests."""
         until = time.monotonic() + BOUND
         while True:
             for text in self.ledger.read_text().splitlines():
@@ -265,12 +265,12 @@ async def _converse(
 
 
 def status_of(answer: bytes) -> int:
-    """0 when there was none."""
+    """The status of the response; 0 without one."""
     return int(answer.split(maxsplit=2)[1]) if answer.startswith(b"HTTP/") else 0
 
 
 async def echo_request(request: Request) -> Reply:
-    """A page that says everything it was asked with."""
+    """A response that contains the whole request."""
     return Reply(json.dumps(request.params | {"body": request.body.decode("latin-1")}).encode())
 
 

@@ -1,4 +1,4 @@
-"""A small FastCGI application in the test's own process: a handler makes the answers."""
+"""A small FastCGI application in the test process, with a handler for the responses."""
 
 import asyncio
 import struct
@@ -35,7 +35,7 @@ Handler = Callable[[Request], Awaitable[Reply]]
 
 
 class Application:
-    """What it was asked is kept in `seen`; `handler` may be replaced by a test."""
+    """Records its requests in `seen`; a test may replace `handler`."""
 
     def __init__(self, socket: Path, handler: Handler) -> None:
         self.socket, self.handler = socket, handler
@@ -49,7 +49,7 @@ class Application:
         self.socket.chmod(0o666)
 
     async def asked(self, times: int) -> None:
-        """Returns when it was asked this many times in all."""
+        """Wait until there were this many requests in total."""
         async with asyncio.timeout(30), self._changed:
             await self._changed.wait_for(lambda: len(self.seen) >= times)
 

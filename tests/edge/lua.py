@@ -1,4 +1,4 @@
-"""The edge's own Lua, run without nginx."""
+"""Runs the edge's Lua modules without nginx."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Those an edge asks over unix sockets: the host of functions and the node's store, as small HTTP servers."""
+"""Small HTTP servers on unix sockets, in place of the function host and the node's record server."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The admin socket: who can open it, what it refuses, and what it says about itself."""
+"""The admin socket: access, refused requests, and the state that it reports."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Applications behind the inner tier: what they are told, the firewall in front of them, failed sign-ins."""
+"""Applications behind the inner tier: their parameters, the firewall, and failed sign-ins."""
 
 import json
 import os

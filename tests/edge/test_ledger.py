@@ -1,4 +1,4 @@
-"""The ledger: a line for every request, none lost when it is taken away."""
+"""The ledger has a line for every request, and none is lost in a rotation."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Addresses and networks, against Python's own."""
+"""Addresses and networks in Lua, compared with Python's."""
 
 import ipaddress
 

@@ -1,4 +1,4 @@
-"""What makes two visits the same page, what may be kept, traces and our own pages: rules without nginx."""
+"""Rules of the page cache, traces and error pages, tested without nginx."""
 
 from typing import Any
 

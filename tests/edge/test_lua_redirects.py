@@ -1,4 +1,4 @@
-"""Redirects, against a model that walks through all rules."""
+"""Redirects in Lua, compared with a model that tries all rules."""
 
 from urllib.parse import urlsplit
 

@@ -1,4 +1,4 @@
-"""The page cache: one visitor's page is another's only if it may be, and no longer than it may be."""
+"""The page cache: pages are shared only if they may be, and not for longer than they may be."""
 
 import asyncio
 import itertools
@@ -14,7 +14,7 @@ NUMBERS = itertools.count(1)
 
 
 class Counting:
-    """Says a different thing each time, so a kept page is recognised."""
+    """A different response each time, so that a cached page is recognized."""
 
     def __init__(self) -> None:
         self.headers: tuple[tuple[str, str], ...] = ()

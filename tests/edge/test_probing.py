@@ -1,4 +1,4 @@
-"""The node's own door: what is asked there before visitors see it, and that nobody else may."""
+"""Probes through the private socket: they can see releases that visitors cannot see yet."""
 
 import httpx
 import pytest
@@ -9,7 +9,7 @@ SHOWN, NEXT = "a" * 64, "b" * 64
 
 
 async def _asked(edge: EdgeHarness, host: str, release: str | None) -> tuple[int, str]:
-    """By the door that only the node can open."""
+    """Through the socket that only the node can open."""
     door = httpx.AsyncHTTPTransport(uds=str(edge.run / "private" / "probe.sock"))
     headers = {"host": host} | ({"x-stead-release": release} if release is not None else {})
     async with httpx.AsyncClient(transport=door) as client:

@@ -1,4 +1,4 @@
-"""Who answers for a host, and what a visitor is told when nobody does."""
+"""Which environment answers for a host, and the page for hosts without one."""
 
 import asyncio
 import os
@@ -214,7 +214,7 @@ async def test_a_site_of_another_node_is_forwarded_once() -> None:
         answer = await a.get("lost.test")
         assert (answer.status_code, answer.headers["x-stead-reason"].split(";")[0]) == (508, "loop")
 
-        # The visitor's own address decides, and it is a peer's word.
+        # The address of the visitor decides, as reported by the other edge.
         await b.environment("far", node="node-b", release="rel-far", allowed_ips=["192.0.2.7"])
         assert (await a.get("far.test")).status_code == 403
         said = {"x-stead-hop": "1", "x-stead-visitor": "192.0.2.7"}
@@ -222,7 +222,7 @@ async def test_a_site_of_another_node_is_forwarded_once() -> None:
         assert (await a.get("far.test", headers=said)).status_code == 508
         assert (await a.get("far.test", headers={"x-stead-visitor": "192.0.2.7"})).status_code == 403
 
-        # Who came by TLS to one is not sent to TLS by the other.
+        # A visitor who reached the first edge over TLS is not redirected to HTTPS by the second.
         await a.certificate("far.test")
         for each in (a, b):
             await each.environment("far", node="node-b", release="rel-far", hsts=600)

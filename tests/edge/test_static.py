@@ -1,4 +1,4 @@
-"""Static sites: the right file with the right headers, and a helpful page where there is none."""
+"""Static sites: the right file with the right headers, and an error page where there is none."""
 
 import gzip
 

@@ -1,4 +1,4 @@
-"""Two thousand releases of one site under constant readers."""
+"""Two thousand releases of one site are switched while clients read it."""
 
 import asyncio
 import time
@@ -16,8 +16,8 @@ LATE = 0.1
 async def test_switching_releases_never_serves_errors_mixtures_or_old_files(
     edge: EdgeHarness, record_property: Callable[[str, object], None]
 ) -> None:
-    """Each release says its number twice, in files of different length; what was reported as switched is what
-    a request that begins afterwards must get."""
+    """Each release has its number in two files of different length. A request that starts after a switch was
+    reported must get the new release."""
     for number in range(SWITCHES):
         edge.release(f"r{number}", {"index.html": f"{number} " + "x" * (number % 97) + f" {number}"})
     await edge.site("switching.test", "switching", None, release="r0")

@@ -1,4 +1,4 @@
-"""TLS by name: the right certificate without a reload, none for a stranger."""
+"""TLS certificates by name: changed without a reload, and no handshake for unknown names."""
 
 import asyncio
 import ssl
@@ -15,7 +15,7 @@ from tests.edge.peers import HttpServer, ReceivedRequest
 
 
 async def shown(edge: EdgeHarness, name: str, context: ssl.SSLContext | None = None) -> str:
-    """The name on the certificate a visitor is shown."""
+    """The name on the certificate that a visitor gets."""
     _, writer = await asyncio.open_connection(
         LOOPBACK, edge.secure_port, ssl=context or unverified_context(), server_hostname=name
     )

@@ -36,14 +36,14 @@ async def nats_stack(shared_scratch: Path) -> AsyncIterator[RunningStack]:
 
 @pytest.fixture
 async def here(nats_stack: RunningStack) -> AsyncIterator[NodeHarness]:
-    """A node nobody else uses, on the NATS of the module."""
+    """A new node on the NATS of the module."""
     async with connected(nats_stack, Program.OPERATOR) as operator, start_harness(nats_stack, operator) as it:
         yield it
 
 
 @pytest.fixture
 async def alone(scratch: Path) -> AsyncIterator[tuple[RunningStack, NodeHarness]]:
-    """A node on a NATS of its own, which a test may stop."""
+    """A node on its own NATS, which a test may stop."""
     async with run_stack(scratch, [Nats]) as stack, connected(stack, Program.OPERATOR) as operator:
         await make_streams(operator)
         async with start_harness(stack, operator) as it:

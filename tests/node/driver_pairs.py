@@ -1,4 +1,4 @@
-"""A runtime and an edge on a scratch directory, as the tests of drivers use them."""
+"""Pairs of a runtime driver and an edge driver, live and simulated, for the contract tests."""
 
 import os
 from collections.abc import Awaitable, Callable
@@ -49,20 +49,20 @@ def new_host() -> str:
 
 @dataclass(frozen=True)
 class DriverPair:
-    """A runtime and the edge that shows its environments, in one data directory."""
+    """A runtime driver and the edge driver for its environments, in one data directory."""
 
     data: Path
     runtime: RuntimeDriver
     edge: EdgeProbe | SimulatedEdge
     announce: Announce
-    """Makes exactly these hosts lead to the environment."""
+    """Make the environment answer exactly these hosts."""
 
     async def answers(self, it: Assignment, host: str) -> None:
         await self.edge.probe(it, Probe(host))
 
     def tree(self, *, of: str = "") -> dict[str, str]:
-        """Every file and link below the data directory whose path or content names `of`; but for those of
-        nginx, which writes down requests when it sees fit."""
+        """Every file and link below the data directory whose path or content contains `of`, except those of
+        nginx, which writes to them at any time."""
         paths = (
             Path(folder) / name for folder, dirs, files in os.walk(self.data) for name in (*dirs, *files)
         )
@@ -91,7 +91,7 @@ def live_drivers(stack: RunningStack) -> DriverPair:
     data, known = stack.node_data, dict[str, set[str]]()
 
     async def announce(it: Assignment, hosts: list[str]) -> None:
-        """As the feed does it."""
+        """Send records to nginx, as the feed does."""
         gone = known.get(it.environment, set()) - set(hosts)
         known[it.environment] = set(hosts)
         async with EdgeAdmin(data / "run" / "private" / "admin.sock") as admin:

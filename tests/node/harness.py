@@ -1,4 +1,4 @@
-"""A NATS with its streams, nodes that log in as themselves, and the agents that run as real processes."""
+"""A harness for agents that run as real processes, each with its own NATS login."""
 
 import asyncio
 import sqlite3
@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 
 async def until(look: Callable[[], Awaitable[T | None]], bound: float = BOUND, pause: float = 0.05) -> T:
-    """What the look finds, as soon as it finds something."""
+    """Call the function until it returns something, and return that."""
     ends = time.monotonic() + bound
     while (found := await look()) is None:
         assert time.monotonic() < ends, "nothing was found in time"
@@ -81,7 +81,7 @@ async def make_consumer(client: Client, node: Node, region: str = LOCAL_REGION) 
 
 @dataclass
 class NodeHarness:
-    """One node on a stack whose streams are made."""
+    """One node on a stack with streams."""
 
     stack: Stack
     operator: Client
@@ -127,7 +127,7 @@ class NodeHarness:
         await self.operator.jetstream().publish(subjects.command(self.node.id, "test"), data)
 
     async def result(self, order: Order, *, bound: float = BOUND) -> Result:
-        """The node's answer to this asking."""
+        """The node's result for this attempt."""
         return await until(lambda: self._last(order), bound)
 
     async def _last(self, order: Order) -> Result | None:
@@ -144,7 +144,7 @@ class NodeHarness:
         return await self.result(order)
 
     async def results(self, order: Order) -> list[Result]:
-        """Everything the node ever reported about the step."""
+        """All results that the node reported for the step."""
         subject = subjects.report(self.node.id, result_kind(order.job, order.step))
         return [read_result(data) for data in await self.kept(subject)]
 
@@ -168,12 +168,12 @@ class NodeHarness:
         return found
 
     async def unacknowledged(self) -> int:
-        """Orders the node has not read, or read and not acknowledged."""
+        """How many orders the node has not acknowledged."""
         info = await self.operator.jetstream().consumer_info(COMMANDS, self.node.id)
         return (info.num_pending or 0) + (info.num_ack_pending or 0)
 
     async def under_way(self, argv0: str = "/bin/sleep") -> psutil.Process:
-        """The process of the agent's that runs this program, as soon as there is one."""
+        """Wait for a child process of the agent that runs this program."""
 
         async def look() -> psutil.Process | None:
             assert self.process is not None
@@ -200,7 +200,7 @@ class NodeHarness:
 async def start_harness(
     stack: Stack, operator: Client, region: str = LOCAL_REGION
 ) -> AsyncIterator[NodeHarness]:
-    """A new node with a consumer of its own; its agents are ended with the block."""
+    """A new node with its own consumers. Its agents are killed at the end of the block."""
     node = Node(new_id("n").replace("_", "-"))
     await stack.add_node(node.id)
     await make_consumer(operator, node, region)

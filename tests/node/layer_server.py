@@ -1,4 +1,4 @@
-"""Artifacts as the control plane offers them to a node, and a store that serves their layers over HTTP."""
+"""Signed artifacts for a node, and an HTTP server for their layers."""
 
 import tempfile
 import threading
@@ -33,13 +33,13 @@ def sign_provenance(digest: str, key: Ed25519PrivateKey = SIGNING_KEY) -> bytes:
 
 @dataclass
 class LayerServer:
-    """What lies in the store, and how often each was asked for."""
+    """Serves layers, and records the requests."""
 
     address: str = ""
     blobs: dict[str, bytes] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
     paused: threading.Event | None = None
-    """While it is not set, an answer begins and does not go on."""
+    """Until it is set, responses stop after the first half."""
 
     def offer(self, files: dict[str, str]) -> EnsureRelease:
         with tempfile.TemporaryDirectory() as place:

@@ -1,4 +1,5 @@
-"""An agent process on a real NATS: one answer an asking, whatever is sent twice, late, old or wrong."""
+"""An agent process on a real NATS: each attempt is answered once, also repeated, late, old and malformed
+ones."""
 
 import asyncio
 import time
@@ -259,7 +260,7 @@ async def test_heartbeats_report_environments_running_steps_and_supported_work(h
 async def test_a_node_cannot_read_the_orders_of_another_node_or_report_in_its_name(
     here: NodeHarness, nats_stack: RunningStack
 ) -> None:
-    """With the agent's own login, which is all that a break-out would find."""
+    """With the agent's own login, which is what an attacker on the node would have."""
     told: list[str] = []
 
     async def on_error(error: Exception) -> None:

@@ -1,4 +1,4 @@
-"""An agent that is killed, a NATS that goes away: nothing is lost, nothing is done twice at the same time."""
+"""When the agent is killed or NATS is down, nothing is lost and nothing runs twice at the same time."""
 
 import asyncio
 import signal
@@ -16,7 +16,7 @@ SLOW = {"STEAD_SIMULATOR_SECONDS": "2"}
 
 
 def ended(process: psutil.Process) -> bool:
-    """An orphan may wait to be reaped by whoever adopted it; it does nothing any more."""
+    """A zombie counts as ended."""
     return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
 
 
@@ -69,7 +69,7 @@ async def test_an_agent_stops_immediately_and_resumes_at_the_next_start(here: No
 
 
 async def test_an_interrupted_cancellation_is_reported_after_the_restart(here: NodeHarness) -> None:
-    """The process heeds no SIGTERM, so the agent is still waiting when it is killed."""
+    """The process ignores SIGTERM, so the agent is still waiting when it is killed."""
     here.start(STEAD_SIMULATOR_SECONDS="60")
     order = here.command(ENSURE)
     await here.send(order)
@@ -145,7 +145,7 @@ async def test_an_agent_that_starts_before_nats_waits_for_it(alone: tuple[Runnin
 async def test_a_rejected_agent_connects_once_it_is_admitted(
     alone: tuple[RunningStack, NodeHarness],
 ) -> None:
-    """A changed password closes the connection for good as far as the library is concerned."""
+    """After a changed password the client library closes the connection and does not reconnect."""
     stack, here = alone
     here.start()
     await here.ask(here.command(ENSURE))

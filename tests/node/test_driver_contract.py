@@ -1,4 +1,4 @@
-"""What every Runtime and every Edge must do, whatever stands behind it. A new driver joins them below."""
+"""The contract of every runtime driver and every edge driver. A new driver is added to the lists below."""
 
 import asyncio
 import threading
@@ -55,7 +55,7 @@ def by_edge(request: pytest.FixtureRequest, stack: RunningStack) -> DriverPair:
 
 @pytest.fixture
 def routes(stack: RunningStack) -> SimulatedPair:
-    """Simulated, where no edge hears of them by itself."""
+    """Simulated routes: only the simulator has work for routes."""
     return simulated_drivers(stack)
 
 
@@ -225,7 +225,7 @@ async def test_a_layer_with_a_wrong_digest_is_refused_and_leaves_nothing(
 async def test_a_missing_layer_is_an_error_that_can_be_retried(
     by_runtime: DriverPair, store: LayerServer
 ) -> None:
-    """Not a refusal: the node tries again."""
+    """It is not refused, so the node tries again."""
     it, wanted = await _carried(by_runtime), store.offer({"index.html": f"late {new_id('x')}"})
     real = store.blobs.pop(f"/{wanted.layers[0].digest}")
     before = by_runtime.tree()

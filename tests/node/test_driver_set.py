@@ -31,7 +31,7 @@ BUILT = BuildResult("sha256:1", 2, "sha256:3", 4, 5)
 
 
 class Recording(Driver):
-    """Remembers what it was asked, and returns what the test says."""
+    """Records its work, and returns the result that the test gives."""
 
     def __init__(self, *kinds: tuple[type, str], result: WorkResult | None = None) -> None:
         self._kinds, self._result, self.done = kinds, result, list[str]()

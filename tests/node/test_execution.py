@@ -1,4 +1,4 @@
-"""What fails is tried again a few times; what is refused is not; there is room for only so many at once."""
+"""Failed work is tried again a few times, refused work is not, and concurrency is limited."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -126,7 +126,7 @@ async def test_a_refusal_is_final(journal: Journal) -> None:
 async def test_a_timeout_of_an_engine_leads_to_another_attempt_within_the_time_of_the_command(
     journal: Journal,
 ) -> None:
-    """An engine's own timeout is not the command's."""
+    """A timeout of an engine is not the timeout of the command."""
 
     async def work(time: int) -> None:
         if time < 3:

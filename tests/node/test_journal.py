@@ -1,4 +1,4 @@
-"""What is asked twice is done once, and what was noted is still noted after a crash."""
+"""A repeated command is executed once, and entries survive a crash."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -42,12 +42,12 @@ def journal(tmp_path: Path, ticking: Clock) -> Iterator[Journal]:
 
 
 def reborn(journal: Journal, tmp_path: Path, ticking: Clock) -> Journal:
-    """As after a crash: opened by another connection, the first one never closed."""
+    """Reopen the journal as after a crash: the first connection is never closed."""
     return Journal(tmp_path / "journal.sqlite", "here", now=ticking)
 
 
 def reported(journal: Journal) -> list[tuple[int, str]]:
-    """Takes what is waiting to be reported."""
+    """Remove and return the pending reports."""
     found = journal.pending_reports(100)
     for each in found:
         journal.remove_report(each)

@@ -1,4 +1,4 @@
-"""No secret stands in a line, however the bytes arrived; no line is longer than it may be."""
+"""Lines contain no secret, however the bytes arrive, and have a limited length."""
 
 from hypothesis import given
 from hypothesis import strategies as st

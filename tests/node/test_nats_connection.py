@@ -1,4 +1,4 @@
-"""The node's connection, and its end."""
+"""The NATS connection of a node."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ from tests.node.harness import NodeHarness
 
 
 async def test_a_connection_attempt_can_be_stopped(here: NodeHarness) -> None:
-    """At whichever moment: the library may take the cancellation for its answer."""
+    """At any moment, although the client library may swallow the cancellation."""
     for turns in range(60):
         async with asyncio.timeout(10):
             async with NatsConnection(here.as_settings()).keep_open():

@@ -1,4 +1,4 @@
-"""A job's lines: in order, masked, all of them, and never more in memory than a few."""
+"""The lines of a job arrive in order, masked and complete, with little memory."""
 
 import asyncio
 import time

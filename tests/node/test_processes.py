@@ -1,4 +1,4 @@
-"""A program runs without a shell, waits for its reader, and leaves nothing behind."""
+"""A program runs without a shell, waits for its reader, and leaves no processes."""
 
 import asyncio
 import signal

@@ -1,4 +1,4 @@
-"""Releases on a node: what they are made of, how long they are kept, and what never goes."""
+"""Releases on a node: their files, how long they are kept, and when they are removed."""
 
 import asyncio
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ def store() -> Iterator[LayerServer]:
 
 
 class Named:
-    """What the records of the edge name."""
+    """The releases that edge records name."""
 
     def __init__(self) -> None:
         self.releases: set[str] | None = set()

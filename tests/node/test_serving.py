@@ -1,4 +1,4 @@
-"""The node of the development stack with its nginx: when it says done, a visitor is answered."""
+"""The node of the development stack with its nginx: when a command is done, visitors are served."""
 
 import signal
 from collections.abc import AsyncIterator
@@ -38,7 +38,7 @@ async def node(dev: RunningStack) -> AsyncIterator[NodeHarness]:
 
 
 async def told(dev: RunningStack, environment: str, hosts: dict[str, bool]) -> None:
-    """As the worker tells the edges: these lead to the environment, or no longer do."""
+    """Announce or remove hosts of the environment, as the worker does."""
     login = dev[NatsServer].login(Program.WORKER)
     nats = Nats(login.url, user=login.user, password=login.password, program=Program.WORKER)
     nats.start()

@@ -1,4 +1,4 @@
-"""Static environments behind a real nginx: what a visitor sees, and what nobody gets to see."""
+"""Static environments behind a real nginx: what visitors can and cannot see."""
 
 import asyncio
 from collections.abc import AsyncIterator

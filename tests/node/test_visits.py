@@ -1,4 +1,4 @@
-"""What the ledger of the edge says of visits: each line once, whatever becomes of the file."""
+"""Each line of the ledger is read once, also when the file is rotated or truncated."""
 
 import json
 import os

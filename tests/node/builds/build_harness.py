@@ -1,4 +1,4 @@
-"""A builder with small limits on a scratch directory, and what is looked at after a build."""
+"""A builder with small limits on a scratch directory, and checks for after a build."""
 
 import asyncio
 import functools
@@ -81,7 +81,7 @@ class BuildHarness:
             "build_disk_mb": 256,
             "build_cache_mb": 128,
             "build_seconds": 120,
-            # Tests wait for builds; that a neighbour does not is a test of its own.
+            # Builds get more CPU than by default, because the tests wait for them.
             "build_cpu_shares": 1024,
         }
         return Settings(**(given | changed))  # type: ignore[arg-type]
@@ -102,7 +102,7 @@ class BuildHarness:
         return Build("static", source, self.store.url(layer), tuple(variables.items()))
 
     def layer(self, wanted: Build) -> dict[str, bytes]:
-        """The files of what the build has put."""
+        """The files of the layer that the build has uploaded."""
         name = wanted.layer_url.partition(f":{self.store.port}/")[2].partition("?")[0]
         packed = zstandard.ZstdDecompressor().stream_reader(self.store.files[name]).read()
         with tarfile.open(fileobj=io.BytesIO(packed)) as members:
@@ -131,7 +131,7 @@ class BuildHarness:
         *,
         code: str = "build.failed",
     ) -> str:
-        """The reason that the customer is told."""
+        """The reason that the customer reads."""
         with pytest.raises(Refusal) as refusal:
             await self.build(wanted, said, builder, site)
         assert refusal.value.code == code
@@ -147,13 +147,13 @@ class BuildHarness:
 
 
 def processes_with_argument(argument: str) -> list[list[str]]:
-    """Of all processes of the machine, those that were started with it."""
+    """The command lines of all processes of the machine that have the argument."""
     every = [it.info["cmdline"] or [] for it in psutil.process_iter(["cmdline"])]
     return [words for words in every if argument in words]
 
 
 def environment_of(settings: Settings) -> dict[str, str]:
-    """What of them a node's builds go by, as its environment."""
+    """The settings of builds, as environment variables."""
     names = [
         name for name in Settings.__struct_fields__ if name.startswith("build_") or name == "npm_registry"
     ]

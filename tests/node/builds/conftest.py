@@ -1,4 +1,4 @@
-"""The image, made once on a machine and kept, and a bench for each module."""
+"""The image, which is made once per machine, and a harness for each module."""
 
 import shutil
 import tempfile
@@ -28,6 +28,6 @@ def bench(image: Image) -> Iterator[BuildHarness]:
         with store() as layers, git_server(path / "git") as repositories:
             yield BuildHarness(path / "data", layers, repositories)
     finally:
-        # Nothing after a test that passed; one that failed may have left a build behind.
+        # A failed test may have left a build behind.
         remove_leftovers(path / "data" / "builds")
         shutil.rmtree(path)

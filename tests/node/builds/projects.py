@@ -13,7 +13,7 @@ def package(*, build: str = "", dependencies: dict[str, str] | None = None, **sc
 
 
 def lock(dependencies: dict[str, str] | None = None) -> str:
-    """As npm writes it where it leaves out addresses."""
+    """A lock file without addresses, as npm can write it."""
     packages: dict[str, object] = {"": {"name": "site", "dependencies": dependencies or {}}}
     if dependencies and "is-number" in dependencies:
         packages["node_modules/is-number"] = {
@@ -29,7 +29,7 @@ ONE = {"is-number": "7.0.0"}
 
 
 def npm_site(program: str, **files: str) -> dict[str, str]:
-    """With one dependency; its build script runs the program."""
+    """A project with one dependency, whose build script runs the program."""
     return {
         "package.json": package(build="node build.js", dependencies=ONE),
         "package-lock.json": lock(ONE),
@@ -39,7 +39,7 @@ def npm_site(program: str, **files: str) -> dict[str, str]:
 
 
 def scripted(program: str) -> dict[str, str]:
-    """Without dependencies, so that only the build script runs."""
+    """A project without dependencies, so that only the build script runs."""
     return {"package.json": package(build="node build.js"), "build.js": program}
 
 

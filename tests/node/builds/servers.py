@@ -1,4 +1,4 @@
-"""Real servers on loopback: git over smart HTTP, and a store that takes and gives files."""
+"""Servers on loopback: git over smart HTTP, and an object store."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ LOOPBACK = "127.0.0.1"
 
 @contextmanager
 def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
-    """The port it listens on."""
+    """Serve in a thread, and yield the port."""
     server = ThreadingHTTPServer((LOOPBACK, 0), handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
@@ -54,13 +54,13 @@ class Quiet(BaseHTTPRequestHandler):
 
 @dataclass
 class Store:
-    """Kept by path; what was put can be had."""
+    """An object store that keeps files by path."""
 
     port: int = 0
     files: dict[str, bytes] = field(default_factory=dict)
     redirects: dict[str, str] = field(default_factory=dict)
     refusals: int = 0
-    """How many of the next puts fail."""
+    """How many of the next uploads fail."""
 
     def url(self, name: str) -> str:
         return f"http://{LOOPBACK}:{self.port}/{name}?signature=canary-of-a-signature"
@@ -97,18 +97,18 @@ def store() -> Iterator[Store]:
 
 @dataclass
 class GitServer:
-    """Bare repositories below one directory, given out by git's own HTTP program."""
+    """Bare repositories in one directory, served by git's own HTTP backend."""
 
     place: Path
     port: int = 0
     login: str = ""
-    """`Basic …`, when it asks for one."""
+    """The required Authorization header, if any."""
 
     def url(self, name: str) -> str:
         return f"http://{LOOPBACK}:{self.port}/{name}.git"
 
     def repository(self, name: str, files: dict[str, str], message: str = "First.") -> str:
-        """Makes it, or adds a commit to its branch main; the commit."""
+        """Create the repository, or add a commit to its branch main. Returns the commit."""
         bare, tree = self.place / f"{name}.git", self.place / f"{name}.tree"
         if not bare.exists():
             git("init", "--quiet", "--bare", "--initial-branch=main", str(bare), at=self.place)

@@ -1,4 +1,4 @@
-"""Builds that misbehave: contained, explained, and nothing of them stays."""
+"""Hostile builds: they are contained and explained, and nothing of them is left."""
 
 import asyncio
 import json
@@ -194,7 +194,7 @@ async def test_a_secret_is_seen_by_the_build_and_masked_wherever_it_is_printed(b
 
 
 async def test_the_fetch_sees_no_variable_and_a_hostile_repository_runs_nothing(bench: BuildHarness) -> None:
-    """Hooks, filters and configuration of a repository are not taken along by a fetch."""
+    """A fetch does not execute hooks, filters and configuration of a repository."""
     files = scripted(WRITES_A_PAGE) | {
         ".gitattributes": "* filter=steal\n",
         ".git-config": '[filter "steal"]\n\tsmudge = env > /work/home/stolen\n',

@@ -1,4 +1,4 @@
-"""Builds as the control plane asks for them: by an order to a real agent, which may be killed meanwhile."""
+"""Builds by a command to a real agent, which may be killed during the build."""
 
 from stead.node.builds.workspaces import container_prefix
 from stead.node.containers import cgroups

@@ -1,4 +1,4 @@
-"""Images: named by what is in them, found again, made once however many ask."""
+"""Images are named by their content, found again, and made once even if many processes ask."""
 
 import os
 import subprocess

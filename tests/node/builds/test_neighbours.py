@@ -1,4 +1,4 @@
-"""A site on the same machine goes on answering while the worst of builds runs beside it."""
+"""A site on the same machine is served while a hostile build runs."""
 
 import asyncio
 import http.client
@@ -14,7 +14,8 @@ from tests.node.builds.projects import package
 HOST = "neighbour.example.com"
 SAMPLES = 1500
 GENEROUS = 60.0
-"""What else the machine does counts too; a starved neighbour would be thousands of times slower."""
+"""Generous, because of other load on the machine; without isolation the site would be thousands of times
+slower."""
 
 HOSTILE = """
 burn() { while :; do :; done; }
@@ -28,7 +29,7 @@ wait
 
 
 def asked(edge: EdgeHarness, count: int) -> list[float]:
-    """Seconds of each answer, one after the other on one connection."""
+    """The seconds of each response, one after the other on one connection."""
     connection = http.client.HTTPConnection("127.0.0.1", edge.port, timeout=30)
     took = []
     for _ in range(count):

@@ -1,4 +1,4 @@
-"""Sites that npm builds: installing, building, the cache, what is refused and why."""
+"""Sites that npm builds: installation, build, cache, and refusals."""
 
 import dataclasses
 import json

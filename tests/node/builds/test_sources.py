@@ -1,4 +1,4 @@
-"""Where a site comes from: git over HTTP and ssh, uploads, archives; and why it sometimes cannot."""
+"""Sources of builds: git over HTTP and ssh, uploads, archives, and failures of each."""
 
 import base64
 import io
@@ -143,7 +143,7 @@ def _wait_for(port: int) -> None:
 
 @contextmanager
 def ssh_server(place: Path) -> Iterator[tuple[int, str]]:
-    """Its port, and a private key that it accepts."""
+    """An ssh server: its port, and a private key that it accepts."""
     for name in ("host", "customer"):
         made = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(place / name)]
         subprocess.run(made, check=True)

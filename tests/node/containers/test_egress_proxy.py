@@ -1,4 +1,4 @@
-"""The one way out: what it dials, what it refuses, and what it says of it."""
+"""The egress proxy: what it dials, what it refuses, and what it reports."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -22,7 +22,7 @@ ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhell
 
 
 class Names:
-    """A resolver whose answers the test decides, one after the other."""
+    """A resolver with answers given by the test, one after the other."""
 
     def __init__(self, **answers: list[str]) -> None:
         self._answers, self.asked = answers, list[str]()
@@ -33,7 +33,7 @@ class Names:
             return [ip_address(host)]
         except ValueError:
             given = self._answers[host.split(".")[0]]
-        # The last one stays.
+        # The last answer repeats.
         return [ip_address(text) for text in (given.pop(0) if len(given) > 1 else given[0]).split()]
 
 
@@ -132,7 +132,7 @@ async def test_a_listed_name_with_a_private_address_is_refused(
     ["127.0.0.1", "2130706433", "0x7f000001", "127.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0"],
 )
 async def test_no_spelling_of_loopback_is_reached(tmp_path: Path, server: Server, target: str) -> None:
-    """With the machine's own resolver, and a rule that lists every name."""
+    """With the machine's resolver, and a rule that allows every name."""
     said: list[str] = []
 
     async def tell(text: str) -> None:
@@ -151,7 +151,7 @@ async def test_no_spelling_of_loopback_is_reached(tmp_path: Path, server: Server
 async def test_the_checked_address_is_dialled_even_if_the_name_changes(
     tmp_path: Path, server: Server
 ) -> None:
-    """The classic of DNS rebinding: public when it is looked at, loopback a moment later."""
+    """DNS rebinding: the address is public when it is checked, and loopback a moment later."""
     names, said = Names(evil=["198.51.100.7 203.0.113.9 8.8.8.8", "127.0.0.1"]), list[str]()
     rules = EgressRules((HostRule("evil.example.com", server.port),))
     async with proxy(tmp_path, rules, names, said) as door:
@@ -175,7 +175,7 @@ async def test_only_the_public_addresses_of_a_name_are_dialled(server: Server) -
 
 
 async def test_other_ports_of_an_allowed_network_are_refused(tmp_path: Path, server: Server) -> None:
-    """As NATS or another tenant's database beside a git server on the operator's own machine."""
+    """For example NATS, or another tenant's database, on the machine of the operator's git server."""
     said: list[str] = []
     rules = EgressRules((HostRule("127.0.0.1", server.port),), read_networks("127.0.0.0/8:9418"))
     async with proxy(tmp_path, rules, Names(), said) as door:

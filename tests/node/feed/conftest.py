@@ -1,4 +1,4 @@
-"""A region with one node, its feed in this process or in one of its own, and a stand-in for its nginx."""
+"""A region with one node and a fake nginx; the feed runs in this process or in another one."""
 
 from collections.abc import AsyncIterator
 
@@ -14,7 +14,7 @@ from tests.node.harness import NodeHarness, connected, start_harness
 
 @pytest.fixture
 async def there(nats_stack: RunningStack) -> AsyncIterator[FeedHarness]:
-    """In a region of its own, on the NATS of the module."""
+    """A feed in its own region, on the NATS of the module."""
     region = new_id("r").replace("_", "-")
     async with (
         connected(nats_stack, Program.OPERATOR) as operator,
@@ -26,7 +26,7 @@ async def there(nats_stack: RunningStack) -> AsyncIterator[FeedHarness]:
 
 @pytest.fixture
 async def apart(alone: tuple[RunningStack, NodeHarness]) -> AsyncIterator[tuple[RunningStack, FeedHarness]]:
-    """On a NATS of its own, which a test may stop."""
+    """A feed on its own NATS, which a test may stop."""
     stack, it = alone
     async with start_feed_harness(it, "us-east") as found:
         yield stack, found

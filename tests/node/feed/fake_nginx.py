@@ -1,4 +1,4 @@
-"""The admin socket of an nginx, kept by a server of our own: it holds what it is told in a dictionary."""
+"""A fake of nginx's admin socket, which stores the records in a dictionary."""
 
 import asyncio
 import json
@@ -21,13 +21,13 @@ class FakeNginx:
     heard: list[int] = field(default_factory=list)
     """Every revision, in the order of arrival."""
     answering: asyncio.Event = field(default_factory=asyncio.Event)
-    """Cleared, it takes what it is told and does not answer yet."""
+    """While it is cleared, requests are accepted and not answered."""
     told: asyncio.Condition = field(default_factory=asyncio.Condition)
     _server: asyncio.Server | None = None
     _connections: set[asyncio.StreamWriter] = field(default_factory=set)
 
     async def start(self) -> None:
-        """As an nginx that was just started: with nothing, under a new name."""
+        """Start like a new nginx: without records, as a new instance."""
         self.instance, self.revision, self.completed = token_hex(4), 0, False
         self.known.clear()
         self.answering.set()

@@ -1,4 +1,4 @@
-"""What the tests of the feed say and see."""
+"""A harness for the node's side of the edge feed."""
 
 import asyncio
 import contextlib
@@ -47,7 +47,7 @@ class FeedHarness:
 
     @asynccontextmanager
     async def feeding(self, **changed: str) -> AsyncIterator[EdgeFeedClient]:
-        """The feed of the node, in this process."""
+        """Run the node's feed in this process."""
         settings = self.stage.as_settings(**changed)
         settings.data.mkdir(exist_ok=True)
         link = NatsConnection(settings)
@@ -73,7 +73,7 @@ class FeedHarness:
 
 @asynccontextmanager
 async def worker_connection(stack: Stack) -> AsyncIterator[Nats]:
-    """The connection of a worker."""
+    """A NATS connection with the login of a worker."""
     login = stack[NatsServer].login(Program.WORKER)
     worker = Nats(login.url, user=login.user, password=login.password, program=Program.WORKER)
     worker.start()

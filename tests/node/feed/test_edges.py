@@ -1,4 +1,4 @@
-"""The control plane's end: what it puts, what it lets expire, whom it introduces and admits."""
+"""The control plane's side of the feed: writing records, expiry, and announcing nodes."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""From a record in NATS to nginx: all of it, in order, soon, and only what is this region's."""
+"""Records get from NATS to nginx: completely, in order, quickly, and only those of the region."""
 
 import asyncio
 import statistics
@@ -63,7 +63,7 @@ async def test_a_change_arrives_immediately(there: FeedHarness, record_property:
     cuts = statistics.quantiles(taken, n=100)
     record_property("change_p50_ms", round(cuts[49] * 1000, 2))
     record_property("change_p99_ms", round(cuts[98] * 1000, 2))
-    # A request that waits to be filled, or to expire, would take half a second or more.
+    # A pull request that waits for more records, or for its expiry, would take half a second or more.
     assert cuts[49] < 0.25
     assert there.nginx.known["host h0.example.com"] == {"environment": "env_199"}
 
@@ -229,7 +229,7 @@ async def test_changes_while_nginx_is_down_are_sent_later(there: FeedHarness) ->
             return there.position() == revision or None
 
         await until(stored)
-        # The same one: it was only out of reach, and must be told what is gone.
+        # nginx kept its records and was only unreachable, so it must receive the deletion.
         await there.nginx.start()
         there.nginx.instance = instance
         there.nginx.known.update(known)

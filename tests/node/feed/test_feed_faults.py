@@ -1,4 +1,4 @@
-"""A node that was away, a NATS that restarts or forgets, a store that is lost, an agent that is killed."""
+"""Faults of the feed: an offline node, a restarted or restored NATS, a lost store, a killed agent."""
 
 import asyncio
 import shutil
@@ -33,7 +33,7 @@ async def test_a_node_that_was_offline_reads_only_the_changes(
     async with there.feeding():
         await there.applied(revision)
         delivered = await there.stage.operator.jetstream().consumer_info(STREAM, there.node)
-        # The record at its position again, and the five changes.
+        # The record at the position again, and the five changes.
         assert delivered.delivered.consumer_seq <= 6
     assert there.missing_hosts(2_001) == [5]
     assert len(there.stored()) == before
@@ -79,7 +79,7 @@ async def test_a_restart_of_nats_loses_no_change(apart: tuple[RunningStack, Feed
 async def test_after_a_loss_of_all_data_in_nats_the_new_history_is_followed(
     apart: tuple[RunningStack, FeedHarness],
 ) -> None:
-    """The control plane writes anew what there is; what is not among it is gone."""
+    """The control plane writes the existing records again; all others are deleted."""
     _, it = apart
     operator = it.stage.operator.jetstream()
     async with it.feeding():
@@ -101,7 +101,7 @@ async def test_after_a_loss_of_all_data_in_nats_the_new_history_is_followed(
 async def test_after_a_restore_of_nats_the_older_history_is_followed(
     apart: tuple[RunningStack, FeedHarness], tmp_path: Path
 ) -> None:
-    """It gives numbers again that it gave before, to other records."""
+    """It assigns the same revisions again, to other records."""
     stack, it = apart
     store = stack[Nats].instance.home / "store"
     first = await it.put(it.hosts(1))
@@ -124,7 +124,7 @@ async def test_after_a_restore_of_nats_the_older_history_is_followed(
 
 
 async def put_at_last(it: FeedHarness, records: dict[str, EdgeRecord | None]) -> int | None:
-    """As soon as NATS takes it."""
+    """Write the records as soon as NATS accepts them."""
     try:
         return await it.put(records)
     except FeedUnavailable:
@@ -141,7 +141,7 @@ async def test_an_agent_killed_during_a_snapshot_continues_where_it_was(there: F
         await there.stage.kill()
         stored = there.stored()
         positions.append(there.position())
-        # Never a position without the records before it, nor records without their position.
+        # The position and the records before it commit together.
         assert positions[-1] == revision - count + len(stored)
         assert all(there.host(number) in stored for number in range(len(stored)))
     assert positions[1] < revision

@@ -1,4 +1,4 @@
-"""A worker and a node that have never heard of one another, as real processes on real engines."""
+"""A worker and a new node, as real processes on real engines."""
 
 import contextlib
 import sqlite3

@@ -1,4 +1,4 @@
-"""What nginx is answered when it asks for what it does not know."""
+"""The responses to nginx when it looks up an unknown name."""
 
 import asyncio
 import json

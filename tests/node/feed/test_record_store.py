@@ -1,4 +1,4 @@
-"""The node's copy: a batch and its position together, and what is gone until nginx knows."""
+"""The record store: batches commit with their position, and deletions stay until nginx knows about them."""
 
 import sqlite3
 from collections.abc import Iterator
