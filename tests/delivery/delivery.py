@@ -22,13 +22,13 @@ from stead.control.jobs.kinds import Job
 from stead.control.sealing import Sealer
 from stead.control.settings import Settings, from_environment, object_store_of
 from stead.dev.engines.nginx import Nginx
-from stead.dev.subprocesses import run
 from stead.dev.supervised_program import clean_environment
 from stead.protocol.subjects import Program as Role
 from stead.protocol.work import BuildResult
 from stead.shared.ids import new_id
 from tests.faults.jobs.harness import Harness
 from tests.faults.jobs.node import STEADCTL
+from tests.preloaded.processes import run
 
 Files = dict[str, str]
 _NOW = datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""Temporary directories that the user `postgres` can enter, and a stack that the tests of a module share."""
+"""Temporary directories that the user `postgres` can enter, and stacks that tests share."""
 
 import shutil
 import tempfile
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from stead.dev.running_stack import RunningStack, run_stack
+from tests.dev.up import Up, up
 
 
 def _scratch() -> Iterator[Path]:
@@ -21,6 +22,15 @@ def _scratch() -> Iterator[Path]:
 
 scratch = pytest.fixture(_scratch)
 shared_scratch = pytest.fixture(_scratch, scope="module")
+scratch_of_package = pytest.fixture(_scratch, scope="package")
+
+
+@pytest.fixture(scope="package")
+def everything(scratch_of_package: Path) -> Iterator[Up]:
+    """A complete stack, started by `steadctl dev up`."""
+    with up(scratch_of_package) as running:
+        running.until("curl -s")
+        yield running
 
 
 @pytest.fixture(scope="module")

@@ -40,6 +40,7 @@ from tests.edges.network import Network, network
 from tests.edges.wire import Wire
 from tests.faults.jobs.harness import PLAN
 from tests.faults.jobs.programs import until
+from tests.preloaded.processes import preloaded_programs
 
 NODES = ("edge-a", "edge-b")
 ENGINES: tuple[type[Engine], ...] = (Postgres, Redis, NatsServer, Temporal)
@@ -200,22 +201,29 @@ class Region:
 async def region() -> AsyncIterator[Region]:
     data = _scratch()
     try:
-        async with (
-            network() as net,
-            # Durable: what is stopped must come back with what it had acknowledged.
-            run_stack(data, CONTROL_PLANE, durable=True) as stack,
-            AsyncExitStack() as ending,
-        ):
-            machines = [await _machine(stack, node, net, ending) for node in NODES]
-            edges = await _edges(stack, ending)
-            made = Region(stack, edges, (machines[0], machines[1]))
-            ending.push_async_callback(made.end)
-            await made.begin()
-            yield made
+        with preloaded_programs():
+            async with _running_region(data) as made:
+                yield made
     finally:
         # Set when the logs of the programs are wanted afterwards.
         if "EDGES_KEEP" not in os.environ:
             await asyncio.to_thread(shutil.rmtree, data, ignore_errors=True)
+
+
+@asynccontextmanager
+async def _running_region(data: Path) -> AsyncIterator[Region]:
+    async with (
+        network() as net,
+        # Durable: what is stopped must come back with what it had acknowledged.
+        run_stack(data, CONTROL_PLANE, durable=True) as stack,
+        AsyncExitStack() as ending,
+    ):
+        machines = [await _machine(stack, node, net, ending) for node in NODES]
+        edges = await _edges(stack, ending)
+        made = Region(stack, edges, (machines[0], machines[1]))
+        ending.push_async_callback(made.end)
+        await made.begin()
+        yield made
 
 
 async def _machine(stack: RunningStack, node: str, net: Network, ending: AsyncExitStack) -> Machine:

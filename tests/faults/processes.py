@@ -11,8 +11,10 @@ from pathlib import Path
 import httpx
 import msgspec
 
+from stead.dev.subprocesses import Streams
 from stead.dev.supervised_program import LOOPBACK, clean_environment
 from tests.client import Client
+from tests.preloaded.processes import spawn
 
 START_BOUND = 30.0
 STOP_BOUND = 20.0
@@ -42,13 +44,10 @@ class ApiProcess:
             "STEAD_BASE_URL": self.url,
         }
         with log.open("wb") as output:
-            self._process = subprocess.Popen(
+            self._process = spawn(
                 [sys.executable, "-m", "stead.steadctl", "api"],
                 env=clean_environment({**settings, **where}),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
+                streams=Streams(output, output, output),
             )
         self.transport = httpx.AsyncHTTPTransport(limits=httpx.Limits(max_connections=None))
         self.anonymous = Client(transport=self.transport, base_url=self.url, timeout=30)

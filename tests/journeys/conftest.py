@@ -15,13 +15,14 @@ from stead.dev.running_stack import RunningStack, run_stack
 from tests.git_server import GitServer
 from tests.journeys.customer import Customer
 from tests.journeys.visitor import Visitor
+from tests.preloaded.processes import preloaded_programs
 
 OWN_NETWORK = "127.0.0.0/8"
 """Where the git server of the tests is; an operator allows such a network by name."""
 SYSTEM_TRUST = Path("/etc/ssl/certs/ca-certificates.crt")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def scratch() -> Path:
     if os.geteuid() != 0:
         pytest.skip("builds need root")
@@ -30,7 +31,7 @@ def scratch() -> Path:
     return made
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def git_server(scratch: Path) -> AsyncIterator[GitServer]:
     """Its certificate is of an authority of the tests' own."""
     (scratch / "repositories").mkdir()
@@ -41,7 +42,7 @@ async def git_server(scratch: Path) -> AsyncIterator[GitServer]:
         yield server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def stack(scratch: Path, git_server: GitServer) -> AsyncIterator[RunningStack]:
     settings = {
         "STEAD_BUILD_NETWORKS": OWN_NETWORK,
@@ -49,20 +50,21 @@ async def stack(scratch: Path, git_server: GitServer) -> AsyncIterator[RunningSt
         "STEAD_GIT_NETWORKS": OWN_NETWORK,
     }
     try:
-        async with run_stack(scratch / "data", [*ENGINES, *STEAD_PROGRAMS], settings=settings) as stack:
-            yield stack
+        with preloaded_programs():
+            async with run_stack(scratch / "data", [*ENGINES, *STEAD_PROGRAMS], settings=settings) as stack:
+                yield stack
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def customer(stack: RunningStack) -> AsyncIterator[Customer]:
     it = Customer(stack)
     async with it.api:
         yield it
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def visitor(stack: RunningStack) -> Visitor:
     return await Visitor.of(stack)
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import sqlite3
-import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -20,6 +19,7 @@ from stead.control.engines.nats_streams import consumer_config, stream_config
 from stead.dev.engines.nats import Nats
 from stead.dev.local_node import LOCAL_REGION
 from stead.dev.stack import Stack
+from stead.dev.subprocesses import Streams
 from stead.dev.supervised_program import clean_environment
 from stead.node.settings import Settings, from_environment
 from stead.protocol import subjects
@@ -36,8 +36,9 @@ from stead.protocol.streams import commands_consumer, edge_consumer, stream_spec
 from stead.protocol.subjects import COMMANDS, REPORTS, Node
 from stead.protocol.work import Work
 from stead.shared.ids import new_id
+from tests.preloaded.processes import Process, spawn
 
-AGENT = [sys.executable, "-c", "from stead.node.main import run; run()"]
+AGENT = [sys.executable, "-m", "stead.steadctl", "node"]
 BOUND = 20.0
 
 T = TypeVar("T")
@@ -88,8 +89,8 @@ class NodeHarness:
     node: Node
     data: Path
     settings: dict[str, str]
-    process: subprocess.Popen[bytes] | None = None
-    started: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    process: Process | None = None
+    started: list[Process] = field(default_factory=list)
 
     def as_settings(self, **changed: str) -> Settings:
         return from_environment(self.settings | changed)
@@ -97,8 +98,8 @@ class NodeHarness:
     def start(self, **changed: str) -> None:
         self.data.mkdir(exist_ok=True)
         with (self.data.parent / f"{self.node.id}.log").open("ab") as log:
-            self.process = subprocess.Popen(
-                AGENT, env=clean_environment(self.settings | changed), stdout=log, stderr=log
+            self.process = spawn(
+                AGENT, env=clean_environment(self.settings | changed), streams=Streams(log, log, log)
             )
         self.started.append(self.process)
 

@@ -16,6 +16,7 @@ DOCUMENTS = (
     "tests/contract",
     "tests/control/webhooks/test_interoperability.py",
     "tests/dev/test_declarations.py",
+    "tests/dev/test_readme.py",
     "tests/docs",
     "tests/matrix/test_architecture.py",
 )

@@ -7,7 +7,7 @@ import pytest
 from tests.streams.stage import Stage, raised
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def stage() -> AsyncIterator[Stage]:
     async with raised() as stage:
         yield stage

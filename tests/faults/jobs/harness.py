@@ -25,12 +25,12 @@ from stead.dev.engines.seaweedfs import SeaweedFS
 from stead.dev.engines.temporal import Temporal
 from stead.dev.local_node import LOCAL_NODE
 from stead.dev.running_stack import RunningStack, run_stack
-from stead.dev.subprocesses import run
 from stead.dev.supervised_program import clean_environment
 from stead.protocol.subjects import Program as Role
 from stead.shared.clock import wall_clock
 from tests.faults.jobs.node import STEADCTL, Node
 from tests.faults.jobs.programs import BOUND, Program, until
+from tests.preloaded.processes import run
 
 Mode = Literal["live", "test"]
 

@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from stead.dev.subprocesses import Process, Streams, spawn, wait_for_exit
+from stead.dev.subprocesses import Process, Streams, wait_for_exit
 from stead.dev.supervised_program import clean_environment
 from tests.patience import Patience, time_limit
+from tests.preloaded.processes import spawn
 
 BOUND = 60.0
 POLL = 0.05
