@@ -1,4 +1,4 @@
--- What the node's feed says over a socket that only it can open.
+-- The admin socket: the node's feed applies records through it. No other user can open it.
 local cjson = require "cjson.safe"
 local node = require "stead.node"
 local records = require "stead.records"
@@ -8,7 +8,7 @@ local M = {}
 
 local DICTS = { "state", "records", "redirects", "certificates", "purges", "pages", "lockout", "misses" }
 
-local function say(status, value)
+local function respond(status, value)
   ngx.status = status
   ngx.header["Content-Type"] = "application/json"
   ngx.print(cjson.encode(value))
@@ -37,16 +37,16 @@ local operations = {}
 operations["POST /apply"] = function()
   local ok, problem = records.apply(body())
   if ok then
-    return say(200, position())
+    return respond(200, position())
   elseif problem.dict then
-    return say(507, { error = "full", dict = problem.dict, line = problem.line })
+    return respond(507, { error = "full", dict = problem.dict, line = problem.line })
   end
-  return say(400, { error = "malformed", line = problem.line })
+  return respond(400, { error = "malformed", line = problem.line })
 end
 
 operations["POST /complete"] = function()
   state:safe_set("complete", true)
-  return say(200, position())
+  return respond(200, position())
 end
 
 operations["GET /state"] = function()
@@ -58,13 +58,13 @@ operations["GET /state"] = function()
   answer.complete = records.complete()
   answer.hosts = state:get("hosts") or 0
   answer.free = free
-  return say(200, answer)
+  return respond(200, answer)
 end
 
 function M.serve()
   local operation = operations[ngx.req.get_method() .. " " .. ngx.var.uri]
   if not operation then
-    return say(404, { error = "unknown" })
+    return respond(404, { error = "unknown" })
   end
   return operation()
 end

@@ -1,5 +1,4 @@
--- On the way back from an application: how long its answer may be kept, what it is tagged with, and whether a
--- sign-in failed.
+-- Handles responses of an application: how long they may be cached, their tags, and failed sign-ins.
 local lines = require "stead.lines"
 local records = require "stead.records"
 local pagecache = require "stead.pagecache"
@@ -10,14 +9,14 @@ local M = {}
 
 local PASS = "!"
 local PASS_SECONDS = 30
--- The cache counts in whole seconds; what we know of a page must be gone before the page is.
-local EARLIER = 0.5
+-- nginx's cache counts whole seconds; the entry about a page must expire before the page does.
+local MARGIN_SECONDS = 0.5
 
 M.PASS = PASS
 
--- Runs in the inner tier, so only when something was fetched. nginx's cache in the outer tier obeys the header
--- alone. A page that may not be kept is not waited for by others next time, unless it was a refusal or a failure:
--- those may be the work of one visitor.
+-- Runs in the inner tier, so only when a page was fetched. nginx's cache in the outer tier obeys only the header.
+-- Further requests for a page that may not be cached bypass the cache and do not wait for each other, unless it was
+-- refused or failed: a single visitor can cause that.
 function M.fetched()
   local key = ngx.var.http_x_stead_key
   if not key then
@@ -42,7 +41,7 @@ function M.fetched()
   if type(tags) == "table" then
     tags = table.concat(tags, ",")
   end
-  pages:set(page, lines.join(since, tags), math.max(seconds - EARLIER, EARLIER))
+  pages:set(page, lines.join(since, tags), math.max(seconds - MARGIN_SECONDS, MARGIN_SECONDS))
 end
 
 function M.signed_in()

@@ -1,17 +1,17 @@
--- What makes two visits the same page: which requests may share one, under which name, and which answers may
--- be kept. No I/O: the numbers of the purges are asked for by the caller.
+-- The rules of the page cache: which requests may share a page, its cache key, and which responses may be cached.
+-- No I/O: the caller looks up the revisions of purges.
 local byte, sub, find, lower, gmatch, match = string.byte, string.sub, string.find, string.lower, string.gmatch, string.match
 local concat, sort, format = table.concat, table.sort, string.format
 
 local M = {}
 
-M.LONGEST = 1024
+M.MAX_TARGET = 1024
 local TRACKING = {
   fbclid = true, gclid = true, gclsrc = true, dclid = true, gbraid = true, wbraid = true, msclkid = true,
   mc_cid = true, mc_eid = true, yclid = true, igshid = true, ttclid = true, twclid = true, li_fat_id = true,
   _ga = true, _gl = true, _hsenc = true, _hsmi = true, srsltid = true,
 }
--- Cookies that only scripts in the visitor's browser read. Any other may be somebody's session.
+-- Cookies that only scripts in the browser read. Any other cookie may be a session.
 local HARMLESS = {
   "^_ga$", "^_ga_", "^_gid$", "^_gat", "^_gcl_", "^__utm", "^_fbp$", "^_fbc$", "^_hj", "^_pk_", "^_clck$",
   "^_clsk$", "^_uet", "^_tt", "^_pin_", "^__gads$", "^__gpi$", "^__hs", "^hubspotutk$", "^cookieyes", "^cmplz_",
@@ -25,11 +25,11 @@ local function before(a, b)
   if a[1] ~= b[1] then
     return a[1] < b[1]
   end
-  -- The order of values of one name means something.
+  -- Values of the same name keep their order, which may matter.
   return a[3] < b[3]
 end
 
--- The query without what only tells where the visitor came from, in one order.
+-- The query without tracking parameters, sorted by name.
 function M.query(args)
   if not args or args == "" then
     return ""
@@ -53,7 +53,8 @@ function M.query(args)
   return "?" .. concat(pairs_, "&")
 end
 
--- What both the cache's key and the origin are given, so that nothing of the request reaches one but not the other.
+-- The normalized path and query, used for both the cache key and the request to the origin, so that the key covers
+-- everything that the origin sees.
 function M.target(request_uri)
   local at = find(request_uri, "?", 1, true)
   local path = at and sub(request_uri, 1, at - 1) or request_uri
@@ -63,8 +64,8 @@ function M.target(request_uri)
   return at and path .. M.query(sub(request_uri, at + 1)) or path
 end
 
--- What is known about a page is kept under `page`; the page itself under that, the moment it was fetched and the
--- memory it was fetched in.
+-- `page` is the key of the entry about a page. The key of the page itself adds the revision at which it was fetched
+-- and the name of the shared memory.
 function M.page(environment, release, scheme, host, target)
   return environment .. " " .. release .. " " .. scheme .. " " .. host .. " " .. target
 end
@@ -96,8 +97,8 @@ function M.harmless_cookies(header)
   return true
 end
 
--- An answer fetched at `since` is good while nothing that concerns it was purged later.
--- `purged(key)` gives the revision of a purge or nil.
+-- A page fetched at revision `since` is fresh unless a later purge covers it.
+-- `purged(key)` returns the revision of a purge or nil.
 function M.fresh(purged, environment, target, tags, since)
   if (purged("a:" .. environment) or 0) > since or (purged("u:" .. environment .. ":" .. target) or 0) > since then
     return false
@@ -117,7 +118,7 @@ local function joined(value)
   return type(value) == "table" and concat(value, ",") or value
 end
 
--- For how many seconds an origin's answer may be kept; 0 for not at all.
+-- For how many seconds a response may be cached; 0 for not at all.
 function M.seconds(status, headers, ttl)
   if ttl <= 0 or not CACHEABLE[status] or headers["set-cookie"] then
     return 0

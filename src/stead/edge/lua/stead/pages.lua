@@ -1,5 +1,4 @@
--- The pages a visitor sees when there is nothing to serve: what is wrong in a sentence, the reason for the
--- owner in a header.
+-- Error pages for visitors: a sentence about the problem, and the reason for the owner in a header.
 local format = string.format
 
 local M = {}
@@ -44,7 +43,7 @@ p{margin:0;opacity:.75}small{display:block;margin-top:2rem;opacity:.5}
 </style></head><body><main><h1>%s</h1><p>%s</p><small>%d</small></main></body></html>
 ]]
 
--- status, body, seconds after which to come again
+-- Returns status, body, and the seconds for Retry-After.
 function M.render(reason)
   local text = TEXT[reason] or TEXT.failed
   return text[1], format(LAYOUT, text[2], text[2], text[3], text[1]), text[4]

@@ -1,7 +1,7 @@
--- The records of the region in shared memory, and each worker's decoded copies of those it uses.
+-- The records of the region in shared memory, and a cache of decoded records in each worker.
 --
--- A worker reads one number for each request. Only when it has changed does it look at the records of the host
--- again, and only if those differ does it decode them.
+-- A worker reads one number for each request. Only when it has changed, it reads the records of the host again, and
+-- only if they differ, it decodes them.
 local cjson = require "cjson.safe"
 local lrucache = require "resty.lrucache"
 local lines = require "stead.lines"
@@ -17,21 +17,21 @@ local split, join = lines.split, lines.join
 
 local M = {}
 
-local KEPT_VIEWS = 20000
--- Longer than an answer of the store may be under way: a record that was forgotten is not brought back by it.
+local MAX_VIEWS = 20000
+-- Longer than a response of the store may take, so that a late response does not restore a deleted record.
 local TOMBSTONE_SECONDS = 60
--- The old rules of a site stay until the record that names the new ones has surely come.
+-- The old redirects of a site are kept until the record that names the new version has arrived.
 local OLD_RULES_SECONDS = 600
 local PURGE_SECONDS = 2592000 + 86400
 
-local cache = lrucache.new(KEPT_VIEWS)
+local cache = lrucache.new(MAX_VIEWS)
 
 local function generation()
   return state:get("generation")
 end
 M.generation = generation
 
--- Whether the record of this name may be replaced, and what it is now.
+-- Returns whether the record may be replaced, and its current content.
 local function older(dict, key, revision)
   local raw = dict:get(key)
   if not raw then
@@ -66,7 +66,7 @@ end
 
 local kinds = {}
 
--- Said after the environment of a host that has a certificate.
+-- Marks a host with a certificate, after the name of its environment.
 local TLS = " tls"
 
 function kinds.host(name, revision, value, missing_only)
@@ -105,7 +105,7 @@ function kinds.node(name, revision, value)
   if not ok then
     return ok, problem
   end
-  -- One list of all: a worker must know at once whether an address is a peer's.
+  -- One list of all peers, so that a worker can quickly decide whether an address is a peer's.
   local peers = cjson.decode(records:get("peers") or "{}")
   peers[name] = value and value.address or nil
   ok, problem = records:safe_set("peers", cjson.encode(peers))
@@ -155,11 +155,11 @@ end
 
 function kinds.purge(name, revision, value)
   if not value then
-    -- It is older than anything in the cache.
+    -- A purge expires only when no older page is in the cache.
     return true
   end
   local environment = value.environment
-  -- The environment's own number comes first: whoever then sees the purge fetches under a new name.
+  -- The number of the environment is raised first, so that a request that sees the purge fetches under a new key.
   local ok, problem = raise("s:" .. environment, revision)
   if not ok then
     return ok, problem
@@ -191,15 +191,15 @@ local function apply_one(text, missing_only)
   return ok, problem, line.revision
 end
 
--- Every line of the text; stops at the first that cannot be taken. With `missing_only` nothing that is there is
--- replaced: an answer of the store may be older than what the feed has brought meanwhile.
+-- Applies every line of the text, and stops at the first error. With `missing_only` existing records are kept: a
+-- response of the store may be older than what the feed has sent meanwhile.
 function M.apply(text, missing_only)
-  local highest, count, trouble = 0, 0, nil
+  local highest, count, failure = 0, 0, nil
   for line in text:gmatch "[^\n]+" do
     local ok, problem, revision = apply_one(line, missing_only)
     if not ok then
       problem.line = count + 1
-      trouble = problem
+      failure = problem
       break
     end
     count = count + 1
@@ -211,7 +211,7 @@ function M.apply(text, missing_only)
     state:safe_set("revision", highest)
   end
   state:incr("generation", 1, 0)
-  return trouble == nil, trouble
+  return failure == nil, failure
 end
 
 local function content(dict, key)
@@ -223,25 +223,25 @@ local function content(dict, key)
   return text ~= "" and text or nil, true
 end
 
--- The view of a host. Without one: whether it is known that there is none.
+-- Returns the view of a host. Without one, returns nil and whether the host is known not to exist.
 function M.view(host)
   local now = state:get("generation")
   local entry = cache:get(host)
   if entry and entry.generation == now then
     return entry.view
   end
-  local said, told = content(records, "h:" .. host)
-  if not said then
+  local target, known = content(records, "h:" .. host)
+  if not target then
     cache:delete(host)
-    return nil, told
+    return nil, known
   end
-  local secure = said:sub(-#TLS) == TLS
-  local environment = secure and said:sub(1, -#TLS - 1) or said
+  local secure = target:sub(-#TLS) == TLS
+  local environment = secure and target:sub(1, -#TLS - 1) or target
   local raw = records:get("e:" .. environment)
   if not raw then
     return nil, false
   end
-  if entry and entry.said == said and entry.raw == raw then
+  if entry and entry.target == target and entry.raw == raw then
     entry.generation = now
     return entry.view
   end
@@ -250,7 +250,7 @@ function M.view(host)
     return nil, true
   end
   local view = views.make(environment, cjson.decode(text), require("stead.node").id, secure)
-  cache:set(host, { generation = now, said = said, raw = raw, view = view })
+  cache:set(host, { generation = now, target = target, raw = raw, view = view })
   return view
 end
 
@@ -271,7 +271,7 @@ end
 
 local peers = { generation = -1, raw = nil, addresses = {} }
 
--- Whether the address is that of another edge of the region.
+-- Returns whether the address belongs to another edge of the region.
 function M.is_peer(address)
   local now = state:get("generation")
   if peers.generation ~= now then

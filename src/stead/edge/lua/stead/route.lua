@@ -1,4 +1,4 @@
--- The decision: who answers this request.
+-- Decides how a request is answered.
 local addresses = require "stead.addresses"
 local answer = require "stead.answer"
 local lines = require "stead.lines"
@@ -18,38 +18,38 @@ local pages = ngx.shared.pages
 
 local M = {}
 local SLASH, DOT = 47, 46
--- Who comes by the node's own door.
+-- The remote address of the node's probes, which come through a private socket.
 local PROBE = "unix:"
-local LONGEST_ENDING = 5
+local MAX_EXTENSION = 5
 local ASSETS = {}
-for ending in ([[css js mjs map json png jpg jpeg gif webp avif svg ico bmp woff woff2 ttf otf eot mp3 mp4 m4a ogg
+for extension in ([[css js mjs map json png jpg jpeg gif webp avif svg ico bmp woff woff2 ttf otf eot mp3 mp4 m4a ogg
   webm pdf txt zip gz wasm]]):gmatch "%w+" do
-  ASSETS[ending] = true
+  ASSETS[extension] = true
 end
 local READS = { GET = true, HEAD = true }
 
--- Nobody has said anything about this host yet.
-local function cold(host, told)
-  local said = (told or host == "") and "unknown" or store.ask("host", host)
-  if said == "found" then
+-- The host is not in shared memory: look it up in the node's store, unless it is known not to exist.
+local function look_up(host, known)
+  local result = (known or host == "") and "unknown" or store.ask("host", host)
+  if result == "found" then
     local view = view_of(host)
     if view then
       return view
     end
     return answer.page("unreleased", "the environment of this host is not known yet")
-  elseif said == "unreachable" and not records.complete() then
+  elseif result == "unreachable" and not records.complete() then
     return answer.page("starting")
   end
   return answer.page("unknown_host")
 end
 
-local function hidden(uri)
+local function is_hidden(uri)
   return find(gsub(uri, "^/%.well%-known/", "/"), "/.", 1, true) ~= nil
 end
 
--- A header of another edge is believed only if it comes from one. Returns whether it came from anybody's edge,
--- and whether the visitor came to it by TLS.
-local function hop()
+-- Headers of another edge are trusted only if they come from the address of an edge. Returns whether the request was
+-- forwarded, and whether the visitor reached the other edge over TLS.
+local function forwarded()
   if not var.http_x_stead_hop then
     return false, false
   end
@@ -67,7 +67,7 @@ local function hop()
   return true, secure
 end
 
-local function to_tls(host)
+local function redirect_to_tls(host)
   local port = node.secure_port == 443 and "" or ":" .. node.secure_port
   local target = var.request_uri
   if byte(target) ~= SLASH then
@@ -76,14 +76,14 @@ local function to_tls(host)
   return ngx.redirect("https://" .. host .. port .. target, READS[ngx.req.get_method()] and 301 or 308)
 end
 
-local function decoded_rest(rest)
+local function escape_percent(rest)
   return rest and gsub(rest, "%%", "%%25")
 end
 
-local function redirected(view, uri)
+local function find_redirect(view, uri)
   local to, code, rest = redirects.find(records.rule, view.rules, view.lengths, uri)
   if to then
-    rest = decoded_rest(rest)
+    rest = escape_percent(rest)
   else
     local raw = var.request_uri:match "^[^?]*"
     if raw == uri then
@@ -101,8 +101,9 @@ local function begin_trace(view)
   var.stead_parent = trace.parent(var.http_traceparent, var.stead_fresh, view.sample_rate, math.random())
 end
 
--- `stead_personal` is all headers in one by which a visitor could be told from others; mostly there are none.
-local function shareable()
+-- Whether the response may be shared between visitors. `stead_personal` joins all headers that could identify a
+-- visitor; usually it is empty.
+local function is_shareable()
   if not READS[ngx.req.get_method()] then
     return false
   elseif var.stead_personal == "" then
@@ -111,20 +112,21 @@ local function shareable()
   return var.stead_special == "" and pagecache.harmless_cookies(var.http_cookie or "")
 end
 
--- A file of an application that no program has to make. Byte by byte: a pattern would stop the compiler.
-local function asset(uri)
+-- Whether the path is a file that is served without the application. It compares bytes, because LuaJIT cannot compile
+-- string patterns.
+local function is_asset(uri)
   local size = #uri
-  for at = size, size > LONGEST_ENDING and size - LONGEST_ENDING or 1, -1 do
+  for at = size, size > MAX_EXTENSION and size - MAX_EXTENSION or 1, -1 do
     if byte(uri, at) == DOT then
-      return ASSETS[lower(sub(uri, at + 1))] and READS[ngx.req.get_method()] and not hidden(uri)
+      return ASSETS[lower(sub(uri, at + 1))] and READS[ngx.req.get_method()] and not is_hidden(uri)
     end
   end
   return false
 end
 
-local function application(view, host, uri, scheme)
+local function serve_application(view, host, uri, scheme)
   var.stead_inner = node.firewall and view.waf or "off"
-  if asset(uri) then
+  if is_asset(uri) then
     begin_trace(view)
     return ngx.exec("@assets")
   elseif view.login_lockout and lockout.is_login(uri) then
@@ -133,9 +135,9 @@ local function application(view, host, uri, scheme)
     elseif ngx.req.get_method() == "POST" then
       var.stead_login = "1"
     end
-  elseif view.ttl > 0 and shareable() then
+  elseif view.ttl > 0 and is_shareable() then
     local target = pagecache.target(var.request_uri)
-    if #target <= pagecache.LONGEST then
+    if #target <= pagecache.MAX_TARGET then
       local page = pagecache.page(view.environment, view.release, scheme, host, target)
       local known = pages:get(page)
       if known ~= origin.PASS then
@@ -160,10 +162,10 @@ local function application(view, host, uri, scheme)
   return ngx.exec("@dynamic")
 end
 
--- What stands before any answer of the site itself. `answer.page`, `ngx.exec` and `ngx.redirect` do not return.
-local function pass(view, uri, passed_on)
+-- The checks before the site itself answers. `answer.page`, `ngx.exec` and `ngx.redirect` do not return.
+local function check(view, uri, was_forwarded)
   if not view.here then
-    if passed_on then
+    if was_forwarded then
       return answer.page("loop", "another edge says that it is carried here")
     end
     local peer = records.peer(view.node or "")
@@ -183,24 +185,24 @@ local function pass(view, uri, passed_on)
     return answer.page("not_allowed")
   end
   if view.rules then
-    local location, code = redirected(view, uri)
+    local location, code = find_redirect(view, uri)
     if location then
       return ngx.redirect(location, code)
     end
   end
 end
 
--- A release that no record names yet. Only the node itself may ask for one, by its own door.
-local function show(release)
+-- Selects a release that no record names yet. Only the node's probes may do this.
+local function select_release(release)
   if release and #release == 64 and not find(release, "[^0-9a-f]") then
     var.stead_release = release
   end
 end
 
-local function enter(host, secure)
-  local view, told = view_of(host)
+local function prepare(host, secure)
+  local view, known = view_of(host)
   if not view then
-    view = cold(host, told)
+    view = look_up(host, known)
   end
   var.stead_made = node.new_trace()
   var.stead_site = view.site
@@ -208,26 +210,26 @@ local function enter(host, secure)
   var.stead_release = view.release
   local probed = var.remote_addr == PROBE
   if probed then
-    show(var.http_x_stead_release)
+    select_release(var.http_x_stead_release)
   end
-  local passed_on, by_tls = hop()
+  local was_forwarded, by_tls = forwarded()
   if secure or by_tls then
     if view.hsts and view.here then
       var.stead_hsts = view.hsts
     end
   elseif view.https and not probed then
-    to_tls(host)
+    redirect_to_tls(host)
   end
-  return view, passed_on
+  return view, was_forwarded
 end
 
 local function serve(host, secure)
-  local view, passed_on = enter(host, secure)
+  local view, was_forwarded = prepare(host, secure)
   local uri = var.uri
   if not view.simple then
-    pass(view, uri, passed_on)
+    check(view, uri, was_forwarded)
     if view.runtime == "cms" then
-      return application(view, host, uri, var.stead_seen_scheme)
+      return serve_application(view, host, uri, var.stead_seen_scheme)
     elseif view.runtime == "wasm" then
       begin_trace(view)
       return ngx.exec("@functions")
@@ -236,19 +238,19 @@ local function serve(host, secure)
   if byte(uri, -1) == SLASH then
     var.stead_index = "index.html"
   end
-  if find(uri, "/.", 1, true) and hidden(uri) then
+  if find(uri, "/.", 1, true) and is_hidden(uri) then
     return ngx.exit(404)
   end
 end
 
-local function call(host, secure)
-  local view, passed_on = enter(host, secure)
-  pass(view, var.uri, passed_on)
+local function call_function(host, secure)
+  local view, was_forwarded = prepare(host, secure)
+  check(view, var.uri, was_forwarded)
   begin_trace(view)
   return ngx.exec("@functions")
 end
 
-local function rightly_named(host)
+local function require_server_name(host)
   local name = var.ssl_server_name
   if name ~= host and (name or ""):lower() ~= host then
     return answer.page("misdirected")
@@ -261,18 +263,18 @@ end
 
 function M.https()
   local host = var.host
-  rightly_named(host)
+  require_server_name(host)
   return serve(host, true)
 end
 
 function M.http_function()
-  return call(var.host, false)
+  return call_function(var.host, false)
 end
 
 function M.https_function()
   local host = var.host
-  rightly_named(host)
-  return call(host, true)
+  require_server_name(host)
+  return call_function(host, true)
 end
 
 local function exists(path)
@@ -283,20 +285,21 @@ local function exists(path)
   return file ~= nil
 end
 
--- No file of this name: a directory lacks its slash, or a page has one too many, or there is nothing.
+-- There is no such file: redirect if a directory lacks its slash or a page has one too many, otherwise respond with
+-- 404.
 function M.missing()
   local uri, root = var.uri, var.document_root
-  local instead
+  local canonical
   if READS[ngx.req.get_method()] and not find(uri, "\0", 1, true) then
     if byte(uri, -1) ~= SLASH then
-      instead = exists(root .. uri .. "/index.html") and uri .. "/"
+      canonical = exists(root .. uri .. "/index.html") and uri .. "/"
     elseif #uri > 1 then
       local page = gsub(uri, "/+$", "")
-      instead = page ~= "" and exists(root .. page .. ".html") and page
+      canonical = page ~= "" and exists(root .. page .. ".html") and page
     end
   end
-  if instead then
-    return ngx.redirect(redirects.location("/*", decoded_rest(sub(instead, 2)), var.args), 301)
+  if canonical then
+    return ngx.redirect(redirects.location("/*", escape_percent(sub(canonical, 2)), var.args), 301)
   end
   return ngx.exit(404)
 end
