@@ -9,7 +9,7 @@ import pytest
 
 from stead.control.engines.postgres import Database
 from stead.control.engines.postgres_listener import PostgresListener
-from stead.control.engines.temporal import Orchestrator
+from stead.control.engines.temporal import Orchestrator, WorkflowState
 from stead.control.engines.temporal_workflow import Plan
 from stead.control.features import workflows
 from stead.control.jobs import dispatcher
@@ -31,6 +31,8 @@ class SlowOrchestrator(Orchestrator):
         self.started: list[str] = []
         self.cancelled: dict[str, float] = {}
         self.failing: set[str] = set()
+        self.missing: set[str] = set()
+        self.plans: list[Plan] = []
         self.most_at_once = 0
         self._open = 0
         self.during: Callable[[], Awaitable[None]] | None = None
@@ -38,6 +40,7 @@ class SlowOrchestrator(Orchestrator):
     async def start(self, plan: Plan) -> None:
         await asyncio.sleep(self._start_seconds)
         self.started.append(plan.job)
+        self.plans.append(plan)
 
     async def cancel(self, job: str) -> bool:
         self._open += 1
@@ -55,9 +58,9 @@ class SlowOrchestrator(Orchestrator):
         self.cancelled[job] = time.monotonic()
         return True
 
-    async def is_open(self, job: str) -> bool:  # noqa: ARG002
+    async def find_state(self, job: str) -> WorkflowState:
         await asyncio.sleep(self._describe_seconds)
-        return True
+        return "missing" if job in self.missing else "open"
 
 
 @pytest.fixture
@@ -219,3 +222,22 @@ async def test_a_job_that_was_claimed_and_not_started_is_started_and_then_cancel
         assert await seconds_until_sent(yard, [job]) < CANCEL_SECONDS
     assert orchestrator.started == [job]
     assert job in orchestrator.cancelled
+
+
+@pytest.mark.parametrize(("status", "lost"), [("queued", False), ("running", True)])
+async def test_a_job_without_a_workflow_is_lost_only_if_a_step_has_begun(
+    yard: Yard, url: str, status: str, lost: bool
+) -> None:
+    """A worker that dies between the claim and the start leaves a job that has done nothing yet."""
+    orchestrator = SlowOrchestrator()
+    (job,) = await start_jobs(yard, orchestrator, 1)
+    orchestrator.started.clear()
+    orchestrator.missing.add(job)
+    async with yard.database.transaction() as tx:
+        await tx.run("update jobs set status = $2 where id = $1", job, status)
+    database, notices = Database(url, clock=wall_clock, size=dispatcher.CONNECTIONS), PostgresListener(url)
+    try:
+        await Dispatcher(database, orchestrator, notices, workflows())._end_if_lost(job)
+    finally:
+        await database.close()
+    assert [plan.lost for plan in orchestrator.plans] == [lost]

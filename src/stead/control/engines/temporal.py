@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal
 
 import structlog
 from temporalio.client import Client, WorkflowExecutionStatus
@@ -21,6 +21,9 @@ RETRY_SECONDS = 0.5
 RPC = timedelta(seconds=5)
 
 TemporalUnreachable = RPCError
+
+
+WorkflowState = Literal["open", "closed", "missing"]
 
 
 class Orchestrator:
@@ -64,14 +67,14 @@ class Orchestrator:
             return False
         return True
 
-    async def is_open(self, job: str) -> bool:
+    async def find_state(self, job: str) -> WorkflowState:
         try:
             found = await self._client.get_workflow_handle(job).describe(rpc_timeout=RPC)
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
-                return False
+                return "missing"
             raise
-        return found.status is WorkflowExecutionStatus.RUNNING
+        return "open" if found.status is WorkflowExecutionStatus.RUNNING else "closed"
 
     def worker(self, activities: Sequence[Callable[..., Any]]) -> Worker:
         return Worker(

@@ -120,14 +120,20 @@ class Dispatcher:
         await _for_each(jobs, self._end_if_lost)
 
     async def _end_if_lost(self, job: str) -> None:
-        if await self._orchestrator.is_open(job):
+        state = await self._orchestrator.find_state(job)
+        if state == "open":
             return
         # Read only now: a workflow that is closed has ended its job before, unless it was lost.
         async with self._database.reading() as tx:
             row = await queue.get(tx, job)
-        if row is not None and row.status in ("queued", "running") and self._workflows.knows(row):
-            log.error("job.lost", job_id=job)
-            await self._orchestrator.start(self._plan(row, lost=True))
+        if row is None or row.status not in ("queued", "running") or not self._workflows.knows(row):
+            return
+        if state == "missing" and row.status == "queued":
+            # No step has begun: the worker that claimed the job died before it started the workflow.
+            await self._orchestrator.start(self._plan(row))
+            return
+        log.error("job.lost", job_id=job)
+        await self._orchestrator.start(self._plan(row, lost=True))
 
     def _plan(self, row: JobRow, *, lost: bool = False) -> Plan:
         return plan_of(row, self._workflows.of(row), lost=lost)
