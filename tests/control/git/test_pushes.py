@@ -146,7 +146,7 @@ async def test_no_preview_is_created_beyond_the_plans_limit(connect: Any):
     assert ["env_id" in decision for decision in decisions] == [True, True, False]
     (event,) = await site.events("git.push_skipped")
     assert event["branch"] == "b2"
-    assert "allows 2" in event["reason"]
+    assert "All 2 environments" in event["reason"]
 
 
 @pytest.mark.parametrize("how", ["push", "delete"])
