@@ -88,17 +88,13 @@ def _exists(module: str) -> bool:
         return False
 
 
-def called(name: str) -> dict[str, Any]:
-    """Like `merged`, for what features give as functions."""
-    given = [getattr(samples, name) for samples in all_samples()]
-    return {key: value for give in given if give is not None for key, value in give().items()}
-
-
 def merged(name: str) -> dict[str, Any]:
-    """One mapping of all features; no two features may give the same key."""
+    """One mapping of all features, given as mappings or as functions that return one. No two features may
+    give the same key."""
     found: dict[Any, Any] = {}
     for samples in all_samples():
-        given = getattr(samples, name)
+        value = getattr(samples, name)
+        given = (value() if callable(value) else value) or {}
         assert not found.keys() & given.keys(), f"two features give {found.keys() & given.keys()} of {name}"
         found |= given
     return found

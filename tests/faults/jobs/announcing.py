@@ -15,7 +15,7 @@ from tests.faults.jobs.edge import Edge, Sight, Visitor, visited
 from tests.faults.jobs.harness import Harness
 from tests.faults.jobs.programs import until
 from tests.faults.jobs.scenarios import Site
-from tests.feature_samples import called
+from tests.feature_samples import merged
 
 AT_ONCE = 7
 """Each adds to the time for which the edge is held, and workers wait only so long for it."""
@@ -61,7 +61,7 @@ VIEWS: dict[str, View] = {
 
 
 def view_of(case: Case) -> View:
-    views = {**VIEWS, **called("views")}
+    views = {**VIEWS, **merged("views")}
     assert case.kind.name in views, (
         f"Nothing says what a visitor sees while {case.kind.name} announces: add it to `views` in the"
         " feature's samples.py."

@@ -24,7 +24,7 @@ from tests.delivery.delivery import Delivery
 from tests.delivery.delivery import Site as Place
 from tests.faults.jobs.harness import Harness
 from tests.faults.jobs.rotation import chosen
-from tests.feature_samples import called
+from tests.feature_samples import merged
 
 NOWHERE = "no-such-region"
 _SIGNING = asyncio.Lock()
@@ -680,7 +680,7 @@ SCENARIOS: dict[str, Scenario] = {
 @cache
 def scenarios() -> Mapping[str, Scenario]:
     """Those here and those that features bring with their samples."""
-    return {**SCENARIOS, **called("scenarios")}
+    return {**SCENARIOS, **merged("scenarios")}
 
 
 def scenario_of(kind: Workflow[Any]) -> Scenario:
