@@ -3,21 +3,25 @@
 PYTHON := .venv/bin/python
 RUN := .venv/bin/
 
-.PHONY: help setup dev test faults deliveries check generate bench lock
+# Kept even where Python is told not to: every program that a test starts would compile its libraries again.
+export PYTHONDONTWRITEBYTECODE :=
+
+.PHONY: help setup dev test faults everything deliveries hostile lists large check generate bench lock
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 setup: ## install the locked Python packages and the API reference viewer
 	uv venv --quiet --allow-existing .venv
-	uv pip sync --quiet --python .venv --require-hashes requirements.lock
+	uv pip sync --quiet --python .venv --require-hashes --compile-bytecode requirements.lock
 	uv pip install --quiet --python .venv --no-deps --editable .
 	npm ci --prefix web --ignore-scripts --no-audit --no-fund --loglevel=error
 
 dev: ## start every engine and the API; Ctrl-C stops them
 	$(RUN)steadctl dev up
 
-PYTEST = $(RUN)pytest --numprocesses=2 $(if $(SELECT),--select=$(SELECT))
+# One more than a machine with two cores has: the tests of faults mostly wait, and have a process of their own.
+PYTEST = $(RUN)pytest --numprocesses=3 $(if $(SELECT),--select=$(SELECT))
 FEATURE_TESTS = $(wildcard tests/control/$(FEATURE) tests/$(FEATURE)) tests/contract tests/matrix
 
 test: ## run the tests; SELECT=changed: what a change may affect and a part of the rest; FEATURE=webhooks: one feature
@@ -26,8 +30,20 @@ test: ## run the tests; SELECT=changed: what a change may affect and a part of t
 faults: ## kill, refuse and restart at every step of every job; SELECT=changed as above
 	$(PYTEST) tests/faults/jobs
 
+everything: ## run tests and faults together; SELECT=changed as above
+	$(PYTEST)
+
 deliveries: ## 100,000 webhook events, bad receivers, workers killed every ten seconds
 	STEAD_DELIVERIES=100000 $(RUN)pytest tests/faults/webhooks
+
+hostile: ## one free account attacks everything that tenants share for five minutes; prints its neighbour's figures
+	STEAD_ATTACK_SECONDS=300 $(RUN)pytest -s tests/abuse/test_hostile_tenant.py
+
+lists: ## read every list with a million sites and ten million jobs of other owners; prints rows and times
+	STEAD_OTHER_SITES=1000000 $(RUN)pytest --timeout=7200 tests/control/scale/test_lists.py
+
+large: ## clone and push a WordPress site with 200,000 posts and 2 GB of uploads; prints the times
+	STEAD_LARGE_POSTS=200000 $(RUN)pytest -s tests/node/wordpress/test_large_site.py
 
 check: ## lint, types, architecture, generated files
 	$(RUN)ruff check

@@ -6,14 +6,20 @@ from collections.abc import Awaitable, Callable
 
 from bench import (
     api_reads,
+    cms,
+    cms_pages,
+    cms_work,
     delivery,
+    edge_certificates,
     edge_change,
     edge_hosts,
     edge_serving,
     edge_tls,
     job_start,
     list_depth,
+    list_scale,
     packing,
+    sftp,
     webhook_delivery,
 )
 from bench.results import CouldNotRun, Result
@@ -24,16 +30,25 @@ BENCHMARKS: dict[str, Callable[[Bench], Awaitable[Result]]] = {
     "api_read_cpu_ratio": api_reads.read_one,
     "api_list_cpu_ratio": api_reads.read_page,
     "list_depth_ratio": list_depth.compare_pages,
+    "lists_at_scale_ratio": list_scale.compare_sizes,
     "job_start_ratio": job_start.compare_starts,
     "edge_static_cpu_ratio": edge_serving.serve_static,
     "edge_cached_cpu_ratio": edge_serving.serve_cached,
     "edge_tls_handshake_ratio": edge_tls.compare_handshakes,
     "edge_million_hosts": edge_hosts.serve_million_hosts,
+    "edge_certificate_lookup_ratio": edge_certificates.look_up_certificates,
     "edge_change_p99_ms": edge_change.measure_changes,
+    "cms_page_cpu_ratio": cms_pages.serve_page,
     "webhook_delivery_cpu_ratio": webhook_delivery.compare_deliveries,
     "pack_mb_s": packing.compare_packing,
     "deploy_overhead_ratio": delivery.compare_builds,
     "rollback_ms": delivery.measure_rollbacks,
+    "cms_idle_mb": cms.measure_idle,
+    "cms_wake_ms": cms.measure_wakes,
+    "cms_density": cms.measure_density,
+    "clone_ratio": cms_work.compare_copies,
+    "exec_ratio": cms_work.compare_commands,
+    "sftp_mb_s": sftp.compare_transfers,
 }
 
 

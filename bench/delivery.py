@@ -36,6 +36,7 @@ from stead.node.builds.sandbox import SOURCE
 from stead.node.containers.bundle import BindMount, ContainerProcess
 from stead.node.containers.egress_proxy import EgressProxy
 from stead.node.containers.egress_rules import HostRule
+from stead.node.disk_space import DiskSpace
 from stead.node.processes import Processes
 from stead.node.settings import from_environment
 from stead.protocol.work import Build, GitSource
@@ -187,7 +188,8 @@ class _ManualBuild:
         settings = from_environment(it.stack.node_environment(LOCAL_NODE, it.stack.directory.path / "manual"))
         settings.data.mkdir(exist_ok=True, mode=0o711)
         self._it = it
-        self._builder = assembly.static_builder(settings, Processes("bench").run, settings.data / "builds")
+        run, space = Processes("bench").run, DiskSpace(settings.data, settings.node_min_free_mb)
+        self._builder = assembly.static_builder(settings, run, settings.data / "builds", space)
 
     async def measure(self, number: int) -> float:
         builder, url = self._builder, self._it.project.url
@@ -281,9 +283,10 @@ async def _run_delivery() -> AsyncIterator[Delivery]:
     scratch, authority = _create_scratch()
     server = GitServer(scratch / "repositories")
     settings = {
-        "STEAD_BUILD_NETWORKS": "127.0.0.0/8",
+        "STEAD_BUILD_NETWORKS": f"127.0.0.0/8:{server.port}",
         "STEAD_BUILD_TRUST": str(scratch / "trust.pem"),
         "STEAD_GIT_NETWORKS": "127.0.0.0/8",
+        "STEAD_GIT_PORTS": str(server.port),
     }
     try:
         lockfile = await _create_lockfile(scratch / "lock")

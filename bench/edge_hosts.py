@@ -10,8 +10,7 @@ from bench.edge_pair import HOST, NODE, EdgePair, run_edge_pair
 from bench.load import Subject, cpu_ratios, measure_pairs
 from bench.results import Result, spread
 from bench.servers import Bench
-from stead.protocol.commands import OutputLine
-from stead.protocol.edge_records import EnvironmentRecord, HostRecord
+from stead.protocol.edge_records import EnvironmentRecord, HostRecord, RecordLine
 
 HOSTS = 1_000_000
 LINES = 1_000
@@ -31,7 +30,7 @@ async def serve_million_hosts(_: Bench) -> Result:
     async with run_edge_pair(**memory) as pair:
         empty = (await pair.admin.state()).free["records"]
         started = time.monotonic()
-        batch: list[OutputLine] = []
+        batch: list[RecordLine] = []
         for line in _lines(pair):
             batch.append(line)
             if len(batch) == LINES:
@@ -59,7 +58,7 @@ async def serve_million_hosts(_: Bench) -> Result:
     return Result(median(ratios), 1.6, details)
 
 
-def _lines(pair: EdgePair) -> Iterator[OutputLine]:
+def _lines(pair: EdgePair) -> Iterator[RecordLine]:
     for number in range(HOSTS):
         environment = f"env_{number:026d}"
         record = EnvironmentRecord(

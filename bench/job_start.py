@@ -203,6 +203,7 @@ async def _start(stack: RunningStack, exits: AsyncExitStack) -> FullStack:
     await database.execute(_PLAN)
     await database.execute("update accounts set plan = 'unlimited'")
     await stack.add_node(NODE)
+    await stack.enrol_node(NODE)
     node = stack.node_environment(NODE, stack.directory.home(NODE)) | {"STEAD_NODE_CAPACITY": "100000"}
     log = stack.directory.logs / "bench.log"
     for settings, words in ((api, ["api"]), (worker, ["worker"]), (node, ["node"])):
@@ -211,7 +212,9 @@ async def _start(stack: RunningStack, exits: AsyncExitStack) -> FullStack:
     client = httpx.AsyncClient(base_url=api["STEAD_BASE_URL"], timeout=TIMEOUT)
     exits.push_async_callback(client.aclose)
     await _wait_until(lambda: _is_ready(client), "the API is ready")
-    await _wait_until(lambda: database.fetchval("select count(*) from nodes"), "the node sends heartbeats")
+    await _wait_until(
+        lambda: database.fetchval("select count(last_seen_at) from nodes"), "the node sends heartbeats"
+    )
     client.headers["authorization"] = f"Bearer {account.api_key}"
     minted = await client.post("/v1/api-keys", json={"scopes": ["*"], "mode": "test"})
     client.headers["authorization"] = f"Bearer {minted.json()['data']['secret']}"

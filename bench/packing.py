@@ -2,18 +2,17 @@
 
 import asyncio
 import hashlib
-import resource
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from statistics import median
 
-from bench.results import CouldNotRun, Result, spread
+from bench.results import CouldNotRun, Result
 from bench.servers import Bench
+from bench.timings import Timings, compare
 from stead.artifacts.packer import LEVEL, PackedLayer, pack_layer
 
 ROUNDS = 11
@@ -30,7 +29,7 @@ def _compare() -> Result:
     tar, zstd = shutil.which("tar"), shutil.which("zstd")
     if tar is None or zstd is None:
         raise CouldNotRun("tar or zstd is not installed (`apt-get install tar zstd`)")
-    packing, pipe = _Timings(), _Timings()
+    packing, pipe = Timings(), Timings()
     with tempfile.TemporaryDirectory(prefix="stead-bench-") as scratch:
         tree = Path(scratch, "tree")
         _create_site(tree)
@@ -38,50 +37,30 @@ def _compare() -> Result:
         packed = _pack(tree)
         _pipe(tree, tar, zstd)
         for number in range(ROUNDS):
-            turns: list[tuple[_Timings, Callable[[], object]]] = [
+            turns: list[tuple[Timings, Callable[[], object]]] = [
                 (packing, partial(_pack, tree)),
                 (pipe, partial(_pipe, tree, tar, zstd)),
             ]
             for timed, work in turns if number % 2 else reversed(turns):
-                timed.run(work)
-    ratios = [one / other for one, other in zip(packing.wall, pipe.wall, strict=True)]
-    processor = [one / other for one, other in zip(packing.cpu, pipe.cpu, strict=True)]
+                with timed.measure():
+                    work()
+    ratio, ratios = compare(packing, pipe)
     size = packed.content_bytes / 1e6
     return Result(
-        median(ratios),
+        ratio,
         1.3,
         [
-            f"ratio {spread(ratios)}",
-            f"ratio of processor time {spread(processor)}",
-            f"pack: {packing.summary(size)}",
-            f"tar | zstd -{LEVEL}: {pipe.summary(size)}",
+            *ratios,
+            f"pack: {_describe(packing, size)}",
+            f"tar | zstd -{LEVEL}: {_describe(pipe, size)}",
             f"{packed.files} files, {size:.0f} MB, packed {packed.size / 1e6:.0f} MB",
         ],
     )
 
 
-class _Timings:
-    def __init__(self) -> None:
-        self.wall: list[float] = []
-        self.cpu: list[float] = []
-
-    def run(self, work: Callable[[], object]) -> None:
-        started, used = time.perf_counter(), _processor_time()
-        work()
-        self.wall.append(time.perf_counter() - started)
-        self.cpu.append(_processor_time() - used)
-
-    def summary(self, size: float) -> str:
-        wall, cpu = median(self.wall), median(self.cpu)
-        return f"{size / wall:.0f} MB/s, {wall * 1e3:.0f} ms, of a processor {cpu * 1e3:.0f} ms"
-
-
-def _processor_time() -> float:
-    """The CPU time of this process and of the children it has waited for."""
-    return sum(
-        use.ru_utime + use.ru_stime
-        for use in (resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN))
-    )
+def _describe(timed: Timings, size: float) -> str:
+    wall, cpu = median(timed.wall), median(timed.cpu)
+    return f"{size / wall:.0f} MB/s, {wall * 1e3:.0f} ms, of a processor {cpu * 1e3:.0f} ms"
 
 
 def _pack(tree: Path) -> PackedLayer:

@@ -18,7 +18,7 @@ import msgspec
 from bench.load import server_core
 from bench.results import CouldNotRun
 from stead.dev.engines.nats import Nats
-from stead.dev.engines.postgres import Postgres
+from stead.dev.engines.postgres import DATABASE, Postgres
 from stead.dev.engines.redis import Redis
 from stead.dev.ports import reserve_ports
 from stead.dev.running_stack import RunningStack, run_stack
@@ -39,6 +39,31 @@ insert into api_keys (id, account_id, name, mode, last4, scopes, ip_allowlist, e
 select 'key_' || lpad(to_hex(n), 26, '0'), $1, 'key number ' || n, 'live', 'a1B2',
        '{sites:read,jobs:read}', '{}', now() + interval '90 days', now()
 from generate_series(1, $2::int) n
+"""
+# The owner of site number n is account number n modulo the number of accounts. Numbers are written as above.
+_OTHER_ACCOUNTS = """
+insert into accounts (id, email, name, password_hash, created_at)
+select 'client_' || lpad(to_hex(n), 26, '0'), n || '@others.example', 'Somebody', '', now()
+from generate_series(0, $1::int - 1) n
+"""
+_SITES = """
+insert into sites (id, account_id, mode, slug, domain, profile, runtime, region, status, created_at)
+select 'site_' || lpad(to_hex(n), 26, '0'),
+       coalesce($1, 'client_' || lpad(to_hex(n % $2::int), 26, '0')), 'live', 'site-' || n,
+       n || '.example', 'static', 'static', 'us-east', 'running', now()
+from generate_series($3::int, $4::int) n
+"""
+_ENVIRONMENTS = """
+insert into environments (id, site_id, type, subdomain, status, created_at)
+select 'env_' || substr(id, 6), id, 'production', slug, 'running', now() from sites
+on conflict do nothing
+"""
+_DOMAINS = """
+insert into domains (id, hostname, site_id, env_id, mode, is_primary, status, challenge, verified_at,
+  pending_since, created_at)
+select 'dom_' || substr(id, 6), domain, id, 'env_' || substr(id, 6), 'live', true, 'verified', '', now(),
+  now(), now() from sites
+on conflict do nothing
 """
 
 
@@ -116,10 +141,39 @@ class Bench:
         await self._execute("vacuum analyze api_keys")
         return account
 
-    async def start_api(self) -> Server:
+    async def add_sites(self, account: str, count: int) -> None:
+        """Adds sites of an account, which are older than those of others."""
+        await self._add_sites(self.database_url, account, 1, first=1, last=count)
+
+    async def add_others(self, database_url: str, *, owners: int, sites: int) -> None:
+        """Adds accounts, and sites that belong to them in turn."""
+        await self._execute(_OTHER_ACCOUNTS, owners, database_url=database_url)
+        await self._add_sites(database_url, None, owners, first=1_000_000, last=1_000_000 + sites - 1)
+
+    async def _add_sites(
+        self, database_url: str, account: str | None, owners: int, *, first: int, last: int
+    ) -> None:
+        await self._execute(_SITES, account, owners, first, last, database_url=database_url)
+        for statement in (_ENVIRONMENTS, _DOMAINS, "vacuum analyze"):
+            await self._execute(statement, database_url=database_url)
+
+    @asynccontextmanager
+    async def copied_database(self, name: str) -> AsyncIterator[str]:
+        """The address of a copy of the database. No server may be connected to the database meanwhile."""
+        postgres = self._stack[Postgres]
+        admin = postgres.database_url("postgres")
+        await self._execute(f"create database {name} template {DATABASE}", database_url=admin)
+        try:
+            yield postgres.database_url(name)
+        finally:
+            await self._execute(f"drop database {name} with (force)", database_url=admin)
+
+    async def start_api(self, database_url: str | None = None) -> Server:
         port, metrics = reserve_ports(2)
         url = f"http://{LOOPBACK}:{port}"
         settings = {"STEAD_API_PORT": str(port), "STEAD_METRICS_PORT": str(metrics), "STEAD_BASE_URL": url}
+        if database_url is not None:
+            settings["STEAD_DATABASE_URL"] = database_url
         return await self._serve([*_STEADCTL, "api"], url, "/readyz", self._environment | settings)
 
     async def start_bare_handler(self, account: Account) -> Server:
@@ -149,8 +203,8 @@ class Bench:
         await server.wait_until_ready(ready)
         return server
 
-    async def _execute(self, statement: str, *args: object) -> None:
-        connection = await asyncpg.connect(self._stack[Postgres].url)
+    async def _execute(self, statement: str, *args: object, database_url: str | None = None) -> None:
+        connection = await asyncpg.connect(database_url or self.database_url)
         try:
             await connection.execute(statement, *args)
         finally:

@@ -112,7 +112,8 @@ async def compare_deliveries(bench: Bench) -> Result:
         await queue.prepare()
         costs: list[float] = []
         bare_costs: list[float] = []
-        rates, bare_rates = [], []
+        rates: list[float] = []
+        bare_rates: list[float] = []
         for turn in range(ROUNDS + 1):
             for with_worker in (True, False) if turn % 2 else (False, True):
                 process = worker if with_worker else bare

@@ -1,10 +1,10 @@
-"""A client that checks every answer against the API description it was promised."""
+"""An HTTP client that checks every response against the API description."""
 
 from functools import cache
 from typing import Any
 
 import httpx
-from jsonschema import Draft202012Validator
+from jsonschema_rs import Draft202012Validator
 
 from stead.control.features import all_operations, id_prefixes
 from stead.control.http.openapi import document, errors_of
@@ -25,8 +25,8 @@ def _router() -> Router:
 
 @cache
 def _validator(path: str, method: str, status: str) -> Draft202012Validator:
-    told = description()["paths"][path][method.lower()]["responses"][status]
-    schema = told["content"]["application/json"]["schema"]
+    response = description()["paths"][path][method.lower()]["responses"][status]
+    schema = response["content"]["application/json"]["schema"]
     return Draft202012Validator({**schema, "components": description()["components"]})
 
 
@@ -38,15 +38,15 @@ def operation_at(method: str, path: str) -> Operation | None:
 
 
 def check(response: httpx.Response) -> None:
-    """Envelope, headers, documented status and code, and the shape of the body."""
+    """Check the headers, that status and error code are documented, and the schema of the body."""
     assert response.headers["api-version"]
     assert response.headers["x-api-stability"] == "preview"
     operation = operation_at(response.request.method, response.request.url.path)
     if operation is None:
         return
     status = str(response.status_code)
-    told = description()["paths"][operation.path][operation.method.lower()]["responses"]
-    assert status in told, f"{operation.id} answered an undocumented {status}: {response.text}"
+    documented = description()["paths"][operation.path][operation.method.lower()]["responses"]
+    assert status in documented, f"{operation.id} answered an undocumented {status}: {response.text}"
     if response.status_code in (204, 304):
         assert not response.content
         return
@@ -67,7 +67,7 @@ def check(response: httpx.Response) -> None:
 
 
 class Client(httpx.AsyncClient):
-    """Speaks as the bearer of one secret."""
+    """Sends the requests of one credential."""
 
     def as_(self, secret: str) -> "Client":
         other = Client(transport=self._transport, base_url=self.base_url)
@@ -82,5 +82,5 @@ class Client(httpx.AsyncClient):
 
 
 def code_of(response: httpx.Response) -> str:
-    """The error code of a refusal; the status of anything else, so that a failed comparison tells."""
+    """The error code of a refusal. Otherwise the status, so that a failed comparison shows it."""
     return str(response.json()["error"]["code"]) if response.status_code >= 400 else str(response.status_code)

@@ -14,15 +14,17 @@ from stead.control.settings import Settings
 from stead.shared.clock import MovableClock
 from tests.client import Client
 from tests.engines import TEMPLATE, TestEngines, engine_addresses
+from tests.enrolled_nodes import record_node
 from tests.people import Person, make_person
 
-pytest_plugins = ["tests.scheduling", "tests.selection.plugin"]
+pytest_plugins = ["tests.scheduling", "tests.seeds", "tests.selection.plugin", "tests.skips"]
 
 _engines = pytest.StashKey[TestEngines]()
 FIGURE = "figure"
 UNLIMITED = (
     "insert into plans values"
-    " ('unlimited', 'For tests', 1000, 1000, 1000, 1000, 1000, 60000000, 60000000, 60000000, 60000000)"
+    " ('unlimited', 'For tests', 1000, 1000, 1000, 1000, 1000, 60000000, 60000000, 60000000, 60000000,"
+    " 100000, 100000, 100000, 100000, 50, 100000)"
 )
 
 
@@ -66,6 +68,10 @@ async def settings(worker_id: str) -> Settings:
         nats_password=engines.nats_password,
         sealing_key=base64.b64encode(os.urandom(32)).decode(),
         base_url="http://stead.test",
+        # All clients of the tests have the same address.
+        unknown_credentials_per_minute=1_000_000,
+        # Made-up domains work at once. The tests of domains have settings of their own.
+        domain_verification="none",
         # Nothing answers there: signing an address costs no request.
         s3_endpoint="http://objects.test",
         s3_access_key="nobody",
@@ -84,6 +90,8 @@ async def plane(settings: Settings, clock: MovableClock) -> AsyncIterator[Contro
     async with plane.running():
         async with plane.database.transaction() as tx:
             await tx.run(UNLIMITED)
+            # Once any node is known, a region without one takes no sites; tests leave nodes of other regions.
+            await record_node(tx)
         yield plane
 
 

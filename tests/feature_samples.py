@@ -1,7 +1,8 @@
-"""What a feature tells the suites that cover every operation and every job.
+"""What a feature tells the suites that cover every operation.
 
 A feature whose operations need data of their own has `tests/control/<feature>/samples.py` with a constant
-`SAMPLES`. The contract walk, the permission matrix, the tenant suite and the fault suite read them all.
+`SAMPLES`. The contract walk, the permission matrix and the tenant suite read them all. The fault suite reads
+`fault_scenarios.py` beside it.
 """
 
 import importlib
@@ -14,11 +15,13 @@ from typing import TYPE_CHECKING, Any
 from stead.control.engines.postgres import Tx
 from stead.control.features import FEATURES
 from stead.shared.errors import NotFound
+from stead.shared.runtimes import Runtime
 from tests.people import Person
 
 if TYPE_CHECKING:
     import httpx
 
+    from tests.contract.contract_file import Row
     from tests.matrix.asking import Asking
     from tests.matrix.rules import Expected
     from tests.matrix.world import Caller, Flavour, Thing, World
@@ -38,6 +41,8 @@ class Samples:
     """For operations that need a resource in a particular state: by operation id, then by parameter."""
     body_makers: Mapping[str, BodyMaker] = field(default_factory=dict)
     """By operation id."""
+    runtimes: Mapping[str, Runtime] = field(default_factory=dict)
+    """The runtime of the sites that an operation is for, by operation id, where no capability says it."""
 
     visibility: Mapping[type, tuple["Callable[[World, Caller, Thing], bool]", type[NotFound]]] = field(
         default_factory=dict
@@ -59,6 +64,11 @@ class Samples:
     """Body fields that name a resource: the code that another tenant's identifier is refused with, and how
     to get such an identifier."""
 
+    extension_rows: "tuple[Row, ...]" = ()
+    """Rows of operations that the contract does not list: what they need, and which roles may call them."""
+    open_to_test_keys: frozenset[str] = frozenset()
+    """Mutations that a test credential may call, because they change only things in test mode."""
+
     silent_operations: Mapping[str, str] = field(default_factory=dict)
     """Mutations that publish no event, by operation id, with the reason."""
     audit_locations: "Mapping[str, Callable[[Asking, httpx.Response], tuple[str | None, str | None]]]" = (
@@ -67,11 +77,6 @@ class Samples:
     """The team and site of the audit entry, for operations whose path does not contain them."""
     audit_entries: Mapping[str, int] = field(default_factory=dict)
     """The number of audit entries of an operation that writes more than one."""
-
-    scenarios: Callable[[], Mapping[str, Any]] | None = None
-    """Fault scenarios by the name of the kind of job; a function, so that only the fault suite loads them."""
-    views: Callable[[], Mapping[str, Any]] | None = None
-    """What a visitor sees before and after a job's announcement, by the name of the kind of job."""
 
 
 @cache
@@ -88,7 +93,7 @@ def _exists(module: str) -> bool:
         return False
 
 
-def merged(name: str) -> dict[str, Any]:
+def merged(name: str) -> dict[Any, Any]:
     """One mapping of all features, given as mappings or as functions that return one. No two features may
     give the same key."""
     found: dict[Any, Any] = {}

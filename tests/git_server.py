@@ -58,6 +58,7 @@ class Repository:
             git("checkout", "--quiet", *([] if known else ["-b"]), branch, cwd=self.work)
         for name, text in (files or {"index_html": os.urandom(8).hex()}).items():
             path = self.work / name.replace("_", ".")
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
         git("add", "--all", cwd=self.work)
         git("commit", "--quiet", "--allow-empty", "--message", "A change", cwd=self.work)

@@ -10,6 +10,7 @@ import httpx
 from msgspec.structs import replace
 
 from stead.control.app import ControlPlane
+from stead.control.engines.dns import Resolver
 from stead.control.events.sequencer import Sequencer
 from stead.control.http.client_address import parse_networks
 from stead.control.notifications import service as notifications
@@ -38,6 +39,7 @@ class Outbox:
     authority: CertificateAuthority
     clock: MovableClock
     seconds: float = 15.0
+    resolver: Resolver = field(default_factory=Resolver)
     _delivery_workers: list[DeliveryWorker] = field(default_factory=list)
 
     @property
@@ -68,7 +70,9 @@ class Outbox:
     def delivery_worker(self) -> DeliveryWorker:
         settings = self.plane.settings
         guard = AddressPolicy(parse_networks(settings.webhooks_allowed))
-        client = HttpsClient(guard, context=self.authority.client_context(), seconds=self.seconds)
+        client = HttpsClient(
+            guard, context=self.authority.client_context(), seconds=self.seconds, resolver=self.resolver
+        )
         worker = DeliveryWorker(
             self.plane.database, self.plane.listener, self.sealer, client, clock=self.clock
         )

@@ -1,4 +1,4 @@
-"""Accounts and credentials made straight in the database: fast, and independent of what is being tested."""
+"""Accounts and credentials, inserted directly into the database: fast, and independent of what is tested."""
 
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ def password_hash() -> str:
 
 @dataclass
 class Person:
-    """An account, what it signs in with, and clients that speak for it."""
+    """An account, and clients with its credentials."""
 
     account: Account
     session: Client
@@ -56,9 +56,10 @@ class Person:
 
 
 async def make_person(plane: ControlPlane, anonymous: Client, *, plan: str = "unlimited") -> Person:
-    """The session is written straight into its row: checking a password would take most of a run."""
+    """The session is inserted directly: checking passwords would take most of the time of a test run."""
     id_, secret = AccountId(new_id("client")), mint("stead_session")
-    account = Account(id_, f"{id_}@example.com", "A Person", password_hash(), plan, None)
+    verified = plane.database._clock()
+    account = Account(id_, f"{id_}@example.com", "A Person", password_hash(), plan, None, verified)
     async with plane.database.transaction() as tx:
         assert await store.insert(tx, account)
         await store.insert_session(tx, id_, SessionId(new_id("sess")), secret.hash)

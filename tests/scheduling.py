@@ -1,18 +1,22 @@
 """How xdist distributes the tests over its workers.
 
 Tests that share a stack of engines and programs run in one worker, so that the stack starts once. What takes
-longest starts first: a long file that starts last would leave the other workers without work.
+longest starts first: a long file that starts last would leave the other workers without work. Tests that
+mostly wait have a worker of their own while there are some, so that the others can use the processor.
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 SHARED_STACKS = (
     "tests/edges",
     "tests/delivery",
+    "tests/outages",
     "tests/journeys",
     "tests/dev",
     "tests/streams",
@@ -20,13 +24,15 @@ SHARED_STACKS = (
 """Directories with a stack for all of their files. Every other file is distributed on its own."""
 
 LONGEST_FIRST = (
+    "tests/faults/jobs",
     "tests/edges",
     "tests/delivery",
+    "tests/outages",
     "tests/faults/webhooks",
     "tests/journeys",
     "tests/contract/test_fuzz.py",
     "tests/dev",
-    "tests/control/audit/test_canary.py",
+    "tests/control/audit/test_secrets_are_not_recorded.py",
     "tests/faults/test_lost_answers.py",
     "tests/faults",
     "tests/control/certificates",
@@ -38,6 +44,9 @@ LONGEST_FIRST = (
     "tests/contract",
 )
 """Files and directories that take more than a few seconds. The first entry that fits a test counts."""
+
+MOSTLY_WAIT = ("tests/faults/jobs",)
+"""Directories whose tests wait for restarted engines and for retries, and need little of the processor."""
 
 
 def unit_of(test: str) -> str:
@@ -60,6 +69,21 @@ def _rank(test: str) -> int:
 class UnitScheduling(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
         return unit_of(nodeid)
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        unit = next_unit(self.workqueue, waits=node is self.nodes[0])
+        self.workqueue.move_to_end(unit, last=False)
+        super()._assign_work_unit(node)
+
+
+def next_unit(queue: Iterable[str], *, waits: bool) -> str:
+    """The first unit for a worker of this kind. When none is left, the worker helps the others."""
+    units = list(queue)
+    return next((unit for unit in units if _mostly_waits(unit) is waits), units[0])
+
+
+def _mostly_waits(unit: str) -> bool:
+    return any(_is_below(unit, each) for each in MOSTLY_WAIT)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> UnitScheduling:

@@ -1,4 +1,4 @@
-"""Teams and what belongs to them, made straight in the database: fast, and independent of what is tested."""
+"""Teams and their resources, inserted directly into the database: fast, and independent of what is tested."""
 
 import asyncio
 import secrets as random
@@ -8,17 +8,18 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
 from hashlib import sha256
+from typing import TypedDict
 
 import asyncpg
 from argon2 import PasswordHasher
 
 from stead.artifacts import digests
-from stead.artifacts.manifest import ArtifactOrigin, make_static_manifest
+from stead.artifacts.manifest import ArtifactOrigin, make_manifest
 from stead.artifacts.packer import PackedLayer
 from stead.control.engines.postgres import Tx
 from stead.control.http.principal import Mode, Pin
 from stead.shared import secrets
-from stead.shared.ids import new_id
+from stead.shared.ids import TeamId, new_id
 from stead.shared.roles import Role
 from tests.client import Client
 from tests.engines import TEMPLATE, engine_addresses
@@ -29,13 +30,20 @@ NOT_ON_THE_WAY = (
     "type not in ('job.queued', 'job.started', 'site.status_changed', 'build.started', 'deploy.started',"
     " 'env.status_changed')"
 )
-"""Of the events of a job or a site, those that tell how it came out."""
+"""A condition for the events that report a result, without those of the progress of a job."""
 
 
 @cache
 def cheap_hash() -> str:
-    """A hash of everybody's password that takes no time to check."""
+    """A hash of the password of all test accounts, with the lowest cost."""
     return PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
+
+
+class OwnedBy(TypedDict, total=False):
+    """The owner of a resource, as arguments of the functions that insert one. Either of them."""
+
+    account: str
+    team: str
 
 
 @dataclass(frozen=True)
@@ -48,21 +56,27 @@ async def insert_account(tx: Tx, *, plan: str = "unlimited") -> Account:
     id_ = new_id("client")
     account = Account(id_, f"{id_}@example.com")
     await tx.run(
-        "insert into accounts (id, email, name, password_hash, plan, created_at)"
-        " values ($1, $2, 'A Person', $3, $4, $5)",
+        "insert into accounts (id, email, name, password_hash, plan, created_at, email_verified_at)"
+        " values ($1, $2, 'A Person', $3, $4, $5, $5)",
         *(account.id, account.email, cheap_hash(), plan, tx.now),
     )
     return account
 
 
 async def insert_session(tx: Tx, account: str) -> str:
-    secret = secrets.mint("stead_session")
+    _, secret = await insert_session_row(tx, account)
+    return secret
+
+
+async def insert_session_row(tx: Tx, account: str) -> tuple[str, str]:
+    """The id and the secret of a session."""
+    secret, id_ = secrets.mint("stead_session"), new_id("sess")
     await tx.run(
         "insert into sessions (id, account_id, secret_hash, created_at, last_used_at)"
         " values ($1, $2, $3, $4, $4)",
-        *(new_id("sess"), account, secret.hash, tx.now),
+        *(id_, account, secret.hash, tx.now),
     )
-    return secret.text
+    return id_, secret.text
 
 
 async def insert_key(
@@ -80,8 +94,8 @@ async def insert_key(
     return id_, secret.text
 
 
-async def insert_team(tx: Tx, owner: str, *, plan: str = "unlimited", name: str = "A Team") -> str:
-    id_ = new_id("team")
+async def insert_team(tx: Tx, owner: str, *, plan: str = "unlimited", name: str = "A Team") -> TeamId:
+    id_ = TeamId(new_id("team"))
     await tx.run(
         "insert into teams (id, name, plan, created_at) values ($1, $2, $3, $4)", id_, name, plan, tx.now
     )
@@ -116,7 +130,9 @@ async def insert_site(
     project: str | None = None,
     mode: Mode = "live",
     status: str = "running",
+    env: str | None = None,
 ) -> str:
+    """`env` is the id of its production environment, if the caller has to know it."""
     id_ = new_id("site")
     slug = id_.replace("_", "-")
     await tx.run(
@@ -126,10 +142,27 @@ async def insert_site(
         *(id_, account, team, project, mode, slug, f"{slug}.example.com", status),
         *(tx.now + 30 * DAY if status == "deleted" else None, tx.now),
     )
+    env = env or new_id("env")
     await tx.run(
         "insert into environments (id, site_id, type, subdomain, status, created_at)"
         " values ($1, $2, 'production', $3, 'running', $4)",
-        *(new_id("env"), id_, f"{slug}.preview.example", tx.now),
+        *(env, id_, f"{slug}.preview.example", tx.now),
+    )
+    await insert_domain(tx, env, f"{slug}.example.com", primary=True)
+    return id_
+
+
+async def insert_domain(
+    tx: Tx, env: str, hostname: str | None = None, *, status: str = "verified", primary: bool = False
+) -> str:
+    id_ = new_id("dom")
+    verified_at = tx.now if status == "verified" else None
+    await tx.run(
+        "insert into domains (id, hostname, site_id, env_id, mode, is_primary, status, reason, challenge,"
+        " verified_at, pending_since, created_at)"
+        " select $1, $2, s.id, e.id, s.mode, $4, $5, 'not looked up', $1, $6, $7, $7"
+        " from environments e join sites s on s.id = e.site_id where e.id = $3",
+        *(id_, hostname or f"{id_.replace('_', '-')}.example.com", env, primary, status, verified_at, tx.now),
     )
     return id_
 
@@ -178,7 +211,7 @@ async def insert_artifact(
 ) -> str:
     """A row of one, with a layer of its own unless told what is in it."""
     id_ = new_id("art")
-    made = make_static_manifest(
+    made = make_manifest(
         PackedLayer(digests.of(content or id_.encode()), size, digests.of(b"tar"), 1, 1, 0, 1),
         ArtifactOrigin(revision=id_),
     )
@@ -215,13 +248,15 @@ async def insert_deployment(
     return id_
 
 
-async def insert_job(tx: Tx, site: str, owner: str, *, status: str = "queued") -> str:
+async def insert_job(
+    tx: Tx, site: str, owner: str, *, status: str = "queued", nodes: Sequence[str] = ()
+) -> str:
     id_ = new_id("job")
     await tx.run(
-        "insert into jobs (id, type, status, site_id, owner, scope, resource, params, created_at)"
-        " values ($1, 'site.restart', $2, $3, $4, 'sites:write', $5, $6, $7)",
+        "insert into jobs (id, type, status, site_id, owner, scope, resource, params, created_at, nodes)"
+        " values ($1, 'site.restart', $2, $3, $4, 'sites:write', $5, $6, $7, $8)",
         *(id_, status, site, owner, {"type": "site", "id": site, "site_id": site}),
-        *({"kind": "site.restart", "with": {}}, tx.now),
+        *({"kind": "site.restart", "with": {}}, tx.now, list(nodes)),
     )
     return id_
 
@@ -308,10 +343,10 @@ async def add_member(
 
 
 async def _drop(admin: "asyncpg.Connection[asyncpg.Record]", name: str) -> None:
-    """The server's own vacuum may be in it, which is not ours to end: it will have left in a moment."""
+    """Waits for an autovacuum worker in the database: only a superuser may end one."""
     for _ in range(100):
         try:
-            await admin.execute(f'drop database "{name}" with (force)')
+            await admin.execute(f'drop database if exists "{name}" with (force)')
         except (asyncpg.InsufficientPrivilegeError, asyncpg.ObjectInUseError):
             await asyncio.sleep(0.1)
         else:
@@ -320,19 +355,19 @@ async def _drop(admin: "asyncpg.Connection[asyncpg.Record]", name: str) -> None:
 
 
 @asynccontextmanager
-async def spare_database(name: str) -> AsyncIterator[str]:
-    """The address of a migrated database that no other test, and no housekeeping, touches."""
+async def spare_database(name: str, template: str = TEMPLATE) -> AsyncIterator[str]:
+    """The address of a database that no other test uses and no periodic task changes; migrated by default."""
     engines = engine_addresses()
     admin = await asyncpg.connect(engines.database("postgres"))
     try:
-        await admin.execute(f'drop database if exists "{name}" with (force)')
-        await admin.execute(f'create database "{name}" template "{TEMPLATE}"')
+        await _drop(admin, name)
+        await admin.execute(f'create database "{name}" template "{template}"')
         yield engines.database(name)
         await _drop(admin, name)
     finally:
         await admin.close()
 
 
-def owner_of(person: Person, made: Mapping[str, str]) -> dict[str, str]:
+def owner_of(person: Person, made: Mapping[str, str]) -> OwnedBy:
     """The owner of what a request creates: the team in its path, or the person."""
     return {"team": made["team_id"]} if "team_id" in made else {"account": person.id}

@@ -1,8 +1,12 @@
 """`steadctl`: the command line for operators."""
 
 import asyncio
+import base64
 import json
+import os
+import re
 import secrets
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -13,13 +17,17 @@ from stead.node.images.commands import app as images
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 accounts = typer.Typer(no_args_is_help=True, help="Manage accounts.")
-nodes = typer.Typer(no_args_is_help=True, help="Show and drain the nodes of this cell.")
+nodes = typer.Typer(no_args_is_help=True, help="Enrol, show and drain the nodes of this cell.")
 app.add_typer(dev, name="dev")
 app.add_typer(images, name="images")
 app.add_typer(accounts, name="accounts")
 app.add_typer(nodes, name="nodes")
+ssh = typer.Typer(help="The SSH gateway of a node.")
+app.add_typer(ssh, name="ssh")
 artifacts = typer.Typer(no_args_is_help=True, help="Manage artifacts and the keys that sign them.")
 app.add_typer(artifacts, name="artifacts")
+keys = typer.Typer(no_args_is_help=True, help="Manage the keys that encrypt secrets at rest.")
+app.add_typer(keys, name="keys")
 
 
 @app.command()
@@ -46,6 +54,26 @@ def node() -> None:
     run()
 
 
+@ssh.callback(invoke_without_command=True)
+def ssh_gateway(context: typer.Context) -> None:
+    """Let people enter the sites of this node over SSH. Reads STEAD_NODE_DATA and STEAD_SSH_* settings."""
+    from stead.node.ssh.gateway.main import run
+
+    if context.invoked_subcommand is None:
+        run()
+
+
+@ssh.command("host-key")
+def ssh_host_key() -> None:
+    """Print the fingerprint of the host key, and the key itself. Creates the key if there is none."""
+    from stead.node.ssh.gateway.host_key import load_host_key
+    from stead.node.ssh.gateway.settings import from_environment
+
+    key = load_host_key(from_environment().host_key)
+    typer.echo(key.get_fingerprint())
+    typer.echo(key.export_public_key().decode().strip())
+
+
 @app.command()
 def edge() -> None:
     """Serve the sites of this node's region: replaces this process by nginx. Reads STEAD_EDGE_* settings."""
@@ -55,14 +83,25 @@ def edge() -> None:
 
 
 @app.command()
-def announce() -> None:
-    """Send the records of all sites to the edges again. Needs the settings of a worker."""
+def announce(
+    delete_unknown: Annotated[
+        bool, typer.Option(help="Also delete if a large part of all records is unknown.")
+    ] = False,
+) -> None:
+    """Send the records of all sites to the edges again, and delete those of sites that do not exist. Needs
+    the settings of a worker."""
+    from stead.control.edge_feed.republishing import TooManyUnknown
     from stead.control.provisioning import announce_everything
 
     def report_progress(count: int) -> None:
         typer.echo(f"{count} sites so far", err=True)
 
-    typer.echo(f"{asyncio.run(announce_everything(report_progress))} sites were announced")
+    try:
+        sites, removed = asyncio.run(announce_everything(report_progress, delete_unknown=delete_unknown))
+    except TooManyUnknown as error:
+        typer.echo(f"steadctl announce: {error}", err=True)
+        raise typer.Exit(1) from None
+    typer.echo(f"{sites} sites were announced, {removed} records of unknown sites were deleted")
 
 
 @app.command()
@@ -91,11 +130,16 @@ def generate(
     """Write the generated files: API description, error and event pages, tables, package list."""
     from stead.control import documents as control_documents
     from stead.dev import documents as dev_documents
+    from stead.node import documents as node_documents
 
+    others = dev_documents, node_documents
     if not check:
-        control_documents.write(root)
-        dev_documents.write(root)
-    elif stale := [*control_documents.stale(root), *dev_documents.find_stale(root)]:
+        for documents in (control_documents, *others):
+            documents.write(root)
+    elif stale := [
+        *control_documents.stale(root),
+        *(path for documents in others for path in documents.find_stale(root)),
+    ]:
         typer.echo(f"out of date, run `make generate`: {', '.join(map(str, stale))}", err=True)
         raise typer.Exit(1)
 
@@ -131,11 +175,59 @@ def list_nodes() -> None:
 
 @nodes.command("show")
 def show_node(node: str) -> None:
-    """Show one node, and how many of the records sent to its edge are applied."""
-    from stead.control.provisioning import edge_progress, node_table
+    """Show one node, its enrolment, and how many of the records sent to its edge are applied."""
+    from stead.control.provisioning import describe_enrolment, edge_progress, node_table
 
     typer.echo(asyncio.run(node_table(node)))
+    typer.echo(asyncio.run(describe_enrolment(node)))
     typer.echo(asyncio.run(edge_progress(node)))
+
+
+@nodes.command("add")
+def add_node(
+    node: str,
+    region: Annotated[str, typer.Option(help="The region whose sites it serves.")],
+    key: Annotated[str, typer.Option(help="Its public key, as `steadctl nodes public-key` prints it.")],
+    *,
+    builds: Annotated[bool, typer.Option(help="Whether it may build. It sees the deploy keys then.")] = False,
+    capacity: Annotated[
+        int,
+        typer.Option(help="The most environments that it gets, even if it accepts more.", min=0, max=10**9),
+    ] = 100,
+    edge_address: Annotated[
+        str | None,
+        typer.Option(help="host:port where other edges reach its edge. Default: as in its next heartbeat."),
+    ] = None,
+) -> None:
+    """Enrol a node, or change its enrolment. A node that is not enrolled gets no work and no records."""
+    from stead.control.provisioning import enrol_node
+    from stead.protocol.edge_records import is_peer_address
+    from stead.protocol.sealed_work import InvalidNodeKey
+
+    for word in (node, region):
+        if re.fullmatch("[a-z0-9-]{1,63}", word) is None:
+            raise typer.BadParameter(f"{word!r} is not 1 to 63 lower case letters, digits and hyphens")
+    if edge_address is not None and not is_peer_address(edge_address):
+        raise typer.BadParameter(f"{edge_address!r} is not host:port")
+    try:
+        asyncio.run(
+            enrol_node(node, region, key, may_build=builds, max_capacity=capacity, edge_address=edge_address)
+        )
+    except InvalidNodeKey as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+@nodes.command("public-key")
+def public_key() -> None:
+    """On a node: print the public key of STEAD_NODE_KEY. Needs no engine."""
+    from stead.protocol.sealed_work import InvalidNodeKey, key_from_text, public_key_of
+
+    try:
+        public = public_key_of(key_from_text(os.environ.get("STEAD_NODE_KEY", "")))
+    except InvalidNodeKey as error:
+        typer.echo(f"STEAD_NODE_KEY: {error}", err=True)
+        raise typer.Exit(1) from None
+    typer.echo(base64.b64encode(public).decode())
 
 
 @nodes.command("drain")
@@ -145,7 +237,32 @@ def drain_node(
     """Place no new sites on a node. Existing sites stay."""
     from stead.control.provisioning import set_draining
 
-    asyncio.run(set_draining(node, draining=not undo))
+    if not asyncio.run(set_draining(node, draining=not undo)):
+        typer.echo(f"there is no node {node}", err=True)
+        raise typer.Exit(1)
+
+
+@nodes.command("remove")
+def remove_node(node: str) -> None:
+    """Remove a node that is lost for good. Its environments are restored on other nodes. Needs the settings
+    of a worker; can be repeated."""
+    from stead.control.node_removal import NodeNotLost
+    from stead.control.node_removal import remove_node as remove
+
+    try:
+        removal = asyncio.run(remove(node))
+    except (LookupError, NodeNotLost) as error:
+        typer.echo(str(error.args[0]), err=True)
+        raise typer.Exit(1) from None
+    typer.echo(
+        f"{removal.restoring} environments are being restored on other nodes, {removal.moved} were moved"
+    )
+    if removal.left:
+        typer.echo(
+            f"{removal.left} environments are left: no node of their region has room. Add one, and repeat.",
+            err=True,
+        )
+        raise typer.Exit(1)
 
 
 @nodes.command("key")
@@ -208,8 +325,29 @@ def collect_artifacts() -> None:
     typer.echo(f"{removed} artifacts and {blobs} blobs were removed")
 
 
+@keys.command("rotate")
+def rotate_sealing_key() -> None:
+    """Seal every stored secret with the first key of STEAD_SEALING_KEY, while the system runs."""
+    from stead.control.provisioning import reseal_all
+
+    async def report() -> None:
+        async for line in reseal_all():
+            typer.echo(line)
+
+    asyncio.run(report())
+
+
 def main() -> None:
-    app()
+    """Run a command. A missing setting or an unreachable database is a message, not a traceback."""
+    from stead.control.engines.postgres import DATABASE_UNREACHABLE
+    from stead.control.settings import SettingsInvalid
+
+    try:
+        app()
+    except SettingsInvalid as error:
+        sys.exit(f"steadctl: {error}")
+    except DATABASE_UNREACHABLE as error:
+        sys.exit(f"steadctl: the database is unreachable ({type(error).__name__})")
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from stead.dev.supervised_program import LOOPBACK
 from stead.protocol.edge_records import PeerRecord
 from tests.edge.edge_harness import EdgeHarness, status_of, unverified_context
 from tests.edge.fastcgi import Application, Reply, Request
+from tests.patience import slowdown
 
 SECRET = b"victims-own-page"
 OUTSIDE = b"outside-every-release"
@@ -221,7 +222,7 @@ async def test_an_application_receives_only_the_headers_of_the_edge(
     params = json.loads(response.partition(b"\r\n\r\n")[2].split(b"\r\n", 1)[-1].rsplit(b"}", 1)[0] + b"}")
     assert params["REMOTE_ADDR"] == params["HTTP_X_FORWARDED_FOR"] == params["HTTP_X_REAL_IP"] == LOOPBACK
     assert params["HTTP_HOST"] == "app.test"
-    assert params["SCRIPT_FILENAME"] == f"{tenants.data}/environments/env_app/current/index.php"
+    assert params["SCRIPT_FILENAME"] == "/srv/site/index.php"
     assert params.get("HTTPS", "") == ""
     assert params["HTTP_X_FORWARDED_PROTO"] == "http"
     for name in ("PROXY", "X_FORWARDED_HOST", "X_ORIGINAL_URL", "FORWARDED", "X_CLIENT_IP", "X_STEAD_HOP"):
@@ -311,7 +312,7 @@ async def test_slow_visitors_do_not_block_others(tenants: EdgeHarness, slow_part
             writer.write(head)
         started = time.monotonic()
         await assert_tenants_are_served(tenants)
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 5 * slowdown()
     finally:
         for _, writer in connections:
             writer.close()

@@ -23,7 +23,7 @@ class Store:
 
     def __init__(self, tree: Path) -> None:
         self.blob, self.packed = layer(tree)
-        self.made: ManifestBlobs = manifest.make_static_manifest(
+        self.made: ManifestBlobs = manifest.make_manifest(
             self.packed, ArtifactOrigin("https://example.com/s", "abc", "main")
         )
         self.artifact = self.made.manifest.digest

@@ -22,30 +22,28 @@ def packed(tmp_path: Path) -> PackedLayer:
 def test_the_same_tree_with_the_same_origin_has_the_same_digest(packed: PackedLayer) -> None:
     origin = ArtifactOrigin("https://example.com/site.git", "0" * 40, "main")
     first, second = (
-        manifest.make_static_manifest(packed, origin),
-        manifest.make_static_manifest(packed, origin),
+        manifest.make_manifest(packed, origin),
+        manifest.make_manifest(packed, origin),
     )
     assert first == second
     assert first.manifest.digest == digests.of(first.manifest.content)
-    assert manifest.make_static_manifest(packed).manifest.digest != first.manifest.digest
-    assert manifest.make_static_manifest(packed).config == first.config
+    assert manifest.make_manifest(packed).manifest.digest != first.manifest.digest
+    assert manifest.make_manifest(packed).config == first.config
 
 
 def test_a_creation_time_is_optional(packed: PackedLayer) -> None:
     when = dt.datetime(2024, 5, 6, 9, 8, 7, tzinfo=dt.timezone(dt.timedelta(hours=2)))
-    told = msgspec.json.decode(
-        manifest.make_static_manifest(packed, ArtifactOrigin(created=when)).manifest.content
-    )
+    told = msgspec.json.decode(manifest.make_manifest(packed, ArtifactOrigin(created=when)).manifest.content)
     assert told["annotations"] == {"org.opencontainers.image.created": "2024-05-06T07:08:07+00:00"}
-    assert "annotations" not in msgspec.json.decode(manifest.make_static_manifest(packed).manifest.content)
+    assert "annotations" not in msgspec.json.decode(manifest.make_manifest(packed).manifest.content)
 
 
 def test_a_manifest_can_be_read_back(packed: PackedLayer) -> None:
-    made = manifest.make_static_manifest(packed, ArtifactOrigin("https://example.com/a", "abc", "main"))
+    made = manifest.make_manifest(packed, ArtifactOrigin("https://example.com/a", "abc", "main"))
     assert manifest.config_of(made.manifest.content, made.manifest.digest).digest == made.config.digest
     artifact = manifest.read(made.manifest.content, made.config.content, made.manifest.digest)
     assert artifact.runtime == "static"
-    assert artifact.layers == [(packed.digest, packed.size, packed.diff_id)]
+    assert artifact.layers == [(packed.digest, packed.size, packed.diff_id, packed.unpacked_bytes)]
     assert artifact.annotations == {
         "org.opencontainers.image.source": "https://example.com/a",
         "org.opencontainers.image.revision": "abc",
@@ -54,7 +52,7 @@ def test_a_manifest_can_be_read_back(packed: PackedLayer) -> None:
 
 
 def test_the_json_is_canonical(packed: PackedLayer) -> None:
-    content = manifest.make_static_manifest(packed).manifest.content
+    content = manifest.make_manifest(packed).manifest.content
     assert content == manifest.canonical(msgspec.json.decode(content))
     assert b" " not in content
     assert list(msgspec.json.decode(content)) == sorted(msgspec.json.decode(content))
@@ -65,7 +63,7 @@ def _changed(content: bytes, **fields: object) -> bytes:
 
 
 def test_content_with_a_wrong_digest_is_refused(packed: PackedLayer) -> None:
-    made = manifest.make_static_manifest(packed)
+    made = manifest.make_manifest(packed)
     good, config, digest = made.manifest.content, made.config.content, made.manifest.digest
     with pytest.raises(ArtifactUntrusted, match="the manifest is not what its digest says"):
         manifest.read(good + b" ", config, digest)
@@ -87,7 +85,7 @@ def test_content_with_a_wrong_digest_is_refused(packed: PackedLayer) -> None:
     ],
 )
 def test_a_manifest_with_wrong_content_is_refused(fields: dict[str, object], packed: PackedLayer) -> None:
-    made = manifest.make_static_manifest(packed)
+    made = manifest.make_manifest(packed)
     content = _changed(made.manifest.content, **fields)
     with pytest.raises(ArtifactUntrusted):
         manifest.read(content, made.config.content, digests.of(content))

@@ -16,7 +16,7 @@ import pytest
 from stead.artifacts import digests
 from stead.artifacts.fresh_directory import FreshDirectory
 from stead.artifacts.limits import MiB, SizeLimits
-from stead.artifacts.refusals import ArchiveRefused, ArtifactUntrusted
+from stead.artifacts.refusals import ArchiveRefused, ArtifactUntrusted, TreeRefused
 from stead.artifacts.unpacker import unpack_layer, unpack_upload
 from tests.artifacts.archives import (
     Zipped,
@@ -279,7 +279,7 @@ def test_a_decompression_bomb_in_a_layer_uses_little_memory(tmp_path: Path) -> N
     root.mkdir()
     with (root / "zeros").open("wb") as file:
         file.truncate(256 * MiB)
-    blob, packed = layer(root)
+    blob, packed = layer(root, SizeLimits())
     assert packed.size < 1 * MiB
     tracemalloc.start()
     with pytest.raises(ArchiveRefused):
@@ -367,3 +367,39 @@ def _open_below(root: Path) -> list[str]:
         with contextlib.suppress(FileNotFoundError):
             found.append(str(link.readlink()))
     return [path for path in found if path.startswith(str(root))]
+
+
+def test_a_tree_that_compresses_too_well_is_neither_packed_nor_unpacked(tmp_path: Path) -> None:
+    """A layer of 10 kB must not become 100 MB on every node."""
+    root = write({"zeros": File(bytes(100 * MiB))}, tmp_path / "tree")
+    with pytest.raises(TreeRefused, match=r"compress to less than 1/200 of their size") as refused:
+        layer(root)
+    assert refused.value.code == "tree.too_large"
+    blob, packed = layer(root, SizeLimits())
+    assert packed.size < 20_000
+    with pytest.raises(ArchiveRefused, match="more than 200 times larger") as bomb:
+        _unpack(blob, tmp_path / "out", packed)
+    assert bomb.value.code == "archive.too_large"
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_tree_whose_first_half_compresses_well_is_packed_and_unpacked(tmp_path: Path) -> None:
+    """The whole layer counts, not what was read so far: packer and unpacker must agree."""
+    tree: Tree = {"a": File(bytes(70 * MiB)), "b": File(noise(1, 1 * MiB))}
+    blob, packed = layer(write(tree, tmp_path / "tree"))
+    _unpack(blob, tmp_path / "out", packed)
+    assert read(tmp_path / "out") == tree
+
+
+@pytest.mark.parametrize("missing", [1, 4096])
+def test_a_layer_that_takes_more_space_than_announced_is_refused(missing: int, tmp_path: Path) -> None:
+    """Empty files count too: each takes a block of the disk."""
+    tree: Tree = {f"{number}": File(b"") for number in range(20)}
+    blob, packed = layer(write({"d": tree}, tmp_path / "tree"))
+    assert packed.unpacked_bytes == 21 * 4096
+    exact = SizeLimits(unpacked_bytes=packed.unpacked_bytes)
+    _unpack(blob, tmp_path / "exact", packed, limits=exact)
+    less = SizeLimits(unpacked_bytes=packed.unpacked_bytes - missing)
+    with pytest.raises(ArchiveRefused, match="that were announced"):
+        _unpack(blob, tmp_path / "less", packed, limits=less)
+    assert not (tmp_path / "less").exists()

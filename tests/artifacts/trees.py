@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
+from stead.artifacts.limits import LAYER, SizeLimits
 from stead.artifacts.names import fold
 from stead.artifacts.packer import PackedLayer, pack_layer
 
@@ -50,9 +51,9 @@ def read(root: Path) -> Tree:
     return tree
 
 
-def layer(tree: Path) -> tuple[bytes, PackedLayer]:
+def layer(tree: Path, limits: SizeLimits = LAYER) -> tuple[bytes, PackedLayer]:
     blob = io.BytesIO()
-    packed = pack_layer(tree, blob)
+    packed = pack_layer(tree, blob, limits)
     return blob.getvalue(), packed
 
 

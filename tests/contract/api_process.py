@@ -1,4 +1,4 @@
-"""An API process of its own, on free ports, over the engines of this test run."""
+"""A separate API process, on free ports, with the engines of this test run."""
 
 import os
 import subprocess
@@ -12,20 +12,22 @@ import httpx
 import msgspec
 
 from stead.control.settings import Settings
+from tests.patience import Patience
 
 READY_SECONDS = 30
 END_SECONDS = 20
 
 
 @contextmanager
-def serving(settings: Settings, log: Path) -> Iterator[str]:
-    """The address of the process, which ends with the block; what it had to say is in `log`."""
+def serving(settings: Settings, log: Path, program: str = "stead.steadctl") -> Iterator[str]:
+    """Yield the address of the process, which ends with the block. Its output is in `log`. `program` is the
+    module that takes the place of `steadctl`."""
     address = f"http://127.0.0.1:{settings.api_port}"
     given = msgspec.to_builtins(msgspec.structs.replace(settings, base_url=address))
     environment = {f"STEAD_{name.upper()}": str(value) for name, value in given.items()}
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "stead.steadctl", "api"],
+            [sys.executable, "-m", program, "api"],
             env={**os.environ, **environment},
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -43,8 +45,8 @@ def serving(settings: Settings, log: Path) -> Iterator[str]:
 
 
 def _wait_until_ready(process: subprocess.Popen[bytes], address: str, log: Path) -> None:
-    until = time.monotonic() + READY_SECONDS
-    while time.monotonic() < until and process.poll() is None:
+    limit = Patience(READY_SECONDS)
+    while not limit.is_over and process.poll() is None:
         try:
             if httpx.get(f"{address}/readyz", timeout=1).is_success:
                 return

@@ -1,21 +1,26 @@
-"""What the walks share: two tenants, credentials that no longer work, visitors from nowhere in particular."""
+"""Shared by the tests of every operation: two tenants, invalid credentials, anonymous clients."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from random import SystemRandom
 
 import httpx
+import msgspec
 import pytest
 
 from stead.control.app import ControlPlane
+from stead.control.settings import Settings
+from stead.dev.ports import reserve_ports
 from stead.shared import secrets
 from tests.client import Client
 from tests.conftest import NewPerson
+from tests.contract.api_process import serving
 from tests.people import Person
 
 
 @pytest.fixture(scope="session")
 async def owner(new_person: NewPerson) -> Person:
-    """Whose resources are asked for. A test that may harm the account takes a fresh `person` instead."""
+    """The owner of the requested resources. A test that may damage the account uses a new `person`."""
     return await new_person()
 
 
@@ -24,21 +29,34 @@ async def stranger(new_person: NewPerson) -> Person:
     return await new_person()
 
 
+@pytest.fixture(scope="session")
+def api(settings: Settings, plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of an API process. It believes what the tests say about their own address: limits per
+    address do not end a test early."""
+    port, metrics_port = reserve_ports(2)
+    own = msgspec.structs.replace(
+        settings, api_port=port, metrics_port=metrics_port, trusted_proxies="127.0.0.1"
+    )
+    log = tmp_path_factory.mktemp("api") / "log"
+    with serving(own, log, "tests.contract.fuzzed_api") as address:
+        yield address
+
+
 @pytest.fixture
 def visitor(plane: ControlPlane) -> Client:
-    """Nobody, from an address of its own: what others tried before is not counted against it."""
+    """A client without a credential, from a new address: no limit has counted requests of it."""
     address = f"2001:db8:{SystemRandom().getrandbits(16):x}:{SystemRandom().getrandbits(16):x}::1"
     return Client(transport=httpx.ASGITransport(plane, client=(address, 1)), base_url="http://stead.test")
 
 
 @dataclass(frozen=True)
 class Spoiled:
-    """An `Authorization` header that must not work, and why not."""
+    """An `Authorization` header that must be refused, and the error code."""
 
     header: str | None
     code: str
     expires: bool = False
-    """It is good today and not in two days."""
+    """It is valid now, and expires within two days."""
 
 
 SPOILED = (

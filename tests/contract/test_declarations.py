@@ -1,4 +1,4 @@
-"""A declaration that leaves out what a reviewer must check does not get as far as a request."""
+"""A declaration without what a reviewer must check is refused at import."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Whatever takes a body reads it strictly; whatever creates can be asked twice."""
+"""Bodies are parsed strictly, and requests that create something can be repeated."""
 
 import re
 from collections.abc import Callable
@@ -19,6 +19,7 @@ from tests.contract.walk import (
     assert_headers,
     assert_refused,
     body_for,
+    body_input,
     documented_body,
     each,
     is_private,
@@ -28,8 +29,8 @@ from tests.contract.walk import (
 )
 from tests.people import Person
 
-IN_A_TEXT = re.compile(rb'(?<=[:\[]")')
-"""Where the first text of a compact JSON body begins."""
+IN_A_TEXT = re.compile(rb'(?<=[:\[]")|(?<=^\{")(?!.*[:\[]")')
+"""Where the first text of a compact JSON body begins, or the name of its first field if it has no text."""
 
 SPOIL: dict[str, Callable[[bytes], bytes]] = {
     "cut short": lambda body: body[:-1],
@@ -55,7 +56,8 @@ def schema_of(operation: Operation) -> dict[str, Any]:
 
 
 def another_body(operation: Operation, body: Any) -> Any:
-    """A different body that is just as valid: without one of the fields that may be left out."""
+    """A different body that is just as valid: without one of the fields that may be left out, or with another
+    one of the possible values."""
     given = operation.input_of(BodyInput)
     if given is None:
         return {"another": "body"}
@@ -65,8 +67,16 @@ def another_body(operation: Operation, body: Any) -> Any:
         may_be_left_out = field.default is not NODEFAULT or field.default_factory is not NODEFAULT
         if may_be_left_out and field.encode_name in body:
             return {name: value for name, value in body.items() if name != field.encode_name}
-    name, value = next((name, value) for name, value in body.items() if isinstance(value, str))
-    return body | {name: f"{value}x"}
+        choices = msgspec.inspect.type_info(field.type)
+        if isinstance(choices, msgspec.inspect.Metadata):
+            choices = choices.type
+        name = field.encode_name
+        if isinstance(choices, msgspec.inspect.LiteralType) and name in body:
+            return body | {name: next(each for each in choices.values if each != body[name])}
+    name, value = next((name, value) for name, value in body.items() if isinstance(value, str | int | list))
+    if isinstance(value, list):
+        return body | {name: [*value, value[-1]]}
+    return body | {name: f"{value}x" if isinstance(value, str) else value + 1}
 
 
 def objects_in(schema: Any, seen: set[str]) -> list[dict[str, Any]]:
@@ -86,7 +96,7 @@ def objects_in(schema: Any, seen: set[str]) -> list[dict[str, Any]]:
 @each(takes_body)
 def test_the_documented_body_is_one_that_the_operation_takes(operation: Operation):
     body = documented_body(operation)
-    msgspec.json.decode(msgspec.json.encode(body), type=operation.input_of(BodyInput).type)
+    msgspec.json.decode(msgspec.json.encode(body), type=body_input(operation).type)
     problems = Draft202012Validator(
         {**schema_of(operation), "components": description()["components"]}
     ).iter_errors(body)
@@ -132,14 +142,14 @@ async def test_a_body_that_cannot_be_read_is_malformed(
 async def test_a_body_that_is_no_object_is_refused(
     operation: Operation, body: str, owner: Person, visitor: Client
 ):
-    if body == "null" and operation.input_of(BodyInput).optional:
+    if body == "null" and body_input(operation).optional:
         return
     client, values = client_of(operation, owner, visitor), await path_values(operation, owner)
     refusal = await ask(client, operation, values, content=body)
     assert_refused(refusal, 400, "request.field_invalid", counted=counted(operation))
 
 
-@each(lambda operation: takes_body(operation) and not operation.input_of(BodyInput).optional)
+@each(lambda operation: takes_body(operation) and not body_input(operation).optional)
 async def test_a_body_that_is_needed_is_missed(operation: Operation, owner: Person, visitor: Client):
     client, values = client_of(operation, owner, visitor), await path_values(operation, owner)
     refusal = await ask(client, operation, values)

@@ -1,4 +1,4 @@
-"""Whatever is declared is walked: who may not come in, what they may not see, and what they are told."""
+"""Every declared operation: who is refused, what they cannot see, and what the response says."""
 
 from datetime import timedelta
 
@@ -38,12 +38,12 @@ def everything_but(operation: Operation, *missing: str) -> list[str]:
 
 
 async def clients(operation: Operation, owner: Person) -> tuple[Client, Client]:
-    """Whoever may do everything, and whoever may not do this."""
+    """A caller with every scope, and a caller without the scope of this operation."""
     return owner.session, await owner.key(*everything_but(operation, *operation.requires.scopes[:1]))
 
 
 def assert_not_there(response: httpx.Response, operation: Operation) -> str:
-    """The message. Nothing but the resource is missing: the address is right."""
+    """The message of the error. The URL is right; only the resource is missing."""
     code = code_of(response)
     assert code.endswith(".not_found"), response.text
     assert code != "route.not_found"
@@ -51,7 +51,7 @@ def assert_not_there(response: httpx.Response, operation: Operation) -> str:
 
 
 def placeless(operation: Operation) -> dict[str, str]:
-    """Values that name nothing, for requests that are refused before anybody looks."""
+    """Values that name nothing, for requests that are refused before a look-up."""
     return dict.fromkeys(operation.path_parameters, A_VALUE)
 
 
@@ -135,7 +135,7 @@ def test_every_path_parameter_is_read(operation: Operation):
 async def test_what_belongs_to_somebody_else_is_not_there(
     operation: Operation, owner: Person, stranger: Person
 ):
-    """Not for whoever may do everything, nor for whoever may do nothing: visibility comes before scope."""
+    """For callers with every scope and with none: visibility is checked before scopes."""
     theirs, mine = await path_values(operation, stranger), await path_values(operation, owner)
     for name in looked_up(operation):
         never = f"{theirs[name].partition('_')[0]}_{A_VALUE}"
@@ -205,8 +205,9 @@ async def test_a_method_that_an_address_does_not_take_is_refused_with_those_it_d
     "path", ["/v1", "/v1/", "/v1/nothing", "/v1/nothing/here", "/v1//account", "/v1/ACCOUNT"]
 )
 async def test_an_address_with_nothing_at_it_is_told_so(path: str, anonymous: Client, owner: Person):
-    for client in (anonymous, owner.session):
-        assert_refused(await client.get(path), 404, "route.not_found")
+    reading = next(each for each in OPERATIONS if each.rate == "read")
+    assert_refused(await anonymous.get(path), 404, "route.not_found")
+    assert_refused(await owner.session.get(path), 404, "route.not_found", counted=reading)
 
 
 @each()

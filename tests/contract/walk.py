@@ -1,4 +1,4 @@
-"""How to reach any operation: real identifiers for its path, a body it takes, what every answer shows."""
+"""Requests for any operation: existing identifiers for its path, a valid body, and checks of the response."""
 
 import re
 import time
@@ -16,6 +16,7 @@ from stead.shared.versions import LATEST
 from tests.client import Client
 from tests.feature_samples import Values, merged
 from tests.people import Person
+from tests.selection.feature import leave_to_feature
 
 OPERATIONS = all_operations()
 RESOLVERS = resolvers()
@@ -27,8 +28,8 @@ BODY_MAKERS = merged("body_makers")
 
 
 def each(wanted: Callable[[Operation], object] = lambda _: True) -> pytest.MarkDecorator:
-    """One test for every declared operation, or for every one that is like this."""
-    chosen = [operation for operation in OPERATIONS if wanted(operation)]
+    """One test for every declared operation that is wanted."""
+    chosen = leave_to_feature([operation for operation in OPERATIONS if wanted(operation)])
     return pytest.mark.parametrize("operation", chosen, ids=[operation.id for operation in chosen])
 
 
@@ -52,7 +53,7 @@ def looked_up(operation: Operation) -> list[str]:
 
 
 async def path_values(operation: Operation, person: Person) -> dict[str, str]:
-    """A value for every path parameter, naming something that this person has."""
+    """A value for every path parameter, each naming a resource of this person."""
     made: dict[str, str] = {}
     for name in operation.path_parameters:
         if name not in PATH_MAKERS:
@@ -69,12 +70,19 @@ def url_of(operation: Operation, values: Values) -> str:
     return operation.path.format_map({name: quote(value, safe="") for name, value in values.items()})
 
 
+def body_input(operation: Operation) -> BodyInput:
+    """The body of an operation that takes one."""
+    found = operation.input_of(BodyInput)
+    assert found is not None, operation.id
+    return found
+
+
 def documented_body(operation: Operation) -> Any:
-    return example(operation.input_of(BodyInput).type)
+    return example(body_input(operation).type)
 
 
 async def body_for(operation: Operation, person: Person, values: Values) -> dict[str, Any]:
-    """Options of a request: the documented example as its body, made true of this person."""
+    """Options of a request: the documented example as its body, with identifiers of this person."""
     if not takes_body(operation):
         return {}
     body, changed = documented_body(operation), BODY_MAKERS.get(operation.id)
@@ -94,7 +102,7 @@ async def ask(client: Client, operation: Operation, values: Values, **options: A
 def assert_refused(
     response: httpx.Response, status: int, code: str, *, counted: Operation | None = None
 ) -> dict[str, Any]:
-    """The refusal's body. `counted` is the operation that spent from its caller's buckets."""
+    """Return the error. `counted` is the operation that used the rate limits of its caller."""
     body = response.json()
     assert (response.status_code, body["error"]["code"]) == (status, code), response.text
     assert body["request_id"] == response.headers["x-request-id"]

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from stead.control.app import ControlPlane
-from stead.control.nodes import service as nodes
 from stead.protocol import edge_records
-from stead.protocol.commands import Heartbeat
 from tests.control.site_driver import SiteDriver
+from tests.enrolled_nodes import record_node
 from tests.people import Person
 
 REGION = "us-east"
@@ -48,7 +47,7 @@ class ServedSite:
 async def create_served_site(plane: ControlPlane, person: Person) -> ServedSite:
     driver = SiteDriver(plane)
     async with plane.database.transaction() as tx:
-        await nodes.record_heartbeat(tx, Heartbeat("node-1", REGION, 100_000, 0, "0.1.0"))
+        await record_node(tx, region=REGION)
     site, domain = await driver.insert_site(account=person.id)
     await driver.execute("update environments set node_id = 'node-1' where site_id = $1", site)
     env = await driver.fetch_value("select id from environments where site_id = $1", site)

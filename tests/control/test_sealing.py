@@ -4,6 +4,9 @@ import base64
 import os
 
 import pytest
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -67,3 +70,34 @@ def test_a_key_of_another_size_is_refused(size: int):
 def test_a_key_is_read_from_base64():
     text = base64.b64encode(b"k" * 32).decode()
     assert Sealer.from_text(text).open(SEALER.seal(b"plain", context=b""), context=b"") == b"plain"
+
+
+def test_a_value_names_its_key_and_opens_while_that_key_is_known() -> None:
+    old, new = bytes(range(32)), bytes(range(1, 33))
+    sealed = Sealer(old).seal(b"plain", context=b"c")
+    both = Sealer.from_text(f"{base64.b64encode(new).decode()},{base64.b64encode(old).decode()}")
+    assert both.open(sealed, context=b"c") == b"plain"
+    assert not both.is_current(sealed)
+    again = both.seal(b"plain", context=b"c")
+    assert both.is_current(again)
+    assert Sealer(new).open(again, context=b"c") == b"plain"
+    assert sealed[1:5] != again[1:5]
+    for sealer, value in ((Sealer(new), sealed), (Sealer(old), again)):
+        with pytest.raises(SealBroken):
+            sealer.open(value, context=b"c")
+
+
+@pytest.mark.parametrize("first", [b"\x00", b"\x01"])
+def test_a_value_of_an_earlier_version_opens(first: bytes) -> None:
+    key, nonce = bytes(range(32)), first + bytes(11)
+    derived = HKDF(SHA256(), 32, salt=None, info=b"c").derive(key)
+    sealed = nonce + ChaCha20Poly1305(derived).encrypt(nonce, b"plain", b"c")
+    assert Sealer(bytes(32), key).open(sealed, context=b"c") == b"plain"
+
+
+def test_the_head_of_a_value_cannot_be_changed_or_removed() -> None:
+    sealer = Sealer(bytes(range(32)))
+    sealed = sealer.seal(b"plain", context=b"c")
+    for changed in (sealed[5:], b"\x02" + sealed[1:], sealed[:1] + b"abcd" + sealed[5:], b"", b"\x01"):
+        with pytest.raises(SealBroken):
+            sealer.open(changed, context=b"c")

@@ -1,1 +1,1 @@
-"""From a build to what visitors see, on a whole installation."""
+"""From a build to what visitors see, on a complete installation."""

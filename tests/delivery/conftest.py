@@ -1,4 +1,4 @@
-"""One whole installation for all these tests."""
+"""One complete installation for all these tests."""
 
 from collections.abc import AsyncIterator
 
@@ -8,7 +8,7 @@ from tests.delivery.delivery import Delivery
 from tests.faults.jobs.harness import everything
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def delivery() -> AsyncIterator[Delivery]:
     async with everything() as harness:
         it = Delivery(harness)

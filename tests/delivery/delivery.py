@@ -1,4 +1,4 @@
-"""Sites, artifacts made as a builder makes them, and what visitors then see: on a whole installation."""
+"""Sites, artifacts like those of a builder, and what visitors see, on a complete installation."""
 
 import asyncio
 import shutil
@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import msgspec
 
+from stead.artifacts.limits import LAYER, SizeLimits
 from stead.artifacts.packer import PackedLayer, pack_layer
 from stead.control.builds import service as builds
 from stead.control.builds import signing, store, workflows
@@ -22,13 +23,14 @@ from stead.control.jobs.kinds import Job
 from stead.control.sealing import Sealer
 from stead.control.settings import Settings, from_environment, object_store_of
 from stead.dev.engines.nginx import Nginx
-from stead.dev.subprocesses import run
 from stead.dev.supervised_program import clean_environment
 from stead.protocol.subjects import Program as Role
 from stead.protocol.work import BuildResult
 from stead.shared.ids import new_id
 from tests.faults.jobs.harness import Harness
 from tests.faults.jobs.node import STEADCTL
+from tests.preloaded.processes import run
+from tests.tls import usual_context
 
 Files = dict[str, str]
 _NOW = datetime.now(UTC)
@@ -53,11 +55,13 @@ class Delivery:
         sealer = Sealer.from_text(self.settings.sealing_key)
         self.desk = WorkerContext(harness.database, self.objects, sealer)
         self.started = _NOW
-        self.visitor = httpx.AsyncClient(timeout=10, limits=httpx.Limits(max_keepalive_connections=0))
+        self.visitor = httpx.AsyncClient(
+            timeout=10, limits=httpx.Limits(max_keepalive_connections=0), verify=usual_context()
+        )
 
     @property
     def releases(self) -> set[str]:
-        """On the node, those that are whole and those that are not."""
+        """The complete and the incomplete releases on the node."""
         return {path.name for path in (self.harness.node.data / "releases").iterdir()}
 
     @property
@@ -72,13 +76,18 @@ class Delivery:
         return Site(job["resource"]["site_id"], job["result"]["env_id"], domain)
 
     async def ended(self, method: str, path: str, body: object = None) -> dict[str, Any]:
-        """The job that was accepted, once it has ended."""
+        """Send a request that starts a job, and return the job once it has ended."""
         job = await self.harness.ask(method, path, body)
         await self.harness.ended(job["id"])
         return await self.job(job["id"])
 
     async def job(self, job: str) -> dict[str, Any]:
         return await self.harness.ask("GET", f"/v1/jobs/{job}", status=200)
+
+    async def upload(self, site: Site, *, size: int) -> dict[str, Any]:
+        return await self.harness.ask(
+            "POST", f"/v1/sites/{site.id}/uploads", {"size_bytes": size}, status=201
+        )
 
     async def get(self, path: str) -> Any:
         answer = await self.harness.client.get(path)
@@ -93,12 +102,14 @@ class Delivery:
         return await self.visitor.get(f"http://{self.edge}{path}", headers=named)
 
     async def artifact(self, site: Site, files: Files) -> str:
-        """Built by us instead of by a node; looked at and signed as every build is."""
+        """Build it here instead of on a node; it is inspected and signed like every build."""
         build, _ = await self.staged(site, files)
         return await self.signed(build)
 
-    async def staged(self, site: Site, files: Files, **lies: Any) -> tuple[str, PackedLayer]:
-        """A build whose node has left its layer, and said what it is; or something else."""
+    async def staged(
+        self, site: Site, files: Files, *, limits: SizeLimits = LAYER, **lies: Any
+    ) -> tuple[str, PackedLayer]:
+        """Insert a build whose node has uploaded its layer and reported this, true or not."""
         async with self.harness.database.transaction() as tx:
             build = await store.insert(
                 tx,
@@ -111,18 +122,21 @@ class Delivery:
             )
             await builds.set_node(tx, build, "node-of-the-test")
             await builds.set_status(tx, build, "running")
-        packed, layer = await asyncio.to_thread(_packed, files)
+        packed, layer = await asyncio.to_thread(_packed, files, limits)
         await self.objects.put(staged_object_name(build), layer)
-        facts = BuildResult(packed.digest, packed.size, packed.diff_id, packed.files, packed.content_bytes)
+        facts = BuildResult(
+            *(packed.digest, packed.size, packed.diff_id, packed.files, packed.content_bytes),
+            directories=packed.directories,
+        )
         async with self.harness.database.transaction() as tx:
             said = msgspec.structs.replace(facts, **lies)
             await builds.record_result(tx, await builds.get(tx, build), said)
         return build, packed
 
-    async def signed(self, build: str) -> str:
-        """The artifact; or refused, as the job would be."""
+    async def signed(self, build: str, objects: ObjectStore | None = None) -> str:
+        """Return the artifact, or raise the error with which the job would fail."""
         job = Job("job_1", "", None, BuildWork(build), _NOW)
-        await signing.sign_artifact(self.desk, job)
+        await signing.sign_artifact(replace(self.desk, objects=objects or self.objects), job)
         async with self.harness.database.transaction() as tx:
             return str((await workflows._finish(tx, job))["artifact_id"])
 
@@ -142,7 +156,7 @@ class Delivery:
         return str(digest)
 
     async def staging(self, site: Site) -> Site:
-        """A second environment on the same node, as it is once it has been made."""
+        """Insert a second environment on the same node, as it is after its creation."""
         ((node,),) = await self.harness.sql("select node_id from environments where id = $1", site.env)
         env = new_id("env")
         subdomain = f"{env.replace('_', '-')}.preview.example"
@@ -161,7 +175,7 @@ class Delivery:
         return (done.output or done.errors).strip()
 
 
-def _packed(files: Files) -> tuple[PackedLayer, bytes]:
+def _packed(files: Files, limits: SizeLimits) -> tuple[PackedLayer, bytes]:
     place = Path(tempfile.mkdtemp(prefix="stead-tree-"))
     try:
         for name, content in files.items():
@@ -169,7 +183,7 @@ def _packed(files: Files) -> tuple[PackedLayer, bytes]:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content)
         with (place / "layer").open("wb") as file:
-            packed = pack_layer(place / "tree", file)
+            packed = pack_layer(place / "tree", file, limits)
         return packed, (place / "layer").read_bytes()
     finally:
         shutil.rmtree(place)

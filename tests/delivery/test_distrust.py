@@ -1,4 +1,4 @@
-"""Whatever was not signed as it is, is not served; what was served before still is."""
+"""Content whose signature does not match is not served. The release before it still is."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ INVALID = "artifact.signature_invalid"
 
 
 async def _served(delivery: Delivery) -> Site:
-    """A site that shows something good."""
+    """A site with a valid release."""
     site = await delivery.site()
     good = await delivery.artifact(site, {"index.html": "good"})
     assert (await delivery.deployed(site, good))["status"] == "succeeded"
@@ -23,7 +23,7 @@ async def _served(delivery: Delivery) -> Site:
 
 
 async def _refused(delivery: Delivery, site: Site, artifact: str) -> str:
-    """Why the node would not have it; and nothing of it is there."""
+    """Return why the node refused it, and check that nothing of it was stored."""
     before = delivery.releases
     job = await delivery.deployed(site, artifact)
     assert (job["status"], job["error"]["code"]) == ("failed", INVALID), job

@@ -1,4 +1,4 @@
-"""From a push to what is live, by real jobs of a whole installation; the simulator builds."""
+"""From a push to the live site, with the real jobs of a complete installation. The simulator builds."""
 
 import asyncio
 
@@ -54,16 +54,20 @@ async def test_a_site_from_git_is_built_by_itself_and_then_with_every_push_the_n
     assert (first, status) == (first, "succeeded")
 
     secret, node = await _secret(delivery, site), delivery.harness.node
-    await node.work_at(1.0)
 
     def pushed(number: int) -> DeliveryRequest:
         return github(github_push("refs/heads/main", commit(number), REPOSITORY), secret)
 
-    answered = await _post(delivery, site, pushed(0))
-    assert answered.status_code == 202, answered.text
-    (decision,) = answered.json()["data"]["decisions"]
-    place = (decision["job_id"], "build")
-    await node.freeze({place})
+    queue = await delivery.harness.lock_queue()
+    try:
+        answered = await _post(delivery, site, pushed(0))
+        assert answered.status_code == 202, answered.text
+        (decision,) = answered.json()["data"]["decisions"]
+        build = (decision["job_id"], "build")
+        node.hold([build])
+    finally:
+        queue.terminate()
+    await node.wait_until_held([build])
     try:
         for number in range(1, 51):
             answered = await _post(delivery, site, pushed(number))
@@ -72,7 +76,7 @@ async def test_a_site_from_git_is_built_by_itself_and_then_with_every_push_the_n
         assert {each.status_code for each in again} == {202}
         assert len(await _builds(delivery, site)) == 2
     finally:
-        node.thaw(place)
+        node.release(build)
 
     async def newest_is_live() -> bool:
         return await _live(delivery, site) == commit(50)
@@ -80,4 +84,3 @@ async def test_a_site_from_git_is_built_by_itself_and_then_with_every_push_the_n
     await until(newest_is_live, "the newest push is live", bound=90)
     built = [each for _, _, each in await _builds(delivery, site)]
     assert built[1:] == [commit(0), commit(50)]
-    await node.work_at(0)

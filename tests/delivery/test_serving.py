@@ -1,4 +1,4 @@
-"""What visitors see of a deployment, and what they never see."""
+"""What visitors can read of a deployment, and what they cannot."""
 
 import asyncio
 import shutil
@@ -30,7 +30,7 @@ async def test_what_is_deployed_is_served_and_what_was_before_can_be_had_again(
         "artifact_id": one,
         "digest": await delivery.digest(one),
         "env_id": site.env,
-        "url": f"http://{site.domain}/",
+        "url": f"https://{site.domain}/",
     }
     first = await delivery.visit(site)
     assert first.text == "one"

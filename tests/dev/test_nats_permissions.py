@@ -6,10 +6,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import nats
+import nats.aio.client
 import nats.errors
 import nats.js.errors
 import pytest
+from nats.aio.subscription import Subscription
 
 from stead.control.engines.nats_streams import consumer_config, stream_config
 from stead.dev.engines.nats import Nats, role_of
@@ -23,14 +24,22 @@ HERE, THERE = Node("here"), Node("there")
 REGIONS = {HERE: "east", THERE: "west"}
 EDGE = subjects.bucket_stream(EDGE_BUCKET)
 BOUND = 30.0
-"""Generous, because a loaded machine may be slow. Only a missing refusal takes this long."""
+"""Generous, because a loaded machine may be slow. Only what never comes takes this long."""
 
 
 @dataclass
 class Client:
-    connection: nats.NATS
+    connection: nats.aio.client.Client
     refusals: list[str]
     changed: asyncio.Condition
+
+    async def subscribe(self, subject: str) -> Subscription:
+        """Returns when the server knows the subscription."""
+        made = await self.connection.subscribe(subject)
+        # The library sends the first ping before the subscription, and the second one after it.
+        for _ in range(2):
+            await self.connection.flush()
+        return made
 
     async def publish_refused(self, subject: str) -> bool:
         """Publishes to the subject, and returns whether it is a permissions violation."""
@@ -100,9 +109,9 @@ async def test_a_node_reads_and_acknowledges_its_own_commands(stack: RunningStac
         await worker.connection.jetstream().publish(subjects.command(HERE.id, "ensure"), b"for here")
         await worker.connection.jetstream().publish(subjects.command(THERE.id, "ensure"), b"for there")
         pulled = await node.connection.jetstream().pull_subscribe_bind(subjects.consumer(HERE), COMMANDS)
-        (message,) = await pulled.fetch(1, timeout=5)
+        (message,) = await pulled.fetch(1, timeout=BOUND)
         assert message.data == b"for here"
-        await message.ack_sync(timeout=5)
+        await message.ack_sync(timeout=BOUND)
         with pytest.raises(nats.errors.TimeoutError):
             await pulled.fetch(1, timeout=0.5)
         assert node.refusals == []
@@ -129,6 +138,9 @@ async def test_a_node_cannot_publish_as_another_node_or_as_the_control_plane(sta
             subjects.report(THERE.id, "result"),
             subjects.heartbeat(THERE.id),
             subjects.activity(THERE.id),
+            subjects.sign_in(THERE.id),
+            subjects.answer(HERE.id, "question"),
+            subjects.answer(THERE.id, "question"),
             subjects.job_output("job1", THERE),
             subjects.job_output("job1", Program.WORKER),
             subjects.command(HERE.id, "ensure"),
@@ -173,7 +185,7 @@ async def test_a_node_publishes_reports_and_output_under_its_own_name(stack: Run
         following = await api.connection.jetstream().subscribe(
             subjects.output_of("job2"), stream=OUTPUT, ordered_consumer=True
         )
-        assert [(await following.next_msg(timeout=5)).data for _ in range(2)] == [b"line 1", b"line 2"]
+        assert [(await following.next_msg(timeout=BOUND)).data for _ in range(2)] == [b"line 1", b"line 2"]
         await following.unsubscribe()
         assert node.refusals == []
         assert api.refusals == []
@@ -181,14 +193,28 @@ async def test_a_node_publishes_reports_and_output_under_its_own_name(stack: Run
 
 async def test_the_worker_receives_heartbeats_but_cannot_forge_them(stack: RunningStack) -> None:
     async with client(stack, HERE) as node, client(stack, Program.WORKER) as worker:
-        for kind, subject_of in (("heartbeat", subjects.heartbeat), ("activity", subjects.activity)):
-            subscription = await worker.connection.subscribe(f"node.*.{kind}")
-            await worker.connection.flush()
+        for kind, subject_of in (
+            ("heartbeat", subjects.heartbeat),
+            ("activity", subjects.activity),
+            ("sign_in", subjects.sign_in),
+        ):
+            subscription = await worker.subscribe(f"node.*.{kind}")
             await node.connection.publish(subject_of(HERE.id), b"")
-            assert (await subscription.next_msg(timeout=5)).subject == subject_of(HERE.id)
+            assert (await subscription.next_msg(timeout=BOUND)).subject == subject_of(HERE.id)
             assert await worker.publish_refused(subject_of(HERE.id))
         assert await worker.publish_refused(subjects.report(HERE.id, "result"))
         assert await worker.publish_refused(f"$JS.API.STREAM.DELETE.{COMMANDS}")
+
+
+async def test_a_node_reads_only_the_answers_to_its_own_questions(stack: RunningStack) -> None:
+    async with client(stack, HERE) as node, client(stack, Program.WORKER) as worker:
+        answers = await node.subscribe(subjects.answer(HERE.id, "question"))
+        await worker.connection.publish(subjects.answer(HERE.id, "question"), b"yes")
+        assert (await answers.next_msg(timeout=BOUND)).data == b"yes"
+        assert node.refusals == worker.refusals == []
+        assert await node.subscribe_refused(subjects.answers_to(THERE.id))
+        assert await node.subscribe_refused("answer.>")
+        assert await worker.subscribe_refused(subjects.answers_to(HERE.id))
 
 
 async def test_a_node_receives_the_records_of_its_region_and_can_read_them_again(
@@ -199,11 +225,13 @@ async def test_a_node_receives_the_records_of_its_region_and_can_read_them_again
             await worker.connection.jetstream().publish(bucket_subject(key), key.encode())
         feed = await node.connection.jetstream().pull_subscribe_bind(subjects.consumer(HERE), EDGE)
         for _ in range(2):
-            (change,) = await feed.fetch(1, timeout=5)
+            (change,) = await feed.fetch(1, timeout=BOUND)
             assert change.data == b"east.host.example"
             with pytest.raises(nats.errors.TimeoutError):
                 await feed.fetch(1, timeout=0.5)
-            await node.connection.request(f"$JS.API.CONSUMER.RESET.{EDGE}.{HERE.id}", b'{"seq":1}', timeout=5)
+            await node.connection.request(
+                f"$JS.API.CONSUMER.RESET.{EDGE}.{HERE.id}", b'{"seq":1}', timeout=BOUND
+            )
         assert node.refusals == []
 
 
@@ -233,11 +261,10 @@ async def test_a_node_reports_the_progress_of_its_edge_and_the_worker_reads_the_
     stack: RunningStack,
 ) -> None:
     async with client(stack, HERE) as node, client(stack, Program.WORKER) as worker:
-        subscription = await worker.connection.subscribe(subjects.applied(HERE.id))
-        await worker.connection.flush()
+        subscription = await worker.subscribe(subjects.applied(HERE.id))
         for report in (b"1", b"2"):
             await node.connection.jetstream().publish(subjects.applied(HERE.id), report)
-            assert (await subscription.next_msg(timeout=5)).data == report
+            assert (await subscription.next_msg(timeout=BOUND)).data == report
         last = await worker.connection.jetstream().get_last_msg(
             APPLIED, subjects.applied(HERE.id), direct=True
         )

@@ -21,17 +21,18 @@ import httpx
 import msgspec
 
 from stead.dev.ports import reserve_ports
+from stead.dev.subprocesses import Streams
 from stead.dev.supervised_program import LOOPBACK, clean_environment
 from stead.edge.admin import AdminFailed, EdgeAdmin, EdgePosition
 from stead.edge.certificate import make_self_signed
 from stead.edge.ledger import nginx_processes
 from stead.protocol.edge_records import EnvironmentRecord, HostRecord, RecordKind, RecordLine
 from tests.edge.fastcgi import Application, Reply, Request
+from tests.preloaded.processes import Process, spawn
 
 NODE = "node-a"
 BOUND = 30.0
 POLL = 0.05
-_ROOT = Path(__file__).parents[2]
 
 
 @contextmanager
@@ -54,7 +55,7 @@ class EdgeHarness:
     settings: dict[str, str] = field(default_factory=dict)
     revisions: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     applications: dict[str, Application] = field(default_factory=dict)
-    _process: subprocess.Popen[bytes] | None = None
+    _process: Process | None = None
     _admin: EdgeAdmin | None = None
 
     @property
@@ -97,16 +98,12 @@ class EdgeHarness:
         self._process = self._spawn(environment)
         await self.until_ready()
 
-    def _spawn(self, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    def _spawn(self, environment: dict[str, str]) -> Process:
         with (self.data / "edge.log").open("ab") as log:
-            return subprocess.Popen(
+            return spawn(
                 [sys.executable, "-m", "stead.steadctl", "edge"],
                 env=clean_environment(environment | self.settings),
-                cwd=_ROOT,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
+                streams=Streams(log, log, log),
             )
 
     async def until_ready(self) -> None:
@@ -277,7 +274,8 @@ async def echo_request(request: Request) -> Reply:
 @asynccontextmanager
 async def start_edge(node: str = NODE, **settings: str) -> AsyncIterator[EdgeHarness]:
     with scratch() as data:
-        made = EdgeHarness(data, *reserve_ports(2), node, settings)
+        port, secure_port = reserve_ports(2)
+        made = EdgeHarness(data, port, secure_port, node, settings)
         try:
             await made.start()
             yield made

@@ -39,12 +39,40 @@ async def test_an_existing_script_is_run_or_else_the_front_controller(
     edge: EdgeHarness, app: Application, path: str, script: str, info: str
 ) -> None:
     told = (await edge.get("app.test", path)).json()
-    root = f"{edge.data}/environments/env_app/current"
-    assert (told["SCRIPT_FILENAME"], told["DOCUMENT_ROOT"]) == (root + script, root)
+    assert (told["SCRIPT_FILENAME"], told["DOCUMENT_ROOT"]) == (f"/srv/site{script}", "/srv/site")
     assert (told["PATH_INFO"] if script != "/index.php" else "") == info
     assert told["REQUEST_URI"] == path
     assert told["HTTP_HOST"] == "app.test"
     assert told["REMOTE_ADDR"] == "127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(
+            "shell.php",
+            "SHELL.PHP",
+            "2026/11/shell.php/x",
+            "shell.phtml",
+            "shell.php.jpg.php",
+            "shell.php?a=1",
+        ),
+        *("shell%2ephp", "missing.jpg", "", "a/..%2fshell.php"),
+    ],
+)
+async def test_no_request_below_uploads_reaches_the_application(
+    edge: EdgeHarness, app: Application, path: str
+) -> None:
+    uploads = edge.data / "environments" / "env_app" / "current" / "wp-content" / "uploads"
+    uploads.mkdir(parents=True, exist_ok=True)
+    for name in ("shell.php", "SHELL.PHP", "shell.phtml", "shell.php.jpg.php"):
+        (uploads / name).write_text("<?php echo 'run';")
+    before = len(app.seen)
+    for folder in ("/wp-content/uploads/", "/WP-Content/Uploads/", "//wp-content//uploads/"):
+        answer = await edge.get("app.test", f"{folder}{path}")
+        assert answer.status_code == 404
+        assert "<?php" not in answer.text
+    assert len(app.seen) == before
 
 
 async def test_files_beside_the_scripts_are_served_unchanged(edge: EdgeHarness, app: Application) -> None:
@@ -135,7 +163,7 @@ async def test_the_verdict_of_the_firewall_is_in_the_ledger(
     if code == 403:
         assert answer.headers["x-stead-reason"] == "blocked"
     else:
-        assert json.loads(answer.text)["SCRIPT_FILENAME"].endswith("/current/index.php")
+        assert json.loads(answer.text)["SCRIPT_FILENAME"] == "/srv/site/index.php"
     assert "x-stead-verdict" not in answer.headers
     assert (await edge.ledgered(path))["waf"] == verdict
 

@@ -16,7 +16,7 @@ def test_no_placeholder_is_left(firewall: bool, https: tuple[str, ...]) -> None:
     assert rendered.count("listen unix:/run/inner-") == (3 if firewall else 1)
 
 
-@pytest.mark.parametrize("template", [path.stem for path in TEMPLATES.glob("*.conf") if path.stem != "maps"])
+@pytest.mark.parametrize("template", [path.stem for path in TEMPLATES.glob("*.conf")])
 def test_a_template_without_its_values_is_not_rendered(template: str) -> None:
     with pytest.raises(KeyError):
         render(template)

@@ -2,8 +2,12 @@
 
 import asyncio
 import json
+import os
+from pathlib import Path
 
 from stead.edge.ledger import rotate_ledger
+from stead.node.ledger_rotation import LedgerRotation
+from stead.node.visits import LedgerReader
 from tests.edge.edge_harness import EdgeHarness
 
 ROTATIONS = 25
@@ -63,3 +67,36 @@ async def test_no_line_is_lost_when_the_ledger_is_rotated(edge: EdgeHarness) -> 
     lines = taken.result() + (await rotate_ledger(edge.ledger, edge.pid)).read_text().splitlines()
     assert sent > ROTATIONS
     assert [json.loads(line)["host"] for line in lines] == ["rotated.test"] * sent
+
+
+async def test_a_large_ledger_is_rotated_and_old_ones_are_removed(edge: EdgeHarness) -> None:
+    """Every visit is reported once, whichever file its line is in."""
+    pid_file = edge.run / "nginx.pid"
+    rotation = LedgerRotation(edge.ledger, pid_file, max_bytes=2_000, kept=2)
+    reader, visited = LedgerReader(edge.ledger), set[str]()
+    rotations = 0
+    for number in range(60):
+        name = f"turn{number}"
+        await edge.site(f"{name}.test", name, {"index.html": "x"})
+        await edge.get(f"{name}.test")
+        visited |= reader.read_new().keys()
+        if (rotated := await rotation.rotate_if_due()) is not None:
+            rotations += 1
+            visited |= reader.read_rest(rotated).keys()
+            rotation.remove_old()
+    rest = await LedgerRotation(edge.ledger, pid_file, max_bytes=-1).rotate_if_due()
+    assert rest is not None
+    visited |= reader.read_rest(rest).keys()
+    assert rotations >= 2
+    assert len(list(edge.ledger.parent.glob("ledger.*.json"))) <= 3
+    assert visited >= {f"env_turn{number}" for number in range(60)}
+
+
+async def test_a_ledger_is_not_rotated_when_its_nginx_is_gone(edge: EdgeHarness, tmp_path: Path) -> None:
+    """The pid in the file may be that of another process by now, which a signal would end."""
+    pid_file = tmp_path / "nginx.pid"
+    for pid in (str(os.getpid()), "4194304", "", "nonsense"):
+        pid_file.write_text(pid)
+        assert await LedgerRotation(edge.ledger, pid_file, max_bytes=-1).rotate_if_due() is None
+    assert await LedgerRotation(edge.ledger, tmp_path / "none", max_bytes=-1).rotate_if_due() is None
+    assert edge.ledger.exists()

@@ -92,7 +92,7 @@ def test_an_address_is_allowed_if_it_is_in_one_of_the_networks(
 
 
 def test_addresses_of_one_v6_network_are_counted_together() -> None:
-    owner = ADDRESSES.owner
-    assert owner(b"2001:db8:1:2::1") == owner(b"2001:db8:1:2:ffff::9")
-    assert owner(b"2001:db8:1:2::1") != owner(b"2001:db8:1:3::1")
-    assert owner(b"192.0.2.1") != owner(b"192.0.2.2")
+    client_key = ADDRESSES.client_key
+    assert client_key(b"2001:db8:1:2::1") == client_key(b"2001:db8:1:2:ffff::9")
+    assert client_key(b"2001:db8:1:2::1") != client_key(b"2001:db8:1:3::1")
+    assert client_key(b"192.0.2.1") != client_key(b"192.0.2.2")

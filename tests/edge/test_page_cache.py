@@ -3,8 +3,10 @@
 import asyncio
 import itertools
 
+import httpx
 import pytest
 
+from stead.edge.admin import AdminFailed, NodePurge
 from stead.protocol.edge_records import PurgeRecord, purge_key
 from tests.edge.edge_harness import EdgeHarness, start_edge
 from tests.edge.fastcgi import Application, Reply, Request
@@ -220,6 +222,46 @@ async def test_a_purge_removes_everything_a_url_or_a_tag(edge: EdgeHarness, page
     assert "cache-tag" not in (await edge.get("cached.test", "/tagged?x=1")).headers
 
 
+async def test_the_node_purges_by_tag_or_everything_between_purges_of_the_feed(
+    edge: EdgeHarness, page: Counting
+) -> None:
+    page.headers = (("Cache-Tag", "post-7 list"),)
+    purges = [
+        edge.admin.purge([NodePurge("env_other"), NodePurge("env_cached", ("post-6", "post-7"))]),
+        edge.admin.purge([NodePurge("env_cached", ("list",))]),
+        purge(edge, PurgeRecord("env_cached", tag="list")),
+        edge.admin.purge([NodePurge("env_cached", ("list",))]),
+        purge(edge, PurgeRecord("env_cached")),
+        edge.admin.purge([NodePurge("env_cached")]),
+        purge(edge, PurgeRecord("env_cached", url="/by-node")),
+        edge.admin.purge([NodePurge("env_cached", tuple(f"tag-{n}" for n in range(300)))]),
+    ]
+    for purging in purges:
+        before, _ = await fetch(edge, "/by-node")
+        await edge.admin.purge([NodePurge("env_cached", ("unrelated",)), NodePurge("env_cached", ())])
+        assert await fetch(edge, "/by-node") == (before, "HIT")
+        await purging
+        assert (await fetch(edge, "/by-node"))[1] == "MISS"
+    with pytest.raises(AdminFailed, match="malformed"):
+        await edge.admin._request("POST", "/purge", b'{"tags": []}')
+
+
+async def test_purges_of_the_node_never_overtake_those_of_the_feed(edge: EdgeHarness, page: Counting) -> None:
+    """However many there are."""
+    await edge.admin.purge(NodePurge("env_cached", ("many",)) for _ in range(5000))
+    page.headers = (("Cache-Tag", "many"),)
+    before, _ = await fetch(edge, "/overtaken")
+    assert await fetch(edge, "/overtaken") == (before, "HIT")
+    await purge(edge, PurgeRecord("env_cached", tag="many"))
+    assert (await fetch(edge, "/overtaken"))[1] == "MISS"
+
+
+async def test_a_page_with_very_many_tags_is_not_cached(edge: EdgeHarness, page: Counting) -> None:
+    page.headers = (("Cache-Tag", " ".join(f"post-{n}" for n in range(1200))),)
+    await fetch(edge, "/tags")
+    assert (await fetch(edge, "/tags"))[1] == "BYPASS"
+
+
 @pytest.mark.parametrize("kind", ["all", "url", "tag"])
 async def test_a_page_that_is_purged_while_it_is_fetched_is_not_cached(
     edge: EdgeHarness, page: Counting, kind: str
@@ -294,6 +336,32 @@ async def test_no_visitor_gets_the_page_of_another(edge: EdgeHarness, app: Appli
 
     for start in range(0, 200, 20):
         await asyncio.gather(*map(visit, range(start, start + 20)))
+
+
+async def test_pages_of_one_site_do_not_push_out_those_of_others() -> None:
+    """Requests for ever new paths fill neither the disk nor the shared memory."""
+    limits = {"STEAD_EDGE_ADDRESS_RATE": "100000", "STEAD_EDGE_ADDRESS_AT_ONCE": "1000"}
+    async with start_edge(STEAD_EDGE_MEMORY_PAGES="1", STEAD_EDGE_CACHE="8", **limits) as edge:
+        for name in ("quiet", "many", "large"):
+            await edge.application(name)
+            await edge.site(f"{name}.test", name, None, runtime="cms", waf="off", cache_ttl=600)
+
+        async def respond(_: Request) -> Reply:
+            return Reply(b"x" * 100_000)
+
+        edge.applications["large"].handler = respond
+        kept, how = await fetch(edge, "/kept", "quiet.test")
+        assert how == "MISS"
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{edge.port}") as visitor:
+            for host, count in (("large.test", 120), ("many.test", 300)):
+                for number in range(count):
+                    await visitor.get(f"/{'x' * 1000}{number}", headers={"host": host})
+        for host, count in (("large.test", 120), ("many.test", 300)):
+            # The first pages of the site are in the cache, and later ones are served without it.
+            assert (await fetch(edge, f"/{'x' * 1000}1", host))[1] == "HIT"
+            assert (await fetch(edge, f"/{'x' * 1000}{count - 1}", host))[1] == "BYPASS"
+        assert await fetch(edge, "/kept", "quiet.test") == (kept, "HIT")
+        assert sum(path.stat().st_size for path in (edge.run / "pages").rglob("*")) < 3 << 20
 
 
 async def test_pages_from_before_a_restart_are_not_served() -> None:

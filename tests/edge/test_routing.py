@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import time
 
 import msgspec
 import pytest
@@ -19,6 +20,7 @@ from stead.protocol.edge_records import (
     RedirectsRecord,
 )
 from tests.edge.edge_harness import EdgeHarness, start_edge, status_of
+from tests.edge.hop import sign
 from tests.edge.peers import HttpServer, ReceivedRequest
 
 
@@ -174,9 +176,11 @@ async def test_an_unknown_host_is_looked_up_in_the_store() -> None:
             assert (await fresh.get("late.test")).text == "late"
             assert (await fresh.get("late.test")).text == "late"
             assert [asked.path for asked in store.seen] == ["/host/late.test"]
+            began = time.monotonic()
             for _ in range(5):
                 assert (await fresh.get("never.test")).status_code == 404
-            assert len(store.seen) <= 3
+            # The edge remembers for a second that a host is unknown.
+            assert len(store.seen) <= 3 + (time.monotonic() - began)
             await asyncio.gather(*(fresh.get(f"random{n}.test") for n in range(60)))
         finally:
             await store.stop()
@@ -205,6 +209,7 @@ async def test_a_silent_store_delays_a_visitor_only_a_little(edge: EdgeHarness) 
 async def test_a_site_of_another_node_is_forwarded_once() -> None:
     async with start_edge("node-a") as a, start_edge("node-b") as b:
         for here, there in ((a, b), (b, a)):
+            await here.admin.set_hop_keys([bytes(32)])
             await here.tell("node", there.node, PeerRecord(f"127.0.0.1:{there.port}"))
             await here.site("far.test", "far", None, node="node-b", release="rel-far")
             await here.site("lost.test", "lost", None, node=there.node)
@@ -217,24 +222,36 @@ async def test_a_site_of_another_node_is_forwarded_once() -> None:
         # The address of the visitor decides, as reported by the other edge.
         await b.environment("far", node="node-b", release="rel-far", allowed_ips=["192.0.2.7"])
         assert (await a.get("far.test")).status_code == 403
-        said = {"x-stead-hop": "1", "x-stead-visitor": "192.0.2.7"}
-        assert (await b.get("far.test", headers=said)).status_code == 200
+        said = {"x-stead-hop": "1", "x-stead-visitor": "192.0.2.7", "x-stead-scheme": "http"}
+        assert (await b.get("far.test", headers=said)).status_code == 403
+        signed = said | {"x-stead-signature": sign(bytes(32), b.node, "far.test", "/", "192.0.2.7")}
+        assert (await b.get("far.test", headers=signed)).status_code == 200
         assert (await a.get("far.test", headers=said)).status_code == 508
         assert (await a.get("far.test", headers={"x-stead-visitor": "192.0.2.7"})).status_code == 403
 
         # A visitor who reached the first edge over TLS is not redirected to HTTPS by the second.
         await a.certificate("far.test")
         for each in (a, b):
-            await each.environment("far", node="node-b", release="rel-far", hsts=600)
+            await each.environment("far", node="node-b", release="rel-far", hsts=600, noindex=True)
             await each.tell("host", "far.test", HostRecord("env_far", https=True))
         heard = await a.secure("far.test")
         assert status_of(heard) == 200
         assert heard.count(b"Strict-Transport-Security: max-age=600") == 1
+        assert heard.count(b"X-Robots-Tag: noindex, nofollow") == 1
         assert (await a.get("far.test")).headers["location"].startswith("https://far.test")
 
         await b.stop()
         answer = await a.get("lost.test")
         assert answer.headers["x-stead-reason"] == "node_unreachable"
+
+
+async def test_search_engines_are_asked_not_to_show_copies(edge: EdgeHarness) -> None:
+    await edge.site("copy.test", "copy", {"index.html": "", "a.css": ""}, noindex=True)
+    await edge.site("first.test", "first", {"index.html": ""})
+    for path, status in (("/", 200), ("/a.css", 200), ("/missing", 404)):
+        answer = await edge.get("copy.test", path)
+        assert (answer.status_code, answer.headers["x-robots-tag"]) == (status, "noindex, nofollow")
+    assert "x-robots-tag" not in (await edge.get("first.test")).headers
 
 
 async def test_headers_of_unknown_peers_are_ignored(edge: EdgeHarness) -> None:
@@ -289,3 +306,25 @@ async def test_no_process_holds_the_port_after_the_master_was_killed() -> None:
         assert set(processes_with_open(fresh.ledger)) == set(nginx_processes(fresh.pid))
         await fresh.site("kept.test", "kept", {"index.html": "kept"})
         assert (await fresh.get("kept.test")).text == "kept"
+
+
+async def test_a_host_may_redirect_all_visitors_to_another_host_of_the_site(edge: EdgeHarness) -> None:
+    await edge.site("primary.test", "primary", {"index.html": "primary"})
+    await edge.tell("host", "www.primary.test", HostRecord("env_primary", redirect_to="primary.test"))
+    answer = await edge.get("www.primary.test", "/a%20b?c=1")
+    assert (answer.status_code, answer.headers["location"]) == (301, "http://primary.test/a%20b?c=1")
+    posted = await edge.get("www.primary.test:8080", "/", method="POST")
+    assert (posted.status_code, posted.headers["location"]) == (308, "http://primary.test:8080/")
+    assert (await edge.get("primary.test")).text == "primary"
+    await edge.tell("host", "www.primary.test", HostRecord("env_primary"))
+    assert (await edge.get("www.primary.test")).text == "primary"
+
+
+async def test_a_host_with_a_certificate_redirects_to_https_before_another_host(edge: EdgeHarness) -> None:
+    await edge.site("primary.test", "primary", {"index.html": "primary"})
+    record = HostRecord("env_primary", https=True, redirect_to="primary.test")
+    await edge.tell("host", "www.primary.test", record)
+    await edge.certificate("www.primary.test")
+    plain = await edge.get("www.primary.test", "/page")
+    assert plain.headers["location"] == f"https://www.primary.test:{edge.secure_port}/page"
+    assert b"location: https://primary.test" in (await edge.secure("www.primary.test")).lower()

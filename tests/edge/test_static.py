@@ -79,6 +79,22 @@ async def test_a_page_has_one_canonical_address(
     assert (answer.status_code, answer.headers["location"]) == (301, location)
 
 
+async def test_a_redirect_to_the_canonical_address_is_not_remembered_beyond_its_release(
+    edge: EdgeHarness,
+) -> None:
+    """A browser that remembers a redirect in either direction would follow both in a circle."""
+    cases: list[tuple[dict[str, str | bytes], str]] = [
+        ({"page.html": "a file"}, "/page/"),
+        ({"page/index.html": "a folder"}, "/page"),
+    ]
+    for files, path in cases:
+        host = await edge.site("turning.test", "turning", files, release=f"rel-turning-{len(path)}")
+        redirect = await edge.get(host, path)
+        assert redirect.status_code == 301
+        assert redirect.headers.get_list("cache-control") == ["public, max-age=0, must-revalidate"]
+        assert (await edge.get(host, redirect.headers["location"])).status_code == 200
+
+
 async def test_an_unchanged_page_is_not_sent_again(edge: EdgeHarness, site: str) -> None:
     first = await edge.get(site, "/")
     for header, value in (

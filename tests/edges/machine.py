@@ -1,4 +1,4 @@
-"""One edge node: an agent and an nginx, as operators start them, on a machine of their own."""
+"""One edge node: an agent and an nginx in their own network namespace, started like by an operator."""
 
 import json
 import sys
@@ -41,10 +41,10 @@ class Machine:
 
     def start(self) -> None:
         self.data.mkdir(exist_ok=True)
-        # nginx's workers, who are another user, pass through.
+        # The workers of nginx run as another user and must be able to enter.
         self.data.chmod(0o711)
         for program in (self.nginx, self.agent):
-            if not program.runs:
+            if not program.is_running:
                 program.start()
 
     async def kill(self) -> None:
@@ -52,7 +52,7 @@ class Machine:
         await self.agent.kill()
 
     def write_release(self, name: str, page: str) -> None:
-        """As a deployment leaves it: there, whole, for the edge to read."""
+        """Write a complete release, readable for the edge, like a deployment does."""
         release = self.data / "releases" / name
         release.mkdir(parents=True)
         release.chmod(0o755)
@@ -60,13 +60,13 @@ class Machine:
         (release / "index.html").chmod(0o644)
 
     async def visits(self, path: str, *, host: str, at_least: int) -> list[dict[str, Any]]:
-        """What is written of visits to this path; nginx holds lines back for up to a second."""
+        """Wait for the log lines of visits to this path. nginx buffers lines for up to a second."""
 
-        async def written() -> list[dict[str, Any]] | None:
+        async def logged() -> list[dict[str, Any]] | None:
             found = [visit for visit in self._ledger() if (visit["path"], visit["host"]) == (path, host)]
             return found if len(found) >= at_least else None
 
-        return await until(written, f"{self.id} has written {at_least} visits down")
+        return await until(logged, f"{self.id} has logged {at_least} visits")
 
     def _ledger(self) -> list[dict[str, Any]]:
         lines = (self.data / "run" / "ledger.json").read_text().splitlines(keepends=True)

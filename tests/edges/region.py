@@ -40,6 +40,7 @@ from tests.edges.network import Network, network
 from tests.edges.wire import Wire
 from tests.faults.jobs.harness import PLAN
 from tests.faults.jobs.programs import until
+from tests.preloaded.processes import preloaded_programs
 
 NODES = ("edge-a", "edge-b")
 ENGINES: tuple[type[Engine], ...] = (Postgres, Redis, NatsServer, Temporal)
@@ -111,11 +112,14 @@ class Region:
         return Site(host, environment, carrier, other, row["site_id"])
 
     async def site_on(self, machine: Machine) -> Site:
-        """Through the API, on this node: they are filled in turn."""
-        for _ in range(4):
-            if (site := await self.new_site()).carrier is machine:
-                return site
-        raise AssertionError(f"nothing is placed on {machine.id}")
+        """Through the API, on this node: the other one takes no new sites meanwhile."""
+        await self.sql("update nodes set draining = (id <> $1)", machine.id)
+        try:
+            site = await self.new_site()
+        finally:
+            await self.sql("update nodes set draining = false")
+        assert site.carrier is machine
+        return site
 
     async def publish(self, carrier: Machine, *, https: bool = False, **how: Any) -> Site:
         """A site with a page of its own, told to the edges as the worker tells them."""
@@ -187,7 +191,10 @@ class Region:
         await self.level()
 
     async def _introduced(self) -> bool:
-        return all([await self.edges.read_record(node_key(LOCAL_REGION, node)) for node in NODES])
+        try:
+            return all([await self.edges.read_record(node_key(LOCAL_REGION, node)) for node in NODES])
+        except FeedUnavailable:
+            return False
 
     async def end(self) -> None:
         await self.api.aclose()
@@ -200,26 +207,34 @@ class Region:
 async def region() -> AsyncIterator[Region]:
     data = _scratch()
     try:
-        async with (
-            network() as net,
-            # Durable: what is stopped must come back with what it had acknowledged.
-            run_stack(data, CONTROL_PLANE, durable=True) as stack,
-            AsyncExitStack() as ending,
-        ):
-            machines = [await _machine(stack, node, net, ending) for node in NODES]
-            edges = await _edges(stack, ending)
-            made = Region(stack, edges, (machines[0], machines[1]))
-            ending.push_async_callback(made.end)
-            await made.begin()
-            yield made
+        with preloaded_programs():
+            async with _running_region(data) as made:
+                yield made
     finally:
         # Set when the logs of the programs are wanted afterwards.
         if "EDGES_KEEP" not in os.environ:
             await asyncio.to_thread(shutil.rmtree, data, ignore_errors=True)
 
 
+@asynccontextmanager
+async def _running_region(data: Path) -> AsyncIterator[Region]:
+    async with (
+        network() as net,
+        # Durable: what is stopped must come back with what it had acknowledged.
+        run_stack(data, CONTROL_PLANE, durable=True) as stack,
+        AsyncExitStack() as ending,
+    ):
+        machines = [await _machine(stack, node, net, ending) for node in NODES]
+        edges = await _edges(stack, ending)
+        made = Region(stack, edges, (machines[0], machines[1]))
+        ending.push_async_callback(made.end)
+        await made.begin()
+        yield made
+
+
 async def _machine(stack: RunningStack, node: str, net: Network, ending: AsyncExitStack) -> Machine:
     await stack.add_node(node)
+    await stack.enrol_node(node)
     wire = Wire(stack[NatsServer].port)
     nats_address = await ending.enter_async_context(wire.laid(net.address))
     return Machine(stack, node, await net.add(), wire, nats_address)

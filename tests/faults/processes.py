@@ -11,8 +11,11 @@ from pathlib import Path
 import httpx
 import msgspec
 
+from stead.dev.subprocesses import Streams
 from stead.dev.supervised_program import LOOPBACK, clean_environment
 from tests.client import Client
+from tests.patience import Patience
+from tests.preloaded.processes import spawn
 
 START_BOUND = 30.0
 STOP_BOUND = 20.0
@@ -21,9 +24,9 @@ POLL = 0.05
 
 async def eventually(holds: Callable[[], Awaitable[bool]], *, within: float, what: str) -> float:
     """The seconds it took until `holds`; fails when that does not happen in time."""
-    began = time.monotonic()
+    began, limit = time.monotonic(), Patience(within)
     while not await holds():
-        assert time.monotonic() - began < within, f"not within {within} s: {what}"
+        assert not limit.is_over, f"not within {within} s: {what}"
         await asyncio.sleep(POLL)
     return time.monotonic() - began
 
@@ -33,7 +36,7 @@ class ApiProcess:
 
     def __init__(self, settings: Mapping[str, str], port: int, metrics_port: int, log: Path) -> None:
         self.url = f"http://{LOOPBACK}:{port}"
-        self.port = port
+        self.port, self.metrics_port = port, metrics_port
         self._metrics_url = f"http://{LOOPBACK}:{metrics_port}/metrics"
         self._log = log
         where = {
@@ -42,13 +45,10 @@ class ApiProcess:
             "STEAD_BASE_URL": self.url,
         }
         with log.open("wb") as output:
-            self._process = subprocess.Popen(
+            self._process = spawn(
                 [sys.executable, "-m", "stead.steadctl", "api"],
                 env=clean_environment({**settings, **where}),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
+                streams=Streams(output, output, output),
             )
         self.transport = httpx.AsyncHTTPTransport(limits=httpx.Limits(max_connections=None))
         self.anonymous = Client(transport=self.transport, base_url=self.url, timeout=30)

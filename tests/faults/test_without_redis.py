@@ -9,10 +9,12 @@ from stead.dev.engines.redis import Redis
 from tests.client import Client, code_of
 from tests.faults.processes import ApiProcess, eventually
 from tests.faults.world import World
+from tests.patience import slowdown
 from tests.people import PASSWORD
 
 UNENFORCED = "stead_limits_unenforced_total"
 BOUND = 1.5
+"""On an idle machine."""
 SMALL = 5
 
 
@@ -52,7 +54,7 @@ async def test_requests_go_on_uncounted_which_is_measured_and_said_once(world: W
     client = await key_of_a_small_plan(world, api)
     async with world.without(Redis):
         before = await api.metric(UNENFORCED)
-        assert await slowest_of(10 * SMALL, client) < BOUND
+        assert await slowest_of(10 * SMALL, client) < BOUND * slowdown()
         assert await api.metric(UNENFORCED) - before == 10 * SMALL
         signed_in = await api.anonymous.post(
             "/v1/sessions", json={"email": person.account.email, "password": PASSWORD}
@@ -78,9 +80,9 @@ async def test_a_redis_that_hangs_slows_no_request_beyond_its_bound(world: World
     client = await key_of_a_small_plan(world, api)
     await client.get("/v1/account")
     async with world.frozen(Redis):
-        assert await slowest_of(2 * SMALL, client) < BOUND
+        assert await slowest_of(2 * SMALL, client) < BOUND * slowdown()
         crowd = await asyncio.gather(*[slowest_of(SMALL, client) for _ in range(8)])
-        assert max(crowd) < BOUND
+        assert max(crowd) < BOUND * slowdown()
     await api.until_ready()
     fresh = await key_of_a_small_plan(world, api)
 
@@ -97,7 +99,7 @@ async def test_a_redis_that_refuses_to_write_counts_as_none(world: World, api: A
     before = await api.metric(UNENFORCED)
     assert await world.redis("CONFIG SET maxmemory 1") == ["+OK"]
     try:
-        assert await slowest_of(2 * SMALL, client) < BOUND
+        assert await slowest_of(2 * SMALL, client) < BOUND * slowdown()
         assert await api.metric(UNENFORCED) - before == 2 * SMALL
     finally:
         assert await world.redis("CONFIG SET maxmemory 0") == ["+OK"]
@@ -125,10 +127,10 @@ async def test_a_redis_that_turns_us_away_does_not_gather_our_connections(world:
         # Whoever is connected keeps its rights: only a new connection meets the password.
         await world.redis("AUTH unknown-to-the-api", "CLIENT KILL TYPE normal SKIPME yes")
         await asyncio.sleep(3)
-        assert await slowest_of(2 * SMALL, client) < BOUND
+        assert await slowest_of(2 * SMALL, client) < BOUND * slowdown()
         counted = await world.redis("AUTH unknown-to-the-api", "INFO clients")
         connected = next(line for line in counted if line.startswith("connected_clients:"))
         assert int(connected.partition(":")[2]) <= 1 + 2
     finally:
-        await world.redis("AUTH unknown-to-the-api", 'CONFIG SET requirepass ""')
+        await world.redis("AUTH unknown-to-the-api", f"CONFIG SET requirepass {world.redis_password}")
     await api.until_ready()

@@ -13,6 +13,7 @@ import asyncpg
 import psutil
 
 from stead.control.accounts import service as accounts
+from stead.control.accounts.rules import SignInClient
 from stead.control.accounts.schema import SignIn
 from stead.control.app import ControlPlane
 from stead.control.engines.migrations import migrate
@@ -27,6 +28,8 @@ from stead.dev.supervised_program import LOOPBACK
 from tests.conftest import UNLIMITED
 from tests.faults.processes import ApiProcess
 from tests.people import PASSWORD, Person, make_person
+
+HERE = SignInClient(LOOPBACK, LOOPBACK, "tests")
 
 
 class World:
@@ -63,7 +66,7 @@ class World:
     async def sign_in(self, person: Person) -> str:
         """The token of another session of theirs."""
         async with self._plane.database.transaction() as tx:
-            return (await accounts.sign_in(tx, SignIn(person.account.email, PASSWORD))).token
+            return (await accounts.sign_in(tx, SignIn(person.account.email, PASSWORD), HERE)).token
 
     async def plan(self, name: str, *, read: int, ceiling: int) -> None:
         statement = "insert into plans values ($1, $1, 1, 1, 1, 1, 1, $2, 1000, 1000, $3)"
@@ -85,13 +88,18 @@ class World:
         async with self.connection() as connection:
             return await connection.fetchval(statement, *args)
 
+    @property
+    def redis_password(self) -> str:
+        return self._stack[Redis].password
+
     async def redis(self, *commands: str) -> list[str]:
         """The lines that Redis answers to these commands, on one connection."""
         reader, writer = await asyncio.open_connection(LOOPBACK, self._stack[Redis].port)
-        writer.write("".join(f"{command}\r\n" for command in (*commands, "QUIT")).encode())
+        login = f"AUTH {self.redis_password}"
+        writer.write("".join(f"{command}\r\n" for command in (login, *commands, "QUIT")).encode())
         answer = await reader.read()
         writer.close()
-        return answer.decode().splitlines()[:-1]
+        return answer.decode().splitlines()[1:-1]
 
     @asynccontextmanager
     async def without(self, kind: type[Engine], *, crash: bool = False) -> AsyncIterator[None]:

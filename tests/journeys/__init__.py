@@ -1,1 +1,1 @@
-"""From a git ref to a release and back, seen from outside, with everything real."""
+"""From a git ref to a release and back, observed from outside, on real engines."""

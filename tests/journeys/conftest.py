@@ -1,71 +1,53 @@
-"""Everything that `steadctl dev up` starts, once for all tests of delivery, and a git server beside it."""
+"""One stack for all journeys."""
 
-import os
-import shutil
-import tempfile
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
-from stead.dev.certificate_authority import CertificateAuthority
-from stead.dev.engines import ENGINES
-from stead.dev.programs import STEAD_PROGRAMS
-from stead.dev.running_stack import RunningStack, run_stack
+from stead.dev.running_stack import RunningStack
+from tests.building_stack import BuildingStack, building_stack
 from tests.git_server import GitServer
 from tests.journeys.customer import Customer
+from tests.journeys.managed_site import ManagedSite, create_managed_site
 from tests.journeys.visitor import Visitor
-
-OWN_NETWORK = "127.0.0.0/8"
-"""Where the git server of the tests is; an operator allows such a network by name."""
-SYSTEM_TRUST = Path("/etc/ssl/certs/ca-certificates.crt")
+from tests.journeys.wordpress_site import WordPressSite, create_wordpress_site
+from tests.preloaded.processes import preloaded_programs
 
 
-@pytest.fixture(scope="session")
-def scratch() -> Path:
-    if os.geteuid() != 0:
-        pytest.skip("builds need root")
-    made = Path(tempfile.mkdtemp(prefix="stead-delivery-"))
-    made.chmod(0o711)
-    return made
+@pytest.fixture(scope="package")
+async def building() -> AsyncIterator[BuildingStack]:
+    with preloaded_programs():
+        async with building_stack() as started:
+            yield started
 
 
-@pytest.fixture(scope="session")
-async def git_server(scratch: Path) -> AsyncIterator[GitServer]:
-    """Its certificate is of an authority of the tests' own."""
-    (scratch / "repositories").mkdir()
-    server = GitServer(scratch / "repositories")
-    authority = CertificateAuthority(scratch)
-    _concatenate(scratch / "trust.pem", SYSTEM_TRUST, authority.root_file)
-    async with server.open(authority.server_context(server.host)):
-        yield server
+@pytest.fixture(scope="package")
+def git_server(building: BuildingStack) -> GitServer:
+    return building.git_server
 
 
-@pytest.fixture(scope="session")
-async def stack(scratch: Path, git_server: GitServer) -> AsyncIterator[RunningStack]:
-    settings = {
-        "STEAD_BUILD_NETWORKS": OWN_NETWORK,
-        "STEAD_BUILD_TRUST": str(scratch / "trust.pem"),
-        "STEAD_GIT_NETWORKS": OWN_NETWORK,
-    }
-    try:
-        async with run_stack(scratch / "data", [*ENGINES, *STEAD_PROGRAMS], settings=settings) as stack:
-            yield stack
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+@pytest.fixture(scope="package")
+def stack(building: BuildingStack) -> RunningStack:
+    return building.stack
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def customer(stack: RunningStack) -> AsyncIterator[Customer]:
     it = Customer(stack)
     async with it.api:
         yield it
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def visitor(stack: RunningStack) -> Visitor:
     return await Visitor.of(stack)
 
 
-def _concatenate(into: Path, *files: Path) -> None:
-    into.write_bytes(b"".join(file.read_bytes() for file in files))
+@pytest.fixture(scope="package")
+async def wordpress_site(customer: Customer) -> WordPressSite:
+    return await create_wordpress_site(customer)
+
+
+@pytest.fixture(scope="package")
+async def managed_site(customer: Customer, git_server: GitServer) -> ManagedSite:
+    return await create_managed_site(customer, git_server)

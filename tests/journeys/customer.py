@@ -1,5 +1,6 @@
-"""A customer: calls the API, and follows each job by its stream, whose connection breaks in the middle."""
+"""A customer: calls the API and follows the stream of each job, over a connection that breaks."""
 
+import time
 from typing import Any
 
 import httpx
@@ -29,7 +30,7 @@ class Customer:
         return _data(await self.api.post(path, json=body))
 
     async def does(self, method: str, path: str, body: object | None = None) -> dict[str, Any]:
-        """Asks for something that takes a job, and returns the job when it has succeeded."""
+        """Send a request that starts a job, and return the job when it has succeeded."""
         job = _data(await self.api.request(method, path, json=body))
         return await self.follow(job["id"])
 
@@ -40,18 +41,27 @@ class Customer:
         assert heard.jobs[-1]["status"] == told["status"] == status
         return told
 
+    async def run(self, environment: str, *args: str) -> list[str]:
+        """Run WP-CLI in an environment, and return what it printed."""
+        job = await self.post(f"{environment}/exec", {"args": list(args)})
+        heard = await self.listen(job["id"])
+        assert heard.done == [{"status": "succeeded"}], f"{args}: {heard.lines[-20:]} {heard.jobs[-1:]}"
+        return heard.lines
+
     async def listen(self, job: str) -> Heard:
-        """To its end, across a connection that breaks when a few frames have come."""
+        """Reads the stream to its `done` frame. The connection breaks after the first frames. The API may
+        also end a stream early, when it cannot read the output. A client then reconnects."""
         async with listening(self._port, job, self._secret) as first:
-            before = await first.until(lambda heard: len(heard.frames) >= 2 or heard.ended, within=JOB_BOUND)
-        if before.ended and before.done:
-            return before
-        async with listening(self._port, job, self._secret, after=before.last_id) as second:
-            after = await second.to_the_end(within=JOB_BOUND)
-        lines = [frame.id for frame in (*before.frames, *after.frames) if frame.event == MESSAGE]
+            heard = await first.until(lambda heard: len(heard.frames) >= 2 or heard.ended, within=JOB_BOUND)
+        ends = time.monotonic() + JOB_BOUND
+        while not heard.done and time.monotonic() < ends:
+            async with listening(self._port, job, self._secret, after=heard.last_id) as again:
+                more = await again.to_the_end(within=JOB_BOUND)
+            heard.frames += more.frames
+            heard.last_id = more.last_id or heard.last_id
+        lines = [frame.id for frame in heard.frames if frame.event == MESSAGE]
         assert len(set(lines)) == len(lines), "a line came twice"
-        after.frames[:0] = before.frames
-        return after
+        return heard
 
 
 def _data(answer: httpx.Response) -> Any:

@@ -1,4 +1,4 @@
-"""A forge that tells of a push, signed as GitHub does."""
+"""A forge that reports pushes, signed like those of GitHub."""
 
 import hashlib
 import hmac
@@ -18,7 +18,7 @@ class Forge:
     clone_url: str
 
     async def tell(self, branch: str, commit: str, *, before: str = "0" * 40) -> list[dict[str, Any]]:
-        """What was decided about it."""
+        """Report a push, and return what the API decided about it."""
         body = json.dumps(
             {
                 "ref": f"refs/heads/{branch}",

@@ -1,4 +1,4 @@
-"""A site with a build: one small dependency, and a script that makes a page of it."""
+"""A project to build: one small dependency, and a script that makes a page with it."""
 
 import json
 import subprocess
@@ -27,7 +27,7 @@ console.log(`made a page of ${words.length} letters`);
 
 @cache
 def lockfile() -> str:
-    """Made by npm itself, so that it names the registry of this machine."""
+    """Written by npm, so that it names the registry of this machine."""
     with TemporaryDirectory() as place:
         Path(place, "package.json").write_text(json.dumps(_PACKAGE))
         subprocess.run(
@@ -41,7 +41,7 @@ def lockfile() -> str:
 
 
 def write(repository: Repository, words: str, *, branch: str = "main") -> str:
-    """A commit after which the site says these words."""
+    """Commit a version of the site that shows these words."""
     return repository.commit(
         branch,
         **{

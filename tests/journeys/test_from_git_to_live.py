@@ -1,14 +1,12 @@
 """One site's life, with everything real: git, npm, S3, NATS, nginx, a certificate authority. Every claim is
 checked from outside over HTTPS, and every job is followed by a client whose connection breaks."""
 
-import asyncio
-from typing import Any
-
 import pytest
 
 from tests.git_server import GitServer
 from tests.journeys import projects
 from tests.journeys.customer import Customer
+from tests.journeys.deliveries import become, built, deployed
 from tests.journeys.forge import Forge
 from tests.journeys.visitor import Visitor
 
@@ -27,9 +25,9 @@ async def test_a_site_from_its_first_commit_to_its_last_preview(
     created = await customer.does("POST", "/v1/sites", wanted)
     site = f"/v1/sites/{created['resource']['site_id']}"
     production = f"{site}/environments/production"
-    build = await _built(customer, production, first)
+    build = await built(customer, production, first)
     assert (build["commit"], build["author"]) == (first, "Ada")
-    await _deployed(customer, production, build["artifact_id"])
+    await deployed(customer, production, build["artifact_id"])
     await visitor.until(DOMAIN, "<h1>first words</h1><p>true</p>")
 
     # A pushed commit, told by the forge, is live.
@@ -44,7 +42,7 @@ async def test_a_site_from_its_first_commit_to_its_last_preview(
     assert decision["target"] == "live"
     heard = await customer.listen(decision["job_id"])
     assert any("made a page of 12 letters" in line for line in heard.lines)
-    await _deployed(customer, production, (await _built(customer, production, second))["artifact_id"])
+    await deployed(customer, production, (await built(customer, production, second))["artifact_id"])
     await visitor.until(DOMAIN, "second words")
 
     # A staging environment shows what production shows; something newer is tried there and promoted.
@@ -53,9 +51,14 @@ async def test_a_site_from_its_first_commit_to_its_last_preview(
     beside = f"{site}/environments/{staging['id']}"
     await visitor.until(staging["subdomain"], "second words")
     third = projects.write(repository, "third words")
-    wanted = {"builder": "static", "source_ref": "main", "commit": third, "auto_deploy": True}
-    job = await customer.does("POST", f"{beside}/builds", wanted)
-    await _deployed(customer, beside, job["result"]["artifact_id"])
+    build_request = {
+        "builder": "static",
+        "source_ref": "main",
+        "commit": third,
+        "auto_deploy": True,
+    }
+    job = await customer.does("POST", f"{beside}/builds", build_request)
+    await deployed(customer, beside, job["result"]["artifact_id"])
     await visitor.until(staging["subdomain"], "third words")
     assert "second words" in (await visitor.get(DOMAIN)).text
     promoted = await customer.does("POST", f"{beside}/promote", {"to_env": "production"})
@@ -76,7 +79,7 @@ async def test_a_site_from_its_first_commit_to_its_last_preview(
     (decision,) = await forge.tell("feature/new", fourth)
     assert decision["target"] == "preview"
     preview = f"{site}/environments/{decision['env_id']}"
-    await _deployed(customer, preview, (await _built(customer, preview, fourth))["artifact_id"])
+    await deployed(customer, preview, (await built(customer, preview, fourth))["artifact_id"])
     host = (await customer.get(preview))["subdomain"]
     await visitor.until(host, "words of a feature")
 
@@ -103,7 +106,7 @@ async def test_a_site_of_an_empty_repository_waits_for_its_first_push(
     site = f"/v1/sites/{created['resource']['site_id']}"
     production = f"{site}/environments/production"
 
-    waiting = await _become(customer, site, "awaiting_push")
+    waiting = await become(customer, site, "awaiting_push")
     assert waiting["status_reason"] == "The branch main does not exist yet."
     (build,) = await customer.get(f"{production}/builds")
     assert (await customer.get(f"/v1/jobs/{build['job_id']}"))["error"]["code"] == "build.ref_missing"
@@ -113,51 +116,6 @@ async def test_a_site_of_an_empty_repository_waits_for_its_first_push(
     forge = Forge(connection["hook_url"], connection["hook_secret"], repository.url)
     first = projects.write(repository, "words at last")
     await forge.tell("main", first)
-    await _deployed(customer, production, (await _built(customer, production, first))["artifact_id"])
+    await deployed(customer, production, (await built(customer, production, first))["artifact_id"])
     await visitor.until(domain, "words at last")
-    await _become(customer, site, "running")
-
-
-async def _become(customer: Customer, site: str, status: str) -> dict[str, Any]:
-    async def look() -> dict[str, Any] | None:
-        found: dict[str, Any] = await customer.get(site)
-        return found if found["status"] == status else None
-
-    return await _until(look, f"a site that is {status}")
-
-
-async def _built(customer: Customer, environment: str, commit: str) -> dict[str, Any]:
-    """The build of this commit, when it has succeeded."""
-
-    async def look() -> dict[str, Any] | None:
-        for build in await customer.get(f"{environment}/builds"):
-            if build["commit"] == commit or build["status"] in ("queued", "running"):
-                await customer.follow(build["job_id"])
-                found: dict[str, Any] = await customer.get(f"{environment}/builds/{build['id']}")
-                return found if found["commit"] == commit else None
-        return None
-
-    return await _until(look, f"a build of {commit}")
-
-
-async def _deployed(customer: Customer, environment: str, artifact: str) -> dict[str, Any]:
-    async def look() -> dict[str, Any] | None:
-        for deployment in await customer.get(f"{environment}/deployments"):
-            if deployment["artifact_id"] == artifact:
-                if deployment["status"] not in ("live", "superseded"):
-                    await customer.follow(deployment["job_id"])
-                return dict(deployment)
-        return None
-
-    return await _until(look, f"a deployment of {artifact}")
-
-
-async def _until(look: Any, what: str) -> dict[str, Any]:
-    try:
-        async with asyncio.timeout(120):
-            while True:
-                if (found := await look()) is not None:
-                    return dict(found)
-                await asyncio.sleep(0.2)
-    except TimeoutError:
-        raise AssertionError(f"there was never {what}") from None
+    await become(customer, site, "running")

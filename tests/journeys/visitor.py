@@ -1,8 +1,11 @@
-"""A visitor of the sites: over HTTPS, trusting the authority of the stack and nobody else."""
+"""A visitor of the sites over HTTPS, who trusts only the certificate authority of the stack."""
 
 import asyncio
 import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from secrets import token_hex
 
 import httpx
 
@@ -24,22 +27,60 @@ class Visitor:
 
     @classmethod
     async def of(cls, stack: RunningStack) -> "Visitor":
-        """One who has the root that issued the sites' certificates."""
+        """A visitor with the root certificate of that authority."""
         management = ssl.create_default_context(cafile=str(stack[Pebble].server_certificate))
         async with httpx.AsyncClient(verify=management) as client:
             root = (await client.get(stack[Pebble].roots_url)).text
         return cls(stack, ssl.create_default_context(cadata=root))
 
     async def get(self, host: str, path: str = "/", *, secure: bool = True) -> Answer:
-        """By the name that visitors type; where it leads is this machine."""
+        """Request a page by its host name; the connection goes to this machine."""
         port = self._stack.ports["edge_tls" if secure else "edge"]
         url = f"http{'s' if secure else ''}://{LOOPBACK}:{port}{path}"
         async with httpx.AsyncClient(verify=self._trust) as client:
             seen = await client.get(url, headers={"host": host}, extensions={"sni_hostname": host})
         return Answer(seen.status_code, seen.text, seen.headers)
 
+    def browser(self, host: str) -> httpx.AsyncClient:
+        """Keeps its cookies, and asks one host."""
+        port = self._stack.ports["edge_tls"]
+        client = httpx.AsyncClient(
+            base_url=f"https://{LOOPBACK}:{port}",
+            verify=self._trust,
+            headers={"host": host},
+            cookies={"wordpress_test_cookie": "WP%20Cookie%20check"},
+            timeout=60,
+        )
+
+        async def name_host(request: httpx.Request) -> None:
+            request.extensions["sni_hostname"] = host
+
+        client.event_hooks["request"] = [name_host]
+        return client
+
+    @asynccontextmanager
+    async def visiting(self, host: str) -> AsyncIterator[list[Answer]]:
+        """Requests one after the other, until the end of the block; the answers. None comes from a cache."""
+        seen: list[Answer] = []
+        name = token_hex(4)
+        ended = asyncio.Event()
+
+        async def visit() -> None:
+            async with self.browser(host) as browser:
+                while not ended.is_set():
+                    page = await browser.get(f"/?visit={name}-{len(seen)}")
+                    seen.append(Answer(page.status_code, page.text, page.headers))
+
+        visits = asyncio.create_task(visit())
+        try:
+            yield seen
+        finally:
+            ended.set()
+            await asyncio.wait({visits})
+        visits.result()
+
     async def until(self, host: str, text: str, path: str = "/", *, within: float = 60.0) -> Answer:
-        """Reads until that is on the page; handshakes that fail until then are for want of a certificate."""
+        """Read until the text is on the page. Before that, handshakes fail without a certificate."""
         seen: object = None
         try:
             async with asyncio.timeout(within):

@@ -1,6 +1,7 @@
 """A request for any operation: its path from a registry of makers, its body from the documented example."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from stead.control.http.operations import BodyInput, Operation
 from stead.control.jobs.rules import VisibleJob
 from stead.control.keys.rules import VisibleKey
 from stead.control.projects.rules import VisibleProject, VisibleTeamProject
+from stead.control.sites.capabilities import CAPABILITIES
 from stead.control.sites.rules import VisibleSite
 from stead.shared.ids import has_shape, new_id
 from tests.client import Client
@@ -32,6 +34,11 @@ class Asking:
     caller: Caller
     flavour: Flavour
     oneself: bool = False
+
+    @property
+    def own(self) -> Flavour:
+        """Of the flavours that are the member's own, the one that is asked about."""
+        return "test" if self.flavour == "test" else "personal"
 
 
 def _project(asking: Asking) -> str:
@@ -71,7 +78,7 @@ IN_PATH: dict[str, Callable[[Asking], str]] = {
     "project_id": _project,
     "site_id": lambda asking: _site(asking).id,
     "job_id": _job,
-    "key_id": lambda asking: asking.world.thing(VisibleKey, "personal").id,
+    "key_id": lambda asking: asking.world.thing(VisibleKey, asking.own).id,
     **merged("path_ids"),
 }
 """Path parameters, by name."""
@@ -92,10 +99,14 @@ IN_BODY: dict[str, Callable[[Asking], Any]] = {
 }
 """Fields whose documented example cannot hold in a world of its own: by name, or by shape and name."""
 
+RUNTIMES = merged("runtimes")
 LEFT_OUT = {"AccountChange": {"new_email", "new_password", "current_password"}}
 """A password is asked for at most five times a minute, and a new one ends the caller's other sessions."""
 
-_THROTTLES = [f"rate:{name}" for name in ("sign-up:all", "sign-up:from:127.0.0.1", "password:from:127.0.0.1")]
+_THROTTLES = [
+    "rate:sign-up:all",
+    *(f"rate:{what}:from:127.0.0.1" for what in ("sign-up", "password", "verify")),
+]
 
 
 def path(asking: Asking) -> dict[str, str]:
@@ -133,4 +144,24 @@ async def ask(plane: ControlPlane, client: Client, asking: Asking, **changed: An
         headers["authorization"] = f"Bearer {secret}"
     where = operation.path.format_map({**path(asking), **changed.pop("path", {})})
     sent = changed.pop("body", body(asking))
-    return await client.request(operation.method, where, json=sent, headers=headers)
+    async with _supporting_sites(plane, operation, path(asking).get("site_id", "")):
+        return await client.request(operation.method, where, json=sent, headers=headers)
+
+
+@asynccontextmanager
+async def _supporting_sites(plane: ControlPlane, operation: Operation, site: str) -> AsyncIterator[None]:
+    """The sites of a world are static. For an operation that they do not support, the site changes."""
+    capability, runtime = operation.capability, RUNTIMES.get(operation.id, "static")
+    if capability is not None and not CAPABILITIES[runtime][capability].supported:
+        runtime = next(each for each, found in CAPABILITIES.items() if found[capability].supported)
+    if runtime == "static":
+        yield
+        return
+    await _set_runtime(plane, site, runtime)
+    yield
+    await _set_runtime(plane, site, "static")
+
+
+async def _set_runtime(plane: ControlPlane, site: str, runtime: str) -> None:
+    async with plane.database.transaction() as tx:
+        await tx.run("update sites set runtime = $2 where id = $1", site, runtime)

@@ -1,4 +1,4 @@
-"""Every operation × every role × every credential: allowed, refused or not found, as the declaration says."""
+"""Every operation × every role × every credential: allowed, refused or not found, as the contract says."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,12 +14,26 @@ from stead.shared.roles import Role
 from tests.client import Client
 from tests.conftest import FIGURE
 from tests.matrix.asking import IN_PATH, Asking, ask, body
-from tests.matrix.rules import VISIBLE, Expected, expected, flavours
+from tests.matrix.permission_tables import ALLOWED_ON_ONESELF, row_of
+from tests.matrix.rules import (
+    VISIBLE,
+    Expected,
+    concerns_more_than_test_mode,
+    expected,
+    flavours,
+    flavours_with_test_mode,
+)
 from tests.matrix.world import Flavour, World
 from tests.matrix.worlds import Worlds
+from tests.selection.feature import leave_to_feature
 
 OPERATIONS = all_operations()
-each_operation = pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.id)
+each_operation = pytest.mark.parametrize(
+    "operation", leave_to_feature(OPERATIONS), ids=lambda operation: operation.id
+)
+
+ABOUT_TEST_MODE = {"session", "full key", "test key"}
+"""Who is asked about things in test mode: the others are no different there."""
 
 
 @dataclass(frozen=True)
@@ -32,15 +46,16 @@ class Combination:
 
 
 def _combinations(operation: Operation, worlds: dict[Role, World]) -> Iterator[Combination]:
-    whom = (False, True) if operation.own_account_param else (False,)
-    for role, flavour, oneself in product(Role, flavours(operation), whom):
-        for place, _ in enumerate(worlds[role].callers(operation)):
-            yield Combination(role, flavour, oneself, place)
+    whom = (False, True) if operation.id in ALLOWED_ON_ONESELF else (False,)
+    for role, flavour, oneself in product(Role, flavours_with_test_mode(operation), whom):
+        for place, caller in enumerate(worlds[role].callers(operation)):
+            if flavour != "test" or caller.name in ABOUT_TEST_MODE:
+                yield Combination(role, flavour, oneself, place)
 
 
 @each_operation
 @pytest.mark.usefixtures("cheap_passwords")
-async def test_each_credential_may_do_exactly_what_the_declaration_says(
+async def test_each_credential_may_do_exactly_what_the_contract_says(
     operation: Operation,
     plane: ControlPlane,
     anonymous: Client,
@@ -63,7 +78,7 @@ async def test_each_credential_may_do_exactly_what_the_declaration_says(
     assert len(outcomes) == len(list(_combinations(operation, shared)))
     assert not wrong, f"{len(wrong)} of {len(outcomes)}:\n" + "\n".join(wrong)
     assert any(told.succeeds for told in outcomes), "nobody may do this: then nothing was tested"
-    assert operation.requires.public or any(not told.succeeds for told in outcomes)
+    assert row_of(operation).public or any(not told.succeeds for told in outcomes)
 
 
 def _is_as_told(answer: httpx.Response, told: Expected) -> bool:
@@ -95,6 +110,18 @@ async def test_the_matrix_is_told_with_its_size(
     sizes = [len(list(_combinations(operation, shared))) for operation in OPERATIONS]
     assert min(sizes) >= len(Role) * 10, "an operation was left out"
     record_property(FIGURE, f"matrix: {sum(sizes)} combinations of {len(sizes)} operations")
+
+
+@pytest.mark.parametrize("method", ["GET", "mutation"])
+async def test_the_test_key_is_told_with_its_refusals(
+    method: str, worlds: Worlds, record_property: Callable[[str, object], None]
+):
+    private = [each for each in OPERATIONS if not each.requires.public]
+    chosen = [each for each in private if (each.method == "GET") == (method == "GET")]
+    refused = {each.id for each in chosen if concerns_more_than_test_mode(each)}
+    assert refused == {each.id for each in chosen if not each.test_keys}
+    assert refused
+    record_property(FIGURE, f"matrix, test key, {method}: {len(refused)} of {len(chosen)} refused")
 
 
 def test_there_are_no_two_operations_with_one_name():

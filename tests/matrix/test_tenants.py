@@ -7,21 +7,25 @@ from typing import Any
 import pytest
 
 from stead.control.app import ControlPlane
+from stead.control.engines.postgres import Tx
+from stead.control.environments.rules import VisibleEnvironment
 from stead.control.features import all_operations, id_prefixes
 from stead.control.http.examples import example
-from stead.control.http.operations import BodyInput, Operation, ResourceInput
+from stead.control.http.operations import BodyInput, Operation, QueryInput
 from stead.control.invites.rules import InviteNotFound
 from stead.control.keys.rules import PinnedResourceNotFound
 from stead.control.projects.rules import VisibleTeamProject
 from stead.control.sites.rules import SiteNotFound, VisibleSite
 from stead.control.teams.rules import TeamNotFound, VisibleTeam
 from stead.shared.errors import AccountNotFound
+from stead.shared.ids import new_id
 from stead.shared.roles import Role
 from tests import own_database, teams
 from tests.client import Client, code_of
+from tests.contract.fields import text_fields
 from tests.feature_samples import merged
 from tests.matrix.asking import Asking, ask, body, path
-from tests.matrix.dump import belongings, ids_of
+from tests.matrix.dump import belongings, current_position, ids_of
 from tests.matrix.rules import VISIBLE, flavours
 from tests.matrix.world import Caller, Flavour, World, make_world
 from tests.people import EVERY_SCOPE
@@ -47,7 +51,39 @@ ELSEWHERE_IN_BODY = {
 """What another tenant's identifier in this field is answered with. Any known account can be added."""
 
 FOREIGN_IDS = {name: foreign for name, (_, foreign) in merged("foreign_ids").items() if foreign}
-PINNABLE = {"team": VisibleTeam, "project": VisibleTeamProject, "site": VisibleSite}
+PINNABLE = {
+    "team": VisibleTeam,
+    "project": VisibleTeamProject,
+    "site": VisibleSite,
+    "environment": VisibleEnvironment,
+}
+PIN = "resource.id"
+NAMES_NOTHING = {
+    *("admin.username", "admin.email", "admin.password"),
+    *("name", "email", "password", "billing_cc_email", "new_email", "new_password", "current_password"),
+    *("scopes.*", "ip_allowlist.*", "description", "event_types.*", "region", "git_repo", "git_branch"),
+    *("branch", "builder", "source_ref", "commit", "rules.*.pattern", "redirects.*.from", "redirects.*.to"),
+    *("security.allowed_ips.*", "security.waf_partner_client_id", "security.waf_partner_secret_key"),
+    # Compared with what the resource in the path has.
+    *("confirm_domain", "NewPurge.url", "tag"),
+    # Used only inside an environment of the site in the path.
+    *("NewCommand.args.*", "NewMagicLink.user", "NewMagicLink.redirect_to"),
+    # Keys are public, and people may have the same one in several places.
+    *("keys.*.public_key", "keys.*.label"),
+    # Names in the DNS, which have owners of another kind: tests/control/domains.
+    *("NewSite.domain", "hostname"),
+    # Not looked up until a delivery connects to it.
+    *("NewEndpoint.url", "EndpointChange.url"),
+}
+"""Text in bodies, by name or by shape and name, that is not the name of somebody's resource."""
+IN_QUERY = {"site_id", "actor", "before"}
+NAMES_NOTHING_IN_PATH = {"kind"}
+NAMES_NOTHING_IN_QUERY = {"resource_type", "event", "type", "category"}
+
+
+@pytest.fixture
+async def start(plane: ControlPlane) -> int:
+    return await current_position(plane.database)
 
 
 @pytest.fixture
@@ -56,16 +92,26 @@ async def ours(plane: ControlPlane) -> World:
 
 
 @pytest.fixture
-async def theirs(plane: ControlPlane) -> World:
+async def theirs(plane: ControlPlane, start: int) -> World:
+    """Made after the start, so that no older row can mention it."""
+    return await make_world(plane.database, Role.OWNER)
+
+
+@pytest.fixture
+async def neighbours(plane: ControlPlane) -> World:
+    """A third tenant, whose data a test may add to."""
     return await make_world(plane.database, Role.OWNER)
 
 
 @pytest.fixture(autouse=True)
-async def nothing_of_theirs_changes(plane: ControlPlane, ours: World, theirs: World) -> AsyncIterator[None]:
+async def nothing_of_theirs_changes(
+    plane: ControlPlane, ours: World, theirs: World, start: int
+) -> AsyncIterator[None]:
     """Rows that speak of both may only say that we took one of their people in."""
-    mine, before = ids_of(ours), await belongings(plane.database, theirs)
+    mine, before = ids_of(ours), await belongings(plane.database, theirs, start)
+    assert before
     yield
-    after = await belongings(plane.database, theirs)
+    after = await belongings(plane.database, theirs, start)
     new = {(table, row) for table, row in after - before if not any(id_ in row for id_ in mine)}
     assert not before - after
     assert not new
@@ -82,7 +128,7 @@ def _callers(world: World) -> list[Caller]:
 async def test_an_identifier_of_another_tenant_in_the_path_is_not_found(
     operation: Operation, plane: ControlPlane, anonymous: Client, ours: World, theirs: World
 ):
-    names = operation.path_parameters
+    names = [name for name in operation.path_parameters if name not in NAMES_NOTHING_IN_PATH]
     swaps = [swap for size in range(1, len(names) + 1) for swap in combinations(names, size)]
     for flavour in flavours(operation):
         for caller in _callers(ours):
@@ -98,7 +144,19 @@ async def test_an_identifier_of_another_tenant_in_the_path_is_not_found(
 
 def _named_in(operation: Operation) -> list[str]:
     wanted = operation.input_of(BodyInput)
-    return [name for name in example(wanted.type) if name in ELSEWHERE_IN_BODY] if wanted else []
+    return [name for name in example(wanted.shape) if name in ELSEWHERE_IN_BODY] if wanted else []
+
+
+async def _unread_of(tx: Tx, world: World) -> str:
+    """The id of a notification that was not read."""
+    id_ = new_id("ntf")
+    await tx.run(
+        "insert into notifications (id, account_id, event_id, type, category, severity, bell, title, body,"
+        " payload, in_app, created_at)"
+        " values ($1, $2, $1, 'site.restarted', 'site', 'info', false, 'T', 'B', '{}', true, $3)",
+        *(id_, world.subject.id, tx.now),
+    )
+    return id_
 
 
 def _foreign(theirs: World, name: str, flavour: Flavour) -> Any:
@@ -173,11 +231,66 @@ def _pin(world: World) -> Any:
     return next(caller.pin for caller in world.callers(OPERATIONS[0]) if caller.pin)
 
 
-def test_every_identifier_that_a_body_can_hold_is_covered():
+async def test_a_notification_of_another_tenant_is_not_marked(
+    plane: ControlPlane, anonymous: Client, ours: World, neighbours: World
+):
+    operation = next(each for each in OPERATIONS if each.id == "notifications.mark_read")
+    async with plane.database.transaction() as tx:
+        id_ = await _unread_of(tx, neighbours)
+    for caller in _callers(ours):
+        answer = await ask(plane, anonymous, Asking(operation, ours, caller, "personal"), body={"ids": [id_]})
+        assert answer.json()["data"] == {"updated": 0}
+    async with plane.database.reading() as tx:
+        assert await tx.value("select read_at from notifications where id = $1", id_) is None
+
+
+async def test_a_filter_by_what_another_tenant_has_finds_nothing_of_neighbours(
+    plane: ControlPlane, anonymous: Client, ours: World, neighbours: World
+):
+    site = neighbours.thing(VisibleSite, "team")
+    async with plane.database.transaction() as tx:
+        await teams.insert_job(tx, site.id, neighbours.team)
+        credential = await teams.insert_session(tx, neighbours.subject.id)
+    changed = await anonymous.as_(credential).patch(f"/v1/teams/{neighbours.team}", json={"name": "Renamed"})
+    assert changed.status_code == 200, changed.text
+    async with plane.database.reading() as tx:
+        told = await tx.value("select max(id) from audit_events where team_id = $1", neighbours.team)
+    assert told is not None
+    queries = [
+        ("/v1/jobs", {"site_id": site.id}),
+        ("/v1/account/audit", {"actor": neighbours.subject.id}),
+        (f"/v1/teams/{ours.team}/audit", {"actor": neighbours.subject.id}),
+        (f"/v1/teams/{ours.team}/audit", {"before": told}),
+        (f"/v1/sites/{ours.thing(VisibleSite, 'team').id}/audit", {"actor": neighbours.subject.email}),
+    ]
+    for caller in _callers(ours):
+        _, secret = await ours.credential(caller)
+        for where, query in queries:
+            answer = await anonymous.as_(secret).get(where, params=query)
+            assert (answer.status_code, answer.json()["data"]) == (200, []), (where, query)
+
+
+def _uncovered(shape: Any, covered: set[str]) -> set[str]:
+    return {
+        f"{shape.__name__}.{path}"
+        for path in text_fields(shape)
+        if path not in covered and f"{shape.__name__}.{path}" not in covered
+    }
+
+
+def test_every_text_that_can_name_a_resource_is_covered():
+    """A new field is either sent with the identifier of another tenant, or it names nothing that has one."""
     bodies = [wanted.shape for each in OPERATIONS if (wanted := each.input_of(BodyInput))]
-    named = {name for kind in bodies for name in kind.__struct_fields__}
-    identifiers = {name for name in named if name.endswith("_id")} | (named & {"token", "resource"})
-    assert identifiers <= ELSEWHERE_IN_BODY.keys() | {"resource"}
-    kinds = {each.type for operation in OPERATIONS for each in operation.inputs_of(ResourceInput)}
-    assert kinds
-    assert {name for each in OPERATIONS for name in each.path_parameters} <= id_prefixes().keys()
+    named = {*ELSEWHERE_IN_BODY, PIN, *NAMES_NOTHING, "ids.*"}
+    assert set().union(*(_uncovered(shape, named) for shape in bodies)) == set()
+    queries = [query.type for each in OPERATIONS if (query := each.input_of(QueryInput))]
+    known = IN_QUERY | NAMES_NOTHING_IN_QUERY
+    assert set().union(*(_uncovered(shape, known) for shape in queries)) == set()
+    named = {name for each in OPERATIONS for name in each.path_parameters}
+    assert named - NAMES_NOTHING_IN_PATH <= id_prefixes().keys()
+
+
+def test_every_field_that_names_a_resource_is_sent():
+    """Some are optional, and only in the body of a test of their own."""
+    sent = {name for each in OPERATIONS for name in _named_in(each)}
+    assert sent >= ELSEWHERE_IN_BODY.keys() - {"team_id", "to_client_id", "environment"}

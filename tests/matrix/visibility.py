@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from stead.control.environments.rules import VisibleEnvironment
-from stead.shared.roles import MASK
-from tests.matrix.world import Caller, Thing, World
+from tests.matrix.permission_tables import SITE_VIEWERS
+from tests.matrix.world import Caller, Flavour, Thing, World
 
 
 def _pinned_to(caller: Caller, **ids: str | None) -> bool:
@@ -27,7 +27,7 @@ def sees_own_project(world: World, caller: Caller, project: Thing) -> bool:
 
 def sees_site(world: World, caller: Caller, site: Thing) -> bool:
     role = world.role_in(caller, site)
-    if role is None or "sites:read" not in MASK[role] or site.mode not in caller.modes:
+    if role not in SITE_VIEWERS or site.mode not in caller.modes:
         return False
     return _pinned_to(caller, team=site.team, project=site.project, site=site.site or site.id)
 
@@ -38,9 +38,13 @@ def sees_environment(world: World, caller: Caller, env: Thing) -> bool:
 
 
 def sees_with_environment(world: World, caller: Caller, thing: Thing) -> bool:
-    return sees_environment(
-        world, caller, world.thing(VisibleEnvironment, "team" if thing.team else "personal")
-    )
+    return sees_environment(world, caller, world.thing(VisibleEnvironment, _flavour(thing)))
+
+
+def _flavour(thing: Thing) -> Flavour:
+    if thing.team is not None:
+        return "team"
+    return "test" if thing.mode == "test" else "personal"
 
 
 def sees_own(world: World, caller: Caller, key: Thing) -> bool:

@@ -14,15 +14,16 @@ from stead.control.keys.rules import VisibleKey
 from stead.control.projects.rules import VisibleProject, VisibleTeamProject
 from stead.control.sites.rules import VisibleSite
 from stead.control.teams.rules import VisibleTeam
+from stead.shared.ids import new_id
 from stead.shared.roles import Role
-from stead.shared.scopes import CATALOG, expand
 from tests import teams
+from tests.batched import batched
 from tests.feature_samples import all_samples
-from tests.people import EVERY_SCOPE
+from tests.matrix.permission_tables import FULL_GRANT, SCOPES, allowed_by, everything_without, row_of
 from tests.teams import Account
 
-Flavour = Literal["team", "personal"]
-"""Whose things a request is about: the team's, or the member's own."""
+Flavour = Literal["team", "personal", "test"]
+"""Whose things a request is about: the team's, the member's own, or the member's own in test mode."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Caller:
 
     @cached_property
     def allowed(self) -> frozenset[str]:
-        return CATALOG if self.kind == "session" else expand(self.grants)
+        return SCOPES if self.kind == "session" else allowed_by(self.grants)
 
     @property
     def modes(self) -> tuple[Mode, ...]:
@@ -94,7 +95,7 @@ class World:
         self.things[thing.kind, flavour] = thing
 
     def environments(self) -> list[tuple[Flavour, Thing]]:
-        """The production environment of the team's site and of the member's own."""
+        """The production environment of the site of each flavour."""
         return [
             (flavour, thing) for (kind, flavour), thing in self.things.items() if kind is VisibleEnvironment
         ]
@@ -120,11 +121,11 @@ class World:
 
     def callers(self, operation: Operation) -> Iterator[Caller]:
         """Everybody: the member in every guise, then those who are none, then nobody."""
-        me, everything = self.subject.id, tuple(EVERY_SCOPE)
+        me, everything = self.subject.id, FULL_GRANT
         yield Caller("session", me, "session")
         yield Caller("full key", me, "api_key", everything)
         for lacking in _narrowings(operation):
-            grants = tuple(sorted(scope for scope in CATALOG if not expand([scope]) & lacking))
+            grants = everything_without(lacking)
             yield Caller(f"key without {'/'.join(sorted(lacking))}", me, "api_key", grants)
         yield Caller("test key", me, "api_key", everything, mode="test")
         for name, pin in self._pins():
@@ -159,39 +160,62 @@ def other_than_production(operation: Operation, world: World, flavour: Flavour) 
 
 def _narrowings(operation: Operation) -> list[frozenset[str]]:
     """What a key may lack so that the requirement is not met: any one of several, or all of a choice."""
-    requires = operation.requires
-    if not requires.scopes:
+    row = row_of(operation)
+    if not row.scopes:
         return []
-    return (
-        [frozenset(requires.scopes)] if requires.any_one else [frozenset({each}) for each in requires.scopes]
-    )
+    return [frozenset(row.scopes)] if row.any_one else [frozenset({each}) for each in row.scopes]
 
 
 async def make_world(database: Database, role: Role) -> World:
-    async with database.transaction() as tx:
-        people = [await teams.insert_account(tx) for _ in range(6)]
-        founder, subject, expired, stranger, victim, _ = people
-        team, other, entry = [await teams.insert_team(tx, founder.id) for _ in range(3)]
-        await teams.insert_team(tx, stranger.id)
-        for each in (team, other):
-            await teams.insert_member(tx, each, subject.id, role)
-        await teams.insert_member(tx, team, expired.id, role, expires_at=tx.now - teams.DAY)
-        await teams.insert_member(tx, team, victim.id, Role.OBSERVER)
-        invite, _ = await teams.insert_invite(tx, team, founder.id)
-        _, token = await teams.insert_invite(tx, entry, founder.id)
-        things, *others = await _make_things(tx, subject.id, team)
-        staged = await _stage_things(tx, things)
-    roles = {
-        **{(founder.id, each): Role.OWNER for each in (team, other, entry)},
-        **{(subject.id, each): role for each in (team, other)},
-        (victim.id, team): Role.OBSERVER,
-    }
-    world = World(database, role, *people, team, other, invite, token, entry, things, *others, roles, *staged)
-    async with database.transaction() as tx:
+    async with database.transaction() as transaction, batched(transaction) as tx:
+        world = await _make_people(database, tx, role)
         for samples in all_samples():
             if samples.make_things is not None:
                 await samples.make_things(tx, world)
     return world
+
+
+async def _make_people(database: Database, tx: Tx, role: Role) -> World:
+    """The teams, who is in them, and what belongs to no feature in particular."""
+    founder, subject, expired, stranger, victim, newcomer = [await teams.insert_account(tx) for _ in range(6)]
+    team, other, entry = [await teams.insert_team(tx, founder.id) for _ in range(3)]
+    await teams.insert_team(tx, stranger.id)
+    for each in (team, other):
+        await teams.insert_member(tx, each, subject.id, role)
+    await teams.insert_member(tx, team, expired.id, role, expires_at=tx.now - teams.DAY)
+    await teams.insert_member(tx, team, victim.id, Role.OBSERVER)
+    invite, _ = await teams.insert_invite(tx, team, founder.id)
+    _, token = await teams.insert_invite(tx, entry, founder.id)
+    things, loose, deleted, queued = await _make_things(tx, subject.id, team)
+    staging, suspended, artifacts = await _stage_things(tx, things)
+    roles: dict[tuple[str, str], Role] = {
+        **{(founder.id, each): Role.OWNER for each in (team, other, entry)},
+        **{(subject.id, each): role for each in (team, other)},
+        (victim.id, team): Role.OBSERVER,
+    }
+    return World(
+        database,
+        role,
+        founder,
+        subject,
+        expired,
+        stranger,
+        victim,
+        newcomer,
+        team,
+        other_team=other,
+        invite=invite,
+        token=token,
+        entry_team=entry,
+        things=things,
+        loose_sites=loose,
+        deleted_sites=deleted,
+        queued_jobs=queued,
+        roles=roles,
+        staging=staging,
+        suspended=suspended,
+        artifacts=artifacts,
+    )
 
 
 async def _make_things(
@@ -204,29 +228,35 @@ async def _make_things(
 ]:
     """One of each kind of resource; sites in no project, deleted sites, and jobs that have not ended."""
     key, _ = await teams.insert_key(tx, account)
+    test_key, _ = await teams.insert_key(tx, account, mode="test")
     found: list[tuple[Flavour, Thing]] = [
         ("team", Thing(VisibleTeam, team, team=team)),
         ("personal", Thing(VisibleKey, key, account=account)),
+        ("test", Thing(VisibleKey, test_key, account=account, mode="test")),
     ]
     loose: dict[Flavour, Thing] = {}
     deleted: dict[Flavour, Thing] = {}
     queued: dict[Flavour, Thing] = {}
-    flavours: list[tuple[Flavour, type, dict[str, str]]] = [
+    flavours: list[tuple[Flavour, type, teams.OwnedBy]] = [
         ("team", VisibleTeamProject, {"team": team}),
         ("personal", VisibleProject, {"account": account}),
+        ("test", VisibleProject, {"account": account}),
     ]
     for flavour, kind, owner in flavours:
+        mode: Mode = "test" if flavour == "test" else "live"
         project = await teams.insert_project(tx, **owner)
-        site = await teams.insert_site(tx, **owner, project=project)
         found.append((flavour, Thing(kind, project, **owner)))
-        found.append((flavour, Thing(VisibleSite, site, **owner, project=project)))
-        env = await teams.environment_of(tx, site)
-        found.append((flavour, Thing(VisibleEnvironment, env, **owner, project=project, site=site)))
-        loose[flavour] = Thing(VisibleSite, await teams.insert_site(tx, **owner), **owner)
-        gone = await teams.insert_site(tx, **owner, project=project, status="deleted")
-        deleted[flavour] = Thing(VisibleSite, gone, **owner, project=project)
-        found.append((flavour, await _job(tx, owner, project, status="succeeded")))
-        queued[flavour] = await _job(tx, owner, project, status="queued")
+        env = new_id("env")
+        site = await teams.insert_site(tx, **owner, project=project, mode=mode, env=env)
+        here = Thing(VisibleSite, site, **owner, project=project, mode=mode)
+        found.append((flavour, here))
+        found.append((flavour, replace(here, kind=VisibleEnvironment, id=env, site=site)))
+        unassigned = await teams.insert_site(tx, **owner, mode=mode)
+        loose[flavour] = replace(here, id=unassigned, project=None)
+        gone = await teams.insert_site(tx, **owner, project=project, mode=mode, status="deleted")
+        deleted[flavour] = replace(here, id=gone)
+        found.append((flavour, await _job(tx, here, status="succeeded")))
+        queued[flavour] = await _job(tx, here, status="queued")
     return {(thing.kind, flavour): thing for flavour, thing in found}, loose, deleted, queued
 
 
@@ -249,8 +279,10 @@ async def _stage_things(
     return staging, suspended, artifacts
 
 
-async def _job(tx: Tx, owner: dict[str, str], project: str, *, status: str) -> Thing:
+async def _job(tx: Tx, like: Thing, *, status: str) -> Thing:
     """A job on a site of its own, so that it keeps no other busy."""
-    site = await teams.insert_site(tx, **owner, project=project)
-    job = await teams.insert_job(tx, site, next(iter(owner.values())), status=status)
-    return Thing(VisibleJob, job, **owner, project=project, site=site)
+    site = await teams.insert_site(
+        tx, account=like.account, team=like.team, project=like.project, mode=like.mode
+    )
+    job = await teams.insert_job(tx, site, like.team or like.account or "", status=status)
+    return replace(like, kind=VisibleJob, id=job, site=site)

@@ -1,10 +1,11 @@
 """Pairs of a runtime driver and an edge driver, live and simulated, for the contract tests."""
 
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ from stead.protocol.edge_records import RecordKind, RecordLine
 from stead.protocol.work import EnsureRoute, Probe
 from stead.shared.ids import new_id
 
-Announce = Callable[[Assignment, list[str]], Awaitable[None]]
+Announce = Callable[[Assignment, list[str]], Coroutine[Any, Any, None]]
 
 
 _REVISIONS = count(1)

@@ -1,15 +1,16 @@
 """A harness for agents that run as real processes, each with its own NATS login."""
 
 import asyncio
+import os
+import signal
 import sqlite3
-import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import nats
 import nats.js.errors
@@ -20,7 +21,9 @@ from stead.control.engines.nats_streams import consumer_config, stream_config
 from stead.dev.engines.nats import Nats
 from stead.dev.local_node import LOCAL_REGION
 from stead.dev.stack import Stack
+from stead.dev.subprocesses import Streams
 from stead.dev.supervised_program import clean_environment
+from stead.node.containers import cgroups
 from stead.node.settings import Settings, from_environment
 from stead.protocol import subjects
 from stead.protocol.commands import (
@@ -36,8 +39,9 @@ from stead.protocol.streams import commands_consumer, edge_consumer, stream_spec
 from stead.protocol.subjects import COMMANDS, REPORTS, Node
 from stead.protocol.work import Work
 from stead.shared.ids import new_id
+from tests.preloaded.processes import Process, spawn
 
-AGENT = [sys.executable, "-c", "from stead.node.main import run; run()"]
+AGENT = [sys.executable, "-m", "stead.steadctl", "node"]
 BOUND = 20.0
 
 T = TypeVar("T")
@@ -88,17 +92,17 @@ class NodeHarness:
     node: Node
     data: Path
     settings: dict[str, str]
-    process: subprocess.Popen[bytes] | None = None
-    started: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    process: Process | None = None
+    started: list[Process] = field(default_factory=list)
 
     def as_settings(self, **changed: str) -> Settings:
         return from_environment(self.settings | changed)
 
-    def start(self, **changed: str) -> None:
+    def start(self, *, agent: Sequence[str] = AGENT, **changed: str) -> None:
         self.data.mkdir(exist_ok=True)
         with (self.data.parent / f"{self.node.id}.log").open("ab") as log:
-            self.process = subprocess.Popen(
-                AGENT, env=clean_environment(self.settings | changed), stdout=log, stderr=log
+            self.process = spawn(
+                agent, env=clean_environment(self.settings | changed), streams=Streams(log, log, log)
             )
         self.started.append(self.process)
 
@@ -119,7 +123,7 @@ class NodeHarness:
     def command(
         self, work: Work, *, step: str = "work", job: str = "", epoch: int = 1, **more: str
     ) -> Command:
-        given = {"site": "site_1", "environment": "env_1", "driver": "simulator"} | more
+        given: dict[str, Any] = {"site": "site_1", "environment": "env_1", "driver": "simulator"} | more
         return Command(self.node.id, job or new_id("job"), step, epoch, work=work, **given)
 
     async def send(self, order: Order | bytes) -> None:
@@ -191,20 +195,24 @@ class NodeHarness:
 
     async def journaled(self, order: Order) -> None:
         async def look() -> bool | None:
-            return ((self.data / "journal.sqlite").exists() and self.carried_out(order) > 0) or None
+            # An agent that has just started may not have made its tables yet.
+            with suppress(sqlite3.OperationalError):
+                return ((self.data / "journal.sqlite").exists() and self.carried_out(order) > 0) or None
+            return None
 
         await until(look)
 
 
 @asynccontextmanager
 async def start_harness(
-    stack: Stack, operator: Client, region: str = LOCAL_REGION
+    stack: Stack, operator: Client, region: str = LOCAL_REGION, *, directory: str = ""
 ) -> AsyncIterator[NodeHarness]:
-    """A new node with its own consumers. Its agents are killed at the end of the block."""
+    """A new node with its own consumers. Its agents are killed at the end of the block. Its directory has the
+    name of the node, which is too long for the sockets of WordPress sites."""
     node = Node(new_id("n").replace("_", "-"))
     await stack.add_node(node.id)
     await make_consumer(operator, node, region)
-    data = stack.directory.path / node.id
+    data = stack.directory.path / (directory or node.id)
     it = NodeHarness(stack, operator, node, data, stack.node_environment(node.id, data, region))
     try:
         yield it
@@ -212,3 +220,10 @@ async def start_harness(
         for process in it.started:
             process.kill()
             process.wait()
+
+
+def kill_processes(cgroup: str) -> None:
+    """Kill everything in a container."""
+    for pid in cgroups.processes(cgroup):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)

@@ -17,6 +17,7 @@ from stead.artifacts.digests import Digest
 from stead.artifacts.packer import pack_layer
 from stead.artifacts.provenance import Provenance
 from stead.protocol.work import EnsureRelease, LayerDownload
+from stead.shared.runtimes import Runtime
 
 SIGNING_KEY = Ed25519PrivateKey.generate()
 
@@ -41,7 +42,7 @@ class LayerServer:
     paused: threading.Event | None = None
     """Until it is set, responses stop after the first half."""
 
-    def offer(self, files: dict[str, str]) -> EnsureRelease:
+    def offer(self, files: dict[str, str], runtime: Runtime = "static") -> EnsureRelease:
         with tempfile.TemporaryDirectory() as place:
             tree = Path(place) / "tree"
             for name, content in files.items():
@@ -51,9 +52,9 @@ class LayerServer:
             with (Path(place) / "layer").open("wb") as file:
                 packed = pack_layer(tree, file)
             self.blobs[f"/{packed.digest}"] = (Path(place) / "layer").read_bytes()
-        made = manifest.make_static_manifest(packed)
+        made = manifest.make_manifest(packed, runtime=runtime)
         return EnsureRelease(
-            runtime="static",
+            runtime=runtime,
             digest=made.manifest.digest,
             manifest=made.manifest.content,
             config=made.config.content,

@@ -22,8 +22,10 @@ from stead.protocol.work import (
     RemoveEnvironment,
     RemoveRoute,
     RestartEnvironment,
+    SuspendEnvironment,
 )
 from tests.node.harness import NodeHarness, connected, until
+from tests.patience import slowdown
 
 ENSURE = EnsureEnvironment("static")
 
@@ -43,6 +45,7 @@ async def test_every_kind_of_work_is_done_and_reported_once(here: NodeHarness) -
         EnsureRoute(("shop.example.com",)),
         Probe("shop.example.com"),
         RestartEnvironment("static"),
+        SuspendEnvironment("static"),
         RemoveRoute(),
         RemoveEnvironment(),
     ):
@@ -106,13 +109,14 @@ async def test_a_later_attempt_joins_the_running_step_and_an_earlier_one_is_stal
 
 
 async def test_commands_run_concurrently(here: NodeHarness) -> None:
-    here.start(STEAD_SIMULATOR_SECONDS="1")
-    orders = [here.command(ENSURE, environment=f"env_{number}") for number in range(8)]
+    each, count = 4, 8
+    here.start(STEAD_SIMULATOR_SECONDS=str(each))
+    orders = [here.command(ENSURE, environment=f"env_{number}") for number in range(count)]
     began = time.monotonic()
     for order in orders:
         await here.send(order)
     assert {(await here.result(order)).outcome for order in orders} == {"done"}
-    assert time.monotonic() - began < 6
+    assert time.monotonic() - began < count * each / 2
 
 
 async def test_no_process_of_a_command_runs_when_its_cancellation_is_reported(here: NodeHarness) -> None:
@@ -209,7 +213,7 @@ async def test_the_simulator_holds_a_step_until_its_process_is_killed(here: Node
 
 async def test_work_for_an_unsupported_runtime_is_refused(here: NodeHarness) -> None:
     here.start()
-    result = await here.ask(here.command(EnsureEnvironment("cms"), driver="live"))
+    result = await here.ask(here.command(EnsureEnvironment("wasm"), driver="live"))
     assert (result.outcome, result.code) == ("refused", "runtime.unsupported")
 
 
@@ -221,8 +225,7 @@ async def test_malformed_orders_and_orders_for_other_nodes_are_refused_and_not_r
     unspeakable = here.command(ENSURE, job="job.*.>")
     for order in (b"", b"{}", b"\xc1garbage", encode(foreign), encode(unspeakable), encode(["command"])):
         await here.send(order)
-    order = here.command(ENSURE)
-    assert (await here.ask(order)).outcome == "done"
+    assert (await here.ask(here.command(ENSURE))).outcome == "done"
     await until_read(here)
     info = await here.operator.jetstream().consumer_info(COMMANDS, here.node.id)
     assert info.num_redelivered == 0
@@ -237,7 +240,8 @@ async def test_heartbeats_report_environments_running_steps_and_supported_work(h
     first = read_heartbeat((await heard.next_msg(timeout=15)).data)
     assert (first.node, first.region, first.capacity, first.carrying) == (here.node.id, "eu-north", 7, 0)
     assert first.version
-    assert first.runtimes == ("static",)
+    assert "static" in first.runtimes
+    assert "wasm" not in first.runtimes
     assert {"ensure_environment", "ensure_release", "probe"} <= set(first.work)
     assert "ensure_route" not in first.work
 
@@ -246,7 +250,7 @@ async def test_heartbeats_report_environments_running_steps_and_supported_work(h
     await here.under_way()
     began = time.monotonic()
     busy = read_heartbeat((await heard.next_msg(timeout=5)).data)
-    assert time.monotonic() - began < 2 * HEARTBEAT_SECONDS
+    assert time.monotonic() - began < 2 * HEARTBEAT_SECONDS * slowdown()
     assert busy.running == (f"{order.job}/{order.step}",)
     await here.result(order)
 

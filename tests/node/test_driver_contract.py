@@ -109,6 +109,16 @@ async def test_restarting_a_missing_environment_is_refused(by_runtime: DriverPai
     assert refused.value.code == "environment.not_found"
 
 
+async def test_a_suspension_keeps_the_content_and_needs_none(by_runtime: DriverPair) -> None:
+    it = new_assignment()
+    await by_runtime.runtime.suspend_environment(it)
+    await by_runtime.runtime.ensure_environment(it)
+    before = by_runtime.tree(of=it.environment)
+    await by_runtime.runtime.suspend_environment(it)
+    await by_runtime.runtime.suspend_environment(it)
+    assert by_runtime.tree(of=it.environment) == before
+
+
 async def test_ensuring_an_environment_concurrently_is_safe(
     by_runtime: DriverPair,
 ) -> None:

@@ -14,7 +14,7 @@ from stead.node.execution import ATTEMPTS, MAX_RUNNING, Execution
 from stead.node.journal import Journal, StepEntry
 from stead.node.processes import StreamName
 from stead.protocol.commands import Command
-from stead.protocol.work import RemoveRoute
+from stead.protocol.work import ArchiveSource, Build, BuildResult, RemoveRoute
 from tests.node.harness import until
 
 Work = Callable[[int], Awaitable[None]]
@@ -45,7 +45,11 @@ class ScriptedDriver(Driver):
 
     @property
     def handlers(self) -> Sequence[Handler[Any]]:
-        return [Handler(RemoveRoute, self.remove_route)]
+        return [Handler(RemoveRoute, self.remove_route), Handler(Build, self.build, ("static",))]
+
+    async def build(self, _: Assignment, __: Build) -> BuildResult:
+        await asyncio.Event().wait()
+        raise AssertionError("a build waits for ever here")
 
     async def remove_route(self, _: Assignment, __: RemoveRoute) -> None:
         self.calls += 1
@@ -175,3 +179,21 @@ async def test_a_journal_that_cannot_be_written_stops_the_node(journal: Journal)
     it.execution.start(command())
     with pytest.raises(Exception, match="closed"):
         await asyncio.wait_for(it.execution.broken, 5)
+
+
+async def test_waiting_builds_do_not_keep_other_commands_from_starting(journal: Journal) -> None:
+    """A node builds few at a time. One tenant can have more waiting builds than the node has slots."""
+
+    async def work(_: int) -> None:
+        return
+
+    it = make_harness(journal, work)
+    build = Build("static", ArchiveSource("https://example.com/a.zip"), "")
+    for number in range(2 * MAX_RUNNING):
+        order = Command("here", f"job_b{number}", "step", 1, "site", "env", "live", build)
+        journal.record(order)
+        it.execution.start(order)
+    await asyncio.sleep(0)
+    assert (await it.ending(command())).state == "done"
+    assert len(it.execution.running) == 2 * MAX_RUNNING
+    await it.execution.stop()

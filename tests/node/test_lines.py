@@ -1,5 +1,7 @@
 """Lines contain no secret, however the bytes arrive, and have a limited length."""
 
+from collections.abc import Sequence
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,7 +10,7 @@ from stead.node.lines import Lines
 MASK = "•••"
 
 
-def lines_of(chunks: list[bytes], secrets: list[str] = (), limit: int = 8192) -> list[str]:
+def lines_of(chunks: list[bytes], secrets: Sequence[str] = (), limit: int = 8192) -> list[str]:
     lines = Lines(secrets, limit)
     return [*(line for chunk in chunks for line in lines.feed(chunk)), *lines.flush()]
 

@@ -2,18 +2,23 @@
 
 import asyncio
 import time
+from pathlib import Path
 
 import psutil
 import pytest
+from nats.js.api import DiscardPolicy
 
 from stead.dev.engines.nats import Nats
 from stead.dev.running_stack import RunningStack
 from stead.node.nats_connection import NatsConnection
 from stead.node.output import JobOutput, RateLimit
+from stead.node.output_budget import LINE_BYTES, MAX_BYTES, RESERVE_BYTES, OutputBudget, OutputLedger
 from stead.protocol import subjects
 from stead.protocol.commands import read_line
+from stead.protocol.subjects import OUTPUT
 from stead.shared.ids import new_id
 from tests.node.harness import NodeHarness
+from tests.patience import time_limit
 
 FREE = 1_000_000
 
@@ -133,6 +138,7 @@ async def test_closing_the_output_does_not_wait_for_ever_for_nats(
     alone: tuple[RunningStack, NodeHarness], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stack, here = alone
+    # So that the test need not wait as long as the limit that ships.
     monkeypatch.setattr("stead.node.output.DRAIN_SECONDS", 1.0)
     link = NatsConnection(here.as_settings())
     async with link.keep_open():
@@ -140,3 +146,59 @@ async def test_closing_the_output_does_not_wait_for_ever_for_nats(
         await stack.stop(Nats)
         async with asyncio.timeout(5), JobOutput(link, here.node, "job_1") as output:
             await output.say("lost")
+
+
+LINE = b"x" * 4095 + b"\n"
+
+
+async def test_a_job_stores_no_more_than_its_limit_and_says_how_much_was_cut(
+    here: NodeHarness, link: NatsConnection
+) -> None:
+    job, count = new_id("job"), 2 * MAX_BYTES // len(LINE)
+    async with JobOutput(link, here.node, job, rate=unbounded()) as output:
+        for _ in range(count):
+            await output.chunk("stdout", LINE)
+        await output.say("refused: the build was too loud")
+    *lines, limit, reason, cut = await here.lines(job)
+    stored = len(lines)
+    assert stored == MAX_BYTES // (len(LINE) - 1 + LINE_BYTES)
+    assert limit == "output: the limit of 16 MiB is reached; further lines are not stored"
+    assert reason == "refused: the build was too loud"
+    assert cut == f"output: {count - stored} lines with {(count - stored) * (len(LINE) - 1)} bytes were cut"
+
+
+async def test_the_lines_of_the_node_itself_are_limited_too(here: NodeHarness, link: NatsConnection) -> None:
+    job, budget = new_id("job"), OutputBudget(max_bytes=4096)
+    async with JobOutput(link, here.node, job, rate=unbounded(), budget=budget) as output:
+        for _ in range(200):
+            await output.say("x" * 1000)
+    assert sum(len(line) + LINE_BYTES for line in await here.lines(job)) <= 4096 + RESERVE_BYTES
+
+
+async def test_a_command_that_is_executed_again_gets_no_new_limit(
+    here: NodeHarness, link: NatsConnection, tmp_path: Path
+) -> None:
+    job, attempts = new_id("job"), 4
+    for _ in range(attempts):
+        ledger = OutputLedger(tmp_path / "output.sqlite")
+        async with JobOutput(link, here.node, job, rate=unbounded(), budget=ledger.budget(job)) as output:
+            for _ in range(MAX_BYTES // len(LINE) // 2):
+                await output.chunk("stdout", LINE)
+        ledger.close()
+    stored = sum(len(line) + LINE_BYTES for line in await here.lines(job))
+    assert MAX_BYTES * 0.9 < stored <= MAX_BYTES + RESERVE_BYTES
+
+
+async def test_a_server_that_refuses_output_does_not_hold_up_the_job(
+    alone: tuple[RunningStack, NodeHarness],
+) -> None:
+    _, here = alone
+    link, jetstream = NatsConnection(here.as_settings()), here.operator.jetstream()
+    config = (await jetstream.stream_info(OUTPUT)).config
+    await jetstream.update_stream(config.evolve(max_bytes=4096, discard=DiscardPolicy.NEW))
+    async with link.keep_open():
+        await link.client()
+        async with time_limit(20), JobOutput(link, here.node, "job_1") as output:
+            for number in range(2000):
+                await output.chunk("stdout", b"%d %s" % (number, LINE))
+    assert len(await here.lines("job_1")) < 10

@@ -12,6 +12,7 @@ import pytest
 
 from stead.node.leftovers import end_leftovers, is_zombie
 from stead.node.processes import TERMINATE_SECONDS, Processes, StreamName
+from tests.patience import slowdown
 
 RUN = Processes("a-token").run
 PARENT = (
@@ -93,7 +94,7 @@ async def test_a_program_that_ignores_sigterm_is_killed() -> None:
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.5):
             await RUN(python(STUBBORN), heard)
-    assert TERMINATE_SECONDS < time.monotonic() - began < 2 * TERMINATE_SECONDS + 1
+    assert TERMINATE_SECONDS < time.monotonic() - began < (2 * TERMINATE_SECONDS + 1) * slowdown()
 
 
 async def test_a_second_cancellation_does_not_interrupt_the_first() -> None:
@@ -113,7 +114,7 @@ async def test_background_processes_end_with_the_program() -> None:
     heard, began = Heard(), time.monotonic()
     assert await RUN(python(PARENT), heard) == 0
     assert ended(int(heard.streams["stdout"]))
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 10 * slowdown()
 
 
 async def test_a_daemon_that_keeps_the_pipe_open_does_not_block_the_command(tmp_path: Path) -> None:

@@ -1,11 +1,14 @@
 """Releases on a node: their files, how long they are kept, and when they are removed."""
 
 import asyncio
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from stead.node.disk_space import MB, DiskSpace
+from stead.node.drivers.driver import Refusal
 from stead.node.drivers.releases import KEPT_RELEASES
 from stead.node.drivers.static_runtime import StaticRuntime
 from stead.node.feed.record_store import RecordChange, RecordStore, referenced_releases
@@ -153,3 +156,31 @@ def test_the_served_releases_are_read_from_the_edge_records(tmp_path: Path) -> N
     records.apply(changes[1:], last=True)
     assert referenced_releases(path) == {"a" * 64, PLACEHOLDER}
     records.close()
+
+
+async def test_a_node_short_of_disk_space_accepts_no_release_and_keeps_those_it_has(
+    tmp_path: Path, store: LayerServer
+) -> None:
+    disk, it = os.statvfs(tmp_path), new_assignment()
+    has, new = store.offer({"index.html": "here"}), store.offer({"index.html": "too late"})
+    runtime = StaticRuntime(tmp_path, Named())
+    await runtime.ensure_environment(it)
+    await runtime.ensure_release(it, has)
+    full = StaticRuntime(tmp_path, Named(), DiskSpace(tmp_path, disk.f_blocks * disk.f_frsize // MB))
+    asked = len(store.asked)
+    with pytest.raises(Refusal) as refused:
+        await full.ensure_release(it, new)
+    assert refused.value.code == "node.short_of_space"
+    assert len(store.asked) == asked
+    await full.ensure_release(it, has)
+    assert _here(tmp_path) == {PLACEHOLDER, *_names(has)}
+
+
+def test_work_at_the_same_time_counts_with_all_that_it_may_still_use(tmp_path: Path) -> None:
+    space = DiskSpace(tmp_path, 0)
+    disk = os.statvfs(tmp_path)
+    half = disk.f_bavail * disk.f_frsize * 6 // 10
+    with space.reserve(half), pytest.raises(Refusal), space.reserve(half):
+        pass
+    with space.reserve(half):
+        assert not space.is_short

@@ -72,6 +72,7 @@ def test_a_truncated_ledger_is_read_from_its_beginning(path: Path):
 def test_old_lines_are_skipped_and_an_endless_line_does_not_block(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ):
+    # With the number that ships, the file would have to be larger than it.
     monkeypatch.setattr(visits, "MAX_LOOK_BACK", 1000)
     path.write_text(_line("env_old", 1) + "x" * 2_000_000 + "\n" + _line("env_new", 2))
     assert LedgerReader(path).read_new() == {"env_new": 2.0}

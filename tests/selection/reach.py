@@ -1,6 +1,7 @@
 """Which test files reach a changed file: through imports, through a feature's folder, or by reading it."""
 
 from collections.abc import Collection
+from functools import cache
 from pathlib import Path, PurePath
 
 import grimp
@@ -8,14 +9,19 @@ import grimp
 from tests.selection.history import ROOT
 
 PACKAGES = ("stead", "tests", "bench")
-CONTROL = PurePath("src/stead/control")
+SOURCE = PurePath("src/stead")
+CONTROL = SOURCE / "control"
 TESTS_OF_CONTROL = PurePath("tests/control")
+
+BROAD = 0.5
+"""The share of test files that a broad change reaches at least."""
 
 DOCUMENTS = (
     "tests/architecture",
     "tests/contract",
     "tests/control/webhooks/test_interoperability.py",
     "tests/dev/test_declarations.py",
+    "tests/dev/test_readme.py",
     "tests/docs",
     "tests/matrix/test_architecture.py",
 )
@@ -32,18 +38,22 @@ READ_BY_TESTS = {
 
 
 class Reach:
-    """`everything` is the first changed file that may affect every test, if there is one."""
+    """`everything` is the first changed file that may affect every test, if there is one. A change is `broad`
+    if it reaches most test files."""
 
     def __init__(self, files: Collection[str], root: Path = ROOT) -> None:
         self._root = root
         self._paths = [PurePath(file) for file in sorted(files)]
         self.everything = next((str(path) for path in self._paths if self._affects_everything(path)), None)
+        self._areas = frozenset(area_of(path) for path in self._paths if _supports_tests(path))
         self.features = frozenset(feature for path in self._paths if (feature := feature_of(path)))
-        self._graph = grimp.build_graph(*PACKAGES, cache_dir=None)
+        self._graph = _build_graph()
         changed = {module for path in self._paths for module in self._modules_of(path)}
         self._affected = set(changed)
         for module in changed & self._graph.modules:
             self._affected |= self._graph.find_downstream_modules(module)
+        tests = list_test_files(root)
+        self.broad = sum(map(self.includes, tests)) > len(tests) * BROAD
 
     def includes(self, test_file: str) -> bool:
         if self.everything is not None:
@@ -57,9 +67,17 @@ class Reach:
         conftests = (".".join([*package[:depth], "conftest"]) for depth in range(1, len(package)))
         return any(module in self._affected for module in (module_of(path), *conftests))
 
+    def includes_directly(self, test_file: str) -> bool:
+        """Whether the test itself has changed, something in the package that its folder is named after, or
+        what the tests in its folder share."""
+        path = PurePath(test_file)
+        return path in self._paths or any(area.is_relative_to(area_of(path)) for area in self._areas)
+
     def affects(self, module: str) -> bool:
-        if self.everything is not None or module in self._affected:
-            return True
+        return self.everything is not None or module in self._affected or self.affects_directly(module)
+
+    def affects_directly(self, module: str) -> bool:
+        """Whether the feature of this module has changed."""
         return feature_of(PurePath("src", *module.split("."))) in self.features
 
     def _affects_everything(self, path: PurePath) -> bool:
@@ -78,6 +96,15 @@ class Reach:
         return {each for each in self._graph.modules if each == package or each.startswith(f"{package}.")}
 
 
+@cache
+def _build_graph() -> grimp.ImportGraph:
+    return grimp.build_graph(*PACKAGES, cache_dir=None)
+
+
+def list_test_files(root: Path = ROOT) -> list[str]:
+    return sorted(str(path.relative_to(root)) for path in root.glob("tests/**/test_*.py"))
+
+
 def package_of(path: PurePath) -> str | None:
     below = path.relative_to("src") if path.is_relative_to("src") else path
     return below.parts[0] if below.parts[0] in PACKAGES else None
@@ -87,6 +114,18 @@ def module_of(path: PurePath) -> str:
     below = path.relative_to("src") if path.is_relative_to("src") else path
     parts = below.with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def area_of(path: PurePath) -> PurePath:
+    """The package of a source file, or the one that the folder of a test is named after: `node/wordpress`."""
+    return path.relative_to(SOURCE if path.is_relative_to(SOURCE) else path.parts[0]).parent
+
+
+def _supports_tests(path: PurePath) -> bool:
+    """Source that a folder of tests is about, or what the tests of a folder share."""
+    if path.is_relative_to(SOURCE):
+        return True
+    return path.is_relative_to("tests") and not path.name.startswith("test_")
 
 
 def feature_of(path: PurePath) -> str | None:

@@ -13,6 +13,8 @@ from tests.selection.history import Change, NoHistory, change_since, find_change
 from tests.selection.reach import Reach
 
 PARTS = 4
+PARTS_OF_A_BROAD_CHANGE = 2
+"""Of a change that reaches most tests, half of them run: all of them take longer than a landing may."""
 CHANGED = "changed"
 VARIABLE = "STEAD_TEST_SELECTION"
 """Contains the seed for the workers of xdist, so that all of them select the same tests."""
@@ -35,24 +37,34 @@ class Selection:
     def includes(self, test: str, case: "Case | None" = None) -> bool:
         """`case` is the operation that the test is parametrized with."""
         file = test.partition("::")[0]
-        if file.startswith(ROTATE_THEMSELVES) or self.reach.includes(file):
+        if file.startswith(ROTATE_THEMSELVES) or self._always_runs(file):
             return True
         if case is None:
             return part_of(unit_of(file)) in self.parts
-        return self.reach.affects(case.module) or part_of(file, case.name) in self.parts
+        return self._is_affected(case) or part_of(file, case.name) in self.parts
 
     def includes_case(self, case: "Case") -> bool:
         """For tests that execute many cases at once."""
-        return self.reach.affects(case.module) or part_of("", case.name) in self.parts
+        return self._is_affected(case) or part_of("", case.name) in self.parts
+
+    def _always_runs(self, file: str) -> bool:
+        reach = self.reach
+        return reach.includes_directly(file) if reach.broad else reach.includes(file)
+
+    def _is_affected(self, case: "Case") -> bool:
+        reach = self.reach
+        return reach.affects_directly(case.module) if reach.broad else reach.affects(case.module)
 
     def describe(self, files: Iterable[str]) -> list[str]:
         change, known = self.change, set(files)
         reached = sum(map(self.reach.includes, known))
+        direct = sum(map(self.reach.includes_directly, known))
         why = f" ({self.reach.everything} may affect every test)" if self.reach.everything else ""
+        always = f"; {direct} have changed themselves or test a changed package" if self.reach.broad else ""
         return [
             f"selection: {len(change.files)} files changed since {change.base[:12]}: {change.reason}",
-            f"selection: {reached} of {len(known)} test files reach a change{why}; of the other tests,"
-            f" {_name_parts(self.parts)} (commits {change.commits[0]} to {change.commits[-1]})",
+            f"selection: {reached} of {len(known)} test files reach a change{why}{always}; of the other"
+            f" tests, {_name_parts(self.parts)} (commits {change.commits[0]} to {change.commits[-1]})",
             f"selection: repeat it with SELECT={self.seed}",
         ]
 
@@ -71,11 +83,13 @@ def make_selection(wanted: str) -> Selection | None:
             change = find_change()
         except NoHistory:
             return None
-        parts = frozenset(number % PARTS for number in change.commits)
-    else:
-        base, _, numbers = wanted.partition(":")
-        change = change_since(base, "the commit of the seed")
-        parts = frozenset(int(number) for number in numbers.split(",") if number)
+        reach = Reach(change.files)
+        last = change.commits[-1]
+        turns = range(last, last - PARTS_OF_A_BROAD_CHANGE, -1) if reach.broad else change.commits
+        return Selection(change, reach, frozenset(number % PARTS for number in turns))
+    base, _, numbers = wanted.partition(":")
+    change = change_since(base, "the commit of the seed")
+    parts = frozenset(int(number) for number in numbers.split(",") if number)
     return Selection(change, Reach(change.files), parts)
 
 

@@ -41,7 +41,7 @@ def test_every_commit_since_the_last_landing_counts_as_changed(repository: Repos
     repository.commit("two")
     repository.commit("three")
     change = find_change(repository.path)
-    assert (change.base, change.files) == (base, {"two", "three"})
+    assert (change.base, change.files) == (base, frozenset({"two", "three"}))
     assert list(change.commits) == [2, 3]
     assert "the merge base with origin/main" in change.reason
 
@@ -55,7 +55,7 @@ def test_what_landed_meanwhile_does_not_count_as_changed(repository: Repository)
     repository.land()
     repository.run("switch", "--quiet", "work")
     change = find_change(repository.path)
-    assert (change.base, change.files) == (base, {"mine"})
+    assert (change.base, change.files) == (base, frozenset({"mine"}))
 
 
 def test_files_that_are_not_committed_count_as_changed(repository: Repository) -> None:

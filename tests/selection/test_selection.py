@@ -1,16 +1,22 @@
 """Which tests a change selects in this repository."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Collection
+from pathlib import Path
 
 import pytest
 
+from stead.artifacts.packer import pack_layer
 from stead.control.features import FEATURES, NAMES, all_operations
 from tests.scheduling import unit_of
 from tests.selection.history import ROOT, Change
-from tests.selection.reach import Reach
+from tests.selection.reach import Reach, list_test_files
 from tests.selection.selection import PARTS, Case, Selection, case_of, part_of
 
-FILES = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("tests/**/test_*.py"))
+COLLECT_SECONDS = 300
+FILES = list_test_files()
 FEATURES_WITH_TESTS = [name for name in NAMES if any(ROOT.glob(f"tests/control/{name}/test_*.py"))]
 
 
@@ -30,8 +36,11 @@ def test_a_changed_test_runs_itself_and_those_that_rotate_themselves() -> None:
 
 
 def test_a_module_selects_the_tests_that_import_it_through_others() -> None:
-    chosen = selected(selection("src/stead/artifacts/packer.py"))
-    assert {"tests/artifacts/test_packing.py", "tests/delivery/test_serving.py"} <= chosen
+    module = sys.modules[pack_layer.__module__].__file__
+    assert module is not None
+    reach = selection(str(Path(module).relative_to(ROOT))).reach
+    assert reach.includes("tests/artifacts/test_packing.py")
+    assert reach.includes("tests/delivery/test_serving.py")
     assert "tests/shared/test_scopes.py" not in selected(selection("src/stead/node/journal.py"))
 
 
@@ -59,13 +68,34 @@ def test_a_template_selects_the_tests_of_its_package() -> None:
 @pytest.mark.parametrize(
     "file", ["pyproject.toml", "requirements.lock", "migrations/versions/new.py", ".ci/run"]
 )
-def test_a_file_that_may_affect_everything_selects_everything(file: str) -> None:
-    assert selected(selection(file)) == set(FILES)
+def test_a_file_that_may_affect_everything_selects_half_of_it_and_what_has_changed(file: str) -> None:
+    """The whole suite takes longer than a landing may: `make everything` is for that."""
+    changed = selection(
+        file,
+        "tests/shared/test_ids.py",
+        "src/stead/control/webhooks/rules.py",
+        "src/stead/node/databases/dumps.py",
+        "tests/outages/conftest.py",
+    )
+    assert changed.reach.broad
+    chosen = selected(changed)
+    assert "tests/shared/test_ids.py" in chosen
+    for folder in ("tests/control/webhooks", "tests/node/databases", "tests/outages", "tests/faults/jobs"):
+        assert {each for each in FILES if each.startswith(f"{folder}/")} <= chosen
+    for folder in ("tests/control/sites", "tests/node/wordpress", "tests/edges", "tests/journeys"):
+        assert not {each for each in FILES if each.startswith(f"{folder}/")} & chosen
+    webhooks, sites = (Case("a", f"stead.control.{name}.operations") for name in ("webhooks", "sites"))
+    assert changed.includes_case(webhooks)
+    assert changed.includes("tests/contract/test_fuzz.py::test", webhooks)
+    assert not changed.includes_case(sites)
+    halves = [selection(file, parts=parts) for parts in ([0, 1], [2, 3])]
+    assert set.union(*map(selected, halves)) == set(FILES)
+    assert set.intersection(*map(selected, halves)) == {each for each in FILES if "faults/jobs" in each}
 
 
 def test_a_document_selects_only_the_tests_that_read_documents() -> None:
     chosen = selected(selection("docs/tour.md"))
-    assert "tests/docs/test_readme.py" in chosen
+    assert {"tests/dev/test_readme.py", "tests/docs/test_tour.py"} <= chosen
     assert "tests/edges/test_cut_off.py" not in chosen
 
 
@@ -102,3 +132,19 @@ def test_no_part_is_empty_or_has_most_of_the_tests() -> None:
 
 def test_the_seed_names_the_commit_and_the_parts() -> None:
     assert selection("docs/tour.md", parts=[2, 1]).seed == f"{'0' * 12}:1,2"
+
+
+def test_the_smallest_selection_leaves_a_case_for_every_test_of_faults() -> None:
+    """A parametrization without cases is an error, and would fail a run that selects little."""
+    ours = ("PYTEST_", "STEAD_TEST_")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    found = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "--quiet", "--select=HEAD:", "tests/faults/jobs"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env=environment,
+        timeout=COLLECT_SECONDS,
+        check=False,
+    )
+    assert found.returncode == 0, found.stdout[-2000:]

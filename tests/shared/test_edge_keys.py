@@ -23,7 +23,7 @@ def test_a_sealed_key_can_be_unsealed_for_its_region_and_host() -> None:
     key = region_key(MASTER, "us-east")
     sealed = seal(key, "shop.example.com", PEM)
     assert "PRIVATE" not in sealed
-    assert unseal(key, "shop.example.com", sealed) == PEM
+    assert unseal([key], "shop.example.com", sealed) == PEM
 
 
 def test_sealing_a_key_twice_gives_different_results() -> None:
@@ -35,16 +35,16 @@ def test_a_sealed_key_cannot_be_unsealed_for_another_region_or_host_or_after_a_c
     key = region_key(MASTER, "us-east")
     sealed = seal(key, "shop.example.com", PEM)
     with pytest.raises(UnsealFailed):
-        unseal(region_key(MASTER, "eu-west"), "shop.example.com", sealed)
+        unseal([region_key(MASTER, "eu-west")], "shop.example.com", sealed)
     with pytest.raises(UnsealFailed):
-        unseal(region_key(os.urandom(32), "us-east"), "shop.example.com", sealed)
+        unseal([region_key(os.urandom(32), "us-east")], "shop.example.com", sealed)
     with pytest.raises(UnsealFailed):
-        unseal(key, "other.example.com", sealed)
+        unseal([key], "other.example.com", sealed)
     raw = bytearray(base64.b64decode(sealed))
     raw[-1] ^= 1
     for malformed in (base64.b64encode(raw).decode(), "", "%", sealed[:8]):
         with pytest.raises(UnsealFailed):
-            unseal(key, "shop.example.com", malformed)
+            unseal([key], "shop.example.com", malformed)
 
 
 def test_the_key_of_a_region_is_always_the_same() -> None:

@@ -17,7 +17,7 @@ prefixes = st.text("abcdefghijklmnopqrstuvwxyz", min_size=1, max_size=8)
 
 
 def cell_of(identifier: str) -> int:
-    first, second = identifier.rpartition("_")[2][10:12]
+    first, second = list(identifier.rpartition("_")[2][10:12])
     return ALPHABET.index(first) * 32 + ALPHABET.index(second)
 
 

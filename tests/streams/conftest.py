@@ -1,4 +1,4 @@
-"""One stage for all stream tests; what a test breaks it mends."""
+"""One harness for all stream tests. A test that breaks something repairs it."""
 
 from collections.abc import AsyncIterator
 
@@ -7,7 +7,7 @@ import pytest
 from tests.streams.stage import Stage, raised
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def stage() -> AsyncIterator[Stage]:
     async with raised() as stage:
         yield stage

@@ -1,5 +1,5 @@
-"""A client of server-sent events that follows the letter of the standard, on a bare socket: five hundred of
-them must not cost more than what they listen to."""
+"""A client of server-sent events, written after the standard, on a plain socket: five hundred of them must
+cost less than the server under test."""
 
 import asyncio
 import codecs
@@ -28,7 +28,7 @@ class Frame:
 
 @dataclass
 class Heard:
-    """What came over one connection, as a browser would have understood it."""
+    """What one connection has received, parsed as a browser would."""
 
     status: int = 0
     headers: dict[str, str] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Heard:
         return [msgspec.json.decode(frame.data) for frame in self.frames if frame.event == "done"]
 
     def forget_after(self, frames: int) -> None:
-        """As if the connection had broken after so many frames."""
+        """The same, as if the connection had broken after this many frames."""
         del self.frames[frames:]
         self.last_id = self.frames[-1].id if self.frames else ""
 
@@ -102,7 +102,7 @@ class _Parser:
 
 
 class Listener:
-    """One connection. `heard` grows while somebody awaits `until`."""
+    """One connection. `heard` grows while `until` is awaited."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.heard = Heard()
@@ -126,7 +126,7 @@ class Listener:
         self.heard.ended = True
 
     async def until(self, holds: Callable[[Heard], bool], *, within: float = BOUND) -> Heard:
-        """Reads on until that holds of what was heard."""
+        """Read until the condition holds for what was received."""
         ends = time.monotonic() + within
         while not holds(self.heard):
             assert not self.heard.ended, f"it ended before: {_brief(self.heard)}"
@@ -145,7 +145,7 @@ class Listener:
         return await self.until(lambda heard: heard.ended, within=within)
 
     def leave(self) -> None:
-        """Without a word, as a client does whose network is gone."""
+        """Close without a message, like a client that lost its network."""
         self._writer.transport.abort()
 
 

@@ -1,4 +1,4 @@
-"""Two API processes over engines of their own, jobs as rows, and a node that writes what jobs say."""
+"""Two API processes with separate engines, jobs as rows, and a node that writes the output of jobs."""
 
 import shutil
 import tempfile
@@ -25,6 +25,16 @@ from tests.faults.world import World
 
 NODE = Node("node-1")
 AT_ONCE = 500
+# All clients of the tests have one address and one credential.
+MANY = dict.fromkeys(
+    (
+        "STEAD_CONNECTIONS_PER_ADDRESS",
+        "STEAD_STREAMS_PER_CREDENTIAL",
+        "STEAD_STREAMS_PER_ACCOUNT",
+        "STEAD_STREAMS_PER_ADDRESS",
+    ),
+    "2000",
+)
 
 
 @dataclass
@@ -39,11 +49,11 @@ class Stage:
     operator: NatsClient
 
     async def job(self, *, status: str = "queued", account: str | None = None) -> str:
-        """A job of a site of its own, so that no two are in each other's way."""
+        """Insert a job of a new site, so that no job waits for another."""
         owner = account or self.account
         async with self.world._plane.database.transaction() as tx:
             site = await teams.insert_site(tx, account=owner)
-            return await teams.insert_job(tx, site, owner, status=status)
+            return await teams.insert_job(tx, site, owner, status=status, nodes=(NODE.id,))
 
     async def update(self, job: str, **columns: Any) -> None:
         """Change the row, as a worker would."""
@@ -84,7 +94,7 @@ async def raised() -> AsyncIterator[Stage]:
             await world.prepare()
             await _make_streams(stack)
             await stack.add_node(NODE.id)
-            one, two = await world.apis(2, STEAD_DATABASE_CONNECTIONS="8")
+            one, two = await world.apis(2, STEAD_DATABASE_CONNECTIONS="8", **MANY)
             person = await world.person(one)
             node, operator = await _connect(stack, NODE), await _connect(stack, Program.OPERATOR)
             ending.push_async_callback(node.close)
@@ -102,13 +112,22 @@ def _scratch() -> Path:
 
 
 async def _make_streams(stack: RunningStack) -> None:
-    """As a worker does when it starts."""
-    login = stack[Nats].login(Program.WORKER)
-    worker = Connection(login.url, user=login.user, password=login.password, program=Program.WORKER)
-    worker.start()
-    await worker.ready()
-    await ensure_streams(worker)
-    await worker.stop()
+    """Create the streams, as a worker does when it starts."""
+    async with connection_of(stack, Program.WORKER) as worker:
+        await ensure_streams(worker)
+
+
+@asynccontextmanager
+async def connection_of(stack: RunningStack, program: Program) -> AsyncIterator[Connection]:
+    """A connection as the program itself opens it."""
+    login = stack[Nats].login(program)
+    connection = Connection(login.url, user=login.user, password=login.password, program=program)
+    connection.start()
+    try:
+        await connection.ready()
+        yield connection
+    finally:
+        await connection.stop()
 
 
 async def _connect(stack: RunningStack, role: Node | Program) -> NatsClient:

@@ -1,4 +1,4 @@
-"""What a client of a job's stream is told, frame by frame."""
+"""The frames that a client of a job's stream receives."""
 
 import asyncio
 import re
@@ -9,7 +9,7 @@ from tests.streams.sse import listening
 from tests.streams.stage import Stage
 
 PROMPT = 3.0
-"""Seconds within which something that has happened is told."""
+"""Seconds within which a change appears in the stream."""
 RESULT = {"url": "http://a.example/", "deployment_id": "dep_1"}
 AWKWARD = [
     "",

@@ -1,4 +1,4 @@
-"""While nothing happens a stream says so now and then, and costs nothing."""
+"""An idle stream sends a comment from time to time and uses no CPU time."""
 
 import asyncio
 import time
@@ -25,6 +25,7 @@ def test_a_client_waits_fifteen_seconds_for_a_sign_of_life():
 async def test_a_comment_comes_while_nothing_else_does(
     plane: ControlPlane, job: str, monkeypatch: pytest.MonkeyPatch
 ):
+    # So that the test need not wait for the pause that ships.
     monkeypatch.setattr(stream, "KEEP_ALIVE_SECONDS", 0.1)
     frames = stream.follow(plane.context, job, "").frames
     async with asyncio.timeout(10):

@@ -1,4 +1,4 @@
-"""A client that reconnects, to whichever process, misses nothing and hears nothing twice."""
+"""A client that reconnects to any process misses nothing and receives nothing twice."""
 
 import asyncio
 import random
@@ -13,7 +13,7 @@ from tests.streams.stage import Stage
 
 PROMPT = 3.0
 AFTER_RESTART = 10.0
-"""Seconds within which output goes on once NATS is back."""
+"""Seconds within which output continues once NATS is back."""
 BURST = 5_000
 GARBAGE = [
     *("x", "1", "1.", ".1", "-1.-1", "1.2.3", "0x1.1", "1,1", "1e3.1", "\xb2.\xb2", " ", "a" * 4_000),

@@ -50,6 +50,11 @@ class FreshDirectory:
             shutil.rmtree(self._name, dir_fd=self._parent)
         os.close(self._parent)
 
+    @property
+    def path(self) -> Path:
+        """Where it is until it is renamed."""
+        return self._destination.with_name(self._name)
+
     def add_directory(self, path: str) -> None:
         self._open_directory(path.split("/"))
 

@@ -18,7 +18,9 @@ CONFIG_TYPE = "application/vnd.oci.image.config.v1+json"
 TYPES: dict[Runtime, str] = {runtime: f"application/vnd.stead.{runtime}.v1" for runtime in RUNTIMES}
 _RUNTIMES: dict[str, Runtime] = {media_type: runtime for runtime, media_type in TYPES.items()}
 _MAX_BYTES = 1 << 20
+_MAX_DIGITS = 15
 _PREFIX = "org.opencontainers.image."
+_UNPACKED_BYTES = "vnd.stead.unpacked-bytes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +40,17 @@ class ArtifactOrigin:
         return {_PREFIX + key: value for key, value in values.items() if value}
 
 
-class Descriptor(msgspec.Struct, frozen=True, rename="camel"):
+class Descriptor(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     media_type: str
     digest: Annotated[str, msgspec.Meta(pattern=digests.PATTERN)]
     size: Annotated[int, msgspec.Meta(ge=0)]
+    annotations: dict[str, str] = {}
+
+    @property
+    def unpacked_bytes(self) -> int | None:
+        """How much space a layer takes when it is unpacked. None if the manifest does not say it."""
+        text = self.annotations.get(_UNPACKED_BYTES, "")
+        return int(text) if text.isdecimal() and len(text) <= _MAX_DIGITS else None
 
 
 class Blob(NamedTuple):
@@ -64,6 +73,8 @@ class Layer(NamedTuple):
     digest: Digest
     size: int
     diff_id: Digest
+    unpacked_bytes: int | None = None
+    """Signed with the manifest, so a node refuses a layer that takes more space than this."""
 
 
 class Artifact(NamedTuple):
@@ -99,13 +110,16 @@ def canonical(value: object) -> bytes:
     return msgspec.json.encode(value, order="sorted")
 
 
-def make_static_manifest(packed: PackedLayer, origin: ArtifactOrigin | None = None) -> ManifestBlobs:
-    """The manifest of a static site: one layer of files, for any architecture."""
+def make_manifest(
+    packed: PackedLayer, origin: ArtifactOrigin | None = None, runtime: Runtime = "static"
+) -> ManifestBlobs:
+    """The manifest of a site that consists of files: one layer, for any architecture."""
     rootfs = _Rootfs("layers", [packed.diff_id])
     config = _blob(_Config("unknown", "unknown", rootfs), CONFIG_TYPE)
-    layer = Descriptor(LAYER_TYPE, packed.digest, packed.size)
+    space = {_UNPACKED_BYTES: str(packed.unpacked_bytes)}
+    layer = Descriptor(LAYER_TYPE, packed.digest, packed.size, space)
     annotations = {} if origin is None else origin.annotations()
-    manifest = _Manifest(2, MANIFEST_TYPE, TYPES["static"], config.descriptor(), [layer], annotations)
+    manifest = _Manifest(2, MANIFEST_TYPE, TYPES[runtime], config.descriptor(), [layer], annotations)
     content = msgspec.to_builtins(manifest)
     if not annotations:
         del content["annotations"]
@@ -135,7 +149,9 @@ def read(manifest: bytes, config: bytes, digest: Digest) -> Artifact:
     for layer, content in zip(parsed.layers, contents, strict=True):
         if layer.media_type != LAYER_TYPE:
             raise ArtifactUntrusted("a layer is of a type that is not known")
-        layers.append(Layer(digests.parse(layer.digest), layer.size, digests.parse(content)))
+        layers.append(
+            Layer(digests.parse(layer.digest), layer.size, digests.parse(content), layer.unpacked_bytes)
+        )
     return Artifact(_RUNTIMES[parsed.artifact_type], layers, parsed.annotations)
 
 

@@ -10,7 +10,7 @@ from typing import BinaryIO
 import zstandard
 
 from stead.artifacts.digests import Digest
-from stead.artifacts.limits import LAYER, SizeLimits
+from stead.artifacts.limits import LAYER, SizeLimits, unpacked_bytes
 from stead.artifacts.names import EntryKind
 from stead.artifacts.refusals import TreeRefused
 from stead.artifacts.tar_writer import END, directory_header, file_header, padding_size
@@ -50,6 +50,10 @@ class PackedLayer:
     directories: int
     content_bytes: int
 
+    @property
+    def unpacked_bytes(self) -> int:
+        return unpacked_bytes(self.content_bytes, self.files + self.directories)
+
 
 def pack_layer(tree: Path, into: BinaryIO, limits: SizeLimits = LAYER) -> PackedLayer:
     """Write the layer of the tree into a file; refuse a tree with anything but files and directories."""
@@ -69,6 +73,10 @@ def pack_layer(tree: Path, into: BinaryIO, limits: SizeLimits = LAYER) -> Packed
             layer.write(bytes(padding_size(entry.size)))
         layer.write(END)
         layer.finish()
+    if limits.expands_too_much(layer.size, layer.tar_size):
+        raise TreeRefused(
+            "tree.too_large", f"its files compress to less than 1/{limits.ratio} of their size", ""
+        )
     return PackedLayer(
         digest=Digest(f"sha256:{layer.blob.hexdigest()}"),
         size=layer.size,

@@ -18,22 +18,20 @@ def broken_archive(reason: str) -> ArchiveRefused:
 
 
 class ExpansionLimit:
-    """Counts the bytes before and after decompression, and refuses an archive that expands too much."""
+    """Counts the bytes before and after decompression, and refuses an archive that expands too much. With
+    `size`, the bytes after decompression are compared with the whole archive, not with what was read so
+    far."""
 
-    def __init__(self, limits: SizeLimits) -> None:
-        self._limits = limits
+    def __init__(self, limits: SizeLimits, *, size: int | None = None) -> None:
+        self._limits, self._size = limits, size
         self.bytes_in = self.bytes_out = 0
 
     def add_output(self, count: int) -> None:
         self.bytes_out += count
-        ratio = self._limits.ratio
-        if (
-            ratio is not None
-            and self.bytes_out > self._limits.ratio_from
-            and self.bytes_out > ratio * self.bytes_in
-        ):
+        packed = self.bytes_in if self._size is None else self._size
+        if self._limits.expands_too_much(packed, self.bytes_out):
             raise ArchiveRefused(
-                "archive.too_large", f"it becomes more than {ratio} times larger when unpacked"
+                "archive.too_large", f"it becomes more than {self._limits.ratio} times larger when unpacked"
             )
 
 

@@ -1,7 +1,7 @@
 """Unpacks an archive into a new directory, completely or not at all: every entry is checked before it is
 written, and the directory becomes visible only when the whole archive was correct."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
@@ -10,7 +10,7 @@ from stead.artifacts import tar_reader, zip_reader
 from stead.artifacts.archive_entries import ArchiveEntry, EntryContent
 from stead.artifacts.digests import Digest, of_file
 from stead.artifacts.fresh_directory import FreshDirectory
-from stead.artifacts.limits import LAYER, UPLOAD, SizeLimits
+from stead.artifacts.limits import LAYER, UPLOAD, SizeLimits, unpacked_bytes
 from stead.artifacts.names import EntryKind, EntryNames, NameRefused
 from stead.artifacts.refusals import ArchiveRefused, ArtifactUntrusted
 from stead.artifacts.streams import ExpansionLimit, TarStream, gunzip, read_plain
@@ -28,20 +28,29 @@ class UnpackedTree:
 
 
 def unpack_layer(
-    blob: BinaryIO, into: Path, *, digest: Digest, size: int, diff_id: Digest, limits: SizeLimits = LAYER
+    blob: BinaryIO,
+    into: Path,
+    *,
+    digest: Digest,
+    size: int,
+    diff_id: Digest,
+    limits: SizeLimits = LAYER,
+    before_visible: Callable[[Path], None] = lambda _: None,
 ) -> UnpackedTree:
     """Unpack a layer that `pack_layer` made. The blob is parsed only after its digest was verified. If it is
-    replaced after that, its content has another digest and is discarded."""
+    replaced after that, its content has another digest and is discarded. `before_visible` gets the complete
+    directory before it has its name."""
     blob.seek(0)
     if of_file(blob) != (digest, size):
         raise ArtifactUntrusted("the layer is not what its digest says")
     blob.seek(0)
-    stream = TarStream(unzstd(blob, ExpansionLimit(limits)))
+    stream = TarStream(unzstd(blob, ExpansionLimit(limits, size=size)))
     with FreshDirectory(into) as fresh:
         unpacking = _Unpacking(fresh, limits, "refused")
         unpacking.add_all(tar_reader.read_entries(stream))
         if stream.digest() != diff_id:
             raise ArtifactUntrusted("the content of the layer is not what its digest says")
+        before_visible(fresh.path)
         fresh.finish()
     return unpacking.result()
 
@@ -101,6 +110,8 @@ class _Unpacking:
                 "archive.too_large" if refused.large else "archive.unsafe"
             )
             raise ArchiveRefused(code, str(refused), entry.path) from None
+        self._bytes += entry.size
+        self._check_space(entry)
         if entry.kind is EntryKind.DIRECTORY:
             self._fresh.add_directory(entry.path)
         elif entry.kind is EntryKind.LINK:
@@ -108,9 +119,15 @@ class _Unpacking:
         else:
             self._add_file(entry, chunks)
 
+    def _check_space(self, entry: ArchiveEntry) -> None:
+        allowed = self._limits.unpacked_bytes
+        if allowed is not None and unpacked_bytes(self._bytes, len(self._names)) > allowed:
+            raise ArchiveRefused(
+                "archive.too_large", f"it takes more than the {allowed} bytes that were announced", entry.path
+            )
+
     def _add_file(self, entry: ArchiveEntry, chunks: Iterator[bytes]) -> None:
         self._files += 1
-        self._bytes += entry.size
         if entry.size > self._limits.file_bytes:
             raise ArchiveRefused(
                 "archive.too_large", f"it is larger than {self._limits.file_bytes} bytes", entry.path

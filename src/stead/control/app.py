@@ -8,7 +8,7 @@ from pathlib import Path
 from stead.control import metrics
 from stead.control.accounts import service as account_service
 from stead.control.engines.nats import Nats
-from stead.control.engines.postgres import DATABASE_UNREACHABLE, Database
+from stead.control.engines.postgres import DATABASE_FAILED, Database
 from stead.control.engines.postgres_listener import PostgresListener
 from stead.control.engines.redis import Redis, RedisDown, ReplyError
 from stead.control.feature import ApiServices
@@ -19,17 +19,21 @@ from stead.control.http.authentication import Authenticator
 from stead.control.http.client_address import parse_networks
 from stead.control.http.context import ApiContext
 from stead.control.http.endpoint import EndpointDependencies
+from stead.control.http.failed_lookups import FailedLookups
+from stead.control.http.open_streams import CHECK_SECONDS, OpenStreams, StreamLimits
 from stead.control.http.principal_cache import PrincipalCacheInvalidator
 from stead.control.http.rate_limits import Limiter
 from stead.control.http.requests import Receive, Scope, Send
 from stead.control.http.website import website
 from stead.control.jobs.output import JobOutput
 from stead.control.keys import service as key_service
+from stead.control.nodes import service as nodes
 from stead.control.sealing import Sealer
 from stead.control.settings import Settings, object_store_of
 from stead.control.tasks import PeriodicTask, TaskRunner
 from stead.protocol.subjects import Program
 from stead.shared.clock import Clock, wall_clock
+from stead.shared.metrics import set_all
 
 
 class ControlPlane:
@@ -52,6 +56,7 @@ class ControlPlane:
             },
             parse_networks(settings.proxies),
             clock,
+            FailedLookups(settings.unknown_credentials_per_minute),
         )
         self.nats = Nats(
             settings.nats_url, user=settings.nats_user, password=settings.nats_password, program=Program.API
@@ -68,10 +73,23 @@ class ControlPlane:
             event_catalog=event_catalog(),
             docs_url=settings.docs,
             preview_domain=settings.preview_domain,
+            own_names=settings.own_names,
+            verify_domains=settings.verify_domains,
             objects=object_store_of(settings),
             base_url=settings.base_url,
+            ssh_host=settings.ssh_public_host,
+            ssh_port=settings.ssh_public_port,
+            verifies_email=settings.email_verification,
             webhook_networks=parse_networks(settings.webhooks_allowed),
+            git_ports=settings.extra_git_ports,
+            git_networks=parse_networks(settings.git_allowed),
         )
+        stream_limits = StreamLimits(
+            per_credential=settings.streams_per_credential,
+            per_account=settings.streams_per_account,
+            per_address=settings.streams_per_address,
+        )
+        self.streams = OpenStreams(stream_limits, limiter)
         dependencies = EndpointDependencies(
             resolvers=resolvers(),
             database=self.database,
@@ -80,10 +98,21 @@ class ControlPlane:
             invalidator=self.invalidator,
             sealer=sealer,
             context=self.context,
+            streams=self.streams,
         )
         operations = all_operations(preview=settings.preview, base_url=settings.base_url)
         self._api = Api(operations, dependencies, self._access_log)
         services = ApiServices(settings, self.database, limiter, self.authenticator, sealer)
+        self._tasks = TaskRunner(
+            [
+                PeriodicTask("principals.invalidate", 1, self.invalidator.publish_pending),
+                PeriodicTask("streams.authorize", CHECK_SECONDS, self.streams.check),
+                PeriodicTask("credentials.record_use", 5, self.record_use),
+                PeriodicTask("metrics.update", 5, self._check_redis),
+                PeriodicTask("metrics.update_nodes", 15, self._update_node_metrics),
+            ],
+            metrics.api_tasks,
+        )
         self._website = website(
             viewer=Path(settings.viewer) if settings.viewer else None,
             checks={
@@ -92,14 +121,8 @@ class ControlPlane:
                 "nats": self._check_nats,
             },
             required=frozenset({"postgresql"}),
+            failing_tasks=lambda: self._tasks.failing,
             pages=[page for feature in FEATURES if feature.pages for page in feature.pages(services)],
-        )
-        self._tasks = TaskRunner(
-            [
-                PeriodicTask("principals.invalidate", 1, self.invalidator.publish_pending),
-                PeriodicTask("credentials.record_use", 5, self.record_use),
-                PeriodicTask("metrics.update", 5, self._check_redis),
-            ]
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -120,7 +143,7 @@ class ControlPlane:
             yield
         finally:
             await self._tasks.stop()
-            with contextlib.suppress(*DATABASE_UNREACHABLE):
+            with contextlib.suppress(*DATABASE_FAILED):
                 await self.record_use()
             self._access_log.flush()
             await self.listener.stop()
@@ -142,7 +165,7 @@ class ControlPlane:
                     times = {id_: at for (each_kind, id_), at in used.items() if each_kind == kind}
                     if times:
                         await record(tx, dict(sorted(times.items())))
-        except DATABASE_UNREACHABLE:
+        except DATABASE_FAILED:
             self.authenticator.used = used | self.authenticator.used
             raise
 
@@ -157,11 +180,11 @@ class ControlPlane:
         try:
             async with self.database.reading() as tx:
                 return bool(await tx.value("select true"))
-        except DATABASE_UNREACHABLE:
+        except DATABASE_FAILED:
             return False
 
     async def _check_nats(self) -> bool:
-        return self.nats.connected
+        return self.nats.has_responded_for()
 
     async def _check_redis(self) -> bool:
         try:
@@ -170,3 +193,8 @@ class ControlPlane:
             responds = False
         metrics.redis_connected.set(responds)
         return responds
+
+    async def _update_node_metrics(self) -> None:
+        async with self.database.reading() as tx:
+            skipped = {node.id: float(node.records_skipped) for node in await nodes.browse(tx)}
+        set_all(metrics.edge_records_skipped, skipped)

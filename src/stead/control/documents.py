@@ -3,13 +3,13 @@
 import json
 from pathlib import Path
 
-from stead.control import permissions
+from stead.control import metrics, permissions
 from stead.control.features import all_operations, event_catalog, id_prefixes
 from stead.control.http import error_pages, openapi
 from stead.control.outbox import event_pages
 from stead.control.settings_page import settings_table
-
-_END = "<!-- end -->"
+from stead.shared.generated_sections import replace_sections
+from stead.shared.metrics import labels_table, metrics_table
 
 
 def description() -> str:
@@ -20,10 +20,19 @@ def generated(root: Path) -> dict[Path, str]:
     """Every generated file of a checkout, with its content."""
     errors, events = root / "docs" / "errors", root / "docs" / "events"
     security, operations = root / "docs" / "security.md", root / "docs" / "operations.md"
+    monitoring = root / "docs" / "monitoring.md"
     return {
         root / "openapi" / "v1.json": description(),
-        security: replace_section(security, "permissions", permissions.tables(all_operations())),
-        operations: replace_section(operations, "settings", settings_table()),
+        security: replace_sections(security, {"permissions": permissions.tables(all_operations())}),
+        operations: replace_sections(operations, {"settings": settings_table()}),
+        monitoring: replace_sections(
+            monitoring,
+            {
+                "metrics of the API": metrics_table(metrics.API),
+                "metrics of a worker": metrics_table(metrics.WORKER),
+                "labels": labels_table(),
+            },
+        ),
         **{errors / path: text for path, text in error_pages.pages().items()},
         **{events / path: text for path, text in event_pages.pages(event_catalog()).items()},
     }
@@ -50,10 +59,3 @@ def _strays(root: Path) -> set[Path]:
     docs = root / "docs"
     found = {*(docs / "errors").rglob("*.md"), *(docs / "events").rglob("*.*")}
     return found - set(generated(root))
-
-
-def replace_section(path: Path, name: str, content: str) -> str:
-    """Returns the text of a page with new content in one of its generated sections."""
-    begin = f"<!-- generated: {name} -->\n"
-    before, _, rest = path.read_text().partition(begin)
-    return f"{before}{begin}{content}{_END}{rest.partition(_END)[2]}"

@@ -13,6 +13,7 @@ from stead.control.http.operations import Operation
 from stead.control.http.visibility import Resolvers
 from stead.control.jobs.definition import WorkflowCatalog
 from stead.control.outbox.event_types import EventCatalog
+from stead.control.sealed_columns import SealedColumn
 
 NAMES = (
     "accounts",
@@ -22,10 +23,15 @@ NAMES = (
     "invites",
     "projects",
     "sites",
+    "wordpress",
+    "php",
     "environments",
+    "domains",
     "configuration",
     "redirects",
     "cache",
+    "exec",
+    "access",
     "git",
     "uploads",
     "builds",
@@ -47,9 +53,11 @@ FEATURES: tuple[Feature, ...] = tuple(
 
 
 def all_operations(*, preview: bool = True, base_url: str = "/") -> list[Operation]:
+    """Without those marked Preview if they are turned off; the description leaves them out too."""
     declared = [each for feature in FEATURES for group in feature.operations for each in group]
-    declared += openapi_operations(lambda: declared, id_prefixes(), base_url=base_url)
-    return [operation for operation in declared if preview or not operation.preview]
+    offered = [operation for operation in declared if preview or not operation.preview]
+    offered += openapi_operations(lambda: offered, id_prefixes(), base_url=base_url)
+    return offered
 
 
 def id_prefixes() -> dict[str, str]:
@@ -59,6 +67,10 @@ def id_prefixes() -> dict[str, str]:
 
 def resolvers() -> Resolvers:
     return Resolvers(resolver for feature in FEATURES for resolver in feature.resolvers)
+
+
+def sealed_columns() -> list[SealedColumn]:
+    return [column for feature in FEATURES for column in feature.sealed_columns]
 
 
 def workflows(features: Sequence[Feature] = FEATURES) -> WorkflowCatalog:

@@ -1,24 +1,138 @@
-"""The metrics for Prometheus, served on a separate port."""
+"""The metrics of the API and of the worker, each declared once. The tables in `docs/monitoring.md` are
+generated from them."""
 
-from prometheus_client import Counter, Gauge, Histogram, start_http_server
+from stead.shared.metrics import Metrics, TaskMetrics
 
-requests = Counter("stead_requests_total", "Handled requests.", ["operation", "status"])
-seconds = Histogram(
+COUNT_TO = 100_000
+"""Longer queues are not counted to their end."""
+REQUEST_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+STEP_SECONDS = (0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 1800)
+
+API = Metrics()
+"""Served on `STEAD_METRICS_PORT`."""
+
+requests = API.counter("stead_requests_total", "Handled requests.", "operation", "status")
+seconds = API.histogram(
     "stead_request_seconds",
     "Seconds from the first byte of a request to its response.",
-    ["operation"],
-    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+    "operation",
+    buckets=REQUEST_SECONDS,
 )
-limits_unenforced = Counter(
+limits_unenforced = API.counter(
     "stead_limits_unenforced_total", "Requests without rate limits because Redis was unreachable."
 )
-database_unreachable = Counter(
+database_unreachable = API.counter(
     "stead_database_unreachable_total", "Requests refused because PostgreSQL was unreachable."
 )
-faults = Counter("stead_faults_total", "Requests that failed with an internal error.", ["operation"])
-redis_connected = Gauge("stead_redis_connected", "1 while this process has a Redis connection.")
+statement_timeouts = API.counter(
+    "stead_statement_timeouts_total",
+    "Requests answered with 503 `database.timeout`: a statement took longer than seven seconds. The database"
+    " is reachable, and most likely busy.",
+    "operation",
+)
+faults = API.counter(
+    "stead_faults_total",
+    "Requests that failed because of a bug. Each is logged as `request.fault` with its location.",
+    "operation",
+)
+requests_cut_off = API.counter(
+    "stead_requests_cut_off_total",
+    "Connections closed because of a limit of the server"
+    " ([`security.md`](security.md#limits-of-the-http-server)).",
+    "reason",
+)
+for _reason in ("stalled", "connections"):
+    requests_cut_off.labels(_reason)
+unknown_credentials = API.counter(
+    "stead_unknown_credentials_total",
+    "Requests with a credential that does not exist. A sudden increase is somebody who guesses, or a client"
+    " with a wrong key.",
+)
+redis_connected = API.gauge("stead_redis_connected", "1 while this process has a Redis connection.")
+open_streams = API.gauge("stead_open_streams", "Open streams of server-sent events.")
+edge_records_skipped = API.gauge(
+    "stead_edge_records_skipped",
+    "Edge records that do not fit in the memory of a node's nginx. Logged as `edge.records_skipped` when it"
+    " changes.",
+    "node",
+)
+api_tasks = TaskMetrics(API)
 
+WORKER = Metrics()
+"""Served on `STEAD_WORKER_PORT`."""
 
-def serve(port: int, host: str) -> None:
-    """Serve the metrics in a background thread."""
-    start_http_server(port, addr=host)
+jobs_waiting = WORKER.gauge("stead_jobs_waiting", "Jobs that are queued.", "kind")
+jobs_oldest_waiting = WORKER.gauge(
+    "stead_jobs_oldest_waiting_seconds", "For how long the oldest queued job has been waiting.", "kind"
+)
+jobs_running = WORKER.gauge("stead_jobs_running", "Jobs that are running.", "kind")
+jobs_oldest_running = WORKER.gauge(
+    "stead_jobs_oldest_running_seconds",
+    "How long ago the oldest running job was claimed by a worker.",
+    "kind",
+)
+jobs_time_limit = WORKER.gauge(
+    "stead_jobs_time_limit_seconds", "How long a job may run before its steps are undone.", "kind"
+)
+jobs_ended = WORKER.counter(
+    "stead_jobs_ended_total",
+    "Jobs that this worker ended; `code` is `done` if they succeeded.",
+    "kind",
+    "code",
+)
+steps_running = WORKER.gauge("stead_steps_running", "Steps of jobs that this worker is running.", "kind")
+step_seconds = WORKER.histogram(
+    "stead_step_seconds",
+    "Seconds that one attempt at a step took.",
+    "kind",
+    "step",
+    buckets=STEP_SECONDS,
+)
+step_attempts = WORKER.counter(
+    "stead_step_attempts_total",
+    "Attempts at steps by their result; one that is `retried` is repeated.",
+    "kind",
+    "step",
+    "code",
+)
+events_waiting = WORKER.gauge(
+    "stead_events_waiting", "Published events that no sequencer has processed yet. Counts to 100,000."
+)
+events_oldest_waiting = WORKER.gauge(
+    "stead_events_oldest_waiting_seconds", "The age of the oldest event that is not processed yet."
+)
+webhooks_waiting = WORKER.gauge(
+    "stead_webhook_deliveries_waiting",
+    "Webhook deliveries that have not ended, retries included. Counts to 100,000.",
+)
+webhooks_oldest_due = WORKER.gauge(
+    "stead_webhook_deliveries_oldest_due_seconds",
+    "For how long a delivery has been due to an endpoint that works and that nothing is being sent to.",
+)
+webhook_attempts = WORKER.counter(
+    "stead_webhook_attempts_total",
+    "Attempts to deliver webhooks: `delivered`, `pending` if it will be repeated, or `failed`.",
+    "outcome",
+)
+for _outcome in ("delivered", "pending", "failed"):
+    webhook_attempts.labels(_outcome)
+mail_waiting = WORKER.gauge("stead_mail_waiting", "Emails that are not sent yet.")
+mail_oldest = WORKER.gauge("stead_mail_oldest_seconds", "The age of the oldest email that is not sent yet.")
+mail_attempts = WORKER.counter(
+    "stead_mail_attempts_total",
+    "Attempts to send an email: `sent`, `failed` if it will be repeated, or `dropped`.",
+    "outcome",
+)
+for _outcome in ("sent", "failed", "dropped"):
+    mail_attempts.labels(_outcome)
+node_silent = WORKER.gauge("stead_node_silent_seconds", "Seconds since the last heartbeat of a node.", "node")
+edge_feed_lag = WORKER.gauge(
+    "stead_edge_feed_lag_seconds",
+    "The age of the oldest record that a node's edge has not applied; 0 if it has applied all.",
+    "node",
+)
+measured_at = WORKER.gauge(
+    "stead_measured_timestamp_seconds",
+    "When this worker last read the values above from the database, in seconds since 1970.",
+)
+worker_tasks = TaskMetrics(WORKER)

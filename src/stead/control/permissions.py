@@ -21,9 +21,12 @@ def _masks() -> str:
 
 
 def _operations(operations: Iterable[Operation]) -> str:
-    lines = [_row("operation", "needs", "least role", "pinned key"), _row(*["---"] * 4)]
+    lines = [_row("operation", "needs", "least role", "pinned key", "test key"), _row(*["---"] * 5)]
     lines += [
-        _row(f"`{operation.id}`", _needs(operation), _least_role(operation), _pinned(operation))
+        _row(
+            *(f"`{operation.id}`", _needs(operation), _least_role(operation)),
+            *(_pinned(operation), _test(operation)),
+        )
         for operation in sorted(operations, key=lambda operation: operation.id)
     ]
     return "\n".join(lines) + "\n"
@@ -53,6 +56,12 @@ def _pinned(operation: Operation) -> str:
     if operation.requires.public:
         return ""
     return "no" if operation.account_wide else "within its pin"
+
+
+def _test(operation: Operation) -> str:
+    if operation.requires.public:
+        return ""
+    return "in test mode" if operation.test_keys else "no"
 
 
 def _row(*cells: str) -> str:

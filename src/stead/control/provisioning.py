@@ -17,22 +17,25 @@ from stead.control.accounts.schema import NewAccount
 from stead.control.artifacts import garbage_collection, signing_keys
 from stead.control.artifacts import service as artifacts
 from stead.control.artifacts.rules import blob_name
-from stead.control.edge_feed import announcements
+from stead.control.certificates.edge_records import CertificateRecords
 from stead.control.edge_feed.feed import EdgeFeed, FeedUnavailable
+from stead.control.edge_feed.republishing import Republisher
 from stead.control.engines.nats import Nats
 from stead.control.engines.nats_streams import ensure_streams
 from stead.control.engines.postgres import Database, Tx
+from stead.control.features import sealed_columns
 from stead.control.keys import service as keys
 from stead.control.keys.schema import NewKey
 from stead.control.nodes import service as nodes
+from stead.control.sealed_columns import count_outdated, reseal
 from stead.control.sealing import Sealer
 from stead.control.settings import Settings, from_environment, object_store_of
+from stead.protocol.sealed_work import key_from_text as node_key_from_text
 from stead.protocol.subjects import Program
 from stead.shared import scopes
 from stead.shared.clock import wall_clock
-from stead.shared.edge_keys import key_from_text, key_to_text, region_key
+from stead.shared.edge_keys import key_to_text, keys_from_text, region_key
 
-SITES_AT_ONCE = 200
 NATS_SECONDS = 10.0
 _CAN_READ_PROGRESS = (Program.WORKER, Program.OPERATOR)
 
@@ -48,7 +51,7 @@ async def _transaction() -> AsyncIterator[Tx]:
 
 
 @asynccontextmanager
-async def _nats(settings: Settings) -> AsyncIterator[Nats]:
+async def connected_nats(settings: Settings) -> AsyncIterator[Nats]:
     nats_ = Nats(
         settings.nats_url,
         user=settings.nats_user,
@@ -70,11 +73,48 @@ async def node_table(only: str | None = None) -> str:
         found = [node for node in await nodes.browse(tx) if only in (None, node.id)]
         lines = [f"{'node':24} {'region':12} {'hosts':>12}  {'version':10} {'last seen':12} state"]
         for node in found:
-            ago = f"{(tx.now - node.last_seen_at).total_seconds():.0f} s ago"
+            seen = node.last_seen_at
+            ago = "never" if seen is None else f"{(tx.now - seen).total_seconds():.0f} s ago"
             state = "lost" if node.is_lost(tx.now) else "draining" if node.draining else "up"
+            state += ", short of disk space" if node.short_of_space else ""
+            state += "" if node.has_key else ", no key"
+            state += ", builds" if node.may_build else ""
             usage = f"{node.hosted} of {node.capacity}"
             lines.append(f"{node.id:24} {node.region:12} {usage:>12}  {node.version:10} {ago:12} {state}")
     return "\n".join(lines)
+
+
+async def describe_enrolment(node: str) -> str:
+    """What the operator has decided about a node, as a line for a terminal."""
+    async with _transaction() as tx:
+        found = await nodes.find(tx, node)
+    if found is None:
+        return "enrolment: none"
+    address = found.edge_address or "as in its first heartbeat"
+    return f"enrolment: at most {found.max_capacity} environments; address of its edge: {address}"
+
+
+async def enrol_node(
+    node: str,
+    region: str,
+    public_key: str,
+    *,
+    may_build: bool,
+    max_capacity: int,
+    edge_address: str | None,
+) -> None:
+    """Raises InvalidNodeKey."""
+    key = node_key_from_text(public_key)
+    async with _transaction() as tx:
+        await nodes.enrol(
+            tx,
+            node,
+            region=region,
+            public_key=key,
+            may_build=may_build,
+            max_capacity=max_capacity,
+            edge_address=edge_address,
+        )
 
 
 async def edge_progress(node: str) -> str:
@@ -83,7 +123,7 @@ async def edge_progress(node: str) -> str:
     if settings.nats_user not in _CAN_READ_PROGRESS:
         return "edge: only the worker's NATS user can read the progress"
     try:
-        async with _nats(settings) as nats_:
+        async with connected_nats(settings) as nats_:
             feed = EdgeFeed(nats_)
             pending, applied = await feed.count_pending(node), await feed.last_applied(node)
     except (TimeoutError, FeedUnavailable):
@@ -91,35 +131,37 @@ async def edge_progress(node: str) -> str:
     if pending is None:
         return "edge: the node has never sent a heartbeat"
     revision = "nothing yet" if applied is None else f"everything up to revision {applied.revision}"
-    return f"edge: has applied {revision}; {pending} newer records are pending"
+    skipped = applied.skipped if applied else 0
+    full = f"; {skipped} records do not fit in its memory" if skipped else ""
+    return f"edge: has applied {revision}; {pending} newer records are pending{full}"
 
 
-async def set_draining(node: str, *, draining: bool) -> None:
+async def set_draining(node: str, *, draining: bool) -> bool:
     async with _transaction() as tx:
-        await nodes.set_draining(tx, node, draining=draining)
+        return await nodes.set_draining(tx, node, draining=draining)
 
 
-async def announce_everything(report_progress: Callable[[int], None]) -> int:
-    """Publish the edge records of all sites again, for example after NATS lost its data.
+async def announce_everything(
+    report_progress: Callable[[int], None], *, delete_unknown: bool = False
+) -> tuple[int, int]:
+    """Publish the edge records of all sites again, and delete those of sites that the database does not know.
 
-    Returns the number of sites.
+    Returns the number of sites, and of deleted records. Raises TooManyUnknown, unless `delete_unknown`.
     """
-    after, count = "", 0
-    async with _nats(from_environment()) as nats_:
-        await ensure_streams(nats_)
-        feed = EdgeFeed(nats_)
-        while True:
-            async with _transaction() as tx:
-                page = await announcements.list_served_sites(tx, after=after, limit=SITES_AT_ONCE)
-                announced = [await announcements.serve_site_with_redirects(tx, site) for site in page]
-            for announcement in announced:
-                if announcement is not None:
-                    await feed.put(announcement.records)
-                    count += 1
-            if len(page) < SITES_AT_ONCE:
-                return count
-            after = page[-1]
-            report_progress(count)
+    settings = from_environment()
+    certificates = CertificateRecords(Sealer.from_text(settings.sealing_key), settings.edge_master_key)
+    database = Database(settings.database_url, clock=wall_clock)
+    sites = removed = 0
+    try:
+        async with connected_nats(settings) as nats_:
+            await ensure_streams(nats_, output_mb=settings.nats_output_mb, edge_mb=settings.nats_edge_mb)
+            republisher = Republisher(database, EdgeFeed(nats_), certificates.build)
+            for region in await republisher.list_regions():
+                sites += await republisher.republish(region, report_progress)
+                removed += await republisher.remove_unknown(region, however_many=delete_unknown)
+    finally:
+        await database.close()
+    return sites, removed
 
 
 async def artifact_table(limit: int) -> str:
@@ -156,6 +198,22 @@ async def export_artifact(artifact: str, into: Path) -> str:
     return found.digest
 
 
+async def reseal_all() -> AsyncIterator[str]:
+    """Seal every stored secret with the first sealing key, and yield one line for each column."""
+    settings = from_environment()
+    sealer = Sealer.from_text(settings.sealing_key)
+    database = Database(settings.database_url, clock=wall_clock)
+    try:
+        for column in sealed_columns():
+            count = await reseal(database, sealer, column)
+            yield f"{column.table}.{column.column}: {count} values sealed again"
+        async with database.reading() as tx:
+            if left := await count_outdated(tx, sealer, sealed_columns()):
+                yield f"{left} values were written with an older key meanwhile: run the command again"
+    finally:
+        await database.close()
+
+
 async def rotate_signing_key() -> str:
     """Create a new signing key and return its id. It signs all new artifacts."""
     sealer = Sealer.from_text(from_environment().sealing_key)
@@ -179,8 +237,9 @@ async def collect_artifacts() -> tuple[int, int]:
 
 
 def edge_key(region: str) -> str:
-    """The key with which the nodes of a region decrypt certificates."""
-    return key_to_text(region_key(key_from_text(from_environment().edge_master_key), region))
+    """The keys with which the nodes of a region decrypt certificates: one for each master key."""
+    masters = keys_from_text(from_environment().edge_master_key)
+    return ",".join(key_to_text(region_key(master, region)) for master in masters)
 
 
 async def create_account(
@@ -189,7 +248,7 @@ async def create_account(
     new_account = convert({"email": email, "name": name, "password": password}, NewAccount)
     api_key = None
     async with _transaction() as tx:
-        account = await accounts.sign_up(tx, new_account, plan=plan)
+        account = await accounts.sign_up(tx, new_account, plan=plan, is_verified=True)
         if with_key:
             grants = [scopes.EVERYTHING, *sorted(scopes.ISOLATED)]
             new_key = NewKey(scopes=grants, name="first key", expires_in_days=365)

@@ -1,12 +1,18 @@
 """The settings of the API and the worker, read once from the environment (`STEAD_…`)."""
 
+import ipaddress
 import os
+import re
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 
 from stead.control.engines.object_store import ObjectStore
+from stead.protocol.streams import EDGE_MB, OUTPUT_MB
+
+_MISSING = re.compile(r"missing required field `(\w+)`")
 
 Port = Annotated[int, msgspec.Meta(ge=1, le=65535)]
 
@@ -21,15 +27,26 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     database_url: str
     """`postgresql://user:password@host:port/database`, PostgreSQL 15 or newer."""
     redis_url: str
-    """`redis://host:port/0`, Redis 7 or newer. Persistence is not needed."""
+    """`redis://:password@host:port/0`, or `rediss://` for TLS; Redis 7 or newer. It needs no persistence."""
     nats_url: str
-    """`nats://host:port`, with JetStream enabled."""
+    """`nats://host:port`, or `tls://host:port` for TLS from the first byte (`handshake_first` in the server's
+    settings); with JetStream enabled."""
     nats_user: str = "api"
     """Every program has its own NATS user."""
     nats_password: str = ""
     """The password of the NATS user."""
+    nats_output_mb: Annotated[int, msgspec.Meta(ge=64)] = OUTPUT_MB
+    """Worker only: the space that NATS reserves for the output of jobs. When it is full, the oldest output
+    is removed."""
+    nats_edge_mb: Annotated[int, msgspec.Meta(ge=64)] = EDGE_MB
+    """Worker only: the space that NATS reserves for the records of the edges; about 5 KB for each
+    certificate. `max_file_store` of NATS must be at least 1,100 MB larger than both together."""
     temporal_address: str = "127.0.0.1:7233"
     """Worker only: `host:port` of Temporal."""
+    temporal_namespace: str = "default"
+    """Worker only: the namespace of the workflows."""
+    temporal_tls: bool = False
+    """Worker only: connect with TLS, and never without."""
     s3_endpoint: str = ""
     """The URL of the object store, with any S3 API."""
     s3_public_endpoint: str = ""
@@ -42,10 +59,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The bucket of all artifacts and uploads."""
     sealing_key: str
     """Base64 of 32 random bytes: `openssl rand -base64 32`. Encrypts secrets at rest. Keep it safe: anyone
-    who has it can decrypt them, and without it they are lost."""
+    who has it can decrypt them, and without it they are lost. Several keys are
+    separated by commas: the first one encrypts, all of them decrypt. docs/operations.md explains how to
+    change it."""
     edge_master_key: str = ""
     """Worker only: base64 of 32 random bytes. Private keys of certificates are encrypted for the edges of
-    each region with a key derived from it. `steadctl nodes key REGION` prints that key."""
+    each region with a key derived from it. `steadctl nodes key REGION` prints that key. Several keys are
+    separated by commas: the first one encrypts, and nodes get the keys of all of them."""
     edge_patience: Annotated[float, msgspec.Meta(gt=0)] = 40.0
     """Seconds that an edge may take to apply a change before the job fails. Use more than 30: after 30 s a
     silent node counts as down, and jobs no longer wait for it."""
@@ -53,8 +73,31 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The address that the API listens on."""
     api_port: Port = 8000
     """The port that the API listens on."""
+    metrics_host: str = "127.0.0.1"
+    """The address that the Prometheus metrics are served on. It should not be reachable for customers."""
     metrics_port: Port = 9000
-    """The port of the Prometheus metrics, on the same address."""
+    """The port of the Prometheus metrics."""
+    worker_port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 0
+    """Worker only: the port, on the address of the metrics, of `/healthz`, `/readyz` and `/metrics`. Without
+    it they are not served."""
+    request_head_seconds: Annotated[float, msgspec.Meta(gt=0)] = 10.0
+    """Seconds in which the head of a request must arrive."""
+    request_body_seconds: Annotated[float, msgspec.Meta(gt=0)] = 30.0
+    """Seconds in which the body of a request must arrive."""
+    connections: Annotated[int, msgspec.Meta(ge=1)] = 4096
+    """The maximum number of connections of an API process. When there are more, the one that has waited
+    longest for a request is closed."""
+    connections_per_address: Annotated[int, msgspec.Meta(ge=1)] = 256
+    """The maximum number of connections from one IPv4 address or one /64 of IPv6. Trusted proxies have no
+    limit."""
+    unknown_credentials_per_minute: Annotated[int, msgspec.Meta(ge=1)] = 60
+    """How many credentials that do not exist one address may send to an API process per minute."""
+    streams_per_credential: Annotated[int, msgspec.Meta(ge=1)] = 50
+    """The maximum number of open streams of one API key or session, for each API process."""
+    streams_per_account: Annotated[int, msgspec.Meta(ge=1)] = 100
+    """The same for all credentials of an account."""
+    streams_per_address: Annotated[int, msgspec.Meta(ge=1)] = 200
+    """The same for one client address."""
     base_url: str = "http://127.0.0.1:8000"
     """The URL at which customers reach the API."""
     docs_url: str = ""
@@ -68,17 +111,34 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     viewer: str = ""
     """The directory of `swagger-ui-dist`, for `/docs`. Found automatically in a checkout."""
     smtp_url: str = ""
-    """`smtp://user:password@host:587` (STARTTLS if offered) or `smtps://…`. Without it no mail is sent."""
+    """`smtp://user:password@host:587` (STARTTLS is required) or `smtps://…`. `smtp+plaintext://`
+    sends without encryption. Without it no mail is sent."""
+    email_verification: bool = True
+    """Whether people must confirm their email address before mail is sent to it. Without a mail server nobody
+    can: turn it off then, and every address counts as verified."""
     mail_from: str = "stead@localhost"
     """The sender address of mail."""
     webhook_networks: str = ""
     """Comma-separated CIDRs of your own networks that webhooks may reach although they are not public."""
     git_networks: str = ""
     """Comma-separated CIDRs of your own networks that repositories may be in although they are not public."""
+    git_ports: str = ""
+    """Comma-separated ports that repositories may use besides 443 and 22."""
     git_poll_seconds: Annotated[float, msgspec.Meta(gt=0)] = 300.0
     """The interval at which the branches of a repository are read if it sends no hooks."""
     preview_domain: str = "preview.stead.example"
     """Every environment is also reachable at a host name under this domain."""
+    ssh_public_host: str = "{node}.ssh.stead.example"
+    """The host name at which customers reach the SSH server of a node; `{node}` is the id of the node."""
+    ssh_public_port: Port = 2222
+    """The port of the SSH servers."""
+    domain_verification: Literal["dns", "none"] = "dns"
+    """`dns`: a domain is served only when its owner has proved it in the DNS. `none`: domains need no proof,
+    so any customer can take any name. Only for development and tests, where all customers are trusted."""
+    reserved_domains: str = ""
+    """Comma-separated domains that no site may use, with all names under them; for example your own. The
+    preview domain and the hosts of the API, the documentation, the object store and SSH are always
+    reserved."""
     environment_idle_days: Annotated[int, msgspec.Meta(ge=1)] = 7
     """Worker only: days without a visitor after which a branch environment is suspended."""
     acme_directory: str = ""
@@ -91,9 +151,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Worker only: the root certificates of an authority that is not public. Default: the public roots."""
     edge_addresses: str = ""
     """Worker only: comma-separated addresses or networks that domains must point to; `us-east=203.0.113.5`
-    applies to one region. Without any, DNS is not checked before a certificate is requested."""
+    applies to one region. Without any, domains are proved by TXT records only."""
     dns_resolver: str = ""
-    """Worker only: `host:port` of the resolver for these checks. Default: the resolver of the system."""
+    """Worker only: `host:port` of the resolver for domains. Default: the resolver of the system."""
     cell: Annotated[int, msgspec.Meta(ge=0, lt=1024)] = 0
     """The number of this cell, 0 to 1023. Identifiers contain it."""
 
@@ -106,12 +166,37 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return _split(self.trusted_proxies)
 
     @property
+    def verify_domains(self) -> bool:
+        return self.domain_verification != "none"
+
+    @property
+    def own_names(self) -> frozenset[str]:
+        """Names that no site may have, nor names under them."""
+        urls = (self.base_url, self.docs_url, self.s3_endpoint, self.s3_public_endpoint)
+        hosts = [urlsplit(url).hostname or "" for url in urls]
+        hosts.append(self.ssh_public_host.removeprefix("{node}."))
+        named = [host.lower() for host in hosts if "." in host and "{" not in host and not _is_address(host)]
+        return frozenset({self.preview_domain.lower(), *named, *_split(self.reserved_domains.lower())})
+
+    @property
     def webhooks_allowed(self) -> list[str]:
         return _split(self.webhook_networks)
 
     @property
     def git_allowed(self) -> list[str]:
         return _split(self.git_networks)
+
+    @property
+    def extra_git_ports(self) -> frozenset[int]:
+        return frozenset(int(port) for port in _split(self.git_ports))
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def _split(text: str) -> list[str]:
@@ -122,12 +207,29 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
     given = {
         field: environment[variable]
         for field in Settings.__struct_fields__
-        if (variable := f"STEAD_{field.upper()}") in environment
+        if (variable := _variable(field)) in environment
     }
     try:
-        return msgspec.convert(given, Settings, strict=False)
+        settings = msgspec.convert(given, Settings, strict=False)
     except msgspec.ValidationError as error:
-        raise SettingsInvalid(f"STEAD_* settings: {error}") from None
+        raise SettingsInvalid(_describe(str(error))) from None
+    try:
+        msgspec.convert(_split(settings.git_ports), list[Port], strict=False)
+    except msgspec.ValidationError as error:
+        raise SettingsInvalid(f"{_variable('git_ports')}: {error}") from None
+    return settings
+
+
+def _describe(message: str) -> str:
+    """The message of msgspec, with the name of the variable instead of the field."""
+    if missing := _MISSING.search(message):
+        return f"{_variable(missing[1])} is missing. docs/operations.md describes all settings."
+    reason, _, field = message.rpartition(" - at `$.")
+    return f"{_variable(field.rstrip('`'))}: {reason}"
+
+
+def _variable(field: str) -> str:
+    return f"STEAD_{field.upper()}"
 
 
 def object_store_of(settings: Settings) -> ObjectStore:

@@ -1,21 +1,21 @@
 """Background tasks of a process, declared by features. They run until the process stops."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-import structlog
-
 from stead.control.edge_feed.announcer import Announcer
+from stead.control.engines.nats import NATS_UNREACHABLE
 from stead.control.engines.postgres import DATABASE_UNREACHABLE, Database, Tx
 from stead.control.engines.postgres_listener import PostgresListener
 from stead.control.engines.redis import RedisDown
 from stead.control.jobs.definition import WorkerContext
+from stead.control.metrics import worker_tasks
+from stead.control.nodes.gateway import Gateway
 from stead.control.outbox.event_types import EventCatalog
 from stead.control.outbox.transports import Transport
 from stead.control.settings import Settings
-
-log = structlog.get_logger()
+from stead.shared.metrics import TaskMetrics
+from stead.shared.supervision import Supervisor
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +29,21 @@ class PeriodicTask:
 
 @dataclass(frozen=True, slots=True)
 class LongRunningTask:
-    """Runs until the process stops."""
+    """Runs until the process stops. It is started again if it raises or ends."""
 
     name: str
     run: Callable[[], Awaitable[None]]
 
 
-Task = PeriodicTask | LongRunningTask
+@dataclass(frozen=True, slots=True)
+class PreparationTask:
+    """Runs until it succeeds."""
+
+    name: str
+    run: Callable[[], Awaitable[None]]
+
+
+Task = PeriodicTask | LongRunningTask | PreparationTask
 
 
 @dataclass(frozen=True)
@@ -45,39 +53,41 @@ class WorkerServices(WorkerContext):
     settings: Settings
     listener: PostgresListener
     announcer: Announcer
+    gateway: Gateway
+    could_hear_nodes_for: Callable[[float], bool]
+    """Whether heartbeats of nodes could be recorded, without a break, for at least so many seconds."""
     transports: Sequence[Transport]
     event_catalog: EventCatalog
 
 
 class TaskRunner:
-    def __init__(self, tasks: Sequence[Task]) -> None:
+    """Runs tasks under supervision. Failures are counted in the metrics."""
+
+    def __init__(self, tasks: Sequence[Task], metrics: TaskMetrics = worker_tasks) -> None:
         self._declared = tasks
-        self._running: list[asyncio.Task[None]] = []
+        self._supervisor = Supervisor(
+            metrics.count_failure,
+            on_start=metrics.watch,
+            expected=(*DATABASE_UNREACHABLE, *NATS_UNREACHABLE, RedisDown),
+        )
+
+    @property
+    def failing(self) -> dict[str, str]:
+        """The tasks that fail at the moment, with the type of their last error."""
+        return self._supervisor.failing
 
     def start(self) -> None:
-        self._running = [asyncio.create_task(_run(task), name=task.name) for task in self._declared]
+        for task in self._declared:
+            match task:
+                case LongRunningTask():
+                    self._supervisor.keep_running(task.name, task.run)
+                case PreparationTask():
+                    self._supervisor.run_until_done(task.name, task.run)
+                case PeriodicTask():
+                    self._supervisor.repeat(task.name, task.seconds, task.run)
 
     async def stop(self) -> None:
-        """Cancel all tasks, repeatedly: a library may swallow a cancellation that arrives with a response."""
-        pending = set(self._running)
-        while pending:
-            for task in pending:
-                task.cancel()
-            _, pending = await asyncio.wait(pending, timeout=1)
-
-
-async def _run(task: Task) -> None:
-    if isinstance(task, LongRunningTask):
-        await task.run()
-        return
-    while True:
-        await asyncio.sleep(task.seconds)
-        try:
-            await task.run()
-        except (*DATABASE_UNREACHABLE, RedisDown) as error:
-            log.warning("task.postponed", task=task.name, reason=type(error).__name__)
-        except Exception as error:  # noqa: BLE001 - a task that failed once must run again
-            log.error("task.failed", task=task.name, error=type(error).__name__)
+        await self._supervisor.stop()
 
 
 async def in_transaction(database: Database, do: Callable[[Tx], Awaitable[object]]) -> None:

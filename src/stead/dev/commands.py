@@ -1,6 +1,7 @@
 """`steadctl dev`: runs the engines and Stead's programs on this machine."""
 
 import asyncio
+import shlex
 import signal
 import sys
 from pathlib import Path
@@ -15,13 +16,16 @@ from stead.dev.build_image import ensure_build_image
 from stead.dev.child_process import ChildState
 from stead.dev.data_directory import DataDirectory
 from stead.dev.documents import debian_packages
+from stead.dev.engines import ENGINES
 from stead.dev.errors import DevError
+from stead.dev.image_progress import watch_images
+from stead.dev.local_node import NODE_PROGRAM
 from stead.dev.orphaned_processes import all_exited, stop_orphans
 from stead.dev.programs import Api
 from stead.dev.running_stack import AlreadyRunning, RunningStack, prepare_stack
 from stead.dev.stack import ALL_PROGRAMS, Stack
 from stead.dev.status_display import StatusDisplay, print_access_details, status_table
-from stead.dev.supervised_program import LOOPBACK
+from stead.protocol.subjects import Program
 
 NOT_RUNNING = 3
 STOP_TIMEOUT = 60.0
@@ -83,15 +87,23 @@ def down(data: Data = None) -> None:
 
 
 @app.command()
-def env(data: Data = None) -> None:
+def env(
+    data: Data = None,
+    *,
+    operator: Annotated[
+        bool, typer.Option(help="Also print the settings for commands such as steadctl nodes list.")
+    ] = False,
+) -> None:
     """Print shell variables for trying out the API: eval "$(steadctl dev env)"."""
     directory = DataDirectory(data or DataDirectory.default())
     account = secrets_file.load(directory.secrets).account
     if account is None or not directory.load_record().is_running():
         typer.echo(f"steadctl dev: nothing runs from {directory.path}", err=True)
         raise typer.Exit(NOT_RUNNING)
-    for name, value in Stack.attach(directory.path).shell_variables().items():
-        typer.echo(f"export {name}={value}")
+    stack = Stack.attach(directory.path)
+    settings = stack.environment(Program.WORKER, ENGINES) if operator else {}
+    for name, value in (settings | stack.shell_variables()).items():
+        typer.echo(f"export {name}={shlex.quote(value)}")
 
 
 @app.command()
@@ -155,8 +167,11 @@ async def _up(directory: DataDirectory, names: set[str], settings: dict[str, str
             if await _start_unless_stopped(stack, stop_requested):
                 account = stack.secrets.account
                 if Api in kinds and account is not None:
-                    print_access_details(console, stack.api.url, account, "Ctrl-C, or steadctl dev down")
+                    print_access_details(console, stack.ports, account, "Ctrl-C, or steadctl dev down")
+                node_log = directory.logs / f"{NODE_PROGRAM}.log"
+                watching = asyncio.create_task(watch_images(node_log, display.print_line))
                 await stop_requested.wait()
+                watching.cancel()
 
 
 async def _start_unless_stopped(stack: RunningStack, stop_requested: asyncio.Event) -> bool:
@@ -209,7 +224,5 @@ def _print_status(directory: DataDirectory) -> bool:
         if child.state is ChildState.READY and child.process and child.process.is_alive()
     }
     if account is not None and Api.name in ready:
-        print_access_details(
-            console, f"http://{LOOPBACK}:{record.ports['api']}", account, "steadctl dev down"
-        )
+        print_access_details(console, record.ports, account, "steadctl dev down")
     return len(ready) == len(record.children) > 0

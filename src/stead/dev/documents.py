@@ -7,9 +7,9 @@ from pathlib import Path
 
 from stead.dev.engines import ENGINES
 from stead.dev.stack import ALL_PROGRAMS
+from stead.shared.generated_sections import replace_sections
 
 PACKAGE_LIST = "packages.txt"
-_END = "<!-- end -->"
 
 
 def debian_packages() -> list[str]:
@@ -29,8 +29,8 @@ def generated(root: Path) -> dict[Path, str]:
     return {
         project: _replace_engines_extra(project.read_text()),
         root / PACKAGE_LIST: "".join(f"{package}\n" for package in debian_packages()),
-        engines: _replace_section(engines, "engines", _engine_table()),
-        operations: _replace_section(operations, "engines that are down", _failure_table()),
+        engines: replace_sections(engines, {"engines": _engine_table()}),
+        operations: replace_sections(operations, {"engines that are down": _failure_table()}),
     }
 
 
@@ -67,10 +67,3 @@ def _failure_table() -> str:
 def _table(heading: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     lines = [heading, ("---",) * len(heading), *rows]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
-
-
-def _replace_section(path: Path, name: str, content: str) -> str:
-    """The text of the page with new content between the marks of a generated section."""
-    begin = f"<!-- generated: {name} -->\n"
-    before, _, rest = path.read_text().partition(begin)
-    return f"{before}{begin}{content}{_END}{rest.partition(_END)[2]}"

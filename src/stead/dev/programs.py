@@ -32,6 +32,15 @@ SaveAccount = Callable[[FirstAccount], None]
 Check = Callable[[], Awaitable[bool]]
 
 
+async def steadctl(settings: Mapping[str, str], *words: str) -> str:
+    """Runs a command with these settings, and returns its output."""
+    completed = await run([*STEADCTL, *words], env=clean_environment(settings))
+    if completed.code != 0:
+        reason = completed.errors.strip() or completed.output.strip()
+        raise DevError(f"steadctl {' '.join(words)} failed: {reason}")
+    return completed.output
+
+
 class SteadProgram(SupervisedProgram):
     """Started as `steadctl NAME` with its settings as environment variables."""
 
@@ -79,12 +88,7 @@ class Api(SteadProgram):
             self._save_account(msgspec.json.decode(output, type=FirstAccount))
 
     async def _steadctl(self, *words: str) -> str:
-        environment = clean_environment(self.process_environment())
-        completed = await run([*STEADCTL, *words], env=environment, cwd=self.instance.home)
-        if completed.code != 0:
-            reason = completed.errors.strip() or completed.output.strip()
-            raise DevError(f"steadctl {' '.join(words)} failed: {reason}")
-        return completed.output
+        return await steadctl(self.process_environment(), *words)
 
     async def is_ready(self) -> bool:
         return await probes.http_ok(self.port, "/readyz")
@@ -92,6 +96,7 @@ class Api(SteadProgram):
 
 class Worker(SteadProgram):
     name: ClassVar[str] = "worker"
+    ports: ClassVar[Ports] = Ports(("worker_health",))
     # The API migrates the database.
     depends_on: ClassVar[tuple[str, ...]] = ("api",)
 
@@ -106,6 +111,9 @@ class Worker(SteadProgram):
 
 class NodeAgent(SteadProgram):
     name: ClassVar[str] = NODE_PROGRAM
+    ports: ClassVar[Ports] = Ports(("node_health",))
+    # The API migrates the database, in which the node is enrolled.
+    depends_on: ClassVar[tuple[str, ...]] = ("api",)
     packages: ClassVar[Packages] = Packages(
         debian=(
             *("runc", "mmdebstrap", "e2fsprogs", "git", "openssh-client"),
@@ -130,4 +138,17 @@ class NodeAgent(SteadProgram):
         return await self._sends_heartbeats()
 
 
+class SshGateway(SteadProgram):
+    name: ClassVar[str] = "ssh"
+    ports: ClassVar[Ports] = Ports(("ssh",))
+    # Sessions are started by the agent.
+    depends_on: ClassVar[tuple[str, ...]] = (NODE_PROGRAM,)
+
+    async def is_ready(self) -> bool:
+        return (await probes.read_line(self.port, b"")).startswith(b"SSH-2.0-")
+
+
 STEAD_PROGRAMS: tuple[type[SteadProgram], ...] = (Api, Worker, NodeAgent)
+"""What every stack needs that runs sites."""
+ACCESS_PROGRAMS: tuple[type[SteadProgram], ...] = (SshGateway,)
+"""What people enter sites with."""

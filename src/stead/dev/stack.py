@@ -1,5 +1,6 @@
 """The engines and programs of one data directory, and the settings with which programs use the engines."""
 
+import base64
 import signal
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -13,13 +14,29 @@ from stead.dev.engines import CORE_ENGINES, ENGINES
 from stead.dev.engines.nats import Nats, NatsLogin
 from stead.dev.errors import DevError
 from stead.dev.local_node import LOCAL_NODE, LOCAL_REGION, node_home
-from stead.dev.programs import STEAD_PROGRAMS, Api, NodeAgent, Worker
-from stead.dev.secrets import FirstAccount, Secrets
+from stead.dev.programs import (
+    ACCESS_PROGRAMS,
+    STEAD_PROGRAMS,
+    Api,
+    NodeAgent,
+    SshGateway,
+    Worker,
+    steadctl,
+)
+from stead.dev.secrets import FirstAccount, Secrets, random_key
 from stead.dev.supervised_program import LOOPBACK, Instance, SupervisedProgram
-from stead.protocol.subjects import COMMANDS, Node, Program, user
+from stead.protocol.sealed_work import key_from_text as key_from_node_text
+from stead.protocol.sealed_work import public_key_of
+from stead.protocol.streams import stream_specs
+from stead.protocol.subjects import Node, Program, user
 from stead.shared.edge_keys import key_from_text, key_to_text, region_key
 
-ALL_PROGRAMS: tuple[type[SupervisedProgram], ...] = (*ENGINES, *STEAD_PROGRAMS)
+ALL_PROGRAMS: tuple[type[SupervisedProgram], ...] = (*ENGINES, *STEAD_PROGRAMS, *ACCESS_PROGRAMS)
+
+NODE_KEYS = "node_keys"
+"""The name of the nodes' private keys among the secrets."""
+ANY_CAPACITY = 100_000
+"""Then only the setting of the node limits how many environments it gets."""
 
 P = TypeVar("P", bound=SupervisedProgram)
 
@@ -54,13 +71,22 @@ class Stack:
         self._programs[Api] = self.api
         self._programs[Worker] = Worker(
             self._instance(Worker),
-            self.environment(Program.WORKER, ENGINES),
-            lambda: self[Nats].has_stream(COMMANDS),
+            self.environment(Program.WORKER, ENGINES)
+            | {"STEAD_WORKER_PORT": str(self.ports["worker_health"])},
+            lambda: self[Nats].has_stream(stream_specs()[-1].name),
         )
         self._programs[NodeAgent] = NodeAgent(
             self._instance(NodeAgent),
             self._add_local_node,
             lambda: self[Nats].receives_heartbeat(Node(LOCAL_NODE)),
+        )
+        self._programs[SshGateway] = SshGateway(
+            self._instance(SshGateway),
+            {
+                "STEAD_NODE_DATA": str(self.node_data),
+                "STEAD_SSH_HOST": LOOPBACK,
+                "STEAD_SSH_PORT": str(self.ports["ssh"]),
+            },
         )
 
     @classmethod
@@ -93,6 +119,13 @@ class Stack:
             "STEAD_API_PORT": str(self.ports["api"]),
             "STEAD_METRICS_PORT": str(self.ports["api_metrics"]),
             "STEAD_BASE_URL": f"http://{LOOPBACK}:{self.ports['api']}",
+            # The gateway of the node on this machine.
+            "STEAD_SSH_PUBLIC_HOST": LOOPBACK,
+            "STEAD_SSH_PUBLIC_PORT": str(self.ports["ssh"]),
+            # There is no mail server.
+            "STEAD_EMAIL_VERIFICATION": "false",
+            # Made-up domains work at once; every account of a development stack is trusted.
+            "STEAD_DOMAIN_VERIFICATION": "none",
         }
         for engine in engines:
             settings |= self[engine].control_settings(program)
@@ -104,8 +137,13 @@ class Stack:
         key = region_key(key_from_text(self.secrets["edge_master_key"]), region)
         settings = {
             "STEAD_NODE_ID": node,
+            # Nothing of a development stack goes on when it has stopped.
+            "STEAD_KEEP_SITES_RUNNING": "false",
+            # The first WordPress site makes the images that it needs.
+            "STEAD_IMAGES_ON_DEMAND": "true",
             "STEAD_NODE_DATA": str(data),
             "STEAD_NODE_REGION": region,
+            "STEAD_NODE_KEY": self.secrets.passwords(NODE_KEYS)[node],
             "STEAD_EDGE_KEY": key_to_text(key),
         }
         for engine in ENGINES:
@@ -121,14 +159,19 @@ class Stack:
 
     async def _add_local_node(self) -> dict[str, str]:
         await self.add_node(LOCAL_NODE)
+        if any(child.name == Api.name for child in self.directory.load_record().children):
+            await self.enrol_node(LOCAL_NODE)
         await self.prepare_node()
-        return self.node_environment(LOCAL_NODE, self.node_data) | await build_settings()
+        health = {"STEAD_NODE_HEALTH_PORT": str(self.ports["node_health"])}
+        return await build_settings() | health | self.node_environment(LOCAL_NODE, self.node_data)
 
     async def add_node(self, node: str) -> NatsLogin:
-        """Creates the NATS user of a node while the server runs. Can be repeated."""
+        """Creates the key and the NATS user of a node while the server runs. Can be repeated."""
         role, nats = Node(node), self[Nats]
         with secrets_file.edit(self.directory.secrets) as saved:
             saved.ensure_password(Nats.name, user(role))
+            saved.passwords(NODE_KEYS).setdefault(node, random_key())
+            self.secrets.passwords(NODE_KEYS).update(saved.passwords(NODE_KEYS))
             nats.passwords.update(saved.passwords(Nats.name))
             nats.write_config()
         processes = {child.name: child.process for child in self.directory.load_record().children}
@@ -137,6 +180,19 @@ class Stack:
             raise DevError("NATS is not running, so no node can be added")
         await nats.wait_for_login(role)
         return nats.login(role)
+
+    async def enrol_node(
+        self, node: str, region: str = LOCAL_REGION, *, builds: bool = True, capacity: int = ANY_CAPACITY
+    ) -> None:
+        """Enrols a node that was added with `add_node`. Needs a migrated database. Can be repeated."""
+        private = key_from_node_text(self.secrets.passwords(NODE_KEYS)[node])
+        public = base64.b64encode(public_key_of(private)).decode()
+        permission = "--builds" if builds else "--no-builds"
+        await steadctl(
+            self.environment(Program.WORKER),
+            *("nodes", "add", node, "--region", region, "--key", public, permission),
+            *("--capacity", str(capacity)),
+        )
 
     def _instance(self, kind: type[SupervisedProgram]) -> Instance:
         return Instance(

@@ -1,6 +1,6 @@
 """Shows the status of a stack: a live table on a terminal, and one line per change elsewhere."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 
 from rich.console import Console
@@ -11,6 +11,7 @@ from rich.text import Text
 
 from stead.dev.child_process import ChildState, ChildStatus
 from stead.dev.secrets import FirstAccount
+from stead.dev.supervised_program import LOOPBACK
 
 STYLES = {
     ChildState.READY: "green",
@@ -39,13 +40,17 @@ def _describe_state(status: ChildStatus) -> str:
     return text if status.restarts == 0 else f"{text} (restarted {status.restarts}×)"
 
 
-def print_access_details(console: Console, base_url: str, account: FirstAccount, stop: str) -> None:
+def print_access_details(
+    console: Console, ports: Mapping[str, int], account: FirstAccount, stop: str
+) -> None:
+    base_url = f"http://{LOOPBACK}:{ports['api']}"
     details = Table.grid(padding=(0, 2))
     for name, value in (
         ("email", account.email),
         ("password", account.password),
         ("API key", account.api_key),
         ("docs", f"{base_url}/docs"),
+        ("SSH", f"{LOOPBACK}, port {ports['ssh']}"),
         ("stop", stop),
     ):
         details.add_row(Text(name, "dim"), Text(value, overflow="fold"))

@@ -18,30 +18,54 @@ class AdminFailed(Exception):
     """The edge did not accept the request."""
 
 
-class MemoryFull(AdminFailed):
-    """A shared memory of the edge is full; nginx must be started with a larger one."""
+class LineRefused(AdminFailed):
+    """The edge cannot read a line. It has applied all lines before it, and none after it."""
 
-    def __init__(self, dictionary: str) -> None:
-        super().__init__(f"the edge's memory for {dictionary} is full")
-        self.dictionary = dictionary
+    def __init__(self, line: int, skipped: "tuple[SkippedLine, ...]" = ()) -> None:
+        super().__init__(f"POST /apply was answered 400: line {line} is malformed")
+        self.line, self.skipped = line, skipped
+
+
+class SkippedLine(msgspec.Struct, frozen=True):
+    """A record for which a shared memory of the edge has no room."""
+
+    line: int
+    """The number of the line in the request, from 1."""
+    dict: str
+    """The name of the memory."""
 
 
 class EdgePosition(msgspec.Struct, frozen=True):
     instance: str
     """Identifies the shared memory. A new value means that the edge has lost all records."""
     revision: int
+    skipped: tuple[SkippedLine, ...] = ()
 
 
-class EdgeState(EdgePosition, frozen=True):
+class PurgedPosition(EdgePosition, frozen=True, kw_only=True):
+    refused: int
+    """For how many purges the memory of the edge has no room."""
+
+
+class NodePurge(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A purge by the node itself: of pages with one of the tags, or of all pages of the environment."""
+
+    environment: str
+    tags: tuple[str, ...] | None = None
+
+
+class EdgeState(EdgePosition, frozen=True, kw_only=True):
     complete: bool
     hosts: int
     free: dict[str, int]
+    """The free bytes of each shared memory, in whole pages."""
+    size: dict[str, int] = {}
+    """The bytes of each shared memory. Empty for an nginx that was started by an older version."""
 
 
 class _Refusal(msgspec.Struct, frozen=True):
-    error: str
-    dict: str = ""
     line: int = 0
+    skipped: tuple[SkippedLine, ...] = ()
 
 
 P = TypeVar("P", bound=EdgePosition)
@@ -62,13 +86,24 @@ class EdgeAdmin:
 
     async def apply(self, lines: Iterable[RecordLine]) -> EdgePosition:
         """Return when the edge uses the records for every further request. At most about a thousand at a
-        time."""
+        time. Records that do not fit in its memory are skipped; the position says which."""
         body = b"\n".join(map(msgspec.json.encode, lines))
         return _decode(await self._request("POST", "/apply", body), EdgePosition)
+
+    async def purge(self, purges: Iterable[NodePurge]) -> PurgedPosition:
+        """Return when no further request gets a page that is purged. The edge forgets purges together with
+        its pages, so they need no record."""
+        body = b"\n".join(map(msgspec.json.encode, purges))
+        return _decode(await self._request("POST", "/purge", body), PurgedPosition)
 
     async def complete(self) -> EdgePosition:
         """Tell the edge that it has all records, so that an unknown name does not exist."""
         return _decode(await self._request("POST", "/complete"), EdgePosition)
+
+    async def set_hop_keys(self, keys: Iterable[bytes]) -> EdgePosition:
+        """Set the keys of what edges tell each other about visitors: the first one signs, all verify."""
+        body = " ".join(key.hex() for key in keys).encode()
+        return _decode(await self._request("POST", "/hop-keys", body), EdgePosition)
 
     async def state(self) -> EdgeState:
         return _decode(await self._request("GET", "/state"), EdgeState)
@@ -93,8 +128,9 @@ class EdgeAdmin:
                 await self.close()
                 if fresh:
                     raise AdminFailed(f"{method} {path}: {type(error).__name__}") from None
-        if status == 507:
-            raise MemoryFull(msgspec.json.decode(response, type=_Refusal).dict)
+        if status == 400 and path == "/apply":
+            refusal = msgspec.json.decode(response, type=_Refusal)
+            raise LineRefused(refusal.line, refusal.skipped)
         if status != 200:
             raise AdminFailed(
                 f"{method} {path} was answered {status}: {response[:200].decode(errors='replace')}"

@@ -21,23 +21,39 @@ LEDGER_FORMAT = (
     '"bytes_in":$request_length,"bytes_out":$bytes_sent,"time":$request_time,'
     '"upstream_time":"$upstream_response_time","cache":"$upstream_cache_status","waf":"$stead_verdict",'
     '"trace":"$stead_trace","address":"$stead_network","tls":"$ssl_protocol","agent":"$stead_agent",'
-    '"peer":"$stead_peer"}'
+    '"peer":"$stead_peer","reason":"$sent_http_x_stead_reason"}'
 )
 VARIABLES = (
-    *("made", "site", "environment", "release", "index", "hsts", "from", "scheme", "inner", "key", "target"),
-    *("parent", "peer", "login"),
+    *(
+        "made",
+        "site",
+        "environment",
+        "release",
+        "index",
+        "hsts",
+        "robots",
+        "from",
+        "scheme",
+        "inner",
+        "key",
+        "target",
+    ),
+    *("parent", "peer", "signature", "login", "warm", "refresh"),
 )
 """The nginx variables that Lua sets."""
 TEXT_TYPES = (
     "text/plain text/css text/xml text/markdown text/javascript application/javascript application/json"
     " application/xml application/manifest+json application/rss+xml application/atom+xml image/svg+xml"
 )
+BURST_SECONDS = 5
+"""An address may send the requests of so many seconds at once."""
 FIREWALL_MODES = ("on", "detection", "off")
 TEMPORARY_PATHS = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 RESPONSE_HEADERS = """\
             proxy_hide_header X-Stead-Verdict;
             proxy_hide_header Cache-Tag;
             add_header Strict-Transport-Security $stead_hsts always;
+            add_header X-Robots-Tag $stead_robots always;
             add_header X-Trace-Id $stead_trace always;
 """
 
@@ -73,8 +89,10 @@ def configuration(settings: EdgeSettings) -> str:
         **{f"memory_{name}": getattr(memory, name) for name in memory.__struct_fields__},
         node_id=settings.node_id,
         https_port=settings.https_port,
+        address_rate=settings.address_rate,
+        address_connections=settings.address_connections,
         has_firewall="true" if settings.firewall else "false",
-        maps=f"{render('maps')}\n",
+        maps=f"{render('maps', personal_headers=headers.join_personal_headers())}\n",
         ledger_format=LEDGER_FORMAT,
         cache=settings.cache,
         upstreams=f"{_upstreams(settings)}\n",
@@ -134,6 +152,7 @@ def _visitors(settings: EdgeSettings, scheme: str) -> str:
         cached_request_headers=headers.set_request_headers(headers.CACHED_REQUEST),
         peer_request_headers=headers.set_request_headers(headers.PEER_REQUEST),
         response_headers=RESPONSE_HEADERS,
+        **_limits(settings),
     )
 
 
@@ -161,7 +180,15 @@ def _inner(settings: EdgeSettings, mode: str) -> str:
         firewall=_inner_firewall(settings, mode),
         fastcgi=_fastcgi(settings, "" if mode == "off" else "pass"),
         modsecurity_off="modsecurity off; " if settings.firewall else "",
+        **_limits(settings),
     )
+
+
+def _limits(settings: EdgeSettings) -> dict[str, int]:
+    return {
+        "address_at_once": settings.address_at_once,
+        "address_burst": BURST_SECONDS * settings.address_rate,
+    }
 
 
 def _inner_firewall(settings: EdgeSettings, mode: str) -> str:

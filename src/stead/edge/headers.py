@@ -5,6 +5,7 @@ SECURITY = {
     "X-Frame-Options": "SAMEORIGIN",
     "Referrer-Policy": "strict-origin-when-cross-origin",
     "Strict-Transport-Security": "$stead_hsts",
+    "X-Robots-Tag": "$stead_robots",
     "X-Trace-Id": "$stead_trace",
 }
 
@@ -32,8 +33,12 @@ DISTRUSTED = (
     "X-Accel-Internal",
     "X-Stead-Hop",
     "X-Stead-Scheme",
+    "X-Stead-Signature",
     "X-Stead-Key",
     "X-Stead-Verdict",
+    "X-Stead-Warm",
+    "X-WAF-Partner-Id",
+    "X-WAF-Partner-Key",
 )
 """Headers of a visitor that some frameworks believe. They never reach an application."""
 
@@ -57,16 +62,31 @@ REQUEST = {
 """Request headers for an application, a function or another edge. nginx omits a header with an empty
 value."""
 
+PERSONAL = (
+    *("Authorization", "Origin", "X-WP-Nonce", "Upgrade", "Content-Length", "Transfer-Encoding"),
+    *("HX-Request", "X-PJAX"),
+)
+"""A request with one of these headers bypasses the page cache: its response is for one visitor, or is not a
+whole page. Cookies have rules of their own."""
+
 CACHED_REQUEST = {
     "X-Stead-Key": "$stead_key",
-    "User-Agent": "$http_user_agent",
-    "Accept": "$http_accept",
-    "Accept-Language": "$http_accept_language",
+    "X-Stead-Warm": "$stead_warm",
+    "User-Agent": '"Mozilla/5.0 (compatible; Stead page cache)"',
+    "Accept": '"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"',
 }
-"""Further request headers for a page that may be cached."""
+"""Further request headers for a page that may be cached. They are the same for all visitors, because all of
+them share the page."""
 
-PEER_REQUEST = {"X-Stead-Hop": "1", "Accept-Encoding": "$http_accept_encoding"}
+PEER_REQUEST = {
+    "X-Stead-Hop": "1",
+    "X-Stead-Signature": "$stead_signature",
+    "Accept-Encoding": "$http_accept_encoding",
+}
 """Further request headers for another edge."""
+
+APPLICATION_ROOT = "/srv/site"
+"""Where an application finds its files inside its container."""
 
 FASTCGI = {
     "QUERY_STRING": "$query_string",
@@ -74,11 +94,11 @@ FASTCGI = {
     "CONTENT_TYPE": "$content_type",
     "CONTENT_LENGTH": "$content_length",
     "SCRIPT_NAME": "$fastcgi_script_name",
-    "SCRIPT_FILENAME": "$document_root$fastcgi_script_name",
+    "SCRIPT_FILENAME": f"{APPLICATION_ROOT}$fastcgi_script_name",
     "PATH_INFO": "$stead_path_info",
     "REQUEST_URI": "$request_uri",
     "DOCUMENT_URI": "$document_uri",
-    "DOCUMENT_ROOT": "$document_root",
+    "DOCUMENT_ROOT": APPLICATION_ROOT,
     "SERVER_PROTOCOL": "HTTP/1.1",
     "REQUEST_SCHEME": "$http_x_stead_scheme",
     "HTTPS": "$stead_inner_https if_not_empty",
@@ -96,6 +116,11 @@ FASTCGI = {
 def set_request_headers(more: dict[str, str]) -> str:
     headers = dict.fromkeys(DISTRUSTED, '""') | REQUEST | more
     return "".join(f"            proxy_set_header {name} {value};\n" for name, value in headers.items())
+
+
+def join_personal_headers() -> str:
+    """The values of these headers, one after the other; empty if a request has none of them."""
+    return "".join(f"$http_{name.lower().replace('-', '_')}" for name in PERSONAL)
 
 
 def add_security_headers() -> str:

@@ -21,12 +21,13 @@ class SettingsInvalid(Exception):
 
 
 class SharedMemory(msgspec.Struct, frozen=True, kw_only=True):
-    """Sizes of nginx's shared memory in megabytes. Records are never evicted: when a dictionary is full,
-    applying records fails. A million hosts with one environment each need about 900 MB."""
+    """Sizes of nginx's shared memory in megabytes. When a dictionary is full, further records are skipped and
+    reported. A million hosts with one environment each need about 900 MB."""
 
     records: Megabytes = 128
     redirects: Megabytes = 64
     certificates: Megabytes = 64
+    """The least recently used is evicted. A chain of three certificates takes 8 KB."""
     purges: Megabytes = 16
     pages: Megabytes = 32
     """Tags of cached pages. Here the oldest may be evicted."""
@@ -49,6 +50,12 @@ class EdgeSettings(msgspec.Struct, frozen=True, kw_only=True):
     workers: Annotated[int, Meta(ge=0, le=512)] = 0
     """0 for one per core."""
     connections: Annotated[int, Meta(ge=64)] = 8192
+    address_connections: Annotated[int, Meta(ge=16)] = 512
+    """How many connections an address may have to each worker. Other edges of the region are exempt."""
+    address_at_once: Annotated[int, Meta(ge=1)] = 100
+    """How many requests of an address applications and functions handle at the same time."""
+    address_rate: Annotated[int, Meta(ge=1)] = 200
+    """How many requests of an address per second reach applications and functions, over five seconds."""
     memory: SharedMemory = SharedMemory()
     cache: Megabytes = 1024
     """Size of the page cache on disk."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib.metadata
+from collections.abc import Callable
 
 import msgspec
 import nats.errors
@@ -10,6 +11,7 @@ import structlog
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 
+from stead.node.disk_space import DiskSpace
 from stead.node.drivers.driver import Driver
 from stead.node.drivers.driver_set import DriverSets
 from stead.node.execution import Execution
@@ -23,14 +25,18 @@ from stead.protocol.commands import (
     Command,
     Heartbeat,
     Order,
+    OrderHead,
     encode,
+    read_head,
     read_order,
     result_kind,
 )
 from stead.protocol.subjects import COMMANDS, Node
 from stead.shared.cancellation import raise_if_cancelled
+from stead.shared.supervision import Supervisor
 
 HEARTBEAT_SECONDS = 2.0
+COUNT_SECONDS = 1.0
 PULL_SECONDS = 2.0
 """How long one request for orders lasts. After a restart of NATS it takes this long until the next one."""
 RETRY_SECONDS = 1.0
@@ -47,9 +53,17 @@ class Agent:
         connection: NatsConnection,
         execution: Execution,
         drivers: DriverSets,
+        space: DiskSpace,
+        *,
+        supervisor: Supervisor,
+        count_skipped: Callable[[], int] = lambda: 0,
     ) -> None:
+        """`count_skipped` counts the edge records that do not fit in the memory of nginx."""
         self._settings, self._journal, self._connection = settings, journal, connection
-        self._execution, self._drivers = execution, drivers
+        self._execution, self._drivers, self._count_skipped = execution, drivers, count_skipped
+        self._space, self._was_short, self._supervisor = space, False, supervisor
+        self._environments = 0
+        self._counting: asyncio.Task[int] | None = None
         self._reporter = Reporter(journal, connection)
         self._version = importlib.metadata.version("stead")
 
@@ -58,12 +72,14 @@ class Agent:
         for command in self._journal.resume():
             log.info("command.resumed", job=command.job, step=command.step)
             self._execution.start(command)
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._receive_orders())
-            tasks.create_task(self._reporter.run())
-            tasks.create_task(self._send_heartbeats())
-            tasks.create_task(self._keep_house())
-            await self._execution.broken
+        self._supervisor.keep_running("orders.receive", self._receive_orders)
+        self._supervisor.keep_running("results.report", self._reporter.run)
+        self._supervisor.keep_running("heartbeats.send", self._send_heartbeats)
+        self._supervisor.keep_running("housekeeping", self._keep_house)
+        for driver in self._all_drivers():
+            for name, task in driver.background_tasks().items():
+                self._supervisor.keep_running(name, task)
+        await self._execution.broken
 
     async def _receive_orders(self) -> None:
         last_error = ""
@@ -98,7 +114,10 @@ class Agent:
         if order is None:
             await message.term()
             return
-        if self._journal.record(order) is NextAction.ACT:
+        if isinstance(order, OrderHead):
+            log.warning("order.outdated", job=order.job, step=order.step, kind=order.subject)
+            self._journal.refuse(order)
+        elif self._journal.record(order) is NextAction.ACT:
             match order:
                 case Command():
                     self._execution.start(order)
@@ -107,9 +126,13 @@ class Agent:
         # If the acknowledgement is lost, the order arrives again; the journal has it and nothing changes.
         await message.ack()
 
-    def _read_order(self, data: bytes) -> Order | None:
+    def _read_order(self, data: bytes) -> Order | OrderHead | None:
+        """Only the head of an order that this version does not understand: it is answered too."""
         try:
-            order: Order = read_order(data)
+            try:
+                order: Order | OrderHead = read_order(data)
+            except msgspec.ValidationError:
+                order = read_head(data)
             # A step whose result or output cannot be published must not start.
             subjects.report(order.node, result_kind(order.job, order.step))
             subjects.output_of(order.job)
@@ -138,14 +161,38 @@ class Agent:
             settings.node_id,
             settings.node_region,
             settings.node_capacity,
-            sum([len(await driver.list_environments()) for driver in self._all_drivers()]),
+            await self._count_environments(),
             self._version,
             self._execution.running,
             settings.peer_address,
             builders=live.builders,
             work=live.work,
             runtimes=live.runtimes,
+            short_of_space=self._is_short_of_space(),
+            room_mb=live.room_mb,
+            records_skipped=self._count_skipped(),
         )
+
+    async def _count_environments(self) -> int:
+        """The last known number if counting takes long, because commands use all threads: the control plane
+        takes a node without heartbeats for lost."""
+        if self._counting is None:
+            self._counting = asyncio.create_task(self._count_now())
+        await asyncio.wait({self._counting}, timeout=COUNT_SECONDS)
+        if self._counting.done():
+            counted, self._counting = self._counting, None
+            self._environments = counted.result()
+        return self._environments
+
+    async def _count_now(self) -> int:
+        return sum([len(await driver.list_environments()) for driver in self._all_drivers()])
+
+    def _is_short_of_space(self) -> bool:
+        short = self._space.is_short
+        if short != self._was_short:
+            self._was_short = short
+            log.warning("node.short_of_space" if short else "node.has_space_again")
+        return short
 
     def _all_drivers(self) -> list[Driver]:
         return [driver for drivers in self._drivers.values() for driver in drivers.drivers]

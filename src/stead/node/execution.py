@@ -2,15 +2,20 @@
 
 import asyncio
 import sqlite3
+import time
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, nullcontext
 
 import structlog
 
+from stead.node import metrics
 from stead.node.drivers.driver import Assignment, Output, Refusal
 from stead.node.drivers.driver_set import DriverSets
 from stead.node.journal import Journal, StepEnd
+from stead.node.transfer import StoreUnavailable
+from stead.node.work_opener import OpenWork, work_opener
 from stead.protocol.commands import Command
+from stead.protocol.work import tag_of
 
 MAX_RUNNING = 16
 ATTEMPTS = 4
@@ -30,10 +35,12 @@ class Execution:
         drivers: DriverSets,
         outputs: Outputs,
         *,
+        open_work: OpenWork | None = None,
         max_running: int = MAX_RUNNING,
         first_pause: float = FIRST_PAUSE,
     ) -> None:
         self._journal, self._drivers, self._outputs = journal, drivers, outputs
+        self._open_work = open_work or work_opener(None)
         self._first_pause = first_pause
         self._tasks: dict[_Key, asyncio.Task[StepEnd]] = {}
         self._slots = asyncio.Semaphore(max_running)
@@ -46,9 +53,12 @@ class Execution:
 
     def start(self, command: Command) -> None:
         key = command.job, command.step
+        kind, began = tag_of(type(command.work)), time.monotonic()
+        metrics.commands_running.labels(kind).inc()
         task = asyncio.create_task(self._run(command), name=f"{command.job}/{command.step}")
         self._tasks[key] = task
         task.add_done_callback(lambda ended: self._record_end(key, ended))
+        task.add_done_callback(lambda ended: _count_end(kind, time.monotonic() - began, ended))
 
     def cancel(self, job: str, step: str) -> None:
         if task := self._tasks.get((job, step)):
@@ -74,22 +84,31 @@ class Execution:
                 self.broken.set_exception(error)
 
     async def _run(self, command: Command) -> StepEnd:
-        async with self._slots, self._outputs(command) as output:
+        async with self._slot_for(command), self._outputs(command) as output:
             try:
                 async with asyncio.timeout(command.seconds):
                     return await self._attempt(command, output)
             except TimeoutError:
                 return StepEnd("refused", "job.timeout", f"not done within {command.seconds:g} s")
 
+    def _slot_for(self, command: Command) -> AbstractAsyncContextManager[None]:
+        """A build waits for one of the few workspaces of its driver. It must not take a slot meanwhile: a few
+        waiting builds would keep every deployment on the node from starting."""
+        waits_elsewhere = command.work.has_own_limit and command.driver == "live"
+        return nullcontext() if waits_elsewhere else self._slots
+
     async def _attempt(self, command: Command, output: Output) -> StepEnd:
         task = Assignment(command.job, command.site, command.environment, output, command.step)
         pause, failure = self._first_pause, ""
         for remaining in reversed(range(ATTEMPTS)):
             try:
-                value = await self._drivers[command.driver].perform(command.work, task)
+                value = await self._drivers[command.driver].perform(self._open_work(command), task)
             except Refusal as refusal:
                 await output.say(f"refused: {refusal.reason}")
                 return StepEnd("refused", refusal.code, refusal.reason)
+            except StoreUnavailable:
+                # The transfer has waited for it already.
+                return StepEnd("refused", "internal", "the object store is not available")
             except Exception as error:  # noqa: BLE001
                 # Only the type of the error: a library's message may quote a secret.
                 failure = type(error).__name__
@@ -101,6 +120,18 @@ class Execution:
             else:
                 return StepEnd("done", value=value)
         return StepEnd("refused", "internal", f"failed {ATTEMPTS} times, the last time with {failure}")
+
+
+def _count_end(kind: str, seconds: float, task: asyncio.Task[StepEnd]) -> None:
+    metrics.commands_running.labels(kind).dec()
+    metrics.command_seconds.labels(kind).observe(seconds)
+    if task.cancelled():
+        code = "cancelled"
+    elif task.exception() is not None:
+        code = "internal"
+    else:
+        code = task.result().code or task.result().outcome
+    metrics.commands_ended.labels(kind, code).inc()
 
 
 def _end_of(task: asyncio.Task[StepEnd]) -> StepEnd:

@@ -17,15 +17,25 @@ from typing import Literal
 import msgspec
 
 from stead.node import journal_schema
+from stead.node.outdated import explain_outdated
 from stead.node.sqlite import transaction
-from stead.protocol.commands import Cancel, Command, Order, Outcome, Result, encode
+from stead.protocol.commands import (
+    OUTDATED,
+    Cancel,
+    Command,
+    Order,
+    OrderHead,
+    Outcome,
+    Result,
+    encode,
+    read_result,
+)
 from stead.protocol.work import WorkResult
 
 KEEP_DAYS = 30
 _DAY = 86_400.0
 
 _command = msgspec.msgpack.Decoder(Command)
-_result = msgspec.msgpack.Decoder(Result)
 _value = msgspec.msgpack.Decoder(WorkResult | None)
 
 
@@ -97,6 +107,29 @@ class Journal:
                 return self._record_cancel(order, found)
             return self._record_command(order, found)
 
+    def refuse(self, order: OrderHead) -> None:
+        """Record an order that this version does not understand as refused. A step that is known already
+        keeps its state: the order is another attempt at it."""
+        with transaction(self._database):
+            end = self._refusal(order.subject)
+            found = self.entry(order.job, order.step)
+            if found is not None and found.epoch > order.epoch:
+                self._report(order.job, order.step, order.epoch, StepEnd("stale"))
+            elif found is None or (found.state == "cancelled" and order.epoch > found.epoch):
+                self._database.execute(
+                    "insert into steps (job, step, epoch, state, code, reason, taken_at, ended_at)"
+                    " values (?, ?, ?, ?, ?, ?, ?, ?) on conflict do update set epoch = excluded.epoch,"
+                    " state = excluded.state, code = excluded.code, reason = excluded.reason,"
+                    " ended_at = excluded.ended_at",
+                    (
+                        *(order.job, order.step, order.epoch),
+                        *(end.outcome, end.code, end.reason, self._now(), self._now()),
+                    ),
+                )
+                self._report(order.job, order.step, order.epoch, end)
+            else:
+                self._record_repetition(order, found)
+
     def _record_command(self, order: Command, found: StepEntry | None) -> NextAction:
         # A cancellation ends an attempt, not the step: a later attempt than the cancelled one is executed.
         if found is None or (found.state == "cancelled" and order.epoch > found.epoch):
@@ -128,7 +161,7 @@ class Journal:
             return NextAction.ACT
         return self._record_repetition(order, found)
 
-    def _record_repetition(self, order: Order, found: StepEntry) -> NextAction:
+    def _record_repetition(self, order: Order | OrderHead, found: StepEntry) -> NextAction:
         """Report to the latest attempt: now if the step has ended, otherwise when it ends."""
         if order.epoch > found.epoch:
             self._database.execute(
@@ -153,16 +186,26 @@ class Journal:
 
     def resume(self) -> list[Command]:
         """The commands that were running when the agent stopped, to be executed again. A step that was being
-        cancelled is cancelled: its processes ended with the agent."""
+        cancelled is cancelled: its processes ended with the agent. A command that was recorded by a newer
+        version, and that this one does not understand, is refused."""
         with transaction(self._database):
             cancelling = "select job, step from steps where state = 'cancelling'"
             for job, step in self._database.execute(cancelling).fetchall():
                 self.finish(job, step, StepEnd("cancelled"))
             self._database.execute("update steps set carried_out = carried_out + 1 where state = 'running'")
             running = self._database.execute(
-                "select command from steps where state = 'running' order by taken_at"
-            )
-            return [_command.decode(command) for (command,) in running]
+                "select job, step, command from steps where state = 'running' order by taken_at"
+            ).fetchall()
+            commands = []
+            for job, step, command in running:
+                try:
+                    commands.append(_command.decode(command))
+                except msgspec.ValidationError:
+                    self.finish(job, step, self._refusal(step))
+            return commands
+
+    def _refusal(self, subject: str) -> StepEnd:
+        return StepEnd("refused", OUTDATED, explain_outdated(self._node, subject))
 
     def is_cancelling(self, job: str, step: str) -> bool:
         found = self.entry(job, step)
@@ -176,11 +219,11 @@ class Journal:
         if row is None:
             return None
         epoch, state, code, reason, value, carried_out = row
-        return StepEntry(epoch, state, code, reason, _value.decode(value) if value else None, carried_out)
+        return StepEntry(epoch, state, code, reason, _read_value(value), carried_out)
 
     def pending_reports(self, limit: int) -> list[PendingReport]:
         rows = self._database.execute("select id, result from reports order by rowid limit ?", (limit,))
-        return [PendingReport(id_, _result.decode(result)) for id_, result in rows]
+        return [PendingReport(id_, read_result(result)) for id_, result in rows]
 
     def remove_report(self, report: PendingReport) -> None:
         self._database.execute("delete from reports where id = ?", (report.id,))
@@ -199,3 +242,11 @@ class Journal:
             (id_, encode(result), self._now()),
         )
         self.on_report()
+
+
+def _read_value(value: bytes | None) -> WorkResult | None:
+    """None for a value of a newer version: it must not hide how the step ended."""
+    try:
+        return _value.decode(value) if value else None
+    except msgspec.ValidationError:
+        return None

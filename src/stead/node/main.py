@@ -11,19 +11,36 @@ from pathlib import Path
 
 import structlog
 
+from stead.node.access.table import AccessTable
 from stead.node.agent import Agent
+from stead.node.disk_space import DiskSpace
 from stead.node.drivers.installed import install_drivers
+from stead.node.drivers.layout import edge_store, probe_socket
 from stead.node.execution import Execution
 from stead.node.feed.feed import EdgeFeedClient
+from stead.node.feed.run_directory import ADMIN_SOCKET
+from stead.node.health import serve_health
+from stead.node.hot_pages import HotPages, VisitedPages
 from stead.node.journal import Journal
+from stead.node.ledger_rotation import LedgerRotation
 from stead.node.leftovers import end_leftovers
+from stead.node.listed_networks import ListedNetworks
+from stead.node.mail_reports import MailReporter
+from stead.node.measurements import MEASURE_SECONDS, Measurements
+from stead.node.metrics import node_tasks
 from stead.node.nats_connection import NatsConnection
 from stead.node.output import JobOutput
+from stead.node.output_budget import OutputLedger
 from stead.node.processes import Processes
 from stead.node.settings import Settings, SettingsInvalid, from_environment
+from stead.node.sign_in_requests import SignInRequests
+from stead.node.ssh.session_reports import SessionReports
 from stead.node.visits import VisitReporter
+from stead.node.work_opener import work_opener
 from stead.protocol.subjects import Node
 from stead.shared import log as logging
+from stead.shared import open_files
+from stead.shared.supervision import Supervisor
 
 log = structlog.get_logger()
 
@@ -38,6 +55,8 @@ def run() -> None:
     # own.
     settings.data.mkdir(parents=True, exist_ok=True)
     settings.data.chmod(0o711)
+    # Every environment has sockets, and every connection to the internet has two.
+    open_files.raise_limit()
     with _lock(settings.data):
         asyncio.run(serve(settings))
 
@@ -49,28 +68,95 @@ async def serve(settings: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     journal = Journal(settings.data / "journal.sqlite", settings.node_id)
+    output = OutputLedger(settings.data / "output.sqlite")
+    access = AccessTable(settings.data / "access.sqlite")
     try:
         if ended := end_leftovers(journal.token):
             log.warning("leftovers.ended", processes=ended)
-        await _serve(settings, journal, stop)
+        await _serve(settings, journal, output, access, stop)
     finally:
+        access.close()
+        output.close()
         journal.close()
 
 
-async def _serve(settings: Settings, journal: Journal, stop: asyncio.Event) -> None:
+async def _serve(
+    settings: Settings, journal: Journal, output: OutputLedger, access: AccessTable, stop: asyncio.Event
+) -> None:
+    output.remove_old()
     connection, node = NatsConnection(settings), Node(settings.node_id)
-    drivers = install_drivers(settings, Processes(journal.token).run)
+    space = DiskSpace(settings.data, settings.node_min_free_mb)
+    visited_pages = VisitedPages()
+    visits = VisitReporter(
+        settings.node_id,
+        settings.ledger,
+        connection,
+        LedgerRotation(settings.ledger, settings.data / "run" / "nginx.pid"),
+        every=settings.visits_seconds,
+        on_page=visited_pages.add,
+    )
+    session_reports = SessionReports(settings.node_id, connection)
+    drivers = install_drivers(
+        settings,
+        Processes(journal.token).run,
+        space,
+        access,
+        visits.visited_ago,
+        SignInRequests(settings.node_id, connection).ask,
+        session_reports.add,
+    )
     execution = Execution(
         journal,
         drivers,
-        lambda command: JobOutput(connection, node, command.job),
+        lambda command: JobOutput(connection, node, command.job, budget=output.budget(command.job)),
+        open_work=work_opener(settings.private_key),
         max_running=settings.node_commands,
     )
-    async with connection.keep_open():
-        agent = asyncio.create_task(Agent(settings, journal, connection, execution, drivers).run())
-        feed = asyncio.create_task(EdgeFeedClient(settings, connection).run())
-        visits = VisitReporter(settings.node_id, settings.ledger, connection, every=settings.visits_seconds)
-        reporting = asyncio.create_task(visits.run())
+    supervisor = Supervisor(node_tasks.count_failure, on_start=node_tasks.watch)
+    measurements = Measurements(connection, journal, space, settings.data / "run" / ADMIN_SOCKET)
+    edge_feed = EdgeFeedClient(settings, connection)
+    hot_pages = HotPages(
+        visited_pages,
+        edge_store(settings.data),
+        settings.node_region,
+        probe_socket(settings.data),
+        lambda environment: any(driver.is_awake(environment) for driver in drivers["live"].drivers),
+        lambda environment: sum(driver.count_purges(environment) for driver in drivers["live"].drivers),
+    )
+    mail_reports = MailReporter(
+        settings.node_id,
+        connection,
+        lambda: [mail for driver in drivers["live"].drivers for mail in driver.list_captured_mail()],
+    )
+    networks = ListedNetworks(settings.listed_networks, settings.data, every=settings.listed_networks_seconds)
+    agent_program = Agent(
+        settings,
+        journal,
+        connection,
+        execution,
+        drivers,
+        space,
+        supervisor=supervisor,
+        count_skipped=lambda: edge_feed.skipped,
+    )
+
+    def report_health() -> dict[str, object]:
+        status = "ready" if connection.connected else "unavailable"
+        engines = {"nats": connection.connected}
+        return {"status": status, "engines": engines, "failing_tasks": supervisor.failing}
+
+    async with (
+        connection.keep_open(),
+        serve_health(settings.node_health_host, settings.node_health_port, report_health),
+    ):
+        agent = asyncio.create_task(agent_program.run())
+        supervisor.keep_running("edge.feed", edge_feed.run)
+        supervisor.keep_running("visits.report", visits.run)
+        supervisor.keep_running("sessions.report", session_reports.run)
+        supervisor.keep_running("pages.keep_hot", hot_pages.run)
+        supervisor.keep_running("mail.report", mail_reports.run)
+        supervisor.keep_running("networks.refresh", networks.run)
+        supervisor.repeat("metrics.measure", MEASURE_SECONDS, measurements.measure)
         stopping = asyncio.create_task(stop.wait())
         log.info("node.started", node=settings.node_id, region=settings.node_region)
         try:
@@ -78,10 +164,12 @@ async def _serve(settings: Settings, journal: Journal, stop: asyncio.Event) -> N
             if agent.done():
                 agent.result()
         finally:
-            for task in (agent, feed, reporting, stopping):
+            for task in (agent, stopping):
                 task.cancel()
-            await asyncio.wait({agent, feed, reporting, stopping})
+            await asyncio.wait({agent, stopping})
+            await supervisor.stop()
             await execution.stop()
+            await measurements.close()
     log.info("node.stopped", node=settings.node_id)
 
 

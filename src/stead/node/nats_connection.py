@@ -12,7 +12,8 @@ from nats.js import JetStreamContext
 
 from stead.node.settings import Settings
 from stead.protocol.subjects import Node, inbox_prefix
-from stead.shared.cancellation import raise_if_cancelled
+from stead.shared.cancellation import cancel_all, raise_if_cancelled
+from stead.shared.nats_urls import connection_options
 
 RETRY_SECONDS = 0.5
 MAX_RETRY_SECONDS = 5.0
@@ -22,7 +23,7 @@ log = structlog.get_logger()
 
 class NatsConnection:
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+        self._settings, self._options = settings, connection_options(settings.nats_url)
         self._client: Client | None = None
         self._context: JetStreamContext | None = None
         self._up, self._closed = asyncio.Event(), asyncio.Event()
@@ -52,8 +53,7 @@ class NatsConnection:
         try:
             yield
         finally:
-            task.cancel()
-            await asyncio.wait({task})
+            await cancel_all([task])
             if self._client is not None:
                 await self._client.close()
 
@@ -81,12 +81,11 @@ class NatsConnection:
                     name=f"stead-node {settings.node_id}",
                     max_reconnect_attempts=-1,
                     reconnect_time_wait=RETRY_SECONDS,
-                    ping_interval=10,
-                    max_outstanding_pings=2,
                     error_cb=self._on_error,
                     disconnected_cb=self._on_disconnected,
                     reconnected_cb=self._on_reconnected,
                     closed_cb=self._on_closed,
+                    **self._options,
                 )
             except (nats.errors.Error, OSError) as error:
                 await self._on_error(error)

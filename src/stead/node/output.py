@@ -9,14 +9,17 @@ from secrets import token_hex
 from types import TracebackType
 
 import nats.errors
+import nats.js.errors
 import structlog
 from nats.js.api import Header, PubAck
 
 from stead.node.lines import Lines
 from stead.node.nats_connection import NatsConnection
+from stead.node.output_budget import OutputBudget
 from stead.node.processes import StreamName
 from stead.protocol.commands import OutputLine, encode
 from stead.protocol.subjects import Node, job_output
+from stead.shared.cancellation import cancel_all
 
 WINDOW = 128
 """The number of unacknowledged lines. A window is acknowledged completely before the next is sent, so after a
@@ -63,9 +66,11 @@ class JobOutput:
         *,
         secrets: Collection[str] = (),
         rate: RateLimit | None = None,
+        budget: OutputBudget | None = None,
     ) -> None:
         self._connection, self._subject = connection, job_output(job, node)
-        self._rate = rate or RateLimit()
+        self._rate, self._budget = rate or RateLimit(), budget or OutputBudget()
+        self._cutting = self._refused = False
         self._streams: dict[StreamName, Lines] = {"stdout": Lines(secrets), "stderr": Lines(secrets)}
         self._secrets = secrets
         self._queue: asyncio.Queue[OutputLine | None] = asyncio.Queue(QUEUE)
@@ -75,16 +80,28 @@ class JobOutput:
     async def say(self, text: str) -> None:
         lines = Lines(self._secrets)
         for line in (*lines.feed(text.encode()), *lines.flush()):
-            await self._put(OutputLine(line))
+            await self._put(OutputLine(line), own=True)
 
     async def chunk(self, stream: StreamName, data: bytes) -> None:
         lines = self._streams[stream]
         for line in lines.feed(data) if data else lines.flush():
             await self._put(OutputLine(line, stream))
 
-    async def _put(self, line: OutputLine) -> None:
+    async def _put(self, line: OutputLine, *, own: bool = False) -> None:
+        # Lines that are cut count too: reading them keeps the agent busy.
         await self._rate.spend(1 + len(line.text) // LINE_COST_BYTES)
-        await self._queue.put(line)
+        if self._budget.take(line.text, own=own):
+            await self._queue.put(line)
+        elif not self._cutting:
+            self._cutting = True
+            limit = self._budget.max_bytes >> 20
+            await self.say(f"output: the limit of {limit} MiB is reached; further lines are not stored")
+
+    async def _say_what_was_cut(self) -> None:
+        if self._budget.cut_lines:
+            lines, count = self._budget.cut_lines, self._budget.cut_bytes
+            await self.say(f"output: {lines} lines with {count} bytes were cut")
+        self._budget.save()
 
     async def __aenter__(self) -> "JobOutput":
         self._writer = asyncio.create_task(self._write())
@@ -98,13 +115,13 @@ class JobOutput:
         seconds = CANCELLED_DRAIN_SECONDS if kind is asyncio.CancelledError else DRAIN_SECONDS
         try:
             async with asyncio.timeout(seconds):
+                await self._say_what_was_cut()
                 await self._queue.put(None)
                 await asyncio.wait({self._writer})
         except TimeoutError:
             log.warning("output.lost", subject=self._subject, lines=self._queue.qsize())
         finally:
-            self._writer.cancel()
-            await asyncio.wait({self._writer})
+            await cancel_all([self._writer])
 
     async def _write(self) -> None:
         while (line := await self._queue.get()) is not None:
@@ -119,13 +136,32 @@ class JobOutput:
 
     async def _send(self, window: list[OutputLine]) -> None:
         unsent, pause = [(self._next_id(), encode(line)) for line in window], FIRST_PAUSE
-        for _ in range(ATTEMPTS):
+        for attempt in range(ATTEMPTS):
+            # A server that refuses to store output must not hold up the job; one that is down comes back.
+            if (attempt or self._refused) and await self._is_refused(*unsent[0]):
+                break
             unsent = await self._send_once(unsent)
             if not unsent:
                 return
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
+        for _, data in unsent:
+            self._budget.count_cut(len(data))
         log.warning("output.lost", subject=self._subject, lines=len(unsent))
+
+    async def _is_refused(self, id_: str, data: bytes) -> bool:
+        """Whether the server answers that it does not store this line. The library does not tell it for lines
+        of a window: they only stay unacknowledged."""
+        jetstream = await self._connection.jetstream()
+        try:
+            await jetstream.publish(self._subject, data, headers={Header.MSG_ID: id_}, timeout=ACK_SECONDS)
+        except nats.js.errors.APIError:
+            self._refused = True
+        except (nats.errors.Error, OSError):
+            return False
+        else:
+            self._refused = False
+        return self._refused
 
     async def _send_once(self, lines: list[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
         """Return the first line that was not acknowledged and all after it. The server drops lines that it

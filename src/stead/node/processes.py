@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Literal, Protocol
 
 from stead.node.leftovers import VARIABLE, group_alive
+from stead.node.process_end import wait_until_ended
 from stead.node.uninterrupted import run_uninterrupted
 
 StreamName = Literal["stdout", "stderr"]
@@ -45,7 +46,10 @@ class Run(Protocol):
         *,
         environment: Mapping[str, str] | None = None,
         directory: Path | None = None,
-    ) -> int: ...
+        stdin: int | None = None,
+    ) -> int:
+        """`stdin` is a descriptor that the program reads; otherwise it has no input."""
+        ...
 
 
 class Processes:
@@ -59,10 +63,11 @@ class Processes:
         *,
         environment: Mapping[str, str] | None = None,
         directory: Path | None = None,
+        stdin: int | None = None,
     ) -> int:
         # The agent's own environment is not inherited: it contains the NATS password.
         variables = {**_BASE_ENVIRONMENT, **(environment or {}), VARIABLE: self._token}
-        process = _spawn(argv, variables, directory or Path("/"))
+        process = _spawn(argv, variables, directory or Path("/"), stdin)
         try:
             return await _run_to_end(process, sink)
         except BaseException:
@@ -70,10 +75,12 @@ class Processes:
             raise
 
 
-def _spawn(argv: Sequence[str], environment: Mapping[str, str], directory: Path) -> _Process:
+def _spawn(
+    argv: Sequence[str], environment: Mapping[str, str], directory: Path, source: int | None
+) -> _Process:
     return subprocess.Popen(
         list(argv),
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL if source is None else source,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment,
@@ -143,14 +150,7 @@ class _Pump:
 
 
 async def _wait_for_exit(process: _Process) -> int:
-    loop, ended = asyncio.get_running_loop(), asyncio.Event()
-    handle = os.pidfd_open(process.pid)
-    loop.add_reader(handle, ended.set)
-    try:
-        await ended.wait()
-    finally:
-        loop.remove_reader(handle)
-        os.close(handle)
+    await wait_until_ended(process.pid)
     return process.wait()
 
 

@@ -8,12 +8,15 @@ contain the time of the visit, so a repetition changes nothing.
 import asyncio
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import nats.errors
 import structlog
 
+from stead.edge.ledger import LedgerStillOpen
+from stead.node.ledger_rotation import LedgerRotation
 from stead.node.nats_connection import NatsConnection
 from stead.node.uninterrupted import run_in_thread
 from stead.protocol import subjects
@@ -28,6 +31,8 @@ MAX_LOOK_BACK = 4 * 1024 * 1024
 """How much of an existing ledger is read after a start."""
 CHUNK = 1024 * 1024
 MAX_LINE_BYTES = 64 * 1024
+_ANOTHER_FILE = -1
+"""In place of an inode: the next file is read from its beginning."""
 PROBE_ADDRESS = "::"
 """The address in the ledger for the node's own probes, which come through a socket."""
 
@@ -39,7 +44,15 @@ class LedgerLine(msgspec.Struct, frozen=True):
     environment: str
     address: str
     peer: str
+    host: str = ""
+    method: str = ""
+    path: str = ""
+    status: int = 0
+    cache: str = ""
 
+
+OnPage = Callable[[str, str, str], None]
+"""Called with environment, host and path for each visit to a page that may be in the cache."""
 
 _decode_line = msgspec.json.Decoder(LedgerLine).decode
 
@@ -47,15 +60,24 @@ _decode_line = msgspec.json.Decoder(LedgerLine).decode
 class LedgerReader:
     """Continues where the last read stopped. After a rotation it reads the new ledger from its beginning."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, on_page: OnPage = lambda *_: None) -> None:
+        self._path, self._on_page = path, on_page
         self._inode, self._offset = 0, 0
 
     def read_new(self) -> dict[str, float]:
         """When each environment was last visited, according to the lines since the last call."""
+        return self._read(self._path)
+
+    def read_rest(self, rotated: Path) -> dict[str, float]:
+        """The same, for the lines that were still written to a ledger that has been rotated."""
+        visited = self._read(rotated)
+        self._inode = _ANOTHER_FILE
+        return visited
+
+    def _read(self, path: Path) -> dict[str, float]:
         visited: dict[str, float] = {}
         try:
-            with self._path.open("rb") as file:
+            with path.open("rb") as file:
                 self._check_rotation(file.fileno())
                 file.seek(self._offset)
                 while chunk := file.read(CHUNK):
@@ -64,7 +86,7 @@ class LedgerReader:
                         break
                     # No real line is this long, so an endless one is skipped.
                     self._offset += len(complete) + 1 if complete else len(chunk)
-                    _collect(complete, visited)
+                    self._collect(complete, visited)
                     file.seek(self._offset)
         except FileNotFoundError:
             return {}
@@ -78,31 +100,42 @@ class LedgerReader:
         self._inode = status.st_ino
         self._offset = max(status.st_size - MAX_LOOK_BACK, 0) if first else 0
 
-
-def _collect(lines: bytes, visited: dict[str, float]) -> None:
-    for line in lines.splitlines():
-        try:
-            visit = _decode_line(line)
-        except msgspec.MsgspecError:
-            # The first read may begin in the middle of a line.
-            continue
-        # A request that was forwarded to another node is counted there.
-        counts = visit.environment and visit.address != PROBE_ADDRESS and not visit.peer
-        if counts and len(visited) < MAX_ENVIRONMENTS:
-            visited[visit.environment] = max(visit.ts, visited.get(visit.environment, 0.0))
+    def _collect(self, lines: bytes, visited: dict[str, float]) -> None:
+        for line in lines.splitlines():
+            try:
+                visit = _decode_line(line)
+            except msgspec.MsgspecError:
+                # The first read may begin in the middle of a line.
+                continue
+            # A request that was forwarded to another node is counted there.
+            counts = visit.environment and visit.address != PROBE_ADDRESS and not visit.peer
+            if counts and len(visited) < MAX_ENVIRONMENTS:
+                visited[visit.environment] = max(visit.ts, visited.get(visit.environment, 0.0))
+                if visit.cache and visit.method == "GET" and visit.status == 200:
+                    self._on_page(visit.environment, visit.host, visit.path)
 
 
 class VisitReporter:
     def __init__(
-        self, node: str, ledger: Path, connection: NatsConnection, *, every: float = REPORT_SECONDS
+        self,
+        node: str,
+        ledger: Path,
+        connection: NatsConnection,
+        rotation: LedgerRotation,
+        *,
+        every: float = REPORT_SECONDS,
+        on_page: OnPage = lambda *_: None,
     ) -> None:
-        self._node, self._ledger, self._connection, self._every = (
-            node,
-            LedgerReader(ledger),
-            connection,
-            every,
-        )
+        self._node, self._connection, self._every = node, connection, every
+        self._ledger, self._rotation = LedgerReader(ledger, on_page), rotation
         self._visited: dict[str, float] = {}
+        self._has_read, self._read_since = False, time.time()
+
+    def visited_ago(self, environment: str) -> float | None:
+        """How many seconds ago the environment was visited, at least; None before the ledger was read."""
+        if not self._has_read:
+            return None
+        return time.time() - self._visited.get(environment, self._read_since)
 
     async def run(self) -> None:
         """Runs until it is cancelled."""
@@ -110,10 +143,21 @@ class VisitReporter:
             await asyncio.sleep(self._every)
             try:
                 self._visited |= await run_in_thread(self._ledger.read_new)
+                self._has_read = True
                 self._remove_old()
                 await self._publish()
             except (nats.errors.Error, OSError) as error:
                 log.info("visits.delayed", error=type(error).__name__)
+            await self._rotate()
+
+    async def _rotate(self) -> None:
+        try:
+            rotated = await self._rotation.rotate_if_due()
+            if rotated is not None:
+                self._visited |= await run_in_thread(self._ledger.read_rest, rotated)
+                self._rotation.remove_old()
+        except (LedgerStillOpen, OSError) as error:
+            log.warning("ledger.not_rotated", error=type(error).__name__)
 
     def _remove_old(self) -> None:
         oldest = time.time() - REPEAT_SECONDS

@@ -11,11 +11,13 @@ region only.
     <region>.challenge.<token>           ChallengeRecord: the answer to an ACME challenge
     <region>.purge.<env>.all|url|tag…    PurgeRecord: its revision is the time of the purge
     <region>.node.<node>                 PeerRecord: the address of another edge of the region
+    <region>.complete.all                CompleteRecord: the bucket holds every record of the region
 
 The node's feed sends records to its nginx as `RecordLine`s, one JSON object per line, over a private socket.
 """
 
 import hashlib
+import re
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -32,6 +34,12 @@ PURGES_KEPT_SECONDS = 2_592_000 + 86_400
 PLACEHOLDER = "placeholder"
 """The release of an environment before its first deployment."""
 
+MAX_SKIPPED_KEYS = 500
+MAX_PURGES = 256
+"""An environment with more purged URLs and tags than this has all its pages purged instead."""
+SUPERSEDED_KEPT_SECONDS = 600
+"""How long the bucket keeps the deletion of a purge. A node that misses it keeps the purge for longer."""
+
 _ALL_KEYS = bucket_keys(BUCKET).removesuffix(">")
 
 RecordKind = Literal["host", "environment", "redirects", "certificate", "challenge", "purge", "node"]
@@ -43,6 +51,8 @@ class HostRecord(Struct, frozen=True, omit_defaults=True):
     environment: str
     https: bool = False
     """It has a certificate: plain HTTP is redirected to HTTPS."""
+    redirect_to: str = ""
+    """Another host of the site that all visitors are redirected to."""
 
 
 class RedirectSet(Struct, frozen=True):
@@ -51,6 +61,14 @@ class RedirectSet(Struct, frozen=True):
 
     version: str
     lengths: tuple[int, ...] = ()
+
+
+class PartnerRecord(Struct, frozen=True):
+    """A firewall of another provider, through which all visitors must come."""
+
+    client: str
+    digest: str
+    """HMAC-SHA256 of a constant with the key of the partner, in hexadecimal digits."""
 
 
 class EnvironmentRecord(Struct, frozen=True, omit_defaults=True):
@@ -70,9 +88,20 @@ class EnvironmentRecord(Struct, frozen=True, omit_defaults=True):
     login_lockout: bool = False
     cache_ttl: int = 0
     """How many seconds a page may be cached; 0 disables the cache."""
+    hot_pages: int = 0
+    """How many of the most visited pages are kept in the cache."""
+    hot_ttl: int = 300
+    """How many seconds such a page is cached."""
+    hot_interval: int = 240
+    """How many seconds pass until it is fetched again."""
+    ip_reputation: bool = False
+    """Refuse visitors from the networks on the operator's list."""
+    partner: PartnerRecord | None = None
     hsts: int = 0
     """`max-age` of Strict-Transport-Security in seconds; 0 omits the header."""
     trace_sample_rate: float = 0.01
+    noindex: bool = False
+    """Search engines are asked not to show its pages, because it is a copy of another one."""
 
 
 class EdgeRedirect(Struct, frozen=True, array_like=True):
@@ -116,9 +145,21 @@ class PurgeRecord(Struct, frozen=True, omit_defaults=True):
     tag: str | None = None
 
 
+_PEER_ADDRESS = r"^[A-Za-z0-9.-]{1,253}:[0-9]{1,5}\Z"
+
+
+def is_peer_address(text: str) -> bool:
+    return re.match(_PEER_ADDRESS, text) is not None
+
+
 class PeerRecord(Struct, frozen=True):
-    address: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9.-]+:[0-9]{1,5}$")]
+    address: Annotated[str, msgspec.Meta(pattern=_PEER_ADDRESS)]
     """`host:port` where its edge accepts plain HTTP."""
+
+
+class CompleteRecord(Struct, frozen=True):
+    """Every record of the region was published since the bucket was created. Edges ignore it; it is for the
+    control plane, which otherwise could not tell a bucket that has lost its records from a new one."""
 
 
 EdgeRecord = (
@@ -129,6 +170,7 @@ EdgeRecord = (
     | ChallengeRecord
     | PurgeRecord
     | PeerRecord
+    | CompleteRecord
 )
 
 
@@ -141,12 +183,17 @@ class RecordLine(Struct, frozen=True):
     value: Any = None
 
 
-class AppliedRevision(Struct, frozen=True):
-    """A node reports that its edge has applied every record up to this revision."""
+class AppliedRevision(Struct, frozen=True, omit_defaults=True):
+    """A node reports that its edge has applied every record up to this revision, except those that do not fit
+    in its memory."""
 
     node: str
     region: str
     revision: int
+    skipped: int = 0
+    """How many records do not fit."""
+    skipped_keys: tuple[str, ...] = ()
+    """The keys of the latest of them, at most MAX_SKIPPED_KEYS."""
 
 
 def host_key(region: str, host: str) -> str:
@@ -155,6 +202,17 @@ def host_key(region: str, host: str) -> str:
 
 def environment_key(region: str, environment: str) -> str:
     return f"{token(region)}.environment.{token(environment)}"
+
+
+def kind_and_name(key: str) -> tuple[str, str]:
+    _, kind, name = key.split(".", 2)
+    return kind, name
+
+
+def environment_of(key: str) -> str | None:
+    """The environment whose record has this key; None for records of other kinds."""
+    kind, name = kind_and_name(key)
+    return name if kind == "environment" else None
 
 
 def redirects_key(region: str, site: str, part: int) -> str:
@@ -180,8 +238,21 @@ def purge_key(region: str, purge: PurgeRecord) -> str:
     return f"{token(region)}.purge.{token(purge.environment)}.{what}"
 
 
+def purge_keys_of(region: str, environment: str) -> str:
+    """The beginning of the keys of all purges of an environment."""
+    return f"{token(region)}.purge.{token(environment)}."
+
+
+def is_purge_key(key: str) -> bool:
+    return key.split(".", 2)[1] == "purge"
+
+
 def node_key(region: str, node: str) -> str:
     return f"{token(region)}.node.{token(node)}"
+
+
+def complete_key(region: str) -> str:
+    return f"{token(region)}.complete.all"
 
 
 def region_subjects(region: str) -> str:

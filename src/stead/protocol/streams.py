@@ -11,6 +11,7 @@ from stead.protocol.subjects import (
     EDGE_BUCKET,
     OUTPUT,
     REPORTS,
+    SESSIONS,
     STREAMS,
     Node,
     bucket_keys,
@@ -22,6 +23,10 @@ from stead.protocol.subjects import (
 DUPLICATES = timedelta(minutes=2)
 """A second message with the same `Nats-Msg-Id` within this time is acknowledged and not stored."""
 FOR_EVER = timedelta(0)
+MB = 1 << 20
+OUTPUT_MB, EDGE_MB = 4096, 2048
+"""The defaults of two settings of the worker."""
+MESSAGES_MB, APPLIED_MB = 512, 16
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,10 @@ class StreamSpec:
     name: str
     subject: str
     max_age: timedelta
+    max_bytes: int
+    """NATS reserves so much space for the stream, so that no other stream can take it."""
+    removes_oldest: bool = False
+    """When the stream is full, its oldest messages are removed. Otherwise new ones are refused."""
     duplicate_window: timedelta = DUPLICATES
     max_per_subject: int | None = None
     messages_may_expire: bool = False
@@ -53,16 +62,36 @@ class ConsumerSpec:
     acknowledged: bool = True
 
 
-def stream_specs() -> tuple[StreamSpec, ...]:
+def stream_specs(*, output_mb: int = OUTPUT_MB, edge_mb: int = EDGE_MB) -> tuple[StreamSpec, ...]:
     return (
-        StreamSpec(COMMANDS, STREAMS[COMMANDS], max_age=timedelta(days=1)),
-        StreamSpec(REPORTS, STREAMS[REPORTS], max_age=timedelta(days=7)),
-        StreamSpec(OUTPUT, STREAMS[OUTPUT], max_age=timedelta(days=30), max_per_subject=250_000),
-        StreamSpec(APPLIED, STREAMS[APPLIED], max_age=FOR_EVER, max_per_subject=1),
+        StreamSpec(
+            COMMANDS,
+            STREAMS[COMMANDS],
+            max_age=timedelta(days=1),
+            max_bytes=MESSAGES_MB * MB,
+            removes_oldest=True,
+        ),
+        StreamSpec(
+            REPORTS,
+            STREAMS[REPORTS],
+            max_age=timedelta(days=7),
+            max_bytes=MESSAGES_MB * MB,
+            removes_oldest=True,
+        ),
+        StreamSpec(
+            OUTPUT,
+            STREAMS[OUTPUT],
+            max_age=timedelta(days=30),
+            max_bytes=output_mb * MB,
+            removes_oldest=True,
+            max_per_subject=250_000,
+        ),
+        StreamSpec(APPLIED, STREAMS[APPLIED], max_age=FOR_EVER, max_bytes=APPLIED_MB * MB, max_per_subject=1),
         StreamSpec(
             bucket_stream(EDGE_BUCKET),
             bucket_keys(EDGE_BUCKET),
             max_age=FOR_EVER,
+            max_bytes=edge_mb * MB,
             max_per_subject=1,
             messages_may_expire=True,
             numbered_by_time=True,
@@ -72,6 +101,11 @@ def stream_specs() -> tuple[StreamSpec, ...]:
 
 def commands_consumer(node: Node) -> ConsumerSpec:
     return ConsumerSpec(COMMANDS, consumer(node), commands_of(node.id))
+
+
+def sessions_consumer() -> ConsumerSpec:
+    """All workers share it."""
+    return ConsumerSpec(REPORTS, "sessions", SESSIONS)
 
 
 def edge_consumer(node: Node, region: str) -> ConsumerSpec:

@@ -21,9 +21,15 @@ STREAMS: dict[str, str] = {
     OUTPUT: "job.*.out.*",
     APPLIED: "node.*.applied",
 }
-"""The subjects of each stream. Heartbeats and visits are in none: an old one is worthless."""
+"""The subjects of each stream. Heartbeats, visits and captured mail are in none: they are repeated. Sign-ins
+are in none, because an old one is worthless."""
 
 EDGE_BUCKET = "edge"
+
+SESSION = "session"
+SESSIONS = f"node.*.report.{SESSION}.*"
+"""Reports of nodes that somebody has entered an environment. Reports of results have one word less."""
+RESULTS = "node.*.report.*"
 
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -51,6 +57,10 @@ def reports_of(node: str) -> str:
     return f"node.{token(node)}.report.>"
 
 
+def session_report(node: str, session: str) -> str:
+    return f"node.{token(node)}.report.{SESSION}.{token(session)}"
+
+
 def heartbeat(node: str) -> str:
     return f"node.{token(node)}.heartbeat"
 
@@ -58,6 +68,26 @@ def heartbeat(node: str) -> str:
 def activity(node: str) -> str:
     """Where a node reports which of its environments were visited."""
     return f"node.{token(node)}.activity"
+
+
+def captured_mail(node: str) -> str:
+    """Where a node reports what clones tried to send."""
+    return f"node.{token(node)}.mail"
+
+
+def sign_in(node: str) -> str:
+    """Where a node asks whether a sign-in link is valid."""
+    return f"node.{token(node)}.sign_in"
+
+
+def answer(node: str, question: str) -> str:
+    """Where a node gets the answer to a question. Only the worker publishes there; a reply subject, which the
+    node could choose, is not used."""
+    return f"answer.{token(node)}.{token(question)}"
+
+
+def answers_to(node: str) -> str:
+    return f"answer.{token(node)}.*"
 
 
 def applied(node: str) -> str:
@@ -141,7 +171,10 @@ def permissions(identity: NatsIdentity) -> NatsPermissions:
 
 
 _SYSTEM = ("$SYS.>",)
-_NODE_REPORTS = ("node.*.report.>", "node.*.heartbeat", "node.*.applied", "node.*.activity")
+_NODE_REPORTS = (
+    *("node.*.report.>", "node.*.heartbeat", "node.*.applied", "node.*.activity", "node.*.mail"),
+    "node.*.sign_in",
+)
 _DESTRUCTIVE = tuple(
     f"$JS.API.STREAM.{verb}.>" for verb in ("DELETE", "PURGE", "MSG.DELETE", "RESTORE", "SNAPSHOT")
 )
@@ -151,7 +184,7 @@ def _worker(identity: Program) -> NatsPermissions:
     streams = [*STREAMS, bucket_stream(EDGE_BUCKET)]
     return NatsPermissions(
         publish=(
-            *("node.*.cmd.>", f"job.*.out.{user(identity)}"),
+            *("node.*.cmd.>", "answer.*.*", f"job.*.out.{user(identity)}"),
             bucket_keys(EDGE_BUCKET),
             *(f"$JS.API.STREAM.{verb}.{stream}" for stream in streams for verb in ("CREATE", "UPDATE")),
             *(subject for stream in streams for subject in _read_permissions(stream)),
@@ -168,14 +201,22 @@ def _node(identity: Node) -> NatsPermissions:
     return NatsPermissions(
         publish=(
             *(reports_of(identity.id), heartbeat(identity.id), applied(identity.id), activity(identity.id)),
+            captured_mail(identity.id),
+            sign_in(identity.id),
             f"job.*.out.{user(identity)}",
             *_pull_permissions(COMMANDS, own),
             *_follow_permissions(EDGE_BUCKET, own),
         ),
-        subscribe=(f"{inbox_prefix(identity)}.>",),
+        subscribe=(f"{inbox_prefix(identity)}.>", answers_to(identity.id)),
         deny_publish=(
             *_SYSTEM,
-            *("node.*.cmd.>", "$KV.>", "$JS.API.CONSUMER.CREATE.>", "$JS.API.CONSUMER.DURABLE.CREATE.>"),
+            *(
+                "node.*.cmd.>",
+                "answer.>",
+                "$KV.>",
+                "$JS.API.CONSUMER.CREATE.>",
+                "$JS.API.CONSUMER.DURABLE.CREATE.>",
+            ),
             *("$JS.API.STREAM.CREATE.>", "$JS.API.STREAM.UPDATE.>", "$JS.API.STREAM.MSG.GET.>"),
             *_DESTRUCTIVE,
         ),

@@ -1,26 +1,40 @@
 """The kinds of work that a node can do. Each is one class here, and a member of `Work` at the end.
 
 Work names an end state, so doing it twice has the same effect as doing it once. A kind of work that returns
-something names the type of its result (`result_type`), which is a member of `WorkResult`.
+something names the type of its result (`result_type`), which is a member of `WorkResult`. A class that holds
+secrets names their fields (`secret_fields`): they are sealed to the node (`sealed_work.py`).
+
+A node may be older than the control plane. A field with its default is not sent, and a node refuses a field
+that it does not know, instead of doing half of the work. So a new field has a default, which means what nodes
+did before.
 """
 
-from typing import ClassVar, Literal
+from collections.abc import Collection
+from typing import Annotated, ClassVar, Literal, get_args
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from stead.shared.runtimes import Runtime
 
-Builder = Literal["static"]
+Builder = Literal["cms", "static"]
+BUILDERS: tuple[Builder, ...] = get_args(Builder)
 """What a builder makes."""
 
 
-class NodeWork(Struct, frozen=True):
+class WorkStruct(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Part of a command to a node."""
+
+
+class NodeWork(WorkStruct, frozen=True):
     """What every kind of work declares. Its tag is its name in messages, logs and heartbeats."""
 
     result_type: ClassVar[type[Struct] | None] = None
     """What a node returns when the work is done; None when there is nothing to return."""
     unsupported_code: ClassVar[str] = "work.unsupported"
     """The error code of a node that has no driver for it."""
+    has_own_limit: ClassVar[bool] = False
+    """Whether its driver limits how many run at the same time. Such work may take long, and waits without
+    taking the place of other work."""
 
     @property
     def variant(self) -> str:
@@ -44,7 +58,9 @@ class RuntimeWork(NodeWork, frozen=True):
         return self.runtime
 
 
-class LayerDownload(Struct, frozen=True):
+class LayerDownload(WorkStruct, frozen=True):
+    secret_fields: ClassVar[tuple[str, ...]] = ("url",)
+
     digest: str
     url: str
     """Where to download it; signed by the control plane."""
@@ -64,11 +80,63 @@ class EnsureRelease(RuntimeWork, frozen=True, tag="ensure_release"):
     layers: tuple[LayerDownload, ...]
 
 
+PhpVersion = Annotated[str, Meta(pattern=r"^8\.[0-9]$(?!\n)")]
+
+
+def promised_mb(disk_mb: int) -> int:
+    """How much disk space a WordPress environment may fill: its files, and a database of the same size."""
+    return 2 * disk_mb
+
+
+class WordPressSettings(WorkStruct, frozen=True):
+    """What a WordPress environment is, and what it may use."""
+
+    secret_fields: ClassVar[tuple[str, ...]] = ("admin_password",)
+
+    php: PhpVersion
+    url: str
+    """Its address, as `https://host`, for what happens without a request."""
+    title: str
+    admin_user: str
+    admin_email: str
+    admin_password: str = ""
+    """Of the new administrator. Used only when WordPress is installed; empty later."""
+    environment_type: Literal["production", "staging", "development"] = "production"
+    git_managed: bool = False
+    """Its code is its release and cannot be changed by WordPress. Only uploads are writable."""
+    workers: int = 4
+    """How many requests PHP handles at the same time."""
+    memory_mb: int = 512
+    cpus: float = 1.0
+    processes: int = 64
+    disk_mb: int = 2048
+    tenant: str = ""
+    """Who owns the site: the tenants of a node share its memory."""
+
+    @property
+    def promised_mb(self) -> int:
+        return promised_mb(self.disk_mb)
+
+    @property
+    def is_clone(self) -> bool:
+        """Whether it is a copy of another environment, with the data of that one's customers."""
+        return self.environment_type != "production"
+
+
+PushMode = Literal["files", "db", "full"]
+
+
 class EnsureEnvironment(RuntimeWork, frozen=True, tag="ensure_environment"):
     """Everything the environment needs to run is on this node, with a page to serve."""
 
     release: EnsureRelease | None = None
-    """The release that the environment serves, in case this node does not have it."""
+    """The release that the environment serves. The runtime `cms` changes to it, if it serves another one."""
+    wordpress: WordPressSettings | None = None
+    """For the runtime `cms`."""
+    dataset: str = ""
+    """Serve this dataset, which `PrepareDataset` has made; empty to keep the one that it serves."""
+    push: PushMode | None = None
+    """The dataset was pushed: only this part of it is served, and what visitors did meanwhile is kept."""
 
 
 class RemoveEnvironment(NodeWork, frozen=True, tag="remove_environment"):
@@ -77,6 +145,142 @@ class RemoveEnvironment(NodeWork, frozen=True, tag="remove_environment"):
 
 class RestartEnvironment(RuntimeWork, frozen=True, tag="restart_environment"):
     """The processes of the environment have been replaced by new ones."""
+
+
+class SuspendEnvironment(RuntimeWork, frozen=True, tag="suspend_environment"):
+    """No process of the environment runs, and visitors start none, until `EnsureEnvironment`. Its files and
+    its database stay."""
+
+
+DatasetName = Annotated[str, Meta(pattern=r"^[0-9a-z]{1,26}$")]
+
+
+class PrepareDataset(RuntimeWork, frozen=True, tag="prepare_dataset"):
+    """The environment has another dataset (a disk and a schema) beside the one that it serves: a copy of that
+    of `source`, an environment on this node, or a new installation. Visitors do not see it before
+    `EnsureEnvironment` names it."""
+
+    has_own_limit = True
+
+    dataset: DatasetName
+    wordpress: WordPressSettings | None = None
+    """None only for the simulator."""
+    source: str = ""
+    uploads: bool | None = None
+    """Whether the uploads are copied; None is as it was in the dataset that the environment serves."""
+    hosts: tuple[str, ...] = ()
+    """The hosts of the source. In the copy they are replaced by the host of the environment."""
+    push: PushMode | None = None
+    """Make only this part, to be served by production."""
+
+
+class DiscardDataset(RuntimeWork, frozen=True, tag="discard_dataset"):
+    """The dataset is not on this node. If the environment serves it, it serves the one from before again."""
+
+    dataset: DatasetName
+
+
+class CheckPhp(RuntimeWork, frozen=True, tag="check_php"):
+    """The environment can run on this version of PHP: the node has its image, the code of the site allows it,
+    and the front page is answered in a container of its own. Otherwise the work is refused with the reason.
+    The environment is not changed, and a requirement that the current version does not meet either does not
+    count."""
+
+    php: PhpVersion
+    host: str
+    force: bool = False
+    """Only report what the code requires."""
+    probe: bool = True
+    """Whether the front page is requested."""
+
+
+class SwitchPhp(RuntimeWork, frozen=True, tag="switch_php"):
+    """The environment runs on this version of PHP from now on. One that sleeps or is suspended is not
+    started."""
+
+    php: PhpVersion
+    restore: bool = False
+    """Return to the image that the environment had before its last switch, if it was of this version."""
+
+
+Shell = Literal["cms-cli", "bash"]
+
+
+class RunCommand(RuntimeWork, frozen=True, tag="run_command"):
+    """A command of the customer has run in the environment, once. If it was interrupted, it is not repeated:
+    nobody knows what it has done. A command that fails is refused with `exec.failed`."""
+
+    has_own_limit = True
+    secret_fields: ClassVar[tuple[str, ...]] = ("args",)
+
+    shell: Shell
+    args: tuple[str, ...]
+    restricted: bool = True
+    """Whether options and commands of WP-CLI that run code are switched off."""
+
+
+class AccessKey(WorkStruct, frozen=True):
+    """A public key that opens an environment over SSH."""
+
+    id: str
+    account: str
+    """Who has the private key."""
+    fingerprint: str
+    """`SHA256:` and the hash of the public key, as OpenSSH shows it."""
+    public_key: bytes
+    """In the format of the SSH protocol: what OpenSSH writes in base64."""
+    may_run_commands: bool = False
+    """And open a shell. Without, it only transfers files and reaches the database."""
+    expires_at: float | None = None
+    """In seconds since 1970."""
+
+
+class AccessPassword(WorkStruct, frozen=True):
+    """A password for file transfers, for programs without keys."""
+
+    secret_fields: ClassVar[tuple[str, ...]] = ("sha256",)
+
+    id: str
+    account: str
+    """Who has created it."""
+    sha256: bytes
+    """It was generated and cannot be guessed, so a fast hash is safe."""
+    expires_at: float | None = None
+
+
+class DatabasePassword(WorkStruct, frozen=True):
+    """A password for people who connect to the database of an environment."""
+
+    secret_fields: ClassVar[tuple[str, ...]] = ("double_sha1",)
+
+    id: str
+    account: str
+    """Who has created it."""
+    double_sha1: bytes
+    """The hash that MariaDB stores. It was generated and cannot be guessed, so a fast hash is safe."""
+    expires_at: float | None = None
+
+
+class SetAccess(NodeWork, frozen=True, tag="set_access"):
+    """Exactly these keys and passwords open the environment over SSH, and its database. Of two lists for an
+    environment, the one with the higher generation counts."""
+
+    generation: int
+    user: str
+    """The user name that selects the environment."""
+    keys: tuple[AccessKey, ...] = ()
+    password: AccessPassword | None = None
+    database: DatabasePassword | None = None
+
+
+class SetPassword(RuntimeWork, frozen=True, tag="set_password"):
+    """A user of the environment's WordPress has this password, and none of the sessions from before."""
+
+    secret_fields: ClassVar[tuple[str, ...]] = ("password_hash",)
+
+    user: str
+    password_hash: str
+    """As WordPress stores it."""
 
 
 class EnsureRoute(NodeWork, frozen=True, tag="ensure_route"):
@@ -104,10 +308,19 @@ class Probe(NodeWork, frozen=True, tag="probe"):
     """The expected status; None accepts any success or redirect."""
     release: str = ""
     """Probe this release as if the environment served it. Visitors do not see it yet."""
+    runtime: Literal["", "cms"] = ""
+    """`cms`: the release has processes, so the node runs it in a container of its own instead of asking the
+    edge."""
+
+    @property
+    def variant(self) -> str:
+        return self.runtime
 
 
-class GitSource(Struct, frozen=True, tag="git"):
+class GitSource(WorkStruct, frozen=True, tag="git"):
     """A commit of a repository: the given one, or else the head of the ref."""
+
+    secret_fields: ClassVar[tuple[str, ...]] = ("key",)
 
     url: str
     ref: str
@@ -116,12 +329,34 @@ class GitSource(Struct, frozen=True, tag="git"):
     """The private key for a repository over ssh. Only the fetch uses it; the build never sees it."""
 
 
-class ArchiveSource(Struct, frozen=True, tag="archive"):
+class ArchiveSource(WorkStruct, frozen=True, tag="archive"):
     """A tar, tar.gz or zip."""
+
+    secret_fields: ClassVar[tuple[str, ...]] = ("url",)
 
     url: str
     ours: bool = False
     """In the installation's object store, by a signed URL. Any other address must be public."""
+
+
+MOST_PHP_REQUIREMENTS, LONGEST_PHP_REQUIREMENT = 100, 100
+"""How many a release may have, and how many characters the texts of each."""
+
+
+class PhpRequirement(Struct, frozen=True):
+    """Which versions of PHP the code of a release is for, as Composer's files say it."""
+
+    constraint: str
+    package: str = ""
+    """Whose requirement it is; empty for the project itself."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it can be stored and shown: customers write these texts."""
+        return all(
+            len(text) <= LONGEST_PHP_REQUIREMENT and text.isprintable()
+            for text in (self.constraint, self.package)
+        )
 
 
 class BuildResult(Struct, frozen=True, tag="build"):
@@ -132,10 +367,13 @@ class BuildResult(Struct, frozen=True, tag="build"):
     diff_id: str
     files: int
     bytes: int
+    """Of the content of all files."""
+    directories: int = 0
     commit: str = ""
     ref: str = ""
     author: str = ""
     message: str = ""
+    php: tuple[PhpRequirement, ...] = ()
 
 
 class Build(NodeWork, frozen=True, tag="build"):
@@ -143,6 +381,8 @@ class Build(NodeWork, frozen=True, tag="build"):
 
     result_type = BuildResult
     unsupported_code = "build.unavailable"
+    has_own_limit = True
+    secret_fields: ClassVar[tuple[str, ...]] = ("layer_url", "variables")
 
     builder: Builder
     source: GitSource | ArchiveSource
@@ -160,6 +400,14 @@ Work = (
     EnsureEnvironment
     | RemoveEnvironment
     | RestartEnvironment
+    | SuspendEnvironment
+    | PrepareDataset
+    | DiscardDataset
+    | CheckPhp
+    | SwitchPhp
+    | RunCommand
+    | SetAccess
+    | SetPassword
     | EnsureRoute
     | RemoveRoute
     | Probe
@@ -168,6 +416,20 @@ Work = (
 )
 
 WorkResult = BuildResult
+
+HOSTING: tuple[type[NodeWork], ...] = (
+    EnsureEnvironment,
+    RemoveEnvironment,
+    RestartEnvironment,
+    EnsureRelease,
+    Probe,
+)
+"""What a node must support to host environments."""
+
+
+def supports_hosting(work: Collection[str]) -> bool:
+    """Whether a node that supports these kinds of work can host environments."""
+    return {tag_of(kind) for kind in HOSTING} <= set(work)
 
 
 def release_of(digest: str) -> str:

@@ -85,6 +85,20 @@ class RequestTooLarge(InvalidRequest):
     remedy = "Send less at once; files go through an upload, never through a JSON body."
 
 
+class RequestHeadTooLarge(InvalidRequest):
+    status = 431
+    code = "request.head_too_large"
+    message = "The path and the headers of the request are larger than {limit} bytes, or there are too many."
+    remedy = "Send fewer and shorter headers. Wait for responses before you send more requests."
+
+
+class RequestTimedOut(InvalidRequest):
+    status = 408
+    code = "request.timeout"
+    message = "The request did not arrive in time."
+    remedy = "Send the whole request at once. If that is what you do, look for a slow network or proxy."
+
+
 class CursorInvalid(InvalidRequest):
     code = "request.cursor_invalid"
     message = "The cursor was not made by this list with these filters."
@@ -138,6 +152,12 @@ class AddressNotAllowed(Unauthenticated):
     code = "auth.ip_not_allowed"
     message = "This key may not be used from the address {address}."
     remedy = "Call from an address on the key's `ip_allowlist`, or mint a key with a wider list."
+
+
+class ModeInsufficient(Forbidden):
+    code = "mode.test"
+    message = "A test credential cannot do this: it concerns more than test mode."
+    remedy = "Use a live key or a session. A test key can change test sites, test keys and test endpoints."
 
 
 class ScopeInsufficient(Forbidden):
@@ -194,10 +214,41 @@ class RateLimitExceeded(RateLimited):
         self.headers = {"Retry-After": str(seconds)}
 
 
+class StreamsExceeded(RateLimited):
+    code = "rate_limit.streams"
+    message = "There are already {limit} open streams of your {subject}."
+    remedy = "Close streams that you no longer read, or poll the resource instead."
+
+    def __init__(self, *, limit: int, subject: str) -> None:
+        super().__init__(limit=limit, subject=subject)
+        self.headers = {"Retry-After": "5"}
+
+
+class ConnectionsExceeded(RateLimited):
+    code = "rate_limit.connections"
+    message = "There are too many connections from your address."
+    remedy = "Close connections that you no longer use, or send several requests over one connection."
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.headers = {"Retry-After": "5"}
+
+
 class Internal(ServerFault):
     code = "internal"
     message = "Something failed on our side."
     remedy = "Try again; if it goes on, send us the `request_id`."
+
+
+class TookTooLong(ServerFault):
+    status = 503
+    code = "database.timeout"
+    message = "The request took too long and was stopped. Nothing was changed."
+    remedy = "Try again in a few seconds, and ask for less at once: a smaller `limit`, or more filters."
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.headers = {"Retry-After": "5"}
 
 
 class Unavailable(ServerFault):

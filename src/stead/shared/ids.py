@@ -5,6 +5,7 @@ process are strictly ascending, so lists can be paginated by id alone. From the 
 send a request without a lookup.
 """
 
+import hashlib
 import re
 import secrets
 import threading
@@ -28,6 +29,7 @@ UploadId = NewType("UploadId", str)
 BuildId = NewType("BuildId", str)
 ArtifactId = NewType("ArtifactId", str)
 DeploymentId = NewType("DeploymentId", str)
+DomainId = NewType("DomainId", str)
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS = [a + b for a in ALPHABET for b in ALPHABET]
@@ -73,6 +75,12 @@ class IdGenerator:
 
 def _encode(number: int, *, pairs: int) -> str:
     return "".join([_PAIRS[number >> shift & 1023] for shift in range(10 * (pairs - 1), -1, -10)])
+
+
+def derive_id(prefix: str, moment: datetime, name: str) -> str:
+    """Returns always the same identifier for something with this moment and name."""
+    digest = int.from_bytes(hashlib.sha256(name.encode()).digest()) & ((1 << _RANDOM_BITS) - 1)
+    return f"{lower_bound(prefix, moment)}{_PAIRS[new_id.cell]}{_encode(digest, pairs=7)}"
 
 
 def lower_bound(prefix: str, moment: datetime) -> str:

@@ -32,7 +32,8 @@ _SITE_RESOURCES = (
 )
 _SITE_MANAGER = frozenset(
     scope for scope in CATALOG if scope.partition(":")[0] in _SITE_RESOURCES or scope.startswith("cms.")
-) | {"teams:read", "audit:read"}
+) - {"sites:admin"} | {"teams:read", "audit:read"}
+"""Deleting and transferring a site needs `sites:admin`: the team would lose it."""
 _HIDDEN_FROM_OBSERVERS = frozenset({"credentials:read", "secrets:read"})
 
 MASK: dict[Role, frozenset[str]] = {

@@ -39,6 +39,11 @@ def mint(family: Family) -> Secret:
     return Secret(body + _checksum(body), family)
 
 
+def new_password(prefix: str) -> str:
+    """A password that is generated, and shown once; it cannot be guessed (190 bits)."""
+    return f"{prefix}_{''.join(secrets.choice(_ALPHABET) for _ in range(_BODY_LENGTH))}"
+
+
 def family_of(text: str) -> Family | None:
     """Returns the family of a well-formed secret, or None if this service cannot have issued it."""
     family, _, rest = text.rpartition("_")

@@ -1,13 +1,14 @@
 """Visitors without a credential, each from a network of their own, so that no test slows down another."""
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import pytest
 
 from stead.control.app import ControlPlane
 from stead.shared.ids import new_id
 from tests.client import Client
+from tests.control.conftest import FromAddress
 
 PASSWORD = "correct horse battery staple"
 
@@ -19,7 +20,7 @@ def network() -> str:
 
 
 @pytest.fixture
-def visitor(from_address, network: str) -> Client:
+def visitor(from_address: FromAddress, network: str) -> Client:
     return from_address(f"{network}::1")
 
 
@@ -29,7 +30,7 @@ def email() -> str:
 
 
 @pytest.fixture
-def row_of(plane: ControlPlane) -> Callable:
+def row_of(plane: ControlPlane) -> Callable[[str, str], Awaitable[object]]:
     """One column of an account's row: what the API does not show."""
 
     async def read(account: str, column: str) -> object:

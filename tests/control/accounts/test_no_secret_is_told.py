@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from stead.control.accounts import service
+from stead.control.accounts.schema import SignIn
 from stead.control.app import ControlPlane
 from stead.control.http.access_log import AccessLog
 from stead.control.settings import Settings
@@ -105,7 +106,7 @@ async def test_an_unforeseen_error_does_not_tell_what_it_was_about(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ):
-    async def fail(_tx: object, attempt: service.SignIn) -> None:
+    async def fail(_tx: object, attempt: SignIn, _client: object) -> None:
         raise RuntimeError(f"cannot cope with {attempt.password}")
 
     monkeypatch.setattr(service, "sign_in", fail)

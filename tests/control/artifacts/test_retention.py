@@ -8,7 +8,7 @@ import pytest
 from stead.control.app import ControlPlane
 from stead.control.artifacts import store
 from stead.control.engines.postgres import Tx
-from stead.control.plans import service as plans
+from stead.control.plans import store as plan_store
 from stead.control.plans.rules import Owner
 from tests import teams
 from tests.people import Person
@@ -21,7 +21,7 @@ async def _insert_old(tx: Tx, site: str, count: int = 1) -> list[str]:
 
 
 async def _removable(tx: Tx, *artifacts: str) -> set[str]:
-    return set(await store.list_unused(tx, limit=100_000)) & set(artifacts)
+    return set(await store.select_unused(tx, artifacts))
 
 
 async def test_old_artifacts_are_removed_except_the_ten_newest(plane: ControlPlane, person: Person):
@@ -39,8 +39,8 @@ async def test_new_artifacts_are_kept_unless_storage_is_needed(plane: ControlPla
         site = await teams.insert_site(tx, account=person.id)
         made = [await teams.insert_artifact(tx, site) for _ in range(12)]
         assert await _removable(tx, *made) == set()
-        assert await store.list_unused(tx, limit=10, owner=person.id) == made[:2]
-        assert await store.list_unused(tx, limit=10, owner="client_another") == []
+        assert await store.list_unused(tx, person.id, limit=10) == made[:2]
+        assert await store.list_unused(tx, "client_another", limit=10) == []
 
 
 @pytest.mark.parametrize("status", ["live", "pending", "deploying", "superseded", "failed"])
@@ -78,7 +78,7 @@ async def test_an_artifact_that_is_about_to_be_deployed_is_kept(plane: ControlPl
     async with plane.database.transaction() as deploying:
         assert await store.find(deploying, site, oldest)
         async with plane.database.transaction() as removing:
-            assert oldest in await store.list_unused(removing, limit=100_000)
+            assert await store.select_unused(removing, [oldest]) == [oldest]
             await removing.run("set local lock_timeout = '200ms'")
             with pytest.raises(Exception, match="lock timeout"):
                 await store.delete_if_unused(removing, oldest)
@@ -89,7 +89,7 @@ async def test_an_artifact_that_is_about_to_be_deployed_is_kept(plane: ControlPl
 
 async def test_a_layer_shared_by_two_artifacts_counts_once(plane: ControlPlane, person: Person):
     async def used() -> Any:
-        view = await plans.store.plan(tx, Owner(account_id=person.id))
+        view = await plan_store.plan(tx, Owner(account_id=person.id))
         assert view is not None
         return view.usage.storage_gb
 

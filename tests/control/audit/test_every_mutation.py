@@ -42,9 +42,12 @@ def _key(world: World) -> Caller:
 
 
 def _actor(asking: Asking, answer: httpx.Response) -> str | None:
-    """The account that acted. After signing up or in, the response names it."""
+    """The account that acted. After signing up or in, the response names it; the token in the body of an
+    operation without a response is the newcomer's."""
     if not asking.operation.requires.public:
         return asking.caller.account
+    if not answer.content:
+        return asking.world.newcomer.id
     data = answer.json()["data"]
     return str(data.get("account_id", data["id"]))
 

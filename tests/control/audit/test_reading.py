@@ -141,6 +141,14 @@ async def test_pagination_by_before_returns_every_entry_once(person: Person, tea
     assert collected == everything
 
 
+@pytest.mark.parametrize(
+    "before", ["", "aud_1", "zzz", "evt_01k9zy3v7d00r3m8w5x2t6b4qa", "aud_01K9ZY3V7D00R3M8W5X2T6B4QA"]
+)
+async def test_before_is_the_id_of_an_entry(person: Person, team: str, before: str):
+    answer = await person.session.get(f"/v1/teams/{team}/audit", params={"before": before})
+    assert (answer.status_code, answer.json()["error"].get("param")) == (400, "before")
+
+
 async def test_a_cursor_is_valid_only_with_its_own_filters(person: Person, team: str):
     await _rename(person.session, team, *"ab")
     path = f"/v1/teams/{team}/audit"

@@ -146,6 +146,18 @@ async def test_a_static_site_accepts_only_the_static_builder(
     assert (refused["code"], refused["param"]) == ("request.field_invalid", "builder")
 
 
+@pytest.mark.parametrize(("profile", "accepted"), [("git_managed", True), ("vanilla", False)])
+async def test_of_the_sites_with_wordpress_only_git_managed_ones_are_built(
+    plane: ControlPlane, person: Person, profile: str, *, accepted: bool
+):
+    site, _ = await _site(plane, person, profile=profile, runtime="cms")
+    wanted = {"builder": "cms", "source": "https://example.com/a.zip"}
+    if accepted:
+        assert (await _create_build(person.session, site, **wanted))["builder"] == "cms"
+        wanted["builder"] = "static"
+    assert (await _request_refusal(person.session, site, **wanted))["param"] == "builder"
+
+
 @pytest.mark.parametrize(
     ("table", "status"), [("environments", "suspended"), ("sites", "deleting"), ("sites", "deleted")]
 )

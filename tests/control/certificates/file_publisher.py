@@ -35,7 +35,10 @@ class FilePublisher:
         self.keys: list[bytes] = []
         self.ignoring = self.unavailable = False
 
-    async def publish(self, region: str, records: Mapping[str, EdgeRecord | None]) -> None:
+    async def publish(
+        self, region: str, records: Mapping[str, EdgeRecord | None], *, version: int | None = None
+    ) -> None:
+        del version  # only one worker publishes at a time
         if self.unavailable:
             raise EdgesNotUpdated
         for key, record in records.items():

@@ -1,21 +1,22 @@
-"""The certificate of a site's domain is requested when the site goes live, and removed when it is deleted."""
+"""The certificates of a site's domain and preview host are requested when the site goes live, and removed
+when it is deleted."""
 
 import pytest
 
 from stead.control.app import ControlPlane
-from stead.control.nodes import service as nodes
-from stead.protocol.commands import Heartbeat
 from tests.client import Client
 from tests.control.site_driver import SiteDriver, request_deletion, request_site
+from tests.enrolled_nodes import record_node
 from tests.people import Person
 
 COUNT = "select count(*) from certificates where site_id = $1 and not forgotten"
+HOSTS = "select array_agg(host order by host) from certificates where site_id = $1 and not forgotten"
 
 
 @pytest.fixture
 async def driver(plane: ControlPlane) -> SiteDriver:
     async with plane.database.transaction() as tx:
-        await nodes.record_heartbeat(tx, Heartbeat("node-1", "us-east", 100_000, 0, "0.1.0"))
+        await record_node(tx)
     return SiteDriver(plane)
 
 
@@ -25,17 +26,18 @@ async def _create_live_site(driver: SiteDriver, client: Client) -> str:
     return str(job["resource"]["site_id"])
 
 
-async def test_a_live_site_has_a_certificate_until_it_is_deleted(driver: SiteDriver, person: Person):
+async def test_a_live_site_has_its_certificates_until_it_is_deleted(driver: SiteDriver, person: Person):
     site = await _create_live_site(driver, person.session)
-    assert await driver.fetch_value(COUNT, site) == 1
     domain = str(await driver.fetch_value("select domain from sites where id = $1", site))
+    preview = str(await driver.fetch_value("select subdomain from environments where site_id = $1", site))
+    assert await driver.fetch_value(HOSTS, site) == sorted([domain, preview])
     deletion = (await request_deletion(person.session, site, domain)).json()["data"]["id"]
-    assert await driver.fetch_value(COUNT, site) == 1
+    assert await driver.fetch_value(COUNT, site) == 2
     assert await driver.run_job(deletion) == "deleted"
     assert await driver.fetch_value(COUNT, site) == 0
     recovery = (await person.session.post(f"/v1/sites/{site}/recover")).json()["data"]["id"]
     assert await driver.run_job(recovery) == "running"
-    assert await driver.fetch_value(COUNT, site) == 1
+    assert await driver.fetch_value(HOSTS, site) == sorted([domain, preview])
 
 
 async def test_a_simulated_site_gets_no_certificate(driver: SiteDriver, person: Person):

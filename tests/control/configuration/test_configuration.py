@@ -94,6 +94,14 @@ async def test_the_partner_key_can_be_written_but_is_never_returned(served_site:
     [
         ({"security": {"allowed_ips": ["10.0.0.1", "10.0.0.0/33"]}}, "security.allowed_ips.1"),
         ({"security": {"allowed_ips": ["example.com"]}}, "security.allowed_ips.0"),
+        (
+            {
+                "security": {
+                    "allowed_ips": [f"2001:db8:1111:2222:3333:4444:5555:{n:x}" for n in range(1, 1000)]
+                }
+            },
+            "security.allowed_ips",
+        ),
         ({"security": {"waf_engine_mode": "maybe"}}, "security.waf_engine_mode"),
         ({"performance": {"page_cache_ttl": 2_592_001}}, "performance.page_cache_ttl"),
         ({"performance": {"php_workers": 0}}, "performance.php_workers"),

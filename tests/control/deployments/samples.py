@@ -6,6 +6,7 @@ from typing import Any
 from stead.control.artifacts.rules import ArtifactNotFound
 from stead.control.deployments.rules import DeploymentNotFound, VisibleDeployment
 from stead.control.engines.postgres import Tx
+from stead.control.environments.rules import EnvironmentNotFound
 from tests.control.environments.samples import staging_with_deployment
 from tests.feature_samples import Samples, Values
 from tests.matrix.visibility import sees_with_environment
@@ -40,5 +41,8 @@ SAMPLES = Samples(
     make_things=_make_things,
     path_ids={"deployment_id": lambda asking: asking.world.thing(VisibleDeployment, asking.flavour).id},
     body_values={"artifact_id": lambda asking: asking.world.artifacts[asking.flavour]},
-    foreign_ids={"artifact_id": (ArtifactNotFound.code, lambda world, flavour: world.artifacts[flavour])},
+    foreign_ids={
+        "artifact_id": (ArtifactNotFound.code, lambda world, flavour: world.artifacts[flavour]),
+        "to_env": (EnvironmentNotFound.code, lambda world, flavour: world.staging[flavour].id),
+    },
 )

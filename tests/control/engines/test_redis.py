@@ -17,6 +17,7 @@ from stead.control.http.rate_limits import Limiter
 from stead.control.settings import Settings
 from stead.shared.ids import new_id
 from tests.control.http.principals import keys_of_one_account
+from tests.patience import slowdown
 
 TIMEOUT = 0.1
 Reply = Callable[[list[bytes]], bytes | None]
@@ -98,7 +99,7 @@ async def test_a_server_that_never_answers_does_not_hold_up_the_start():
     async with Server(lambda _: None).running() as server:
         started = time.monotonic()
         async with client(server.port) as redis:
-            assert time.monotonic() - started < 10 * TIMEOUT
+            assert time.monotonic() - started < 10 * TIMEOUT * slowdown()
             assert not redis.connected
             with pytest.raises(RedisDown):
                 redis.execute("PING")
@@ -117,7 +118,7 @@ async def test_a_server_that_hangs_fails_every_command_in_time_and_is_connected_
         assert redis.connected
         started = time.monotonic()
         answers = await asyncio.gather(*[redis.execute("ECHO", n) for n in range(20)], return_exceptions=True)
-        assert time.monotonic() - started < 2 * TIMEOUT + 0.5
+        assert time.monotonic() - started < (2 * TIMEOUT + 0.5) * slowdown()
         assert {type(answer) for answer in answers} == {RedisDown}
         server.reply = everything
         await until(lambda: redis.connected)
@@ -136,7 +137,7 @@ async def test_a_command_sent_while_others_are_answered_still_times_out():
         started = time.monotonic()
         with pytest.raises(RedisDown):
             await redis.execute("ECHO", "lost")
-        assert time.monotonic() - started < 2 * TIMEOUT + 0.5
+        assert time.monotonic() - started < (2 * TIMEOUT + 0.5) * slowdown()
 
 
 async def test_answers_that_come_byte_by_byte_are_put_together():
@@ -209,7 +210,7 @@ async def test_many_commands_at_once_each_get_their_own_answer(redis, sizes: lis
 async def test_commands_of_many_tasks_are_not_mixed_up(redis: Redis):
     async def ask(n: int) -> bool:
         await asyncio.sleep(0.001 * (n % 7))
-        return await redis.execute("ECHO", f"{n}") == b"%d" % n
+        return bool(await redis.execute("ECHO", f"{n}") == b"%d" % n)
 
     assert all(await asyncio.gather(*[ask(n) for n in range(500)]))
 
@@ -223,7 +224,7 @@ async def test_a_forgotten_script_is_sent_again(redis: Redis):
         assert spent is not None
         assert (spent.allowed, spent.own.remaining) == (True, expected)
     await redis.execute("SCRIPT", "FLUSH")
-    assert await limiter.spend_anonymous(new_id("test"), 1, new_id("test"), 1) == 0
+    assert await limiter.spend_anonymous((new_id("test"), 1), (new_id("test"), 1)) == 0
 
 
 @pytest.mark.parametrize(
@@ -243,7 +244,7 @@ async def test_a_server_that_takes_no_writes_counts_as_absent(error: bytes):
     (principal,) = keys_of_one_account(RateLimits(read=5, write=5, create=5, ceiling=5), 1)
     async with Server(refusing).running() as server, client(server.port) as redis:
         assert await Limiter(redis).spend(principal, "read") is None
-        assert await Limiter(redis).spend_anonymous("one", 1, "other", 1) == 0
+        assert await Limiter(redis).spend_anonymous(("one", 1), ("other", 1)) == 0
 
 
 async def test_a_limiter_without_redis_lets_everything_pass_and_says_everything_is_left():
@@ -251,5 +252,5 @@ async def test_a_limiter_without_redis_lets_everything_pass_and_says_everything_
     async with Server(lambda _: None).running() as server, client(server.port) as redis:
         limiter = Limiter(redis)
         assert await limiter.spend(principal, "read") is None
-        assert await limiter.spend_anonymous("one", 1, "other", 1) == 0
+        assert await limiter.spend_anonymous(("one", 1), ("other", 1)) == 0
         assert [bucket.remaining for bucket in await limiter.peek_buckets(["a", "b"], [5, 9])] == [5, 9]

@@ -1,19 +1,20 @@
 """A running site on a node, for tests of its environments."""
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
+from uuid import uuid4
 
 import httpx
 import pytest
 
 from stead.control.app import ControlPlane
-from stead.control.nodes import service as nodes
 from stead.protocol import edge_records
-from stead.protocol.commands import Heartbeat
 from tests import teams
 from tests.client import Client
 from tests.conftest import NewPerson
 from tests.control.site_driver import SiteDriver
+from tests.enrolled_nodes import record_node
 from tests.people import Person
 
 REGION = "us-east"
@@ -99,7 +100,7 @@ class HostedSite:
 async def create_hosted_site(plane: ControlPlane, person: Person, client: Client | None = None) -> HostedSite:
     driver = SiteDriver(plane)
     async with plane.database.transaction() as tx:
-        await nodes.record_heartbeat(tx, Heartbeat(NODE, REGION, 100_000, 0, "0.1.0"))
+        await record_node(tx, NODE, REGION)
     site, domain = await driver.insert_site(account=person.id)
     await driver.execute("update environments set node_id = $2 where site_id = $1", site, NODE)
     return HostedSite(person, driver, site, domain, client or person.session)
@@ -114,6 +115,17 @@ async def site(plane: ControlPlane, new_person: NewPerson) -> HostedSite:
 async def other_site(plane: ControlPlane, new_person: NewPerson) -> HostedSite:
     """A site of another tenant."""
     return await create_hosted_site(plane, await new_person())
+
+
+@pytest.fixture
+async def other_node(plane: ControlPlane) -> AsyncIterator[str]:
+    """A second node with room. Environments that a test leaves on it stay there, so it is not reused."""
+    node = f"node-{uuid4().hex[:8]}"
+    async with plane.database.transaction() as tx:
+        await record_node(tx, node)
+    yield node
+    async with plane.database.transaction() as tx:
+        await tx.run("update nodes set capacity = 0 where id = $1", node)
 
 
 @pytest.fixture(scope="session")

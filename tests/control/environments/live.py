@@ -24,6 +24,7 @@ from stead.shared.ids import new_id
 from tests.delivery.delivery import Delivery, Site
 from tests.faults.jobs.harness import Harness
 from tests.faults.jobs.programs import until
+from tests.tls import usual_context
 
 ENGINES = [Postgres, Redis, Nats, Temporal, SeaweedFS, Nginx]
 
@@ -58,7 +59,7 @@ class Live:
         return await self.harness.ask("GET", f"/v1/sites/{site}/environments/{env}", status=200)
 
     async def visit(self, host: str, path: str = "/") -> httpx.Response:
-        async with httpx.AsyncClient() as client:
+        async with httpx.AsyncClient(verify=usual_context()) as client:
             return await client.get(
                 f"http://{self.harness.stack[Nginx].address}{path}", headers={"Host": host}
             )
@@ -93,7 +94,10 @@ async def start_installation() -> AsyncIterator[Live]:
                 await delivery.objects.ensure_bucket()
                 await harness.node.program.stop()
                 harness.node.program.start(STEAD_SIMULATOR_SECONDS="0", STEAD_VISITS_SECONDS="0.5")
-                await until(lambda: harness.sql("select from nodes"), "the node has sent a heartbeat")
+                await until(
+                    lambda: harness.sql("select from nodes where last_seen_at is not null"),
+                    "the node has sent a heartbeat",
+                )
                 yield Live(harness, delivery)
             finally:
                 await harness.end()

@@ -259,6 +259,7 @@ async def test_an_expired_site_is_purged_from_its_nodes_production_last(site: Ho
 
 async def test_a_configuration_change_probes_the_host_of_its_environment(site: HostedSite):
     from stead.control.configuration import workflows
+    from stead.control.jobs.definition import NodeCommand
     from stead.protocol.work import Probe
 
     env = await site.create_environment(type="staging")
@@ -268,7 +269,7 @@ async def test_a_configuration_change_probes_the_host_of_its_environment(site: H
     assert ask is not None
     async with site.driver.plane.database.transaction() as tx:
         command = await ask(tx, workflows.CONFIGURE_ENVIRONMENT.read(row))
-    assert command is not None
+    assert isinstance(command, NodeCommand)
     assert command.work == Probe(await site.column(env, "subdomain"))
     assert command.environment == env
     await site.driver.run_job(job)

@@ -40,7 +40,7 @@ async def test_an_environment_starts_like_production_and_changes_on_its_own(live
 
     refreshed = await live.complete("POST", f"{path}/{env}/refresh")
     assert (await live.visit(host)).text == "one"
-    history = await live.harness.ask("GET", f"{path}/{env}/deployments", status=200)
+    history = await live.harness.read_list(f"{path}/{env}/deployments")
     assert [(each["kind"], each["status"]) for each in history] == [
         ("refresh", "live"),
         ("deploy", "superseded"),
@@ -57,7 +57,7 @@ async def test_an_environment_starts_like_production_and_changes_on_its_own(live
     await live.complete("DELETE", f"{path}/{env}")
     response = await live.visit(host)
     assert (response.status_code, response.headers["x-stead-reason"]) == (404, "unknown_host")
-    assert not live.harness.node.carries(env, live=True)
+    assert not live.harness.node.has_environment(env, live=True)
     assert (await live.visit(domain)).text == "one"
     again = await live.complete("POST", path, {"type": "branch", "branch": "feature/x"})
     assert (await live.visit((await live.read(site, again["result"]["env_id"]))["subdomain"])).text == "one"
@@ -76,7 +76,7 @@ async def test_a_push_changes_production_and_a_rollback_undoes_it(live: Live):
     job = await live.complete("POST", f"{path}/{env}/push", {"mode": "files"})
     assert job["resource"]["id"] == env
     assert (await live.visit(domain)).text == "new"
-    history = await live.harness.ask("GET", f"{path}/production/deployments", status=200)
+    history = await live.harness.read_list(f"{path}/production/deployments")
     assert [(each["kind"], each["status"]) for each in history] == [
         ("push", "live"),
         ("deploy", "superseded"),
@@ -100,7 +100,7 @@ async def test_a_push_fails_if_the_release_of_production_could_not_be_restored(l
     job = await live.run_job("POST", f"{path}/{env}/push")
     assert (job["status"], job["error"]["code"]) == ("failed", "backup.unverified")
     assert (await live.visit(domain)).text == f"precious {damage}"
-    history = await live.harness.ask("GET", f"{path}/production/deployments", status=200)
+    history = await live.harness.read_list(f"{path}/production/deployments")
     assert [(each["kind"], each["status"]) for each in history] == [("push", "failed"), ("deploy", "live")]
     assert (await live.read(site, env))["status"] == "running"
 
@@ -181,7 +181,7 @@ async def test_the_simulator_supports_all_actions(live: Live):
             await live.complete("POST", f"{path}/{branch}/{action}")
         await live.deploy(site, staging, "pretended")
         await live.complete("POST", f"{path}/{staging}/push")
-        history = await live.harness.ask("GET", f"{path}/production/deployments", status=200)
+        history = await live.harness.read_list(f"{path}/production/deployments")
         assert [(each["kind"], each["status"]) for each in history] == [("push", "live")]
         await live.complete("DELETE", f"{path}/{branch}")
         await live.complete("DELETE", f"/v1/sites/{site}", {"confirm_domain": domain})

@@ -6,8 +6,12 @@ import pytest
 
 from stead.control.app import ControlPlane
 from stead.control.environments import maintenance
+from stead.control.jobs import service as jobs
+from stead.control.jobs.rules import MAX_PLATFORM_QUEUED, MAX_QUEUED
+from stead.control.sites import service as sites
 from stead.protocol.commands import Activity
 from stead.shared.clock import MovableClock
+from tests import teams
 from tests.control.environments.conftest import NODE, HostedSite
 
 DAYS = 7
@@ -168,8 +172,61 @@ async def test_an_environment_fails_while_its_node_is_unreachable(site: HostedSi
     for last_heartbeat in ("last_seen_at - interval '1 hour'", "now()"):
         async with site.driver.plane.database.transaction() as tx:
             await tx.run(f"update nodes set last_seen_at = {last_heartbeat} where id = $1", NODE)
-            await maintenance.update_reachability(tx)
+            while await maintenance.update_reachability(tx):
+                pass  # other tests have environments too, and a few are updated at a time
         statuses.append(f"{await site.column(env, 'status')}: {await site.column(env, 'status_reason')}")
         assert await site.column(paused, "status") == "suspended"
         assert await site.column(broken, "status") == "failed"
     assert statuses == [f"failed: The node {NODE} is unreachable.", "running: None"]
+
+
+async def _fill_queue(site: HostedSite) -> None:
+    """Queue as many jobs as one owner may have, all of them for another site of the same owner."""
+    other, _ = await site.driver.insert_site(account=site.person.id)
+    async with site.driver.plane.database.transaction() as tx:
+        for _ in range(MAX_QUEUED):
+            await teams.insert_job(tx, other, site.person.id)
+
+
+async def test_an_owner_with_a_full_queue_stops_no_maintenance(
+    site: HostedSite, other_site: HostedSite, clock: MovableClock
+):
+    """Neither that of others, nor its own: otherwise a full queue would keep environments running."""
+    idle = [await each.insert_environment(branch="main") for each in (site, other_site)]
+    gone = [await each.insert_environment("suspended", branch="gone") for each in (site, other_site)]
+    await _fill_queue(site)
+    for each in (site, other_site):
+        async with each.driver.plane.database.transaction() as tx:
+            await maintenance.record_branch_deleted(tx, each.id, "gone")
+    clock.ahead = timedelta(days=8)
+    await _maintain(site)
+    assert [await site.column(env, "status") for env in idle] == ["suspending"] * 2
+    assert [await site.column(env, "status") for env in gone] == ["deleting"] * 2
+
+
+async def test_maintenance_queues_a_few_jobs_per_owner_and_leaves_room_for_their_own(
+    site: HostedSite, other_site: HostedSite, clock: MovableClock
+):
+    for number in range(MAX_PLATFORM_QUEUED + 10):
+        await site.insert_environment(branch=f"branch-{number}")
+    neighbour = await other_site.insert_environment(branch="main")
+    clock.ahead = timedelta(days=8)
+    await _maintain(site)
+    queued = "select count(*) from jobs where owner = $1 and status = 'queued'"
+    assert await site.driver.fetch_value(queued, site.person.id) == MAX_PLATFORM_QUEUED
+    assert await other_site.column(neighbour, "status") == "suspending"
+    async with site.driver.plane.database.transaction() as tx:
+        await jobs.require_room(tx, site.person.id)
+
+
+async def test_an_owner_with_a_full_queue_stops_no_purge(site: HostedSite, other_site: HostedSite):
+    for each in (site, other_site):
+        await each.driver.execute(
+            "update sites set status = 'deleted', recoverable_until = now() - interval '1 day' where id = $1",
+            each.id,
+        )
+    await _fill_queue(site)
+    async with site.driver.plane.database.transaction() as tx:
+        await sites.purge_expired(tx)
+    queued = "select count(*) from jobs where site_id = $1 and type = 'site.delete' and status = 'queued'"
+    assert [await each.driver.fetch_value(queued, each.id) for each in (site, other_site)] == [1, 1]

@@ -3,6 +3,7 @@
 import pytest
 
 from stead.control.app import ControlPlane
+from stead.shared.roles import Role
 from tests import teams
 from tests.client import code_of
 from tests.control.environments.conftest import HostedSite, create_hosted_site
@@ -26,7 +27,7 @@ async def test_an_environment_of_another_tenant_is_not_found(
     site: HostedSite, other_site: HostedSite, method: str, action: str
 ):
     env = await other_site.insert_environment()
-    body = {} if method == "PATCH" else None
+    body: dict[str, str] | None = {} if method == "PATCH" else None
     for site_id in (site.id, other_site.id):
         answer = await site.client.request(
             method, f"/v1/sites/{site_id}/environments/{env}{action}", json=body
@@ -96,7 +97,7 @@ async def test_an_observer_can_read_but_not_change_environments(
 ):
     async with plane.database.transaction() as tx:
         team = await teams.insert_team(tx, site.person.id)
-        await teams.insert_member(tx, team, person.id, teams.Role.OBSERVER)
+        await teams.insert_member(tx, team, person.id, Role.OBSERVER)
         await tx.run("update sites set account_id = null, team_id = $2 where id = $1", site.id, team)
     env = await site.insert_environment()
     path = f"/v1/sites/{site.id}/environments"

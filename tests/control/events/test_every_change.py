@@ -98,6 +98,10 @@ def _minimal_params(type_: type, env: str) -> Any:
 def _minimal_value(type_: msgspec.inspect.Type) -> Any:
     if isinstance(type_, msgspec.inspect.StrType):
         return "unknown"
+    if isinstance(type_, msgspec.inspect.LiteralType):
+        return type_.values[0]
+    if isinstance(type_, msgspec.inspect.BoolType):
+        return False
     if isinstance(type_, msgspec.inspect.ListType):
         return []
     if isinstance(type_, msgspec.inspect.DictType):

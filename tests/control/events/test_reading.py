@@ -1,6 +1,7 @@
 """Which events a caller can read: those of the account and its teams, within pin and mode, for 30 days."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -85,11 +86,9 @@ async def test_a_pinned_key_reads_only_events_of_its_pin(outbox: Outbox):
         inside = await teams.insert_site(tx, team=team, project=project)
         beside = await teams.insert_site(tx, team=team)
         own = await teams.insert_site(tx, account=person.id)
-    for owner, site in (("team_id", inside), ("team_id", beside), ("account_id", own)):
-        owner_id = team if owner == "team_id" else person.id
-        await outbox.publish(
-            "site.restarted", **{owner: owner_id}, site_id=site, env_id=f"env_{site}", data=DOMAIN
-        )
+    for site in (inside, beside, own):
+        owner: dict[str, Any] = {"account_id": person.id} if site == own else {"team_id": team}
+        await outbox.publish("site.restarted", **owner, site_id=site, env_id=f"env_{site}", data=DOMAIN)
     await outbox.publish("team.renamed", team_id=team, data={"name": "Another"})
     await outbox.publish("key.revoked", account_id=person.id, data={"key_id": "key_x"})
     await outbox.number_events()

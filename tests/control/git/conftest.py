@@ -1,6 +1,9 @@
 """A site with a repository and a hook, and a forge that posts deliveries to it."""
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from ipaddress import ip_network
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -8,17 +11,21 @@ import pytest
 
 from stead.control.app import ControlPlane
 from stead.control.git import push_builds
-from stead.control.nodes import service as nodes
-from stead.protocol.commands import Heartbeat
+from stead.control.webhooks.client import HttpsClient
+from stead.dev.certificate_authority import CertificateAuthority
+from stead.shared.address_policy import AddressPolicy
 from tests import teams
 from tests.conftest import NewPerson
 from tests.control.git import forges
 from tests.control.git.forges import DeliveryRequest
 from tests.control.site_driver import SiteDriver
+from tests.enrolled_nodes import record_node
+from tests.git_server import GitServer
 from tests.people import Person
 
 REPOSITORY = "https://git.example.com/octo/site.git"
 PREVIEW_DOMAIN = "preview.example"
+LOOPBACK = (ip_network("127.0.0.0/8"),)
 
 
 def commit(number: int) -> str:
@@ -138,9 +145,7 @@ class ConnectedSite:
 @pytest.fixture
 async def node(plane: ControlPlane) -> str:
     async with plane.database.transaction() as tx:
-        await nodes.record_heartbeat(
-            tx, Heartbeat("node-1", "us-east", 100_000, 0, "0.1.0", builders=("static",))
-        )
+        await record_node(tx, builders=("static",))
     return "node-1"
 
 
@@ -175,3 +180,22 @@ async def site(connect: Any) -> ConnectedSite:
     """Only `main` is routed, to production."""
     connected: ConnectedSite = await connect()
     return connected
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
+    return CertificateAuthority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture
+async def client(authority: CertificateAuthority) -> AsyncIterator[HttpsClient]:
+    created = HttpsClient(AddressPolicy(LOOPBACK), context=authority.client_context(), seconds=10)
+    yield created
+    await created.close()
+
+
+@pytest.fixture
+async def server(tmp_path: Path, authority: CertificateAuthority) -> AsyncIterator[GitServer]:
+    created = GitServer(tmp_path)
+    async with created.open(authority.server_context(created.host)):
+        yield created

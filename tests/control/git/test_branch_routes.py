@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.serialization import load_ssh_private_key, l
 
 from stead.control.app import ControlPlane
 from stead.control.git import service as git
-from stead.control.jobs.presigning import unseal_deploy_key
+from stead.control.jobs.presigning import unseal_secrets
 from stead.control.sealing import SealBroken, Sealer
 from stead.protocol.work import Build, GitSource
 from tests import teams
@@ -76,10 +76,10 @@ async def test_a_secret_is_returned_only_when_it_is_rolled(person: Person, site:
             {"rules": [{"pattern": "a", "target": "live"}, {"pattern": "a", "target": "live"}]},
             "rules.1.pattern",
         ),
-        ({"rules": [{"pattern": "a", "target": "production"}]}, "rules[0].target"),
-        ({"rules": [{"pattern": "a"}]}, "rules[0].target"),
-        ({"rules": [{"pattern": "", "target": "live"}]}, "rules[0].pattern"),
-        ({"rules": [{"pattern": "a", "target": "live", "x": 1}]}, "rules[0].x"),
+        ({"rules": [{"pattern": "a", "target": "production"}]}, "rules.0.target"),
+        ({"rules": [{"pattern": "a"}]}, "rules.0.target"),
+        ({"rules": [{"pattern": "", "target": "live"}]}, "rules.0.pattern"),
+        ({"rules": [{"pattern": "a", "target": "live", "x": 1}]}, "rules.0.x"),
         ({"rules": [{"pattern": f"b{n}", "target": "ignore"} for n in range(101)]}, "rules"),
         ({"rules": "x"}, "rules"),
         ({}, "rules"),
@@ -117,13 +117,13 @@ async def test_the_private_deploy_key_matches_the_public_one_and_opens_only_for_
         sealed = await git.get_sealed_deploy_key(tx, site)
     assert "PRIVATE" not in sealed
     work = Build("static", GitSource(REPOSITORY, "main", key=sealed), "staged/x")
-    opened = unseal_deploy_key(work, sealer, site)
+    opened = unseal_secrets(work, sealer, site)
     assert isinstance(opened, Build)
     assert isinstance(opened.source, GitSource)
     private = load_ssh_private_key(opened.source.key.encode(), password=None)
     assert private.public_key() == public
     with pytest.raises(SealBroken):
-        unseal_deploy_key(work, sealer, "site_of_another_owner")
+        unseal_secrets(work, sealer, "site_of_another_owner")
 
 
 async def test_a_site_without_a_repository_has_no_deploy_key(plane: ControlPlane, person: Person):

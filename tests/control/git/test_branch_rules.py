@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from stead.control.git.branch_rules import BranchPattern, BranchRule, Target, check_rules, choose_target
 from stead.shared.errors import FieldInvalid
+from tests.patience import slowdown
 
 
-def rules(**targets: Target) -> list[BranchRule]:
+def rules(targets: dict[str, Target]) -> list[BranchRule]:
     return [BranchRule(pattern, target) for pattern, target in targets.items()]
 
 
@@ -57,11 +58,11 @@ def test_matching_is_fast_for_any_pattern():
     pattern, name = "*a" * 100, "a" * 199 + "b"
     begun = time.perf_counter()
     assert not BranchPattern(pattern).matches(name)
-    assert time.perf_counter() - begun < 1
+    assert time.perf_counter() - begun < slowdown()
 
 
 def test_the_first_matching_rule_applies():
-    ordered = rules(**{"feature/live": "live", "feature/*": "preview", "**": "staging"})
+    ordered = rules({"feature/live": "live", "feature/*": "preview", "**": "staging"})
     assert [choose_target(ordered, None, name) for name in ("feature/live", "feature/x", "other")] == [
         "live",
         "preview",
@@ -80,9 +81,9 @@ def test_without_rules_the_sites_own_branch_is_live_and_others_are_ignored():
 
 
 def test_the_sites_own_branch_stays_live_unless_a_rule_matches_it():
-    assert choose_target(rules(**{"feature/*": "preview"}), "main", "main") == "live"
-    assert choose_target(rules(main="staging"), "main", "main") == "staging"
-    assert choose_target(rules(**{"**": "ignore"}), "main", "main") == "ignore"
+    assert choose_target(rules({"feature/*": "preview"}), "main", "main") == "live"
+    assert choose_target(rules({"main": "staging"}), "main", "main") == "staging"
+    assert choose_target(rules({"**": "ignore"}), "main", "main") == "ignore"
 
 
 @pytest.mark.parametrize(

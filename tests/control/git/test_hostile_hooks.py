@@ -5,16 +5,18 @@ import dataclasses
 import json
 import statistics
 import time
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from stead.control.app import ControlPlane
-from stead.control.git import hooks
+from stead.control.git import commit_store, hooks, replays, store
+from stead.shared.clock import MovableClock
 from stead.shared.ids import new_id
 from tests.control.git import forges
 from tests.control.git.conftest import ConnectedSite, commit
-from tests.control.git.forges import DeliveryRequest, gitea, github, github_push, gitlab, gitlab_push
+from tests.control.git.forges import ZEROS, DeliveryRequest, gitea, github, github_push, gitlab, gitlab_push
 
 
 def _push(site: ConnectedSite) -> dict[str, Any]:
@@ -179,11 +181,101 @@ async def test_of_twenty_simultaneous_copies_one_is_handled(site: ConnectedSite)
     assert len(await site.builds()) == 1
 
 
-async def test_identical_gitlab_payloads_with_different_ids_are_two_pushes(site: ConnectedSite):
+async def test_a_branch_that_is_moved_back_and_forth_is_pushed_every_time(site: ConnectedSite):
+    """GitLab reports the first and the third of these pushes with identical payloads."""
+    for number, (before, after) in enumerate([(1, 2), (2, 1), (1, 2)]):
+        payload = gitlab_push("refs/heads/main", commit(after), site.repository) | {"before": commit(before)}
+        answered = await site.post(gitlab(payload, site.secret, uuid=str(number)))
+        assert answered.status_code == 202
+    assert await site.value("select serial from pushes where env_id = $1", site.env) == 3
+
+
+async def test_a_gitlab_payload_that_is_replayed_with_another_id_has_no_effect(site: ConnectedSite):
     payload = gitlab_push("refs/heads/main", commit(1), site.repository)
     for uuid in ("one", "two", "one"):
         assert (await site.post(gitlab(payload, site.secret, uuid=uuid))).status_code == 202
-    assert await site.value("select serial from pushes where env_id = $1", site.env) == 2
+    assert await site.value("select serial from pushes where env_id = $1", site.env) == 1
+
+
+def _moves(site: ConnectedSite, before: int, after: int, **repository: object) -> DeliveryRequest:
+    """A delivery of GitHub for a push from one commit to another."""
+    payload = github_push("refs/heads/main", commit(after), site.repository) | {"before": commit(before)}
+    return github(payload | {"repository": payload["repository"] | repository}, site.secret)
+
+
+async def _forget_deliveries(site: ConnectedSite) -> None:
+    await site.run("delete from hook_deliveries where site_id = $1", site.id)
+
+
+async def _newest(site: ConnectedSite) -> str:
+    return str(await site.value("select commit from pushes where env_id = $1", site.env))
+
+
+async def test_a_replay_that_was_forgotten_does_not_bring_an_old_commit_back(site: ConnectedSite):
+    old = _moves(site, 0, 1)
+    for delivery in (old, _moves(site, 1, 2), _moves(site, 2, 3)):
+        await site.post(delivery)
+    await _forget_deliveries(site)
+    heard = (await site.get_routes())["last_hook_at"]
+    (decision,) = (await site.post(old)).json()["data"]["decisions"]
+    assert decision["reason"] == replays.NOT_NEWER
+    assert await _newest(site) == commit(3)
+    assert (await site.get_routes())["last_hook_at"] == heard
+
+
+async def test_a_replayed_deletion_does_not_destroy_the_environment_of_a_branch(connect: Any):
+    site = await connect(("feature/*", "preview"))
+    deletion = github_push("refs/heads/feature/a", ZEROS, site.repository) | {"before": commit(1)}
+    env = (await site.push("feature/a", 1))["env_id"]
+    await site.post(github(deletion, site.secret))
+    await site.push("feature/a", 2)
+    await _forget_deliveries(site)
+    await site.post(github(deletion, site.secret))
+    assert await site.value("select branch_gone_at from environments where id = $1", env) is None
+
+
+async def test_a_commit_between_two_reported_heads_is_not_newer(site: ConnectedSite):
+    """The delivery from 1 to 2 was held back; that from 1 to 3 lists both commits."""
+    listed = github_push("refs/heads/main", commit(3), site.repository) | {
+        "before": commit(1),
+        "commits": [{"id": commit(2)}, {"id": commit(3)}],
+    }
+    await site.post(github(listed, site.secret))
+    (decision,) = (await site.post(_moves(site, 1, 2))).json()["data"]["decisions"]
+    assert decision["reason"] == replays.NOT_NEWER
+    assert await _newest(site) == commit(3)
+
+
+@pytest.mark.parametrize(
+    ("minutes", "before", "reason"),
+    [
+        (4, 7, None),
+        (6, 7, replays.MOVED_SINCE),
+        (6, 1, None),
+        (31 * 24 * 60, 1, replays.TOO_OLD),
+    ],
+)
+async def test_a_delayed_delivery_counts_only_if_the_branch_has_not_moved(
+    site: ConnectedSite, minutes: int, before: int, reason: str | None
+):
+    await site.post(_moves(site, 0, 1))
+    pushed_at = int(site.plane.database._clock().timestamp()) - minutes * 60
+    answered = await site.post(_moves(site, before, 8, pushed_at=pushed_at))
+    (decision,) = answered.json()["data"]["decisions"]
+    assert await _newest(site) == commit(1 if reason else 8)
+    assert reason is None or decision["reason"] == reason
+
+
+async def test_a_site_remembers_a_limited_number_of_commits(
+    site: ConnectedSite, monkeypatch: pytest.MonkeyPatch, clock: MovableClock
+):
+    # The number that ships would need as many deliveries.
+    monkeypatch.setattr(commit_store, "MAX_COMMITS", 5)
+    for number in range(10):
+        clock.ahead += timedelta(seconds=1)
+        await site.post(_moves(site, number, number + 1))
+    kept = await site.value("select count(*) from branch_commits where site_id = $1", site.id)
+    assert kept <= 7
 
 
 async def test_a_body_that_is_too_large_is_refused(site: ConnectedSite):
@@ -271,6 +363,7 @@ async def test_only_the_branch_and_the_commit_of_a_payload_are_used(site: Connec
 async def test_deliveries_from_one_address_are_rate_limited(
     site: ConnectedSite, plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
 ):
+    # The shape of the limit; the one that ships would need hundreds of deliveries.
     monkeypatch.setattr(hooks, "PER_ADDRESS_AND_SITE", 3)
     forged = github(_push(site), "another")
     statuses = [(await site.post(forged)).status_code for _ in range(5)]
@@ -280,6 +373,7 @@ async def test_deliveries_from_one_address_are_rate_limited(
 
 
 async def test_deliveries_to_one_site_are_rate_limited(site: ConnectedSite, monkeypatch: pytest.MonkeyPatch):
+    # The shape of the limit; the one that ships would need a hundred pushes.
     monkeypatch.setattr(hooks, "PER_SITE", 3)
     statuses = [(await site.post(site.build_delivery("main", number))).status_code for number in range(5)]
     assert statuses == [202, 202, 202, 429, 429]
@@ -302,3 +396,15 @@ async def test_the_secret_and_the_private_key_are_not_stored_in_plain_text(site:
         await site.events("site.hook_secret_rolled", "site.branch_routes_changed")
     )
     assert "hook_secret" not in await site.get_routes()
+
+
+async def test_hooks_make_the_list_of_branches_no_longer_than_polls_do(
+    site: ConnectedSite, monkeypatch: pytest.MonkeyPatch
+):
+    # The number that ships would need as many deliveries.
+    monkeypatch.setattr(store, "MAX_BRANCHES", 2)
+    await site.run("update git_connections set refs = '{}' where site_id = $1", site.id)
+    for number, branch in enumerate(["one", "two", "three", "one"]):
+        await site.push(branch, number)
+    refs = await site.value("select refs from git_connections where site_id = $1", site.id)
+    assert refs == {"one": commit(3), "two": commit(1)}

@@ -1,7 +1,6 @@
 """Repositories without hooks are polled: a real git server, and servers with invalid responses."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from ipaddress import ip_network
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 
 from stead.control.git import poller
 from stead.control.git.poller import Poller, RepositoryUnreadable, fetch_branches
+from stead.control.git.ref_advertisement import MAX_BYTES
 from stead.control.webhooks.client import HttpsClient
 from stead.dev.certificate_authority import CertificateAuthority
 from stead.shared.address_policy import AddressPolicy
@@ -32,7 +32,8 @@ class PolledSite:
     client: HttpsClient
 
     def create_poller(self) -> Poller:
-        return Poller(self.site.plane.database, self.client, PREVIEW_DOMAIN, seconds=300)
+        ports = frozenset({self.server.port})
+        return Poller(self.site.plane.database, self.client, PREVIEW_DOMAIN, seconds=300, extra_ports=ports)
 
     async def poll(self) -> None:
         """Poll this repository only."""
@@ -42,25 +43,6 @@ class PolledSite:
             self.site.id,
         )
         assert await self.create_poller().poll() == 1
-
-
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
-    return CertificateAuthority(tmp_path_factory.mktemp("authority"))
-
-
-@pytest.fixture
-async def client(authority: CertificateAuthority) -> AsyncIterator[HttpsClient]:
-    created = HttpsClient(AddressPolicy(LOOPBACK), context=authority.client_context(), seconds=10)
-    yield created
-    await created.close()
-
-
-@pytest.fixture
-async def server(tmp_path: Path, authority: CertificateAuthority) -> AsyncIterator[GitServer]:
-    created = GitServer(tmp_path)
-    async with created.open(authority.server_context(created.host)):
-        yield created
 
 
 @pytest.fixture
@@ -197,6 +179,19 @@ async def test_a_site_without_a_connection_gets_one(connect: Any, client: HttpsC
     assert await site.value("select count(*) from git_connections where site_id = $1", site.id) == 1
 
 
+async def test_a_repository_on_another_port_is_not_polled(polled: PolledSite):
+    """Neither 443 nor 22, and not allowed by the operator."""
+    await polled.site.run("update git_connections set check_due_at = now() + interval '1 day'")
+    await polled.site.run(
+        "update git_connections set check_due_at = now() - interval '1 second' where site_id = $1",
+        polled.site.id,
+    )
+    poller = Poller(polled.site.plane.database, polled.client, PREVIEW_DOMAIN, seconds=300)
+    assert await poller.poll() == 1
+    assert "port" in (await polled.site.get_routes())["last_error"]
+    assert polled.server.requests == []
+
+
 RESPONSES = {
     "a redirect": (http_response(302, location="https://169.254.169.254/latest/meta-data"), "redirect"),
     "a permanent redirect": (http_response(301, location="http://127.0.0.1:22/"), "redirect"),
@@ -206,7 +201,7 @@ RESPONSES = {
     "a server error": (http_response(500), "answered 500"),
     "a web page": (http_response(200, b"<html></html>"), "smart HTTP"),
     "the dumb protocol": (http_response(200, b"a" * 40 + b"\trefs/heads/main\n"), "smart HTTP"),
-    "a response that is too long": (http_response(200, b"0" * (poller.MAX_BYTES + 1)), "too long"),
+    "a response that is too long": (http_response(200, b"0" * (MAX_BYTES + 1)), "too long"),
     "a truncated response": (
         b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n001e# service=git-upload-pack",
         "cut off",

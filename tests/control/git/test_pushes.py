@@ -153,7 +153,7 @@ async def test_no_preview_is_created_beyond_the_plans_limit(connect: Any):
 async def test_a_branch_that_is_deleted_and_comes_back(connect: Any, how: str):
     site = await connect(("feature/*", "preview"))
     env = (await site.push("feature/a"))["env_id"]
-    deletion = github_push("refs/heads/feature/a", ZEROS, site.repository)
+    deletion = github_push("refs/heads/feature/a", ZEROS, site.repository) | {"before": commit(1)}
     if how == "delete":
         deletion = {"ref": "feature/a", "ref_type": "branch", "repository": deletion["repository"]}
     answered = await site.post(gitea(deletion, site.secret, event=how))
@@ -226,6 +226,8 @@ async def test_a_push_waits_when_too_many_jobs_are_queued(site: ConnectedSite, p
         waiting = [await teams.insert_job(tx, site.id, site.person.id) for _ in range(100)]
     assert "job_id" not in await site.push()
     await site.run("update jobs set status = 'succeeded' where id = any($1)", waiting)
+    waits = "select extract(epoch from try_at - pushed_at) from pushes where env_id = $1"
+    assert await site.value(waits, site.env) >= push_builds.QUEUE_DELAY
     await site.run("update pushes set try_at = now() - interval '1 second' where env_id = $1", site.env)
     await site.follow_up()
     assert len(await site.builds()) == 1
@@ -254,7 +256,7 @@ async def test_the_pending_push_of_a_destroyed_preview_is_deleted(connect: Any):
 
 async def test_a_push_to_a_site_without_a_builder_is_skipped_with_an_event(connect: Any):
     site = await connect()
-    await site.run("update sites set runtime = 'cms', profile = 'git_managed' where id = $1", site.id)
+    await site.run("update sites set runtime = 'cms', profile = 'vanilla' where id = $1", site.id)
     decision = await site.push()
     assert "builder" in decision["reason"]
     assert len(await site.events("git.push_skipped")) == 1
@@ -281,8 +283,8 @@ async def test_a_site_whose_branch_is_missing_awaits_a_push_and_then_runs(site: 
     job = await site.value("select job_id from builds where site_id = $1", site.id)
     await site.fail_build(job, "build.ref_missing")
     await site.follow_up()
-    status, reason = await site.row("select status, status_reason from sites where id = $1", site.id)
-    assert (status, reason) == ("awaiting_push", "The branch main does not exist yet.")
+    row = await site.row("select status, status_reason from sites where id = $1", site.id)
+    assert row == ("awaiting_push", "The branch main does not exist yet.")
     assert "job_id" in await site.push("main", 1)
     await site.deploy()
     await site.follow_up()

@@ -68,7 +68,7 @@ async def test_a_site_without_a_builder_goes_live_and_publishes_a_skipped_push(
     driver: SiteDriver, person: Person
 ):
     site = await _create_site(
-        driver, person, profile="git_managed", git_repo="https://git.example.com/o/site.git"
+        driver, person, profile="vanilla", git_repo="https://git.example.com/o/site.git"
     )
     assert await _builds(driver, site) == []
     assert "git.push_skipped" in await driver.event_types(site)

@@ -1,5 +1,7 @@
 """A cursor fits only the list, the path and the filters it was made for."""
 
+from typing import Any
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -79,7 +81,9 @@ filters = st.dictionaries(st.sampled_from(["status", "owner"]), st.text(max_size
 
 
 @given(made_for=filters, used_for=filters)
-async def test_a_cursor_fits_exactly_the_filters_it_was_made_for(plane, made_for: dict, used_for: dict):
+async def test_a_cursor_fits_exactly_the_filters_it_was_made_for(
+    plane: ControlPlane, made_for: dict[str, Any], used_for: dict[str, Any]
+):
     cursor = await first_cursor(plane, asked(limit="2", **made_for))
     if made_for == used_for:
         assert asked(cursor=cursor, **used_for).after

@@ -2,12 +2,14 @@
 
 import re
 import time
+from typing import Any
 
 import httpx
 import pytest
 
 from stead.shared.ids import new_id
 from tests.client import Client, code_of
+from tests.conftest import NewPerson
 from tests.control.http.principals import TIGHT
 from tests.people import Person
 
@@ -28,15 +30,18 @@ def parsed(field: str) -> dict[str, dict[str, int]]:
 
 
 def told(answer: httpx.Response) -> tuple[int, int, int]:
-    return tuple(int(answer.headers[f"x-ratelimit-{name}"]) for name in ("limit", "remaining", "reset"))
+    limit, remaining, reset = (
+        int(answer.headers[f"x-ratelimit-{name}"]) for name in ("limit", "remaining", "reset")
+    )
+    return limit, remaining, reset
 
 
 @pytest.fixture
-async def hasty(new_person, tight: str) -> Person:
+async def hasty(new_person: NewPerson, tight: str) -> Person:
     return await new_person(plan=tight)
 
 
-async def exhaust(client: Client, method: str, path: str, **options: object) -> httpx.Response:
+async def exhaust(client: Client, method: str, path: str, **options: Any) -> httpx.Response:
     for _ in range(50):
         answer = await client.request(method, path, **options)
         if answer.status_code == 429:
@@ -92,6 +97,40 @@ async def test_every_answer_to_a_credential_carries_the_headers(
     assert 0 <= remaining <= limit
     assert abs(reset - time.time()) < 62
     assert "retry-after" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "pin", "status"),
+    [
+        ("GET", "/v1/nothing-here", None, 404),
+        ("POST", "/v1/nothing-here", None, 404),
+        ("PATCH", "/v1/api-keys", None, 405),
+        ("GET", "/v1/account", "2001-01-01", 400),
+        ("GET", "/v1/nothing-here", "2001-01-01", 404),
+        ("GET", "/v1/rate-limits", "2001-01-01", 400),
+    ],
+)
+async def test_a_request_for_no_operation_carries_the_headers(
+    person: Person, method: str, path: str, pin: str | None, status: int
+):
+    headers = {} if pin is None else {"api-version": pin}
+    answer = await person.session.request(method, path, headers=headers)
+    assert answer.status_code == status
+    limit, remaining, _ = told(answer)
+    assert 0 <= remaining <= limit
+
+
+async def test_a_request_for_no_operation_is_refused_when_the_bucket_is_empty(hasty: Person):
+    refused = await exhaust(await hasty.key("sites:read"), "POST", "/v1/nothing-here")
+    assert (code_of(refused), told(refused)[:2]) == ("rate_limit.exceeded", (TIGHT.create, 0))
+
+
+@pytest.mark.parametrize("credential", ["stead_live_unknown", "nonsense"])
+async def test_a_route_that_does_not_exist_is_not_found_with_a_wrong_credential_too(
+    anonymous: Client, credential: str
+):
+    answer = await anonymous.as_(credential).get("/v1/nothing-here")
+    assert (answer.status_code, "x-ratelimit-limit" in answer.headers) == (404, False)
 
 
 async def test_the_ietf_fields_parse_and_agree(hasty: Person):

@@ -74,7 +74,7 @@ def most(limit: int, elapsed: int) -> float:
 @given(limits=some_limits, requests=requests, in_waves=st.integers(1, 8))
 @settings(max_examples=100)
 async def test_no_interleaving_gets_more_than_a_bucket_holds(
-    limiters: list[Limiter], limits: RateLimits, requests: list, in_waves: int
+    limiters: list[Limiter], limits: RateLimits, requests: list[tuple[int, int, RateClass]], in_waves: int
 ):
     principals = keys_of_one_account(limits)
     answers: list[tuple[int, RateLimitResult]] = []
@@ -190,7 +190,7 @@ async def test_unnamed_buckets_hold_in_a_crowd_too(limiters: list[Limiter], limi
     """Those that slow down password guessing."""
     one, other = new_id("test"), new_id("test")
     waits = await asyncio.gather(
-        *[limiters[n % CLIENTS].spend_anonymous(one, limits[0], other, limits[1]) for n in range(count)]
+        *[limiters[n % CLIENTS].spend_anonymous((one, limits[0]), (other, limits[1])) for n in range(count)]
     )
     assert sum(wait == 0 for wait in waits) == min(count, *limits)
     assert all(0 <= wait <= 60 for wait in waits)

@@ -1,5 +1,6 @@
 """A replay may hold a secret: it is sealed at rest, and shown to no credential that could not have asked."""
 
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -87,7 +88,7 @@ async def test_a_record_moved_to_another_place_does_not_open(
     assert mine.json()["data"]["secret"] not in answer.text
 
 
-async def record_mint(client: Client, *scopes: str) -> tuple[dict, dict, str]:
+async def record_mint(client: Client, *scopes: str) -> tuple[dict[str, Any], dict[str, str], str]:
     """The body, the header and the secret of a request that a replay would answer."""
     body, header = {"scopes": list(scopes)}, {"idempotency-key": str(uuid4())}
     made = await client.post(KEYS, json=body, headers=header)

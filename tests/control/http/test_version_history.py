@@ -142,6 +142,7 @@ async def toys(
         invalidator=plane.invalidator,
         sealer=Sealer(bytes(32)),
         context=replace(plane.context, docs_url="http://docs.test"),
+        streams=plane.streams,
     )
     api = Api(operation, dependencies, AccessLog())
     headers = {"authorization": person.session.headers["authorization"]}
@@ -186,8 +187,8 @@ async def test_an_old_request_is_read_as_it_was_meant(
     made = await toys.post("/v1/toys", json=body, headers=pin(version))
     assert made.status_code == status, made.text
     if status == 201:
-        latest = {"2026-06-23": {"paint": 2}, "2026-07-02": {"colour": "blue"}}
-        assert made.json()["data"] == {"id": "toy_2", **latest.get(version, {"colours": ["blue"]})}
+        older: dict[str, dict[str, object]] = {"2026-06-23": {"paint": 2}, "2026-07-02": {"colour": "blue"}}
+        assert made.json()["data"] == {"id": "toy_2", **older.get(version, {"colours": ["blue"]})}
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ async def test_without_a_pin_the_latest_version_is_in_effect(person: Person):
     "version", ["2026-06-24", "2026-07-06", "1", "latest", "2026-7-5", "2026-07-05,", "x" * 500, "é"]
 )
 async def test_an_unknown_version_is_refused_even_before_the_credential(anonymous: Client, version: str):
-    refused = await anonymous.get("/v1/account", headers={"api-version": version.encode("latin-1")})
+    refused = await anonymous.get("/v1/account", headers={b"api-version": version.encode("latin-1")})
     assert (refused.status_code, code_of(refused)) == (400, "version.unknown")
     assert refused.headers["api-version"] == DATES[-1]
     assert len(refused.json()["error"]["message"]) < 100

@@ -72,5 +72,5 @@ def test_every_visible_type_has_a_resolver_and_is_frozen():
     }
     assert {resource.__name__ for resource in resolvers()} >= declared
     for resource in resolvers():
-        frozen = getattr(resource, "__struct_config__", None) or resource.__dataclass_params__
-        assert frozen.frozen
+        config = getattr(resource, "__struct_config__", None) or getattr(resource, "__dataclass_params__")  # noqa: B009
+        assert config.frozen

@@ -5,6 +5,7 @@ import pytest
 
 from stead.control.app import ControlPlane
 from stead.shared.errors import catalog
+from stead.shared.supervision import TaskStatus
 
 
 @pytest.fixture
@@ -39,3 +40,14 @@ async def test_health_is_told_apart_from_readiness(browser: httpx.AsyncClient):
     ready = await browser.get("/readyz")
     assert (ready.status_code, ready.json()["status"]) == (200, "ready")
     assert ready.json()["engines"] == {"postgresql": True, "redis": True, "nats": True}
+
+
+async def test_a_background_task_that_fails_is_shown(plane: ControlPlane, browser: httpx.AsyncClient):
+    assert (await browser.get("/readyz")).json()["failing_tasks"] == {}
+    failing = TaskStatus(failures=2, consecutive=1, last_error="KeyError", repeats=True)
+    plane._tasks._supervisor.statuses["some.task"] = failing
+    try:
+        ready = await browser.get("/readyz")
+        assert (ready.status_code, ready.json()["failing_tasks"]) == (200, {"some.task": "KeyError"})
+    finally:
+        del plane._tasks._supervisor.statuses["some.task"]

@@ -61,6 +61,7 @@ async def mailing(post_office: Settings, closed_sink: Sink, clock: MovableClock)
     async with plane.database.transaction() as tx:
         await tx.run(f"{UNLIMITED} on conflict do nothing")
         await tx.run("delete from outgoing_mail")
+        await tx.run("delete from sent_emails")
     yield Mailing(plane, Client(transport=httpx.ASGITransport(plane), base_url="http://stead.test"))
     await plane.redis.close()
     await plane.database.close()

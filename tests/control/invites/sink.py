@@ -1,5 +1,6 @@
 """A real SMTP server on the loopback that keeps what it is given, or refuses as it is told."""
 
+import asyncio
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,13 +34,16 @@ class Sink:
     """Answers to the next letters; when there are none left, letters are taken."""
     letters: list[Received] = field(default_factory=list)
     tried: int = 0
+    seconds: float = 0.0
+    """How long it takes to accept a letter."""
 
     @property
     def url(self) -> str:
-        return f"smtp://127.0.0.1:{self.port}"
+        return f"smtp+plaintext://127.0.0.1:{self.port}"
 
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: ARG002, N802
         self.tried += 1
+        await asyncio.sleep(self.seconds)
         if self.refusals:
             return self.refusals.pop(0)
         assert isinstance(envelope.content, bytes)

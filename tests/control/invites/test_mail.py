@@ -41,7 +41,8 @@ async def test_the_mail_arrives_once_and_holds_the_token(mailing: Mailing, sink:
     assert token in letter.text
     assert letter.message["to"] == grace.account.email
     assert letter.message["from"] == "post@stead.example"
-    assert letter.message["subject"] == f"{ada.account.email} invites you to Analytical Engines"
+    assert letter.message["subject"] == f"{ada.account.email} invites you to a team"
+    assert "Analytical Engines" not in letter.text
     assert letter.message["message-id"].endswith("@stead.example>")
     accepted = await grace.session.post("/v1/invites/accept", json={"token": token})
     assert accepted.json()["data"] == {"team_id": team, "role": "observer"}
@@ -211,8 +212,7 @@ async def test_the_token_stands_nowhere_in_the_database(mailing: Mailing):
     ada = await mailing.person()
     token = await mailing.invite(ada, await found_team(ada), "grace@example.com")
     assert await mailing.waiting() == 1
-    async with mailing.plane.database.reading() as tx:
-        assert await rows_mentioning(tx, [token, token.encode().hex()]) == set()
+    assert await rows_mentioning(mailing.plane.database, [token, token.encode().hex()]) == set()
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r", "\u2028", "\x0b", "\x0c", "\x1d", "\x85"])
@@ -224,7 +224,7 @@ async def test_a_team_name_cannot_inject_a_header(newline: str, mailing: Mailing
     [letter] = sink.letters
     assert letter.recipients == ["grace@example.com"]
     assert letter.message["bcc"] is None
-    assert letter.message["subject"].endswith("Engines Bcc: eve@example.com a body")
+    assert letter.message["subject"] == f"{ada.account.email} invites you to a team"
     assert set(map(str.lower, letter.message.keys())) <= {
         *("from", "to", "subject", "date", "message-id", "mime-version"),
         *("content-type", "content-transfer-encoding"),

@@ -7,7 +7,7 @@ import pytest
 
 from stead.control.app import ControlPlane
 from tests import teams
-from tests.control.jobs.yard import Yard, yard_of
+from tests.control.jobs.queue_harness import QueueHarness, open_queue
 
 NewJob = Callable[..., Awaitable[str]]
 
@@ -32,12 +32,12 @@ def new_job(plane: ControlPlane) -> NewJob:
 
 
 @pytest.fixture(scope="session")
-async def whole_yard(worker_id: str) -> AsyncIterator[Yard]:
-    async with yard_of(f"stead_yard_{worker_id}") as yard:
-        yield yard
+async def shared_queue(worker_id: str) -> AsyncIterator[QueueHarness]:
+    async with open_queue(f"stead_queue_{worker_id}") as job_queue:
+        yield job_queue
 
 
 @pytest.fixture
-async def yard(whole_yard: Yard) -> Yard:
-    await whole_yard.clear()
-    return whole_yard
+async def job_queue(shared_queue: QueueHarness) -> QueueHarness:
+    await shared_queue.clear()
+    return shared_queue

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.control.jobs.yard import Yard
+from tests.control.jobs.queue_harness import QueueHarness
 
 OWNERS, SITES, ENVS = 3, 4, 2
 SOME = settings(
@@ -85,8 +85,8 @@ class Model:
             assert self.claimable() == [], "what can run is not left lying while there is room"
 
 
-async def _claim(yard: Yard, model: Model, most: int) -> None:
-    model.take(await yard.claim(most), most)
+async def _claim(job_queue: QueueHarness, model: Model, most: int) -> None:
+    model.take(await job_queue.claim(most), most)
 
 
 @SOME
@@ -97,16 +97,20 @@ async def _claim(yard: Yard, model: Model, most: int) -> None:
     acts=ACTS,
 )
 async def test_caps_exclusion_and_order_always_hold_and_nobody_starves(
-    whole_yard: Yard, caps: list[int], of_owner: list[int], first: list[Place], acts: list[tuple[str, object]]
+    shared_queue: QueueHarness,
+    caps: list[int],
+    of_owner: list[int],
+    first: list[Place],
+    acts: list[tuple[str, object]],
 ):
-    await whole_yard.clear()
+    await shared_queue.clear()
     model = Model(caps, of_owner)
-    owners = [await whole_yard.owner(cap, team=n % 2 == 1) for n, cap in enumerate(caps)]
-    sites = [await whole_yard.site(owners[owner]) for owner in of_owner]
+    owners = [await shared_queue.owner(cap, team=n % 2 == 1) for n, cap in enumerate(caps)]
+    sites = [await shared_queue.site(owners[owner]) for owner in of_owner]
 
     async def add(place: Place) -> None:
         env = None if place.env is None else f"env_{place.env}"
-        model.waiting[await whole_yard.job(sites[place.site], owners[model.owner(place)], env)] = place
+        model.waiting[await shared_queue.job(sites[place.site], owners[model.owner(place)], env)] = place
 
     for place in first:
         await add(place)
@@ -114,13 +118,13 @@ async def test_caps_exclusion_and_order_always_hold_and_nobody_starves(
         if isinstance(with_, Place):
             await add(with_)
         elif act == "claim":
-            await _claim(whole_yard, model, int(str(with_)))
+            await _claim(shared_queue, model, int(str(with_)))
         elif model.under_way:
             ending = sorted(model.under_way)[int(str(with_)) % len(model.under_way)]
-            await whole_yard.end(ending)
+            await shared_queue.end(ending)
             del model.under_way[ending]
     for _ in range(len(model.waiting) + len(model.under_way)):
-        await whole_yard.end(*model.under_way)
+        await shared_queue.end(*model.under_way)
         model.under_way.clear()
-        await _claim(whole_yard, model, 2)
+        await _claim(shared_queue, model, 2)
     assert not model.waiting, "everybody's turn comes"

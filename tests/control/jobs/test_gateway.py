@@ -1,4 +1,4 @@
-"""Asking a node, and being told in the very moment of its acknowledgement that nobody wants it any more."""
+"""A command that is cancelled at the moment of its acknowledgement."""
 
 import asyncio
 from types import SimpleNamespace
@@ -9,19 +9,20 @@ from nats.aio.msg import Msg
 
 from stead.control.engines.nats import Nats
 from stead.control.nodes.gateway import Gateway
-from stead.protocol.commands import Cancel, Command, Heartbeat, Result, encode, read_order
+from stead.protocol.commands import Cancel, Command, Heartbeat, Result, encode, read_order, result_kind
+from stead.protocol.subjects import report
 from stead.protocol.work import EnsureEnvironment
 
 BOUND = 3.0
-"""Shorter than the pause after which a gateway asks again."""
+"""Shorter than the pause after which a gateway sends a command again."""
 COMMAND = Command(
     "node-1", "job_1", "environment", 1, "site_1", "env_1", "simulator", EnsureEnvironment("static")
 )
 
 
 class Acknowledging:
-    """NATS as far as the moment matters: it waits for an acknowledgement the way the library does, and the
-    node answers a cancellation at once."""
+    """What this test needs of NATS: it waits for an acknowledgement like the library does, and the node
+    answers a cancellation immediately."""
 
     def __init__(self) -> None:
         self.gateway = Gateway(cast("Nats", SimpleNamespace(js=self)), _unheard)
@@ -34,7 +35,8 @@ class Acknowledging:
         self.sent.append(order)
         if isinstance(order, Cancel):
             result = Result(order.node, order.job, order.step, order.epoch, "cancelled")
-            await self.gateway._receive_result(Msg(cast("Any", None), data=encode(result)))
+            subject = report(order.node, result_kind(order.job, order.step))
+            await self.gateway._receive_result(Msg(cast("Any", None), subject, data=encode(result)))
             return
         self.waits.set()
         await asyncio.wait_for(self.acknowledgement, 60)

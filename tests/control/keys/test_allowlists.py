@@ -1,5 +1,7 @@
 """Keys that work only from certain addresses, and everything that tries to get around that."""
 
+from typing import Any
+
 import pytest
 
 from stead.control.app import ControlPlane
@@ -117,7 +119,7 @@ async def test_a_list_has_at_most_100_entries(person: Person):
 
 
 @pytest.mark.parametrize("sent", [{}, {"ip_allowlist": None}, {"ip_allowlist": []}])
-async def test_a_minted_key_inherits_its_minters_list(person: Person, from_address, sent: dict):
+async def test_a_minted_key_inherits_its_minters_list(person: Person, from_address, sent: dict[str, Any]):
     secret = await person.secret(
         "keys:write", "account:read", ip_allowlist=["203.0.113.0/24", "2001:db8::/32"]
     )

@@ -165,7 +165,7 @@ async def test_a_credential_that_is_none_is_refused(anonymous: Client, header: s
     unissued = {"<key>": mint("stead_live").text, "<session>": mint("stead_session").text}
     for name, secret in unissued.items():
         header = header and header.replace(name, secret)
-    sent = {} if header is None else {"authorization": header.encode("latin-1")}
+    sent = {} if header is None else {b"authorization": header.encode("latin-1")}
     refused = await anonymous.get(KEYS, headers=sent)
     assert (refused.status_code, code_of(refused)) == (401, code)
     assert refused.headers["www-authenticate"] == "Bearer"

@@ -1,6 +1,7 @@
 """A key never exceeds what minted it, and its scopes only ever shrink."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -12,10 +13,10 @@ from tests.people import Person
 KEYS = "/v1/api-keys"
 
 
-async def mint(client: Client, *scopes: str) -> dict:
+async def mint(client: Client, *scopes: str) -> dict[str, Any]:
     minted = await client.post(KEYS, json={"scopes": list(scopes)})
     assert minted.status_code == 201, minted.text
-    return minted.json()["data"]
+    return dict(minted.json()["data"])
 
 
 def refused_for(response, scope: str) -> bool:
@@ -159,7 +160,7 @@ async def test_a_key_cannot_broaden_itself(person: Person, anonymous: Client):
         {"mode": "live"},
     ],
 )
-async def test_nothing_but_name_and_scopes_can_be_changed(person: Person, body: dict):
+async def test_nothing_but_name_and_scopes_can_be_changed(person: Person, body: dict[str, Any]):
     key = await mint(person.session, "sites:read")
     refused = await person.session.patch(f"{KEYS}/{key['id']}", json=body)
     assert (refused.status_code, code_of(refused)) == (400, "request.field_invalid")

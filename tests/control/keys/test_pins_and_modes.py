@@ -1,5 +1,7 @@
 """What a pinned key or a test key can see and make: only its like."""
 
+from typing import Any
+
 import pytest
 
 from stead.shared.ids import new_id
@@ -9,17 +11,17 @@ from tests.people import Person
 KEYS = "/v1/api-keys"
 
 
-async def mint(client: Client, *scopes: str, **wanted: object) -> dict:
+async def mint(client: Client, *scopes: str, **wanted: object) -> dict[str, Any]:
     minted = await client.post(KEYS, json={"scopes": list(scopes or ("sites:read",)), **wanted})
     assert minted.status_code == 201, minted.text
-    return minted.json()["data"]
+    return dict(minted.json()["data"])
 
 
 async def listed(client: Client) -> set[str]:
     return {key["id"] for key in (await client.get(KEYS, params={"limit": 100})).json()["data"]}
 
 
-async def assert_absent(client: Client, key: dict) -> None:
+async def assert_absent(client: Client, key: dict[str, Any]) -> None:
     """To this client there is no such key, whatever it tries."""
     address = f"{KEYS}/{key['id']}"
     for attempt in (

@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import timedelta
+from typing import Any
 
 from stead.control.app import ControlPlane
 from stead.shared.clock import MovableClock
@@ -12,16 +13,16 @@ KEYS = "/v1/api-keys"
 DAY = timedelta(hours=24)
 
 
-async def mint(client: Client, *scopes: str, **wanted: object) -> dict:
+async def mint(client: Client, *scopes: str, **wanted: object) -> dict[str, Any]:
     minted = await client.post(KEYS, json={"scopes": list(scopes or ("account:read",)), **wanted})
     assert minted.status_code == 201, minted.text
-    return minted.json()["data"]
+    return dict(minted.json()["data"])
 
 
-async def roll(client: Client, key: dict) -> dict:
+async def roll(client: Client, key: dict[str, Any]) -> dict[str, Any]:
     rolled = await client.post(f"{KEYS}/{key['id']}/roll")
     assert rolled.status_code == 200, rolled.text
-    return rolled.json()["data"]
+    return dict(rolled.json()["data"])
 
 
 async def works(anonymous: Client, secret: str) -> bool:

@@ -1,4 +1,4 @@
-"""A few people who act on one team in any order, and what must hold whatever they do."""
+"""A few people who act on one team in any order, and the invariants that must hold."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -25,7 +25,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Sent:
-    """An invite on its way."""
+    """An invite that was sent and not yet answered."""
 
     token: str
     role: Role
@@ -34,7 +34,7 @@ class Sent:
 
 @dataclass
 class Crowd:
-    """Callable from the thread that Hypothesis runs in; the work is done in the loop of the tests."""
+    """Called from the thread of Hypothesis; coroutines run in the event loop of the tests."""
 
     plane: ControlPlane
     clock: MovableClock
@@ -52,7 +52,7 @@ class Crowd:
         self.team = made.json()["data"]["team_id"]
 
     async def members(self) -> dict[str, Member]:
-        """Who is an active member now, read from the rows themselves."""
+        """The active members, read from the table."""
         async with self.plane.database.reading() as tx:
             rows = await tx.all(
                 lambda account, role, expires_at: (account, Member(Role(role), expires_at)),
@@ -63,7 +63,7 @@ class Crowd:
         return dict(rows)
 
     async def defaults(self) -> set[str]:
-        """For whom this is the default team that lends them its ceiling."""
+        """The accounts whose default team this is; it provides their ceiling."""
         async with self.plane.database.reading() as tx:
             sql = "select id from accounts where default_team_id = $1 and id = any($2)"
             return set(await tx.all(str, sql, self.team, self.people))

@@ -151,7 +151,7 @@ class Memberships(RuleBasedStateMachine):
     @rule(one=ACTS, two=ACTS)
     def at_once(self, one: Act, two: Act) -> None:
         async def both() -> list[httpx.Response]:
-            return await asyncio.gather(one(self.crowd), two(self.crowd))
+            return list(await asyncio.gather(one(self.crowd), two(self.crowd)))
 
         assert all(answer.status_code < 500 for answer in self.crowd.do(both()))
 

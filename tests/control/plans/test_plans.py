@@ -7,6 +7,7 @@ import pytest
 from stead.control.app import ControlPlane
 from stead.control.plans import service
 from stead.control.plans.rules import Owner, SitesExhausted
+from stead.shared.ids import TeamId
 from tests import teams
 from tests.conftest import NewPerson
 from tests.people import Person
@@ -62,7 +63,7 @@ async def test_the_figures_are_data(person: Person, plane: ControlPlane):
         )
         await tx.run("update plans set max_sites = 2 where name = 'trial'")
         await tx.run("update teams set plan = 'trial' where id = $1", team)
-    owner = Owner(team_id=team)
+    owner = Owner(team_id=TeamId(team))
     assert [await _take(plane, owner) for _ in range(3)] == [True, True, False]
     async with plane.database.transaction() as tx:
         await tx.run("update plans set max_sites = 3 where name = 'trial'")

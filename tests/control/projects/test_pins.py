@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from stead.control.app import ControlPlane
-from stead.control.http.principal import Pin
+from stead.control.http.principal import Pin, PinType
 from tests import teams
 from tests.client import Client, code_of
 from tests.people import Person
@@ -72,7 +72,7 @@ async def _sees(client: Client, resources: Resources) -> set[str]:
     ],
 )
 async def test_a_pinned_key_sees_its_pin_and_what_is_in_it(
-    person: Person, resources: Resources, type_: str, name: str, sees: set[str]
+    person: Person, resources: Resources, type_: PinType, name: str, sees: set[str]
 ):
     key = await person.key(resource=Pin(type_, getattr(resources, name)))
     assert await _sees(key, resources) == sees
@@ -110,7 +110,7 @@ async def test_lists_of_a_pinned_key_hold_only_its_pin(person: Person, resources
 
 @pytest.mark.parametrize("type_", ["team", "project", "site"])
 async def test_a_pinned_key_does_nothing_for_the_account_as_a_whole(
-    person: Person, resources: Resources, type_: str
+    person: Person, resources: Resources, type_: PinType
 ):
     key = await person.key(resource=Pin(type_, getattr(resources, type_)))
     calls = [

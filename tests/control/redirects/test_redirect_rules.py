@@ -102,7 +102,23 @@ def test_an_invalid_rule_is_refused(wrong: list[RedirectRule], param: str) -> No
 
 def test_five_thousand_long_rules_are_split_into_parts_that_fit_a_message() -> None:
     rules = [rule(f"/{n:04}{'x' * 1990}", f"/{n:04}{'y' * 1990}") for n in range(5000)]
-    validate(rules, HOSTS)
     parts = list(split_into_parts(rules, build_redirect_set(rules).version))
     assert [each.path for part in parts for each in part.rules] == [each.from_ for each in rules]
     assert max(sum(len(each.path) + len(each.to) for each in part.rules) for part in parts) < 512 * 1024
+
+
+def test_the_size_of_a_set_is_limited() -> None:
+    """Every edge of the region keeps all redirects in memory, which the sites share."""
+    fitting = [rule(f"/{n:04}{'x' * 47}", f"/{'y' * 50}") for n in range(5000)]
+    validate(fitting, HOSTS)
+    with pytest.raises(FieldInvalid) as refused:
+        validate([rule(f"/{n:04}{'x' * 1990}", f"/{'y' * 1990}") for n in range(200)], HOSTS)
+    assert refused.value.param == "redirects"
+
+
+def test_the_number_of_prefix_lengths_is_limited() -> None:
+    """A visit costs one look-up for each length."""
+    validate([rule("/" + "x" * n + "*", "/") for n in range(1, 257)], HOSTS)
+    with pytest.raises(FieldInvalid) as refused:
+        validate([rule("/" + "x" * n + "*", "/") for n in range(1, 258)], HOSTS)
+    assert refused.value.param == "redirects"

@@ -16,8 +16,9 @@ async def test_redirects_are_replaced_as_a_set_and_announced_in_parts(served_sit
 
     await served_site.complete("PUT", "/redirects", {"redirects": some})
     assert [served_site.driver.announced[key] is None for key in keys] == [False, True, True]
-    assert served_site.record.redirects is not None
-    assert served_site.record.redirects.lengths == (3,)
+    record = served_site.record
+    assert record.redirects is not None
+    assert record.redirects.lengths == (3,)
 
     await served_site.complete("PUT", "/redirects", {"redirects": []})
     assert (await served_site.get("/redirects"))["redirects"] == []

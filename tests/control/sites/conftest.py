@@ -3,9 +3,8 @@
 import pytest
 
 from stead.control.app import ControlPlane
-from stead.control.nodes import service as nodes
-from stead.protocol.commands import Heartbeat
 from tests.control.site_driver import SiteDriver
+from tests.enrolled_nodes import record_node
 
 
 @pytest.fixture
@@ -17,8 +16,16 @@ def driver(plane: ControlPlane) -> SiteDriver:
 async def node(plane: ControlPlane) -> str:
     """A reachable node with free capacity."""
     async with plane.database.transaction() as tx:
-        await nodes.record_heartbeat(tx, Heartbeat("node-1", "us-east", 100_000, 0, "0.1.0"))
+        await record_node(tx)
     return "node-1"
+
+
+@pytest.fixture
+async def other_region(plane: ControlPlane) -> str:
+    """A second region with a node."""
+    async with plane.database.transaction() as tx:
+        await record_node(tx, "node-eu", "eu-west")
+    return "eu-west"
 
 
 @pytest.fixture(scope="session")

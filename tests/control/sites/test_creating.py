@@ -1,12 +1,20 @@
 """Creating a site: validation, defaults, limits and the response."""
 
 import asyncio
+import dataclasses
 import re
 from datetime import datetime
 from typing import Any
 
 import pytest
 
+from stead.control.accounts.service import owner_principal
+from stead.control.app import ControlPlane
+from stead.control.http.client_address import parse_networks
+from stead.control.sealing import Sealer
+from stead.control.sites import service as sites
+from stead.control.sites.schema import NewSite
+from stead.shared.errors import FieldInvalid
 from tests import teams
 from tests.client import code_of
 from tests.conftest import NewPerson
@@ -40,6 +48,8 @@ HOSTILE_GIT = [
         "https://h/\x1b[31m",
         "HTTPS://h/x\u2028",
         "https://hö/x",
+        "https://h.example:6379/x",
+        "ssh://git@h.example:2222/x.git",
         "https://",
         "ssh://",
         "git@",
@@ -92,9 +102,9 @@ async def test_the_response_is_a_job_at_its_location(person: Person):
     assert (await person.session.get(made.headers["location"])).json()["data"] == job
 
 
-async def test_a_new_site_has_the_requested_values(person: Person):
+async def test_a_new_site_has_the_requested_values(person: Person, other_region: str):
     domain = new_domain()
-    site = await create_site(person.session, domain, region="eu-west")
+    site = await create_site(person.session, domain, region=other_region)
     assert re.fullmatch(r"site_[0-9a-z]{26}", site["id"])
     assert site == {
         "id": site["id"],
@@ -112,6 +122,7 @@ async def test_a_new_site_has_the_requested_values(person: Person):
         "status_reason": None,
         "recoverable_until": None,
         "created_at": site["created_at"],
+        "challenge": None,
     }
 
 
@@ -169,6 +180,36 @@ async def test_an_invalid_value_is_refused_naming_the_field(
     assert await driver.fetch_value("select count(*) from sites where account_id = $1", person.id) == 0
 
 
+@pytest.mark.parametrize("form", ["https://{}/x.git", "ssh://git@{}/x.git", "https://{}:443/x"])
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("127.0.0.1", "10.0.0.7", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "224.0.0.1"),
+        *("[::1]", "[fe80::1]", "[fd00::1]", "[::ffff:10.0.0.7]", "[64:ff9b::a00:7]", "git.localhost"),
+    ],
+)
+async def test_a_repository_at_an_address_that_is_not_public_is_refused(person: Person, form: str, host: str):
+    refused = await request_site(person.session, profile="static", git_repo=form.format(host))
+    assert (code_of(refused), refused.json()["error"]["param"]) == ("request.field_invalid", "git_repo")
+
+
+async def test_a_repository_in_a_network_that_the_operator_allows_is_accepted(
+    plane: ControlPlane, person: Person
+):
+    async def create(url: str) -> str | None:
+        new = NewSite(domain=new_domain(), profile="static", git_repo=url)
+        async with plane.database.transaction() as tx:
+            networks = parse_networks(["10.1.0.0/16"])
+            context = dataclasses.replace(plane.context, git_ports=frozenset(), git_networks=networks)
+            sealer = Sealer.from_text(plane.settings.sealing_key)
+            site, _ = await sites.create(tx, owner_principal(person.account), new, context, sealer)
+        return site.git_repo
+
+    assert await create("https://10.1.2.3/x.git") == "https://10.1.2.3/x.git"
+    with pytest.raises(FieldInvalid):
+        await create("https://10.2.0.1/x.git")
+
+
 @pytest.mark.parametrize("url", [GIT, "ssh://git@h.example:22/x.git", "git@h.example:o/x.git"])
 async def test_https_and_ssh_repositories_are_stored_unchanged(person: Person, url: str):
     site = await create_site(person.session, profile="git_managed", git_repo=url)
@@ -190,8 +231,8 @@ async def test_https_and_ssh_repositories_are_stored_unchanged(person: Person, u
 async def test_older_api_versions_replace_php_81_with_the_oldest_supported_version(
     person: Person, version: str, asked: str, given: str | None
 ):
-    body = {"profile": "vanilla", "php_version": asked, "headers": {"api-version": version}}
-    made = await request_site(person.session, **body)
+    headers = {"api-version": version}
+    made = await request_site(person.session, profile="vanilla", php_version=asked, headers=headers)
     if given is None:
         assert (code_of(made), made.json()["error"]["param"]) == ("request.field_invalid", "php_version")
         return

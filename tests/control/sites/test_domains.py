@@ -1,9 +1,11 @@
 """Domains of sites: validation, normalization and uniqueness."""
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 
+from stead.shared.clock import MovableClock
 from tests.client import code_of
 from tests.conftest import NewPerson
 from tests.control.site_driver import SiteDriver, create_site, new_domain, request_deletion, request_site
@@ -166,14 +168,24 @@ async def test_a_refusal_of_a_taken_domain_reveals_nothing_about_its_owner(perso
     assert stranger.id not in refused.text
 
 
-async def test_a_domain_becomes_available_when_the_deletion_of_its_site_has_finished(
-    person: Person, stranger: Person, driver: SiteDriver
+async def test_a_deleted_site_keeps_its_domain_while_it_can_be_recovered(
+    person: Person, stranger: Person, driver: SiteDriver, clock: MovableClock
 ):
     site, domain = await driver.insert_site(account=person.id)
-    assert (await request_deletion(person.session, site, domain)).status_code == 202
+    deletion = await request_deletion(person.session, site, domain)
+    assert deletion.status_code == 202
     assert code_of(await request_site(stranger.session, domain)) == "site.domain_taken"
-    await driver.set_status(site, "deleted")
-    assert (await request_site(stranger.session, domain)).status_code == 202
+    await driver.run_job(deletion.json()["data"]["id"])
+    key = await stranger.key(expires_in_days=365)
+    for days, code in ((0, "site.domain_taken"), (29.99, "site.domain_taken"), (30.01, "202")):
+        clock.ahead = timedelta(days=days)
+        assert code_of(await request_site(key, domain)) == code
+
+
+async def test_the_owner_of_a_deleted_site_can_use_its_domain_again(person: Person, driver: SiteDriver):
+    _, domain = await driver.insert_site(account=person.id, status="deleted")
+    assert (await request_site(person.session, domain)).status_code == 202
+    assert code_of(await request_site(person.session, domain)) == "site.domain_taken"
 
 
 async def test_a_slug_is_a_dns_label_from_the_domain_and_random_characters(person: Person):

@@ -71,4 +71,11 @@ async def test_a_test_key_creates_test_sites_and_each_mode_sees_only_its_own(per
         assert [each["resource"]["site_id"] for each in jobs] == [mine["id"]]
     both = (await person.session.get("/v1/sites")).json()["data"]
     assert [each["id"] for each in both] == [simulated["id"], real["id"]]
-    assert code_of(await request_site(live, simulated["domain"])) == "site.domain_taken"
+
+
+async def test_each_mode_has_its_own_domains(person: Person):
+    live, test = await person.key(), await person.key(mode="test")
+    real, simulated = await create_site(live), await create_site(test)
+    assert (await request_site(live, simulated["domain"])).status_code == 202
+    assert (await request_site(test, real["domain"])).status_code == 202
+    assert code_of(await request_site(test, simulated["domain"])) == "site.domain_taken"

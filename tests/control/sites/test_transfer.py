@@ -183,3 +183,20 @@ async def test_a_refused_transfer_publishes_and_records_nothing(
         await _transfer(person.session, site, **target)
     assert await driver.event_types(site) == []
     assert await _audit(stranger.session, team) == []
+
+
+async def test_a_site_manager_cannot_take_or_delete_the_site_of_a_team(
+    person: Person, stranger: Person, driver: SiteDriver
+):
+    team = await found_team(person)
+    async with person.transaction() as tx:
+        await teams.insert_member(tx, team, stranger.id, Role.SITE_MANAGER)
+        site = await teams.insert_site(tx, team=team)
+    domain = (await read_site(stranger.session, site))["domain"]
+    attempts = [
+        await _transfer(stranger.session, site, to_client_id=stranger.id),
+        await stranger.session.request("DELETE", f"/v1/sites/{site}", json={"confirm_domain": domain}),
+    ]
+    assert {code_of(each) for each in attempts} == {"role.insufficient"}
+    assert (await read_site(person.session, site))["team_id"] == team
+    assert (await stranger.session.post(f"/v1/sites/{site}/restart")).status_code == 202

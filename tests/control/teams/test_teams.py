@@ -151,12 +151,13 @@ async def test_the_end_of_a_default_team_resets_it_and_the_ceiling(
     key = await member.key()
     assert (await member.session.patch("/v1/account", json={"default_team_id": team})).status_code == 204
     assert await _header_ceiling(key) == "100000;w=60"
-    ended = {
-        "deletion": lambda: owner.session.delete(f"/v1/teams/{team}"),
-        "removal": lambda: owner.session.delete(f"/v1/teams/{team}/members/{member.id}"),
-        "leaving": lambda: member.session.delete(f"/v1/teams/{team}/members/{member.id}"),
+    membership = f"/v1/teams/{team}/members/{member.id}"
+    client, path = {
+        "deletion": (owner.session, f"/v1/teams/{team}"),
+        "removal": (owner.session, membership),
+        "leaving": (member.session, membership),
     }[ending]
-    assert (await ended()).status_code == 204
+    assert (await client.delete(path)).status_code == 204
     assert (await member.session.get("/v1/account")).json()["data"]["default_team_id"] is None
     for client in (key, member.session):
         assert await _ceiling(client) == 20_000

@@ -92,6 +92,8 @@ async def _assert_disabled(outbox: Outbox, person: Person, endpoint: str, reason
     shown = (await person.session.get(f"/v1/webhook-endpoints/{endpoint}")).json()["data"]
     assert (shown["enabled"], shown["disabled_reason"]) == (False, reason)
     await outbox.number_events()
+    events = (await person.session.get("/v1/events?type=webhook.endpoint_disabled")).json()["data"]
+    assert [each["type"] for each in events] == ["webhook.endpoint_disabled"]
     notifications = (await person.session.get("/v1/notifications?bell=true")).json()["data"]
     assert [each["payload"] for each in notifications] == [{"endpoint_id": endpoint, "reason": reason}]
     await clean_up(outbox)

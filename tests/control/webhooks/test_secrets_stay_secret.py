@@ -67,8 +67,7 @@ async def test_secrets_that_a_receiver_sends_back_are_not_stored(
     assert "webhooks.endpoint_disabled" in output
     forms = [form for secret in secrets for form in _forms(secret)]
     assert [form for form in forms if form in output] == []
-    async with outbox.plane.database.reading() as tx:
-        assert await rows_mentioning(tx, forms) == set()
+    assert await rows_mentioning(outbox.plane.database, forms) == set()
 
 
 async def test_a_secret_that_cannot_be_decrypted_fails_only_its_own_delivery(
@@ -98,5 +97,4 @@ async def test_signatures_are_not_stored(outbox: Outbox, person: Person, receive
     await outbox.deliver()
     (request,) = receiver.requests
     signature = request.headers["api-signature"].partition("v1=")[2]
-    async with outbox.plane.database.reading() as tx:
-        assert await rows_mentioning(tx, [signature]) == set()
+    assert await rows_mentioning(outbox.plane.database, [signature]) == set()

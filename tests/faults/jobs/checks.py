@@ -1,63 +1,98 @@
-"""What must be true of a job that has ended, and of its site, whatever happened on the way."""
+"""What must be true of a job that has ended, and of its site, whatever happened while it ran."""
 
-from tests.faults.jobs.cases import TRIED, Case, Outcome
-from tests.faults.jobs.scenarios import Left
+from dataclasses import replace
+
+from tests.faults.jobs.cases import COVERED, Case
+from tests.faults.jobs.outcomes import Outcome
+from tests.faults.jobs.scenarios import ExpectedState, Refusal
 
 
-def succeeded(case: Case, seen: Outcome, *, times: int = 1) -> None:
-    """`times` is how often the node may have begun the step of the case."""
-    assert (seen.status, seen.error) == ("succeeded", None)
-    assert set(seen.result) <= case.kind.kind.results
-    told = [] if case.scenario.event is None else [case.scenario.event]
-    assert sorted(seen.events) == sorted([*told, "job.succeeded"])
-    steps = case.kind.steps.values()
-    assert seen.control == {step.name for step in steps if step.control}
-    assert {name: entry.state for name, entry in seen.node.items()} == {
-        step.name: "done" for step in steps if case.asks(step)
+def check_succeeded(case: Case, outcome: Outcome, *, times: int = 1) -> None:
+    """The job succeeded, every step was done once, and the site is as it should be. `times` is how often the
+    node may have begun the step of the case."""
+    assert (outcome.status, outcome.error) == ("succeeded", None)
+    assert set(outcome.result) <= case.workflow.kind.results
+    own_event = [] if case.scenario.event is None else [case.scenario.event]
+    assert sorted(outcome.events) == sorted([*own_event, "job.succeeded"])
+    steps = case.workflow.steps.values()
+    assert outcome.control_steps == {step.name for step in steps if step.control}
+    assert {name: entry.state for name, entry in outcome.node_steps.items()} == {
+        step.name: "done" for step in steps if case.sends_command(step)
     }
-    for name, entry in seen.node.items():
+    for name, entry in outcome.node_steps.items():
         assert 1 <= entry.carried_out <= (times if name == case.step.name else 1), (name, entry)
-    left(seen, case.scenario.succeeded)
+    assert outcome.has_dataset == ("data" in case.workflow.steps and not case.live)
+    check_site(outcome, case.scenario.succeeded)
 
 
-def failed(
-    case: Case, seen: Outcome, code: str, message: str, *, refused: bool = False, lost: bool = False
+def check_failed(
+    case: Case,
+    outcome: Outcome,
+    code: str,
+    message: str,
+    *,
+    refused: bool = False,
+    lost: bool = False,
+    repeated: str = "",
 ) -> None:
-    """It says why, once; and every step that had begun was undone, once. A step that can be undone may have
-    been done before it was, unless it refused. Where nobody knows what had begun, more may be undone."""
-    assert seen.status == "failed"
-    assert seen.error is not None
-    assert (seen.error["code"], seen.error["message"]) == (code, message)
-    told = [] if case.scenario.failure_event is None else [case.scenario.failure_event]
-    assert sorted(seen.events) == sorted([*told, "job.failed"])
-    before = case.begun[:-1]
-    by_control = {f"undo-{step.name}" for step in case.begun if step.undo_control}
-    perhaps = {case.step.name} if case.step.undo_control and not refused else set()
-    perhaps |= {f"undo-{name}" for name in case.kind.steps} if lost else set()
-    assert seen.control - perhaps == ({step.name for step in before if step.control} | by_control) - perhaps
-    by_node = {f"undo-{step.name}" for step in case.begun if case.asks_to_undo(step)}
-    for name in by_node:
-        assert (seen.node[name].state, seen.node[name].carried_out) == ("done", 1), name
-    for step in before:
-        if case.asks(step):
-            assert (seen.node[step.name].state, seen.node[step.name].carried_out) == ("done", 1), step.name
-    begun = {step.name for step in case.begun if case.asks(step)}
-    never = seen.node.keys() - begun - by_node
+    """The job failed with this error and one event, and every step that had begun was undone once.
+
+    The step of the case may have been done before it was undone, unless it `refused`. When the workflow was
+    `lost`, it is unknown which steps had begun, and more may be undone. The node may have begun the step
+    `repeated` twice.
+    """
+    assert outcome.status == "failed"
+    assert outcome.error is not None
+    assert (outcome.error["code"], outcome.error["message"]) == (code, message)
+    own_event = [] if case.scenario.failure_event is None else [case.scenario.failure_event]
+    assert sorted(outcome.events) == sorted([*own_event, "job.failed"])
+    _check_control_steps(case, outcome, refused=refused, lost=lost)
+    _check_node_steps(case, outcome, lost=lost, repeated=repeated)
+    assert not outcome.has_dataset
+
+
+def _check_control_steps(case: Case, outcome: Outcome, *, refused: bool, lost: bool) -> None:
+    done = {step.name for step in case.begun_steps[:-1] if step.control}
+    undone = {f"undo-{step.name}" for step in case.begun_steps if step.undo_control}
+    possible = {case.step.name} if case.step.undo_control and not refused else set()
+    possible |= {f"undo-{name}" for name in case.workflow.steps} if lost else set()
+    assert outcome.control_steps - possible == (done | undone) - possible
+
+
+def _check_node_steps(case: Case, outcome: Outcome, *, lost: bool, repeated: str) -> None:
+    undone = {f"undo-{step.name}" for step in case.begun_steps if case.sends_undo_command(step)}
+    done = {step.name for step in case.begun_steps[:-1] if case.sends_command(step)}
+    for name in undone | done:
+        entry = outcome.node_steps[name]
+        assert entry.state == "done", name
+        assert 1 <= entry.carried_out <= (2 if name == repeated else 1), name
+    begun = {step.name for step in case.begun_steps if case.sends_command(step)}
+    others = outcome.node_steps.keys() - begun - undone
     if lost:
-        never = {name for name in never if not name.startswith("undo-")}
-    assert not any(seen.node[name].carried_out for name in never), never
+        others = {name for name in others if not name.startswith("undo-")}
+    assert not any(outcome.node_steps[name].carried_out for name in others), others
 
 
-def left(seen: Outcome, expected: Left, *, reason: str | None = None) -> None:
-    assert seen.subject["status"] == expected.status
-    assert seen.subject["status_reason"] == (reason if expected.reason else None)
-    assert (seen.site["recoverable_until"] is not None) == (seen.site["status"] == "deleted")
-    assert seen.hosts == (seen.names if expected.routed else set())
-    assert seen.carried == expected.carried
-    assert (seen.environment["node_id"] is not None) == expected.placed
-    assert seen.said == expected.said
-    assert seen.shows == expected.shows
+def check_site(outcome: Outcome, expected: ExpectedState, *, reason: str | None = None) -> None:
+    assert outcome.subject["status"] == expected.status
+    assert outcome.subject["status_reason"] == (reason if expected.has_reason else None)
+    assert (outcome.site["recoverable_until"] is not None) == (outcome.site["status"] == "deleted")
+    assert outcome.site["php_version"] == expected.php_version
+    assert outcome.hosts == (outcome.own_hosts if expected.routed else set())
+    assert outcome.is_on_node == expected.on_node
+    assert (outcome.environment["node_id"] is not None) == expected.assigned
+    assert outcome.settings == expected.settings
+    assert outcome.shows == expected.shows
 
 
-def tried(fault: str, case: Case) -> None:
-    TRIED.add((fault, f"{case} live" if case.live else str(case)))
+def check_site_after_refusal(case: Case, outcome: Outcome, refusal: Refusal) -> None:
+    expected = case.scenario.failed_in(case.step.name)
+    if refusal.status is not None:
+        expected = replace(expected, status=refusal.status, has_reason=False)
+    if refusal.assigned is not None:
+        expected = replace(expected, assigned=refusal.assigned)
+    check_site(outcome, expected, reason=refusal.message)
+
+
+def record_covered(fault: str, case: Case) -> None:
+    COVERED.add((fault, f"{case} live" if case.live else str(case)))

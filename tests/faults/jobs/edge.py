@@ -1,7 +1,7 @@
-"""The nginx of these tests seen from outside: held still, killed and visited.
+"""The nginx of these tests, which they stop, kill and send requests to.
 
-While its processes are stopped nothing that it is told is applied, and a visitor waits; going on, it applies
-all of it as if it had simply been slow.
+While its processes are stopped it applies nothing that is announced, and visitors wait. When they continue,
+it applies everything as if it had been slow.
 """
 
 import asyncio
@@ -16,40 +16,41 @@ import psutil
 
 from stead.dev.engines.nginx import Nginx
 from stead.dev.running_stack import RunningStack
+from tests.faults.jobs.scenarios import Sight
+from tests.patience import slowdown
+from tests.tls import usual_context
 
-PATIENCE = 60.0
-PAUSE = 0.1
-STRANGE = "X-Stead-Reason"
-
-Sight = tuple[int, str]
-"""A status, and where it leads or why it is none of the site's own."""
+ANSWER_SECONDS = 60.0
+PAUSE_SECONDS = 0.1
+REASON = "X-Stead-Reason"
 
 
 class Edge:
     def __init__(self, stack: RunningStack) -> None:
         self._stack = stack
-        self._held_until = 0.0
+        self._stopped_until = 0.0
 
     @property
     def address(self) -> str:
         return self._stack[Nginx].address
 
-    def hold(self) -> None:
+    def stop(self) -> None:
+        """Stop its processes, without ending them."""
         self._signal(signal.SIGSTOP)
-        self._held_until = math.inf
+        self._stopped_until = math.inf
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         self._signal(signal.SIGCONT)
-        self._held_until = min(self._held_until, time.monotonic())
+        self._stopped_until = min(self._stopped_until, time.monotonic())
 
-    def was_held_after(self, moment: float) -> bool:
-        return self._held_until > moment
+    def was_stopped_after(self, moment: float) -> bool:
+        return self._stopped_until > moment
 
-    async def restart(self) -> None:
-        """As after a crash: whatever it knew is gone, and nothing is tidied up."""
-        doomed = self._processes()
+    async def crash(self) -> None:
+        """Kill it and start it again. It has lost everything that it knew."""
+        processes = self._processes()
         await self._stack.kill(Nginx)
-        for process in doomed:
+        for process in processes:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
         await self._stack.start(Nginx)
@@ -67,7 +68,7 @@ class Edge:
 
 
 class Visitor:
-    """Somebody who asks for one page."""
+    """Requests one page."""
 
     def __init__(self, edge: Edge, host: str, path: str) -> None:
         self._edge, self._url = edge, f"http://{edge.address}{path}"
@@ -75,30 +76,30 @@ class Visitor:
         self.sights: set[Sight] = set()
         self.unanswered: list[str] = []
 
-    async def look(self, client: httpx.AsyncClient) -> Sight:
+    async def visit(self, client: httpx.AsyncClient) -> Sight:
         answer = await client.get(self._url, headers=self._headers)
-        return answer.status_code, answer.headers.get("Location") or answer.headers.get(STRANGE) or ""
+        return answer.status_code, answer.headers.get("Location") or answer.headers.get(REASON) or ""
 
-    async def stay(self, client: httpx.AsyncClient, pause: float) -> None:
+    async def visit_repeatedly(self, client: httpx.AsyncClient, pause: float) -> None:
         while True:
             began = time.monotonic()
             try:
-                self.sights.add(await self.look(client))
+                self.sights.add(await self.visit(client))
             except httpx.TransportError as error:
-                # Held for ten seconds, nginx finds that those it had just accepted took too long to ask.
-                if not self._edge.was_held_after(began):
+                # After it was stopped for ten seconds, nginx closes connections that it had just accepted.
+                if not self._edge.was_stopped_after(began):
                     self.unanswered.append(repr(error))
             await asyncio.sleep(pause)
 
 
 @asynccontextmanager
-async def visited(*visitors: Visitor, pause: float = PAUSE) -> AsyncIterator[httpx.AsyncClient]:
-    """All of them come again and again until the block is left."""
-    async with httpx.AsyncClient(timeout=PATIENCE) as client:
-        staying = [asyncio.create_task(visitor.stay(client, pause)) for visitor in visitors]
+async def visiting(*visitors: Visitor, pause: float = PAUSE_SECONDS) -> AsyncIterator[httpx.AsyncClient]:
+    """All visitors request their pages again and again until the block ends."""
+    async with httpx.AsyncClient(timeout=ANSWER_SECONDS * slowdown(), verify=usual_context()) as client:
+        tasks = [asyncio.create_task(visitor.visit_repeatedly(client, pause)) for visitor in visitors]
         try:
             yield client
         finally:
-            for task in staying:
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*staying, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)

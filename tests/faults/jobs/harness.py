@@ -1,4 +1,4 @@
-"""The whole of Stead as processes over private engines: an API, two workers, a node, and a look behind."""
+"""Stead as a whole: an API, two workers and a node as processes, on engines of their own."""
 
 import asyncio
 import os
@@ -25,41 +25,54 @@ from stead.dev.engines.seaweedfs import SeaweedFS
 from stead.dev.engines.temporal import Temporal
 from stead.dev.local_node import LOCAL_NODE
 from stead.dev.running_stack import RunningStack, run_stack
-from stead.dev.subprocesses import run
 from stead.dev.supervised_program import clean_environment
 from stead.protocol.subjects import Program as Role
 from stead.shared.clock import wall_clock
+from tests.faults.jobs.job_watcher import FINAL, JobWatcher
 from tests.faults.jobs.node import STEADCTL, Node
-from tests.faults.jobs.programs import BOUND, Program, until
+from tests.faults.jobs.programs import BOUND, Program, python_path, until
+from tests.people import EVERY_SCOPE
+from tests.preloaded.processes import run
 
 Mode = Literal["live", "test"]
 
-FINAL = ("succeeded", "failed")
-ROOT = Path(__file__).parents[3]
 LIMITED = (sys.executable, "-m", "tests.faults.jobs.limited_worker")
 PLAN = (
     "insert into plans values"
     " ('{name}', 'For tests', 10000, 10000, 1000, {jobs}, 1000, 60000000, 60000000, 60000000, 60000000)"
 )
+SETTINGS = {
+    # Steps that a test blocks keep a connection each, and must not keep other jobs from theirs.
+    "STEAD_DATABASE_CONNECTIONS": "48",
+    # While a test stops nginx, jobs wait for it however slow the machine is.
+    "STEAD_EDGE_PATIENCE": "600",
+}
+"""Of workers."""
 
 
 class Harness:
     def __init__(self, stack: RunningStack) -> None:
         self.stack = stack
-        settings, logs = stack.environment(Role.WORKER), stack.directory.logs
+        settings, logs = stack.environment(Role.WORKER) | SETTINGS, stack.directory.logs
         self.api = Program([*STEADCTL, "api"], stack.environment(Role.API), logs / "api.log")
-        self.workers = [Program([*STEADCTL, "worker"], settings, logs / f"worker-{n}.log") for n in (1, 2)]
-        self.limited = Program(LIMITED, settings | {"PYTHONPATH": _path()}, logs / "limited.log")
+        # The first worker answers health checks.
+        health = {"STEAD_WORKER_PORT": str(stack.ports["worker_health"])}
+        self.workers = [
+            Program([*STEADCTL, "worker"], settings | more, logs / f"worker-{n}.log")
+            for n, more in ((1, health), (2, {}))
+        ]
+        self.limited = Program(LIMITED, settings | {"PYTHONPATH": python_path()}, logs / "limited.log")
         self.node = Node(stack, LOCAL_NODE, stack.node_data)
         self.database = Database(stack[Postgres].url, clock=wall_clock, size=4, timeout=120)
-        """As a worker uses it, to queue what no operation does."""
+        """Like a worker's, to queue jobs that no operation queues."""
         self.client = httpx.AsyncClient(timeout=120)
         self._keys: dict[Mode, str] = {}
         self._connection: Any = None
         self._one_at_a_time = asyncio.Lock()
+        self._watcher = JobWatcher(self.sql)
 
     async def sql(self, statement: str, *args: object) -> list[Any]:
-        """Beside everything, on a connection of the tests' own."""
+        """Execute a statement on a connection of the tests' own."""
         async with self._one_at_a_time:
             if self._connection is None or self._connection.is_closed():
                 self._connection = await self.connect()
@@ -75,6 +88,12 @@ class Harness:
         )
         return connection
 
+    async def lock_queue(self) -> Any:
+        """Keep every worker from claiming jobs until the connection that this returns is closed."""
+        connection = await self.connect()
+        await connection.fetch("select pg_advisory_lock(hashtext('jobs.claim'))")
+        return connection
+
     async def temporal(self) -> Client:
         return await Client.connect(self.stack[Temporal].address)
 
@@ -84,27 +103,25 @@ class Harness:
         found: dict[str, Any] = answer.json().get("data") or answer.json()
         return found
 
+    async def read_list(self, path: str) -> list[dict[str, Any]]:
+        answer = await self.client.get(path)
+        assert answer.status_code == 200, f"{path}: {answer.status_code} {answer.text}"
+        return list(answer.json()["data"])
+
     async def ended(self, *jobs: str, bound: float = BOUND) -> None:
-        """Returns when every one of these jobs is in a final state."""
-
-        async def look() -> bool:
-            rows = await self.sql("select id from jobs where id = any($1) and status = any($2)", jobs, FINAL)
-            return len(rows) == len(set(jobs))
-
-        try:
-            await until(look, "every job has ended", bound=bound)
-        except AssertionError:
+        """Wait until every one of these jobs is in a final state."""
+        if await self._watcher.wait(jobs, bound=bound):
             left = await self.sql(
                 "select id, params ->> 'kind', status, cancel_sent_at from jobs"
                 " where id = any($1) and status <> all($2)",
                 jobs,
                 FINAL,
             )
-            told = [await self._story(row["id"]) for row in left]
-            raise AssertionError(f"within {bound:g} s these did not end: {left}\n{told}") from None
+            described = [await self._describe_job(row["id"]) for row in left]
+            raise AssertionError(f"not within {bound:g} s of an idle machine: the end of {left}\n{described}")
 
-    async def _story(self, job: str) -> str:
-        """What the workflow and the node say about a job."""
+    async def _describe_job(self, job: str) -> str:
+        """Describe what the workflow and the node know about a job."""
         handle = (await self.temporal()).get_workflow_handle(job)
         events = [
             f"{event.event_time.ToDatetime():%M:%S.%f} {EventType.Name(event.event_type)[11:]}"
@@ -114,12 +131,13 @@ class Harness:
         return "\n".join([*events, *map(str, pending), str(self.node.steps(job))])
 
     async def begin(self) -> None:
-        """The schema, somebody with a test key, the programs, and a node that has been heard."""
+        """Migrate, create an account with keys, start the programs, and wait for the node's heartbeat."""
         await self._steadctl("migrate")
-        said = await self._steadctl(
+        created = await self._steadctl(
             *("accounts", "create", "--email", "a@example.com", "--name", "A", "--plan", "business"),
             "--with-key",
         )
+        await self.stack.enrol_node(self.node.id)
         await self.sql(PLAN.format(name="unlimited", jobs=1000))
         await self.sql("update accounts set plan = 'unlimited'")
         self.api.start()
@@ -127,16 +145,18 @@ class Harness:
             worker.start()
         self.node.start()
         self.client.base_url = httpx.URL(self.stack.environment()["STEAD_BASE_URL"])
-        self._keys["live"] = msgspec.json.decode(said)["api_key"]
+        self._keys["live"] = msgspec.json.decode(created)["api_key"]
         self.speak_as("live")
         await until(self._ready, "the API answers")
-        key = await self.ask("POST", "/v1/api-keys", {"scopes": ["*"], "mode": "test"}, status=201)
+        key = await self.ask("POST", "/v1/api-keys", {"scopes": EVERY_SCOPE, "mode": "test"}, status=201)
         self._keys["test"] = key["secret"]
         self.speak_as("test")
-        await until(lambda: self.sql("select from nodes"), "the node has been heard")
+        await until(
+            lambda: self.sql("select from nodes where last_seen_at is not null"), "the node was heard"
+        )
 
     def speak_as(self, mode: Mode) -> None:
-        """Whatever is created from now on is real, or simulated."""
+        """Create live sites from now on, or simulated ones."""
         self.client.headers["authorization"] = f"Bearer {self._keys[mode]}"
 
     async def _ready(self) -> bool:
@@ -150,6 +170,19 @@ class Harness:
         assert done.code == 0, done.errors
         return done.output
 
+    async def kill_workers(self) -> None:
+        for worker in self.workers:
+            await worker.kill()
+
+    def start_workers(self, **settings: str) -> None:
+        for worker in self.workers:
+            worker.start(**settings)
+
+    async def restart_workers(self, **settings: str) -> None:
+        """Restart them with some settings changed. When they have nothing to do, killing them is faster."""
+        await self.kill_workers()
+        self.start_workers(**settings)
+
     async def end(self) -> None:
         await self.client.aclose()
         await self.database.close()
@@ -159,12 +192,7 @@ class Harness:
             self._connection.terminate()
 
 
-def _path() -> str:
-    """Where the tests are found by a program of theirs, and Stead by all."""
-    return f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"
-
-
-def _scratch() -> Path:
+def _new_directory() -> Path:
     # Not pytest's own temporary directory: PostgreSQL's user could not enter it.
     data = Path(tempfile.mkdtemp(prefix="stead-jobs-"))
     data.chmod(0o711)
@@ -173,9 +201,9 @@ def _scratch() -> Path:
 
 @asynccontextmanager
 async def everything() -> AsyncIterator[Harness]:
-    data = _scratch()
+    data = _new_directory()
     try:
-        # Durable: an engine that is killed must come back with what it had acknowledged.
+        # Durable: an engine that is killed must still have everything it acknowledged when it is back.
         async with run_stack(
             data, [Postgres, Redis, Nats, Temporal, SeaweedFS, Nginx], durable=True
         ) as stack:
@@ -187,6 +215,6 @@ async def everything() -> AsyncIterator[Harness]:
             finally:
                 await harness.end()
     finally:
-        # Set when the logs of the programs are wanted afterwards.
+        # Set FAULTS_KEEP to keep the logs of the programs.
         if "FAULTS_KEEP" not in os.environ:
             await asyncio.to_thread(shutil.rmtree, data, ignore_errors=True)

@@ -1,13 +1,14 @@
-"""The node of these tests seen from outside: its journal, what its simulator holds, the processes it started.
+"""The node of these tests: its journal, what its simulator has recorded, the processes it has started.
 
-A step of the simulator is a `/bin/sleep` of so many seconds; stopping that process holds the step for as long
-as a test needs, and letting it go on ends the step as if it had simply taken long.
+A step that a test holds is a `/bin/sleep` of an hour; the step goes on when the test kills that process.
 """
 
 import os
+import shutil
 import signal
 import sqlite3
 import sys
+from collections.abc import Collection, Iterable
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,18 +18,18 @@ import msgspec
 
 from stead.dev.running_stack import RunningStack
 from stead.protocol.commands import Command
-from tests.faults.jobs.programs import Program, until
+from tests.faults.jobs.holding_node import holds_of, reached_of
+from tests.faults.jobs.programs import Program, python_path, until
 
-PACE = 1.5
-"""Seconds that a step takes when it shall be caught in the act."""
 STEADCTL = (sys.executable, "-m", "stead.steadctl")
+HOLDING = (sys.executable, "-m", "tests.faults.jobs.holding_node")
 
-Place = tuple[str, str]
-"""A job and a step of it."""
+JobStep = tuple[str, str]
+"""A job and the name of one of its steps."""
 
 
 @dataclass(frozen=True)
-class Entry:
+class JournalEntry:
     state: str
     carried_out: int
     epoch: int
@@ -40,125 +41,150 @@ class Node:
         self.id, self.data = node, data
         settings = stack.node_environment(node, self.data) | {
             "STEAD_NODE_CAPACITY": str(capacity),
-            # Held steps must not keep the others from beginning.
+            # Held steps must not keep others from starting.
             "STEAD_NODE_COMMANDS": "100",
-            # What is built here is built by the simulator; a node without images has no builder of its own.
+            # Builds are simulated here: without images a node offers no builder of its own.
             "STEAD_IMAGES": str(data / "no-images"),
         }
-        self.program = Program([*STEADCTL, "node"], settings, stack.directory.logs / f"{node}.log")
-        self.frozen: dict[Place, int] = {}
-        self._pace = 0.0
+        log = stack.directory.logs / f"{node}.log"
+        self._usual = Program([*STEADCTL, "node"], settings, log)
+        holding = settings | {"PYTHONPATH": python_path()}
+        self._holding = Program(HOLDING, holding, log)
+        self.program = self._usual
+        self.held: dict[JobStep, int] = {}
+        """The process of each step that is held."""
+        self._step_seconds = 0.0
 
-    def start(self, pace: float = 0.0) -> None:
-        self._pace = pace
-        self.program.start(STEAD_SIMULATOR_SECONDS=f"{pace:g}")
+    def start(self, step_seconds: float = 0.0) -> None:
+        self._step_seconds = step_seconds
+        self.program.start(STEAD_SIMULATOR_SECONDS=f"{step_seconds:g}")
 
-    async def work_at(self, pace: float) -> None:
-        """So many seconds for a step from now on. It must be at rest: to change its pace it is restarted."""
-        if pace != self._pace or not self.program.runs:
+    async def set_step_seconds(self, seconds: float) -> None:
+        """Set how long every simulated step takes. The node must have nothing to do: it may be restarted."""
+        if seconds != self._step_seconds or not self.program.is_running:
             await self.program.stop()
-            self.start(pace)
+            self.start(seconds)
+
+    async def hold_after_effects(self) -> None:
+        """Replace the agent by one that can hold steps when they are done and not recorded yet, until it is
+        killed. The node must have nothing to do."""
+        await self.program.stop()
+        shutil.rmtree(holds_of(self.data), ignore_errors=True)
+        reached_of(self.data).mkdir(parents=True)
+        self.program = self._holding
+        self.start()
 
     async def kill(self) -> None:
+        """End it like a crash. What is started next is the usual agent."""
         await self.program.kill()
+        self.program = self._usual
 
-    def steps(self, job: str) -> dict[str, Entry]:
-        """What the journal tells of a job, by step."""
+    def hold_after(self, steps: Iterable[JobStep]) -> None:
+        """Hold these steps when they are done."""
+        write_lines(holds_of(self.data) / "after", [" ".join(step) for step in steps])
+
+    def is_held_after(self, step: JobStep) -> bool:
+        return (reached_of(self.data) / " ".join(step)).exists()
+
+    def steps(self, job: str) -> dict[str, JournalEntry]:
+        """The steps of a job in the node's journal, by name."""
         rows = self._read(
             "select step, state, carried_out, epoch, command from steps where job = ? order by taken_at", job
         )
         return {
-            step: Entry(state, times, epoch, _work(command)) for step, state, times, epoch, command in rows
+            step: JournalEntry(state, times, epoch, _kind_of_work(command))
+            for step, state, times, epoch, command in rows
         }
-
-    def under_way(self) -> list[Place]:
-        return self._read(
-            "select job, step from steps where state in ('running', 'cancelling') order by taken_at, job"
-        )
 
     def _read(self, sql: str, *args: str) -> list[Any]:
         with closing(sqlite3.connect(f"file:{self.data}/journal.sqlite?mode=ro", uri=True)) as journal:
             return journal.execute(sql, args).fetchall()
 
     def hosts(self, environment: str) -> set[str]:
-        """The hosts that the environment answers."""
+        """The hosts that lead to an environment in the simulator."""
         return {
             path.name
             for path in (self.data / "simulator" / "hosts").iterdir()
-            if not path.name.startswith(".") and environment in _text(path)
+            if not path.name.startswith(".") and environment in _read_text(path)
         }
 
-    def carries(self, environment: str, *, live: bool = False) -> bool:
+    def datasets(self, environment: str) -> set[str]:
+        """What the simulator has made for an environment, by the end of the ids of the jobs."""
+        found = (self.data / "simulator" / "datasets").glob(f"{environment}.*")
+        return {path.name.rpartition(".")[2] for path in found}
+
+    def has_environment(self, environment: str, *, live: bool = False) -> bool:
         home = self.data if live else self.data / "simulator"
         return (home / "environments" / environment).exists()
 
     def fail_at(self, *lines: str) -> None:
-        """From now on the simulator refuses these, each a kind of work and a job."""
-        path = self.data / "simulator" / "fail-at"
-        fresh = path.with_name(".fail-at")
-        fresh.write_text("".join(f"{line}\n" for line in lines))
-        fresh.replace(path)
+        """Let the simulator refuse work from now on; each line is a kind of work and a job."""
+        write_lines(self.data / "simulator" / "fail-at", lines)
 
-    async def freeze(self, places: set[Place]) -> None:
-        """Holds each of these steps in the act, as soon as it is there."""
+    def hold(self, steps: Iterable[JobStep]) -> None:
+        """Hold these steps as soon as they start. They must not have started yet."""
+        write_lines(self.data / "simulator" / "hold-at", [" ".join(step) for step in steps])
+
+    async def wait_until_held(self, steps: Collection[JobStep]) -> None:
+        """Wait until each of these steps is held. What starts after that is not held any more."""
+        by_job = dict(steps)
+        assert len(by_job) == len(steps), "only one step of a job can run"
 
         async def look() -> bool:
-            for place, pid in self._processes().items():
-                if place in places and place not in self.frozen:
-                    os.kill(pid, signal.SIGSTOP)
-                    self.frozen[place] = pid
-            for job, step in places - self.frozen.keys():
-                entry = self.steps(job).get(step)
-                assert entry is None or entry.state == "running", f"{step} of {job} was over too soon"
-            return places <= self.frozen.keys()
+            for job, pid in self._waiting_processes().items():
+                if job in by_job:
+                    self.held[job, by_job[job]] = pid
+            return self.held.keys() >= set(steps)
 
-        await until(look, f"{places} are at work on the node", poll=0.02)
+        await until(look, f"the node holds {steps}")
+        self.hold([])
 
-    def _processes(self) -> dict[Place, int]:
-        """Which process is whose. A job has one step at a time: what was under way before and after its
-        process was seen is what the process is for."""
-        before, found, after = self.under_way(), self._sleeps(), self.under_way()
-        return {(job, step): found[job] for job, step in after if (job, step) in before and job in found}
-
-    def _sleeps(self) -> dict[str, int]:
-        """By job."""
+    def _waiting_processes(self) -> dict[str, int]:
+        """The processes of simulated steps, by job."""
         tasks = Path(f"/proc/{self.program.pid}/task")
-        children = [int(pid) for path in tasks.glob("*/children") for pid in _text(path).split()]
-        return {_job_of(pid): pid for pid in children if is_sleep(pid)}
+        children = [int(pid) for path in tasks.glob("*/children") for pid in _read_text(path).split()]
+        return {_job_of(pid): pid for pid in children if is_waiting(pid)}
 
-    def thaw(self, *places: Place) -> None:
-        """Lets steps go on; one whose process has been ended meanwhile is left in peace."""
-        for place in places:
-            pid = self.frozen.pop(place, None)
-            if pid is not None and is_sleep(pid):
-                os.kill(pid, signal.SIGCONT)
+    def release(self, *steps: JobStep) -> None:
+        """Let held steps go on. The process of a step may have been ended by something else."""
+        for step in steps:
+            pid = self.held.pop(step, None)
+            if pid is not None and is_waiting(pid):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    new = path.with_name(f".{path.name}")
+    new.write_text("".join(f"{line}\n" for line in lines))
+    new.replace(path)
 
 
 def _job_of(pid: int) -> str:
-    """Empty when it has ended meanwhile."""
+    """The job of a simulated step; empty if its process has ended."""
     with suppress(FileNotFoundError, ProcessLookupError):
-        given = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
-        return dict(each.partition("=")[::2] for each in given).get("STEAD_JOB", "")
+        variables = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
+        return dict(each.partition("=")[::2] for each in variables).get("STEAD_JOB", "")
     return ""
 
 
-def is_sleep(pid: int) -> bool:
-    """Whether the process of a step still is; its number may have become another's."""
+def is_waiting(pid: int) -> bool:
+    """Whether the process of a simulated step still exists; its number may belong to another process now."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"/bin/sleep\0")
     except (FileNotFoundError, ProcessLookupError):
         return False
 
 
-def _work(command: bytes | None) -> str:
-    """The tag of what was asked; none where only a cancellation came."""
+def _kind_of_work(command: bytes | None) -> str:
+    """The tag of the work in a command; empty if the node received only a cancellation."""
     if command is None:
         return ""
     return str(msgspec.msgpack.decode(command, type=Command).work.__struct_config__.tag)
 
 
-def _text(path: Path) -> str:
-    """Empty for one that was there when it was listed, and is not any more."""
+def _read_text(path: Path) -> str:
+    """The content of a file; empty if it has been deleted since it was listed."""
     try:
         return path.read_text()
     except (FileNotFoundError, ProcessLookupError):

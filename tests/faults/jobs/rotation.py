@@ -7,9 +7,17 @@ from typing import Any
 from stead.control.jobs.definition import Workflow
 from tests.selection.selection import Case, current_selection
 
+ALWAYS = frozenset({"build.run", "deployment.deploy", "job.cache_purge"})
+"""Every test has at least one case of these kinds: they have a step that takes long, steps of each sort with
+their undo, and a job that asks no node."""
 
-def chosen(workflows: Collection[Workflow[Any]]) -> list[Workflow[Any]]:
+
+def select_workflows(workflows: Collection[Workflow[Any]]) -> list[Workflow[Any]]:
     selection = current_selection()
     if selection is None:
         return list(workflows)
-    return [each for each in workflows if selection.includes_case(Case(each.name, each.failed.__module__))]
+    return [
+        each
+        for each in workflows
+        if each.name in ALWAYS or selection.includes_case(Case(each.name, each.failed.__module__))
+    ]

@@ -1,4 +1,4 @@
-"""A job that has ended is history: nobody changes it, not even with SQL."""
+"""The row of a job that has ended can never be changed, not even with SQL."""
 
 from typing import Any
 
@@ -6,8 +6,7 @@ import asyncpg
 import pytest
 
 from tests.faults.jobs.harness import Harness
-from tests.faults.jobs.scenarios import deploy as deployed
-from tests.faults.jobs.scenarios import new_site, running_site
+from tests.faults.jobs.sites import deploy_nowhere, new_site, running_site
 
 pytestmark = pytest.mark.faults
 
@@ -29,11 +28,11 @@ CHANGES = [
 
 @pytest.fixture(scope="module")
 async def finished(harness: Harness) -> dict[str, str]:
-    await harness.node.work_at(0)
+    await harness.node.set_step_seconds(0)
     site = await running_site(harness)
     ((succeeded,),) = await harness.sql("select id from jobs where site_id = $1", site.id)
     other = await new_site(harness)
-    failed = await deployed(harness, other, region="nowhere")
+    failed = await deploy_nowhere(harness, other)
     await harness.ended(failed)
     return {"succeeded": succeeded, "failed": failed}
 
@@ -59,7 +58,7 @@ async def test_the_row_of_a_job_that_has_ended_cannot_be_changed_or_deleted(
         await connection.close()
 
 
-async def test_the_rows_of_jobs_that_have_ended_cannot_be_emptied_away(
+async def test_the_rows_of_jobs_that_have_ended_cannot_be_truncated(
     harness: Harness, finished: dict[str, str]
 ) -> None:
     connection = await harness.connect()

@@ -1,70 +1,72 @@
-"""A step that refuses: what was begun is undone, and the job and the site say why."""
+"""A step refuses: the steps that had begun are undone, and the job and the site state the reason."""
 
-from dataclasses import replace
+from collections.abc import Sequence
 
 import pytest
 
-from tests.faults.jobs import checks
-from tests.faults.jobs.cases import CASES, EACH, Case, Trial, Trials, prepared, started, watched
+from tests.faults.jobs.cases import HELD, LAST_STEPS, Case
+from tests.faults.jobs.checks import check_failed, check_site_after_refusal, check_succeeded, record_covered
 from tests.faults.jobs.harness import Harness
 from tests.faults.jobs.scenarios import Refusal, refusal_of
+from tests.faults.jobs.trials import Trial, Trials, conclude, prepare, run_in_batches, start
 
 pytestmark = pytest.mark.faults
 
-REFUSING = [case for case in CASES if case.may_refuse]
+REFUSING = [case for case in HELD if case.may_refuse]
 
 
 @pytest.fixture(scope="module")
-async def rehearsed(harness: Harness) -> Trials:
-    """Each kind once without a fault."""
-    trials = await prepared(harness, EACH, pace=0)
+async def undisturbed(harness: Harness) -> Trials:
+    """Every kind of job once without a fault."""
 
-    async def nothing(_: Trial) -> None:
-        return
+    async def run(cases: Sequence[Case]) -> Sequence[Trial]:
+        trials = await prepare(harness, cases)
+        await start(harness, trials)
+        await conclude(harness, trials)
+        return trials
 
-    await started(harness, trials, nothing)
-    return await watched(harness, trials)
+    return await run_in_batches(LAST_STEPS, run)
 
 
 @pytest.fixture(scope="module")
-async def refused(harness: Harness, rehearsed: Trials) -> Trials:
-    trials = await prepared(harness, REFUSING, pace=0)
-    whole = {case.kind: case for case in EACH}
-    orders: list[str] = []
+async def refused(harness: Harness, undisturbed: Trials) -> Trials:
+    last_step = {case.workflow: case for case in LAST_STEPS}
+    lines: list[str] = []
 
     async def refuse(trial: Trial) -> None:
-        if trial.case.on_node:
-            # What the node is asked to do in this step was seen when all went well.
-            work = rehearsed[whole[trial.case.kind]].seen.node[trial.case.step.name].work
-            orders.append(f"{work} {trial.job}")
-            harness.node.fail_at(*orders)
-            message = f"the simulator was told to fail at {work}"
-            trial.note = Refusal("sandbox.told_to_fail", message)
+        case = trial.case
+        if case.is_on_node:
+            # The journal of the undisturbed job says which kind of work the step sends to the node.
+            work = undisturbed[last_step[case.workflow]].result.node_steps[case.step.name].work
+            # Only in this step: its undo may send the same kind of work.
+            lines.append(f"{work} {trial.job} {case.step.name}")
+            harness.node.fail_at(*lines)
+            trial.note = Refusal("sandbox.told_to_fail", f"the simulator was told to fail at {work}")
         else:
-            trial.note = await refusal_of(trial.case.kind, trial.case.step.name)(harness, trial.site)
+            trial.note = await refusal_of(case.workflow, case.step.name)(harness, trial.site)
 
-    await started(harness, trials, refuse)
-    return await watched(harness, trials)
+    async def run(cases: Sequence[Case]) -> Sequence[Trial]:
+        trials = await prepare(harness, cases)
+        await start(harness, trials, refuse)
+        await conclude(harness, trials)
+        return trials
+
+    return await run_in_batches(REFUSING, run)
 
 
-@pytest.mark.parametrize("case", EACH, ids=lambda it: it.kind.name)
-def test_a_job_without_a_fault_does_each_of_its_steps_once(case: Case, rehearsed: Trials) -> None:
-    checks.succeeded(case, rehearsed[case].seen)
+@pytest.mark.parametrize("case", LAST_STEPS, ids=lambda case: case.workflow.name)
+def test_a_job_without_a_fault_does_each_of_its_steps_once(case: Case, undisturbed: Trials) -> None:
+    check_succeeded(case, undisturbed[case].result)
 
 
 @pytest.mark.parametrize("case", REFUSING, ids=str)
-def test_a_step_that_refuses_undoes_what_was_begun_and_says_why(case: Case, refused: Trials) -> None:
+def test_a_step_that_refuses_undoes_the_job_and_states_the_reason(case: Case, refused: Trials) -> None:
     trial = refused[case]
-    seen, refusal = trial.seen, trial.note
-    checks.failed(case, seen, refusal.code, refusal.message, refused=True)
-    expected = case.scenario.failed_in(case.step.name)
-    if refusal.status is not None:
-        expected = replace(expected, status=refusal.status, reason=False)
-    if refusal.placed is not None:
-        expected = replace(expected, placed=refusal.placed)
-    checks.left(seen, expected, reason=refusal.message)
-    if seen.site["status"] == "deleted":
-        assert seen.site["recoverable_until"] == trial.before["recoverable_until"]
-    if case.on_node:
-        assert seen.node[case.step.name].state == "refused"
-    checks.tried("refusal", case)
+    outcome, refusal = trial.result, trial.note
+    check_failed(case, outcome, refusal.code, refusal.message, refused=True)
+    check_site_after_refusal(case, outcome, refusal)
+    if outcome.site["status"] == "deleted":
+        assert outcome.site["recoverable_until"] == trial.site_before["recoverable_until"]
+    if case.is_on_node:
+        assert outcome.node_steps[case.step.name].state == "refused"
+    record_covered("refusal", case)

@@ -18,8 +18,10 @@ import asyncpg
 from stead.control.sealing import Sealer
 from stead.control.webhooks import service, signing
 from stead.dev.certificate_authority import CertificateAuthority
+from stead.dev.subprocesses import Streams
 from stead.shared.ids import new_id
 from tests.faults.webhooks.worker import SharedClock
+from tests.preloaded.processes import Process, spawn
 from tests.teams import spare_database
 
 Kind = Literal["healthy", "hangs", "half", "refuses"]
@@ -45,7 +47,7 @@ class Harness:
     key: str
     receiver_seconds: float
     customers: list[Customer] = field(default_factory=list)
-    workers: list[asyncio.subprocess.Process] = field(default_factory=list)
+    workers: list[Process] = field(default_factory=list)
     killed: int = 0
 
     @property
@@ -96,24 +98,23 @@ class Harness:
             clock_file,
             str(self.receiver_seconds),
         ]
-        with (self.scratch / "workers.log").open("ab") as log:
-            worker = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "tests.faults.webhooks.worker", *arguments),
-                cwd=ROOT,
-                stdout=subprocess.PIPE,
-                stderr=log,
+        reading, writing = os.pipe()
+        with os.fdopen(reading, "rb") as output, (self.scratch / "workers.log").open("ab") as log:
+            worker = spawn(
+                [sys.executable, "-m", "tests.faults.webhooks.worker", *arguments],
+                streams=Streams(log, writing, log),
             )
-        self.workers.append(worker)
-        assert worker.stdout is not None
-        async with asyncio.timeout(60):
-            assert await worker.stdout.readline() == b"ready\n"
+            os.close(writing)
+            self.workers.append(worker)
+            async with asyncio.timeout(60):
+                assert await asyncio.to_thread(output.readline) == b"ready\n"
 
     async def keep_killing_workers(self, seconds: float) -> None:
         """Kill the oldest worker without warning, after another one has started."""
         while True:
             await asyncio.sleep(seconds)
             await self.start_worker()
-            await _end(self.workers.pop(0))
+            await _kill(self.workers.pop(0))
             self.killed += 1
 
     async def value(self, sql: str, *args: object) -> Any:
@@ -129,7 +130,7 @@ class Harness:
 
     async def stop(self) -> None:
         while self.workers:
-            await _end(self.workers.pop())
+            await _kill(self.workers.pop())
 
 
 @asynccontextmanager
@@ -184,6 +185,11 @@ async def _start_receivers(harness: Harness) -> asyncio.subprocess.Process:
     async with asyncio.timeout(30):
         assert await process.stdout.readline() == b"ready\n"
     return process
+
+
+async def _kill(worker: Process) -> None:
+    worker.kill()
+    await asyncio.to_thread(worker.wait)
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

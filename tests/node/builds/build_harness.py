@@ -20,6 +20,7 @@ from stead.node.builds.builder import StaticBuilder
 from stead.node.builds.workspaces import container_prefix
 from stead.node.containers import cgroups
 from stead.node.containers.disks import mounted_below
+from stead.node.disk_space import DiskSpace
 from stead.node.drivers.driver import Assignment, Refusal
 from stead.node.processes import Processes, StreamName
 from stead.node.settings import Settings
@@ -87,7 +88,9 @@ class BuildHarness:
         return Settings(**(given | changed))  # type: ignore[arg-type]
 
     def builder(self, **changed: str | float) -> StaticBuilder:
-        return static_builder(self.settings(**changed), Processes(token_hex(8)).run, self.home)
+        settings = self.settings(**changed)
+        space = DiskSpace(self.data, settings.node_min_free_mb)
+        return static_builder(settings, Processes(token_hex(8)).run, self.home, space)
 
     def git(self, name: str, ref: str = "main", commit: str = "", key: str = "") -> GitSource:
         return GitSource(self.repositories.url(name), ref, commit, key)

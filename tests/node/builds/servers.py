@@ -61,6 +61,7 @@ class Store:
     redirects: dict[str, str] = field(default_factory=dict)
     refusals: int = 0
     """How many of the next uploads fail."""
+    uploads_forbidden: bool = False
 
     def url(self, name: str) -> str:
         return f"http://{LOOPBACK}:{self.port}/{name}?signature=canary-of-a-signature"
@@ -69,6 +70,9 @@ class Store:
         class Handler(Quiet):
             def do_PUT(self) -> None:
                 content = self.body()
+                if store.uploads_forbidden:
+                    self.reply(403)
+                    return
                 if store.refusals:
                     store.refusals -= 1
                     self.reply(503)

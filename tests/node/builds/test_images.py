@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from stead.node.images import recipe as recipes
+from stead.node.images import recipes
+from stead.node.images.debian import debian_sources
+from stead.node.images.debian_packages import installed_versions, refuse_older
 from stead.node.images.image_store import Image, ImageStore, digest_tree
-from stead.node.images.recipe import ImageUnavailable, recipe
-from stead.node.images.root_filesystem import debian_sources
+from stead.node.images.recipe import ImageUnavailable, Package
+from stead.node.images.recipes import recipe
 
 BUILD = [sys.executable, "-m", "stead.steadctl", "images"]
 
@@ -33,6 +35,19 @@ def test_an_image_does_not_name_the_package_sources_of_the_machine(image: Image)
                 assert not any(host in path.read_bytes() for host in hosts), path
 
 
+def test_an_image_names_its_packages_and_none_is_older_than_reviewed(image: Image) -> None:
+    assert image.metadata.packages == installed_versions(image.root)
+    assert set(recipe("static").debian) <= image.metadata.packages.keys()
+    refuse_older("static", image.metadata.packages)
+
+
+def test_a_package_that_is_older_than_reviewed_is_refused(image: Image) -> None:
+    """A mirror that is out of date has old versions, which are signed too."""
+    with pytest.raises(ImageUnavailable, match=r"git 1:2\.0-1 \(reviewed: "):
+        refuse_older("static", image.metadata.packages | {"git": "1:2.0-1"})
+    refuse_older("static", image.metadata.packages | {"git": "1:99.0-1"})
+
+
 def test_the_command_prints_the_image_that_builds_use(image: Image) -> None:
     for word in ("build", "list"):
         done = subprocess.run([*BUILD, word], capture_output=True, text=True, check=True)
@@ -40,7 +55,7 @@ def test_the_command_prints_the_image_that_builds_use(image: Image) -> None:
 
 
 def test_another_recipe_is_another_image(image: Image, monkeypatch: pytest.MonkeyPatch) -> None:
-    changed = recipes.Package("npm", "0.0.1", recipe("static").npm.integrity)
+    changed = Package("npm", "0.0.1", recipes._NPM.integrity)
     monkeypatch.setattr(recipes, "_NPM", changed)
     with pytest.raises(ImageUnavailable, match="run steadctl images build"):
         ImageStore().find("static")

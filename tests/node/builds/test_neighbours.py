@@ -10,6 +10,7 @@ from tests.edge.edge_harness import EdgeHarness
 from tests.edge.edge_harness import start_edge as running_edge
 from tests.node.builds.build_harness import BuildHarness, CapturedOutput
 from tests.node.builds.projects import package
+from tests.percentiles import p99
 
 HOST = "neighbour.example.com"
 SAMPLES = 1500
@@ -42,10 +43,6 @@ def asked(edge: EdgeHarness, count: int) -> list[float]:
         time.sleep(0.002)
     connection.close()
     return took
-
-
-def p99(took: list[float]) -> float:
-    return statistics.quantiles(took, n=100)[98]
 
 
 async def test_a_site_on_the_same_node_is_served_during_a_hostile_build(bench: BuildHarness) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from stead.dev.ports import reserve_ports
+from stead.node.processes import StreamName
 from stead.protocol.work import ArchiveSource, GitSource
 from tests.node.builds.build_harness import BuildHarness, CapturedOutput, make_tar
 from tests.node.builds.servers import git, git_server
@@ -39,7 +40,7 @@ async def test_lines_are_written_while_the_build_runs(bench: BuildHarness) -> No
     at: dict[str, float] = {}
 
     class Timed(CapturedOutput):
-        async def chunk(self, stream, data):  # type: ignore[no-untyped-def]
+        async def chunk(self, stream: StreamName, data: bytes) -> None:
             if data.endswith(b"| early\n"):
                 at["early"] = time.monotonic()
             await said.chunk(stream, data)
@@ -107,9 +108,10 @@ async def test_failed_fetches_are_explained(bench: BuildHarness, tmp_path: Path)
         (GitSource("file:///etc", "main"), "the source's address must be one of https or http or ssh"),
         (GitSource("ext::sh -c id", "main"), "the source's address must be one of https or http or ssh"),
         (
-            GitSource("http://127.0.0.1:1/x.git", "main"),
+            GitSource("http://127.0.0.1/x.git", "main"),
             "the source could not be fetched from 127.0.0.1: its address",
         ),
+        (GitSource("http://127.0.0.1:1/x.git", "main"), "the source's port 1 is not one of 443, 80 and"),
     ):
         assert (await bench.refused(bench.wanted(source))).startswith(reason)
     with git_server(tmp_path) as guarded:
@@ -127,6 +129,23 @@ async def test_failed_fetches_are_explained(bench: BuildHarness, tmp_path: Path)
         reason = await bench.refused(bench.wanted(wrong), said, builder)
         assert reason.endswith("authentication failed")
         assert "not-that-one" not in said.text
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("http://127.0.0.1/site.zip", "127.0.0.1:80: its address is one of the platform"),
+        ("https://10.11.12.13/site.zip", "10.11.12.13:443: its address is not public"),
+        ("https://[::1]/site.zip", "::1:443: its address is one of the platform"),
+        ("http://no-such-host.invalid/site.zip", "no-such-host.invalid:80 cannot be reached"),
+        ("https://no-such-host.invalid/site.zip", "no-such-host.invalid:443 cannot be reached"),
+    ],
+)
+async def test_an_archive_that_the_sandbox_may_not_or_cannot_reach_is_explained(
+    bench: BuildHarness, url: str, reason: str
+) -> None:
+    said = await bench.refused(bench.wanted(ArchiveSource(url)))
+    assert said.endswith(f": {reason}"), said
 
 
 def _wait_for(port: int) -> None:
@@ -200,7 +219,7 @@ async def test_an_archive_is_downloaded_from_its_address(bench: BuildHarness) ->
         assert facts.commit == facts.author == ""
     said = CapturedOutput()
     reason = await bench.refused(bench.wanted(ArchiveSource(bench.store.url("astray"))), said)
-    assert reason.startswith("127.0.0.1 has no such archive: it answered 403")
+    assert reason.endswith(": 169.254.169.254:80: it is not on the egress list")
     assert "egress: refused 169.254.169.254:80: it is not on the egress list" in said.text
     reason = await bench.refused(bench.wanted(ArchiveSource(bench.store.url("absent"))))
     assert reason == "127.0.0.1 has no such archive: it answered 404"

@@ -22,6 +22,8 @@ class FakeNginx:
     """Every revision, in the order of arrival."""
     answering: asyncio.Event = field(default_factory=asyncio.Event)
     """While it is cleared, requests are accepted and not answered."""
+    full: set[str] = field(default_factory=set)
+    """Records, as `kind name`, for which there is no room."""
     told: asyncio.Condition = field(default_factory=asyncio.Condition)
     _server: asyncio.Server | None = None
     _connections: set[asyncio.StreamWriter] = field(default_factory=set)
@@ -57,12 +59,11 @@ class FakeNginx:
                 length = int(head.partition("content-length:")[2].partition("\r\n")[0])
                 body = await reader.readexactly(length)
                 path = head.split(" ")[1]
-                if path == "/apply":
-                    await self._apply(body)
+                skipped = await self._apply(body) if path == "/apply" else []
                 async with self.told:
                     self.completed = self.completed or path == "/complete"
                     self.told.notify_all()
-                answer = json.dumps(self._state()).encode()
+                answer = json.dumps(self._state() | {"skipped": skipped}).encode()
                 writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(answer) + answer)
                 await writer.drain()
         except (OSError, EOFError):
@@ -76,20 +77,24 @@ class FakeNginx:
         answer = {"instance": self.instance, "revision": self.revision}
         return answer | {"complete": self.completed, "hosts": hosts, "free": {}}
 
-    async def _apply(self, body: bytes) -> None:
+    async def _apply(self, body: bytes) -> list[dict[str, Any]]:
         await self.answering.wait()
         async with self.told:
             lines = [json.loads(line) for line in body.splitlines()]
             self.posts.append(len(lines))
-            for line in lines:
+            skipped = []
+            for number, line in enumerate(lines, 1):
                 name = f"{line['kind']} {line['name']}"
-                if line["value"] is None:
+                if name in self.full:
+                    skipped.append({"line": number, "dict": "records"})
+                elif line["value"] is None:
                     self.known.pop(name, None)
                 else:
                     self.known[name] = line["value"]
                 self.heard.append(line["revision"])
                 self.revision = max(self.revision, line["revision"])
             self.told.notify_all()
+            return skipped
 
 
 @asynccontextmanager

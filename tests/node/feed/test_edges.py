@@ -15,15 +15,20 @@ from stead.dev.running_stack import RunningStack
 from stead.protocol.edge_records import (
     BUCKET,
     DELETIONS_KEPT_SECONDS,
+    MAX_PURGES,
     PURGES_KEPT_SECONDS,
+    SUPERSEDED_KEPT_SECONDS,
     AppliedRevision,
+    EdgeRecord,
     HostRecord,
     PurgeRecord,
     bucket_subject,
     encode,
+    environment_key,
     host_key,
     node_key,
     purge_key,
+    purge_keys_of,
 )
 from stead.protocol.subjects import Program, applied, bucket_stream
 from stead.shared.edge_keys import key_from_text, key_to_text, region_key
@@ -123,13 +128,13 @@ async def test_a_node_is_announced_once_and_again_when_its_address_changes(there
             await there.edges.publish_peer(there.region, there.node, nonsense)
 
 
-async def test_a_node_cannot_read_another_region_by_claiming_it(
+async def test_a_node_reads_only_the_region_that_the_operator_moved_it_to(
     there: FeedHarness, worker: Connection
 ) -> None:
-    assert await ensure_consumers(worker, there.node, there.region)
-    assert not await ensure_consumers(worker, there.node, "elsewhere")
-    found = await there.stage.operator.jetstream().consumer_info(STREAM, there.node)
-    assert found.config.filter_subject == bucket_subject(f"{there.region}.>")
+    for region in (there.region, there.region, "elsewhere", there.region):
+        await ensure_consumers(worker, there.node, region)
+        found = await there.stage.operator.jetstream().consumer_info(STREAM, there.node)
+        assert found.config.filter_subject == bucket_subject(f"{region}.>")
 
 
 async def test_creating_the_streams_again_changes_nothing(there: FeedHarness, worker: Connection) -> None:
@@ -193,3 +198,36 @@ async def test_a_worker_can_be_stopped_while_it_waits(there: FeedHarness) -> Non
         async with asyncio.timeout(5):
             with pytest.raises(asyncio.CancelledError):
                 await waiting
+
+
+async def purge_keys(there: FeedHarness, env: str) -> set[str]:
+    """The keys of an environment's purges that the bucket holds and that are not deleted."""
+    keys = await there.edges._list_keys(purge_keys_of(there.region, env))
+    return {key for key in keys if await there.edges.read_record(key) is not None}
+
+
+async def test_too_many_purges_of_an_environment_become_a_purge_of_all_its_pages(there: FeedHarness) -> None:
+    def purge(number: int) -> dict[str, EdgeRecord | None]:
+        record = PurgeRecord("env_1", url=f"/{number}")
+        return {purge_key(there.region, record): record}
+
+    everything = purge_key(there.region, PurgeRecord("env_1"))
+    for number in range(MAX_PURGES):
+        await there.put(purge(number))
+    await there.put(purge(0))
+    kept = await purge_keys(there, "env_1")
+    assert len(kept) == MAX_PURGES
+    assert everything not in kept
+    await there.put(purge(MAX_PURGES))
+    assert await purge_keys(there, "env_1") == {everything}
+    # The deletions do not stay for long either.
+    assert await kept_for(there, next(iter(kept))) == str(SUPERSEDED_KEPT_SECONDS)
+    await there.put(purge(1))
+    assert len(await purge_keys(there, "env_1")) == 2
+
+
+async def test_a_deleted_environment_leaves_no_purges(there: FeedHarness) -> None:
+    purge = PurgeRecord("env_1", tag="news")
+    await there.put({purge_key(there.region, purge): purge})
+    await there.put({environment_key(there.region, "env_1"): None})
+    assert await purge_keys(there, "env_1") == set()

@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 import sqlite3
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -70,7 +71,7 @@ async def test_a_restart_of_nats_loses_no_change(apart: tuple[RunningStack, Feed
             await stack.kill(Nats)
             await stack.start(Nats)
             changed = it.hosts(100, environment=f"env_{turn}")
-            revision = await until(lambda changed=changed: put_at_last(it, changed))
+            revision = await until(partial(put_at_last, it, changed))
             await it.applied(revision, within=30)
             assert it.nginx.known["host h99.example.com"] == {"environment": f"env_{turn}"}
         assert it.nginx.posts

@@ -58,7 +58,7 @@ async def opened(data: Path) -> AsyncIterator[Path]:
     store.apply(changes, last=True)
     socket = prepare_run_directory(data) / "store.sock"
     try:
-        async with RecordServer(store, RecordDecoder(KEY), REGION).listen(socket):
+        async with RecordServer(store, RecordDecoder([KEY]), REGION).listen(socket):
             yield socket
     finally:
         store.close()

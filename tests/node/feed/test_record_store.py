@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from stead.node.feed.record_store import RecordChange, RecordStore
+from stead.node.feed.record_store import RecordChange, RecordStore, peer_addresses, referenced_releases
 from stead.protocol.edge_records import DELETIONS_KEPT_SECONDS, PURGES_KEPT_SECONDS
 
 NOW = 1_800_000_000
 MUCH = 1 << 30
+KINDS = ("purge", "node", "environment", "host", "certificate", "complete")
 
 
 @pytest.fixture
@@ -132,3 +133,21 @@ def test_only_the_owner_can_read_the_database(store: RecordStore, path: Path) ->
     files = list(path.parent.glob("edge.sqlite*"))
     assert len(files) == 3
     assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
+
+
+def test_the_kind_of_a_record_is_the_second_word_of_its_key(store: RecordStore, path: Path) -> None:
+    """A customer's host may contain the name of any kind."""
+    names = [f"{kind}.{word}.example.com" for kind in ("host", "certificate") for word in KINDS]
+    own = [change(name, number, b'{"environment": "env_a"}') for number, name in enumerate(names, 1)]
+    peer = change("node.b", 90, b'{"address": "192.0.2.7:80"}')
+    environment = change("environment.env_a", 91, b'{"site": "s", "node": "b", "release": "r1"}')
+    purge = change("purge.env_a.all", 92, b'{"environment": "env_a"}')
+    store.apply([*own, peer, environment, purge], last=True)
+    assert peer_addresses(path) == ["192.0.2.7:80"]
+    assert referenced_releases(path) == {"r1"}
+    assert store.expire_purges(now=NOW + PURGES_KEPT_SECONDS + 1) == 1
+    assert all(store.find(f"us-east.{name}") for name in names)
+    store.begin_history("history 2")
+    store.apply([change("environment.env_a", 1, b'{"site": "s", "node": "b", "release": "r1"}')], last=True)
+    assert not any(store.find(f"us-east.{name}") for name in names)
+    assert store.find("us-east.node.b")

@@ -4,17 +4,27 @@ from functools import partial
 
 from stead.control.accounts import operations, service
 from stead.control.feature import Feature
-from stead.control.tasks import PeriodicTask, Task, WorkerServices, in_transaction
+from stead.control.outbox import mail_limits
+from stead.control.tasks import PeriodicTask, Task, WorkerServices, in_batches
 
 
 def _tasks(worker: WorkerServices) -> list[Task]:
-    delete = partial(in_transaction, worker.database, service.delete_old_sessions)
-    return [PeriodicTask("sessions.delete_old", 3600, delete)]
+    delete = partial(in_batches, worker.database, service.delete_old_sessions)
+    release = partial(in_batches, worker.database, service.delete_unverified_accounts)
+    forget = partial(in_batches, worker.database, mail_limits.delete_old_counts)
+    tasks: list[Task] = [
+        PeriodicTask("sessions.delete_old", 3600, delete),
+        PeriodicTask("mail.forget_counts", 3600, forget),
+    ]
+    if worker.settings.email_verification:
+        tasks.append(PeriodicTask("accounts.delete_unverified", 3600, release))
+    return tasks
 
 
 FEATURE = Feature(
     name="accounts",
     operations=[operations.operation],
-    id_prefixes={"client_id": "client"},
+    resolvers=[service.visible_session],
+    id_prefixes={"client_id": "client", "session_id": "sess"},
     tasks=_tasks,
 )

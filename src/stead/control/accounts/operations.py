@@ -1,29 +1,44 @@
 """HTTP operations on the caller's account and session."""
 
-from stead.control.accounts import service
+from stead.control.accounts import service, verification
 from stead.control.accounts.rules import (
     EmailTaken,
     PasswordIncorrect,
+    SessionNotFound,
+    SignInClient,
     SignInRefused,
     TeamNotJoined,
+    VerificationNotFound,
+    VisibleSession,
     normalize_email,
 )
 from stead.control.accounts.schema import (
     AccountChange,
     AccountView,
+    EmailVerification,
     NewAccount,
+    SessionSummaryView,
     SessionView,
     SignedUpView,
     SignIn,
 )
-from stead.control.accounts.throttle import limit_password_attempts, limit_sign_ups, network_of
+from stead.control.accounts.throttle import (
+    limit_password_attempts,
+    limit_sign_ups,
+    limit_verifications,
+)
+from stead.control.http.client_address import network_of
 from stead.control.http.operations import Call, Operations, PublicCall
+from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.requirements import ANY_CREDENTIAL, PUBLIC
 from stead.control.outbox.audit import Actor
+from stead.control.outbox.mail_limits import EmailsExhausted
 from stead.shared.errors import AccountNotFound, RateLimitExceeded
 from stead.shared.ids import AccountId
 
 operation = Operations(tag="Account")
+
+MAX_USER_AGENT = 200
 
 
 @operation(
@@ -31,17 +46,55 @@ operation = Operations(tag="Account")
     id="accounts.sign_up",
     scope=PUBLIC,
     status=201,
-    errors=[EmailTaken, RateLimitExceeded],
+    errors=[EmailTaken, RateLimitExceeded, EmailsExhausted],
 )
 async def sign_up(call: PublicCall, body: NewAccount) -> SignedUpView:
     """Create an account.
 
-    Sign in afterwards with `POST /v1/sessions`.
+    Sign in afterwards with `POST /v1/sessions`. An email with a token is sent to the address; confirm it with
+    `POST /v1/accounts/verify-email`. Until then, the account gets no other email and cannot send invites by
+    email or accept those that were sent to its address.
     """
     await limit_sign_ups(call)
-    account = await service.sign_up(call.tx, body)
+    verifies = call.context.verifies_email
+    account = await service.sign_up(call.tx, body, is_verified=not verifies)
+    if verifies:
+        await verification.send(call.tx, call.sealer, account, account.email)
     call.audit.actor = Actor("member", account.id, account.email)
     return SignedUpView(account.id, account.email, account.name)
+
+
+@operation(
+    "POST /v1/accounts/verify-email",
+    id="accounts.verify_email",
+    scope=PUBLIC,
+    errors=[VerificationNotFound, EmailTaken, RateLimitExceeded],
+)
+async def verify_email(call: PublicCall, body: EmailVerification) -> None:
+    """Confirm an email address with the token that was sent to it.
+
+    If the token was sent because of `new_email`, the account has the new address from now on.
+    """
+    await limit_verifications(call)
+    account = await verification.confirm(call.tx, call.sealer, body.token)
+    call.audit.actor = Actor("member", account.id, account.email)
+
+
+@operation(
+    "POST /v1/account/verification",
+    id="account.send_verification",
+    scope="account:write",
+    account_wide=True,
+    errors=[EmailsExhausted],
+)
+async def send_verification(call: Call) -> None:
+    """Send the email for verifying the address of the account again.
+
+    Nothing is sent if the address is verified already.
+    """
+    account = await service.get(call.tx, call.caller)
+    if account.email_verified_at is None:
+        await verification.send(call.tx, call.sealer, account, account.email)
 
 
 @operation(
@@ -55,16 +108,20 @@ async def sign_in(call: PublicCall, body: SignIn) -> SessionView:
     """Sign in with email address and password.
 
     The token is a Bearer credential with all scopes. It expires 12 hours after its last use, and at the
-    latest 30 days after sign-in. Attempts are rate limited per address and per account.
+    latest 30 days after sign-in. Attempts are rate limited per address and account, and more so from
+    addresses that have never signed in to the account.
     """
-    await limit_password_attempts(call.limiter, body.email, network_of(call.address))
-    session = await service.sign_in(call.tx, body)
+    network = network_of(call.address)
+    is_known = await service.is_known_network(call.tx, body.email, network)
+    await limit_password_attempts(call.limiter, body.email, network, is_known_network=is_known)
+    user_agent = call.request.header(b"user-agent")[:MAX_USER_AGENT]
+    session = await service.sign_in(call.tx, body, SignInClient(str(call.address), network, user_agent))
     call.audit.actor = Actor("member", AccountId(session.account_id), normalize_email(body.email))
     call.audit.note(session_id=session.id)
     return session
 
 
-@operation("DELETE /v1/sessions/current", id="sessions.revoke", scope=ANY_CREDENTIAL)
+@operation("DELETE /v1/sessions/current", id="sessions.revoke", scope=ANY_CREDENTIAL, test_keys=True)
 async def sign_out(call: Call) -> None:
     """End the current session.
 
@@ -72,6 +129,24 @@ async def sign_out(call: Call) -> None:
     """
     if call.caller.kind == "session":
         await service.sign_out(call.tx, call.caller)
+
+
+@operation("GET /v1/sessions", id="sessions.list", scope="account:read", account_wide=True, test_keys=False)
+async def list_sessions(call: Call, page: PageRequest) -> Page[SessionSummaryView]:
+    """List the sessions of the account that have not ended, newest first."""
+    return await service.browse_sessions(call.tx, call.caller, page)
+
+
+@operation(
+    "DELETE /v1/sessions/{session_id}",
+    id="sessions.revoke_one",
+    scope="account:write",
+    account_wide=True,
+    errors=[SessionNotFound],
+)
+async def revoke_session(call: Call, session: VisibleSession) -> None:
+    """End a session. Its token stops working immediately."""
+    await service.revoke_session(call.tx, session)
 
 
 @operation("GET /v1/account", id="account.get", scope="account:read", errors=[AccountNotFound])
@@ -94,13 +169,14 @@ async def get_account(call: Call) -> AccountView:
     id="account.update",
     scope="account:write",
     account_wide=True,
-    errors=[EmailTaken, PasswordIncorrect, TeamNotJoined],
+    errors=[EmailTaken, PasswordIncorrect, TeamNotJoined, EmailsExhausted],
 )
 async def update_account(call: Call, body: AccountChange) -> None:
     """Change the account.
 
-    A new email address or password requires `current_password`. A new password ends all other sessions.
+    A new email address or password requires `current_password`. A token is sent to a new address, which
+    replaces the current one when it is confirmed. A new password ends all other sessions.
     """
     if body.current_password:
         await limit_password_attempts(call.limiter, call.caller.account_id, call.caller.account_id)
-    await service.update(call.tx, call.caller, body)
+    await service.update(call.tx, call.sealer, call.caller, body, verifies_email=call.context.verifies_email)

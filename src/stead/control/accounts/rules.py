@@ -4,11 +4,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from stead.control.http.principal import AccountAttributes
-from stead.shared.errors import Conflict, Forbidden, InvalidRequest, Unauthenticated
-from stead.shared.ids import AccountId
+from stead.shared.errors import Conflict, Forbidden, InvalidRequest, NotFound, Unauthenticated
+from stead.shared.ids import AccountId, SessionId
 
 IDLE_TIMEOUT = timedelta(hours=12)
 MAX_LIFETIME = timedelta(days=30)
+VERIFICATION_LIFETIME = timedelta(days=1)
+UNVERIFIED_LIFETIME = timedelta(days=7)
+"""An account that is still unverified by then, and owns nothing, is deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +22,30 @@ class Account:
     password_hash: str
     plan: str
     default_team_id: str | None
+    email_verified_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SignInClient:
+    """Where a sign-in comes from, shown in the list of sessions."""
+
+    address: str
+    network: str
+    user_agent: str
+
+
+@dataclass(frozen=True, slots=True)
+class VisibleSession:
+    """A session of the caller's account that has not ended."""
+
+    id: SessionId
+    account_id: AccountId
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    account_id: AccountId
+    email: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +90,21 @@ class TeamNotJoined(InvalidRequest):
     code = "account.team_not_joined"
     message = "The account is not a member of this team."
     remedy = "Choose one of the teams that `GET /v1/teams` lists."
+
+
+class EmailUnverified(Forbidden):
+    code = "account.email_unverified"
+    message = "The email address of the account is not verified."
+    remedy = "Request an email with `POST /v1/account/verification`, and confirm with the token in it."
+
+
+class VerificationNotFound(NotFound):
+    code = "verification.not_found"
+    message = "The token is wrong, was used, or has expired."
+    remedy = "Request another email with `POST /v1/account/verification`."
+
+
+class SessionNotFound(NotFound):
+    code = "session.not_found"
+    message = "The session does not exist or has ended."
+    remedy = "List your sessions with `GET /v1/sessions`."

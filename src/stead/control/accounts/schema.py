@@ -54,6 +54,30 @@ class SessionView(Struct):
     created_at: datetime
 
 
+class SessionSummaryView(Struct):
+    id: Annotated[str, Meta(examples=["sess_01k9zy3v7d00r3m8w5x2t6b4qa"])]
+    current: Annotated[bool, Meta(description="Whether this request uses the session.")]
+    address: Annotated[str | None, Meta(description="The address that signed in.", examples=["203.0.113.5"])]
+    user_agent: Annotated[
+        str | None, Meta(description="The program that signed in, as it named itself.", examples=["curl/8.5"])
+    ]
+    created_at: datetime
+    last_used_at: datetime
+    expires_at: datetime
+
+
+class EmailVerification(Struct, forbid_unknown_fields=True):
+    token: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=200,
+            description="From the email.",
+            examples=["oX3v0S7m4tq1Jc9fWb2uNzKd8LrYpG5hAeT6iQwExkM"],
+        ),
+    ]
+
+
 class AccountView(Struct):
     id: AccountIdText
     email: Email
@@ -73,6 +97,15 @@ class AccountChange(Struct, forbid_unknown_fields=True):
     name: PersonName | UnsetType = UNSET
     default_team_id: Annotated[str, Meta(max_length=64, examples=[None])] | UnsetType | None = UNSET
     billing_cc_email: Email | UnsetType | None = UNSET
-    new_email: Annotated[Email, Meta(description="Requires `current_password`.")] | UnsetType = UNSET
+    new_email: (
+        Annotated[
+            Email,
+            Meta(
+                description="Requires `current_password`. The address changes when it has been confirmed with"
+                " the token that is sent to it."
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
     new_password: Annotated[Password, Meta(description="Requires `current_password`.")] | UnsetType = UNSET
     current_password: AnyPassword | UnsetType = UNSET

@@ -6,31 +6,47 @@ from typing import TypeVar
 
 from msgspec import UNSET, UnsetType
 
-from stead.control.accounts import store
+from stead.control.accounts import store, verification
 from stead.control.accounts.passwords import hash_password, verify_password
 from stead.control.accounts.rules import (
     MAX_LIFETIME,
+    UNVERIFIED_LIFETIME,
     Account,
     EmailTaken,
     PasswordIncorrect,
+    SessionNotFound,
+    SignInClient,
     SignInRefused,
     TeamNotJoined,
+    VisibleSession,
     normalize_email,
     session_expiry,
 )
-from stead.control.accounts.schema import AccountChange, NewAccount, SessionView, SignIn
+from stead.control.accounts.schema import (
+    AccountChange,
+    NewAccount,
+    SessionSummaryView,
+    SessionView,
+    SignIn,
+)
 from stead.control.engines.postgres import Tx, UniqueViolation
+from stead.control.http.operations import Call
+from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import Principal, RateLimits
 from stead.control.http.principal_cache import invalidate_cached_principals
 from stead.control.members import service as members
+from stead.control.sealing import Sealer
 from stead.shared import scopes, secrets
 from stead.shared.errors import AccountNotFound, CredentialRevoked, FieldInvalid
-from stead.shared.ids import AccountId, SessionId, new_id
+from stead.shared.ids import AccountId, SessionId, has_shape, new_id
 
 T = TypeVar("T")
 
+BATCH_SIZE = 1000
+"""How many old rows one transaction deletes."""
 
-async def sign_up(tx: Tx, new: NewAccount, *, plan: str = "free") -> Account:
+
+async def sign_up(tx: Tx, new: NewAccount, *, plan: str = "free", is_verified: bool = False) -> Account:
     account = Account(
         id=AccountId(new_id("client")),
         email=normalize_email(new.email),
@@ -38,20 +54,26 @@ async def sign_up(tx: Tx, new: NewAccount, *, plan: str = "free") -> Account:
         password_hash=await hash_password(new.password),
         plan=plan,
         default_team_id=None,
+        email_verified_at=tx.now if is_verified else None,
     )
     if not await store.insert(tx, account):
         raise EmailTaken
     return account
 
 
-async def sign_in(tx: Tx, attempt: SignIn) -> SessionView:
+async def is_known_network(tx: Tx, email: str, network: str) -> bool:
+    """Whether somebody has signed in to the account from this network in the last weeks."""
+    return await store.has_signed_in_from(tx, normalize_email(email), network)
+
+
+async def sign_in(tx: Tx, attempt: SignIn, client: SignInClient) -> SessionView:
     account = await store.by_email(tx, normalize_email(attempt.email))
     is_correct = await verify_password(account.password_hash if account else None, attempt.password)
     if account is None or not is_correct:
         raise SignInRefused
     secret = secrets.mint("stead_session")
     session = SessionId(new_id("sess"))
-    await store.insert_session(tx, account.id, session, secret.hash)
+    await store.insert_session(tx, account.id, session, secret.hash, client)
     return SessionView(
         id=session,
         token=secret.text,
@@ -64,6 +86,23 @@ async def sign_in(tx: Tx, attempt: SignIn) -> SessionView:
 async def sign_out(tx: Tx, caller: Principal) -> None:
     await store.revoke_session(tx, caller.account_id, caller.id)
     await invalidate_cached_principals(tx, caller.id)
+
+
+async def visible_session(call: Call, session_id: str) -> VisibleSession:
+    is_id = has_shape("sess", session_id)
+    session = await store.find_session(call.tx, call.caller, session_id) if is_id else None
+    if session is None:
+        raise SessionNotFound
+    return session
+
+
+async def browse_sessions(tx: Tx, caller: Principal, page: PageRequest) -> Page[SessionSummaryView]:
+    return await store.page_of_sessions(tx, caller, page)
+
+
+async def revoke_session(tx: Tx, session: VisibleSession) -> None:
+    await store.revoke_session(tx, session.account_id, session.id)
+    await invalidate_cached_principals(tx, session.id)
 
 
 async def principal_of_session(tx: Tx, secret_hash: bytes) -> Principal | None:
@@ -113,7 +152,9 @@ async def get(tx: Tx, caller: Principal) -> Account:
     return account
 
 
-async def update(tx: Tx, caller: Principal, change: AccountChange) -> None:
+async def update(
+    tx: Tx, sealer: Sealer, caller: Principal, change: AccountChange, *, verifies_email: bool
+) -> None:
     owner = caller.account_id
     await _check_current_password(tx, caller, change)
     if change.default_team_id is not UNSET:
@@ -122,12 +163,14 @@ async def update(tx: Tx, caller: Principal, change: AccountChange) -> None:
         await store.set_name(tx, owner, name)
     if change.billing_cc_email is not UNSET:
         await store.set_billing_cc(tx, owner, change.billing_cc_email)
-    if (email := _none_if_unset(change.new_email)) is not None:
-        await _change_email(tx, owner, normalize_email(email))
     if (password := _none_if_unset(change.new_password)) is not None:
         await store.set_password(tx, owner, await hash_password(password))
+        # Somebody who knew the old password may have asked for another address.
+        await store.delete_address_changes(tx, owner)
         ended = await store.revoke_sessions(tx, owner, except_for=caller.id)
         await invalidate_cached_principals(tx, *ended)
+    if (email := _none_if_unset(change.new_email)) is not None:
+        await _change_email(tx, sealer, caller, normalize_email(email), verifies_email=verifies_email)
 
 
 async def _check_current_password(tx: Tx, caller: Principal, change: AccountChange) -> None:
@@ -149,12 +192,19 @@ async def _change_default_team(tx: Tx, owner: AccountId, team: str | None) -> No
     await invalidate_cached_principals(tx, owner)
 
 
-async def _change_email(tx: Tx, owner: AccountId, email: str) -> None:
+async def _change_email(
+    tx: Tx, sealer: Sealer, caller: Principal, email: str, *, verifies_email: bool
+) -> None:
+    """The address changes when it has been confirmed; at once if addresses are not verified."""
+    owner = caller.account_id
     other = await store.by_email(tx, email)
     if other is not None and other.id != owner:
         raise EmailTaken
+    if verifies_email:
+        await verification.send(tx, sealer, await get(tx, caller), email)
+        return
     try:
-        await store.set_email(tx, owner, email)
+        await store.set_verified_email(tx, owner, email)
     except UniqueViolation:
         raise EmailTaken from None
     await invalidate_cached_principals(tx, owner)
@@ -170,4 +220,15 @@ async def record_use(tx: Tx, used: Mapping[str, float]) -> None:
 
 
 async def delete_old_sessions(tx: Tx) -> int:
-    return await store.delete_sessions(tx, tx.now - 2 * MAX_LIFETIME)
+    """Delete a batch of sessions and links that are no longer valid. Returns how many."""
+    links = await store.delete_expired_verifications(tx, BATCH_SIZE)
+    return links + await store.delete_sessions(tx, tx.now - 2 * MAX_LIFETIME, BATCH_SIZE)
+
+
+async def delete_unverified_accounts(tx: Tx) -> int:
+    """Delete a batch of unused accounts that were never verified. Returns how many.
+
+    Otherwise, whoever signs up with an address of somebody else keeps it from them.
+    """
+    unused = await store.lock_unverified(tx, tx.now - UNVERIFIED_LIFETIME, BATCH_SIZE)
+    return await store.delete_unused(tx, unused)

@@ -4,19 +4,30 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from stead.control.accounts.rules import IDLE_TIMEOUT, Account, SessionRow
+from stead.control.accounts.rules import (
+    IDLE_TIMEOUT,
+    MAX_LIFETIME,
+    VERIFICATION_LIFETIME,
+    Account,
+    SessionRow,
+    SignInClient,
+    Verification,
+    VisibleSession,
+)
+from stead.control.accounts.schema import SessionSummaryView
 from stead.control.engines.postgres import Tx
-from stead.control.http.principal import ACCOUNT_COLUMNS, ACCOUNT_JOINS, AccountAttributes
-from stead.shared.ids import AccountId, SessionId
+from stead.control.http.pagination import Page, PageRequest
+from stead.control.http.principal import ACCOUNT_COLUMNS, ACCOUNT_JOINS, AccountAttributes, Principal
+from stead.shared.ids import AccountId, SessionId, lower_bound
 
-_ACCOUNT = "id, email, name, password_hash, plan, default_team_id"
+_ACCOUNT = "id, email, name, password_hash, plan, default_team_id, email_verified_at"
 
 
 async def insert(tx: Tx, account: Account) -> bool:
     """False if another account has the email address."""
     inserted = await tx.run(
-        "insert into accounts (id, email, name, password_hash, plan, default_team_id, created_at)"
-        " values ($1, $2, $3, $4, $5, $6, $7) on conflict (lower(email)) do nothing",
+        "insert into accounts (id, email, name, password_hash, plan, default_team_id, created_at,"
+        " email_verified_at) values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict (lower(email)) do nothing",
         account.id,
         account.email,
         account.name,
@@ -24,6 +35,7 @@ async def insert(tx: Tx, account: Account) -> bool:
         account.plan,
         account.default_team_id,
         tx.now,
+        account.email_verified_at,
     )
     return inserted == 1
 
@@ -48,22 +60,97 @@ async def set_billing_cc(tx: Tx, owner: AccountId, email: str | None) -> None:
     await tx.run("update accounts set billing_cc_email = $2 where id = $1", owner, email)
 
 
-async def set_email(tx: Tx, owner: AccountId, email: str) -> None:
-    await tx.run("update accounts set email = $2 where id = $1", owner, email)
+async def set_verified_email(tx: Tx, owner: AccountId, email: str) -> None:
+    await tx.run("update accounts set email = $2, email_verified_at = $3 where id = $1", owner, email, tx.now)
+
+
+async def replace_verification(tx: Tx, owner: AccountId, email: str, token_hash: bytes) -> None:
+    """Only the newest token of an account is valid."""
+    await tx.run("delete from email_verifications where account_id = $1", owner)
+    await tx.run(
+        "insert into email_verifications (token_hash, account_id, email, created_at, expires_at)"
+        " values ($1, $2, $3, $4, $5)",
+        *(token_hash, owner, email, tx.now, tx.now + VERIFICATION_LIFETIME),
+    )
+
+
+async def use_verification(tx: Tx, token_hash: bytes) -> Verification | None:
+    """Delete the verification and return it; None if the token is wrong or has expired."""
+    return await tx.one(
+        Verification,
+        "delete from email_verifications where token_hash = $1 and expires_at > $2"
+        " returning account_id, email",
+        token_hash,
+        tx.now,
+    )
+
+
+async def delete_address_changes(tx: Tx, owner: AccountId) -> None:
+    """Delete the verification of an address that the account does not have yet."""
+    await tx.run(
+        "delete from email_verifications v using accounts a"
+        " where v.account_id = $1 and a.id = $1 and v.email <> a.email",
+        owner,
+    )
+
+
+async def delete_expired_verifications(tx: Tx, limit: int) -> int:
+    return await tx.run(
+        "delete from email_verifications where token_hash in"
+        " (select token_hash from email_verifications where expires_at < $1 limit $2)",
+        tx.now,
+        limit,
+    )
 
 
 async def set_password(tx: Tx, owner: AccountId, password_hash: str) -> None:
     await tx.run("update accounts set password_hash = $2 where id = $1", owner, password_hash)
 
 
-async def insert_session(tx: Tx, owner: AccountId, session: SessionId, secret_hash: bytes) -> None:
+async def insert_session(
+    tx: Tx, owner: AccountId, session: SessionId, secret_hash: bytes, client: SignInClient | None = None
+) -> None:
+    origin = (client.address, client.network, client.user_agent) if client else (None, None, None)
     await tx.run(
-        "insert into sessions (id, account_id, secret_hash, created_at, last_used_at)"
-        " values ($1, $2, $3, $4, $4)",
-        session,
-        owner,
-        secret_hash,
-        tx.now,
+        "insert into sessions (id, account_id, secret_hash, created_at, last_used_at, address, network,"
+        " user_agent) values ($1, $2, $3, $4, $4, $5, $6, $7)",
+        *(session, owner, secret_hash, tx.now, *origin),
+    )
+
+
+_ACTIVE = (
+    "account_id = $1 and revoked_at is null"
+    " and least(last_used_at + $2::interval, created_at + $3::interval) > $4"
+)
+
+
+async def page_of_sessions(tx: Tx, caller: Principal, request: PageRequest) -> Page[SessionSummaryView]:
+    return await request.fetch(
+        tx,
+        SessionSummaryView,
+        "select id, id = $5, address, user_agent, created_at, last_used_at,"  # noqa: S608
+        " least(last_used_at + $2::interval, created_at + $3::interval)"
+        f" from sessions where {_ACTIVE} and id < $6 order by id desc limit $7",
+        *(caller.account_id, IDLE_TIMEOUT, MAX_LIFETIME, tx.now, caller.id),
+    )
+
+
+async def find_session(tx: Tx, caller: Principal, session: str) -> VisibleSession | None:
+    return await tx.one(
+        VisibleSession,
+        f"select id, account_id from sessions where {_ACTIVE} and id = $5",  # noqa: S608
+        *(caller.account_id, IDLE_TIMEOUT, MAX_LIFETIME, tx.now, session),
+    )
+
+
+async def has_signed_in_from(tx: Tx, email: str, network: str) -> bool:
+    return bool(
+        await tx.value(
+            "select exists (select from sessions s join accounts a on a.id = s.account_id"
+            " where lower(a.email) = $1 and s.network = $2)",
+            email,
+            network,
+        )
     )
 
 
@@ -97,8 +184,46 @@ async def record_session_use(tx: Tx, sessions: Sequence[str], times: Sequence[da
     )
 
 
-async def delete_sessions(tx: Tx, before: datetime) -> int:
-    return await tx.run("delete from sessions where created_at < $1", before)
+_UNUSED = (
+    "not exists (select from sites where account_id = a.id)"
+    " and not exists (select from projects where account_id = a.id)"
+    " and not exists (select from team_members where account_id = a.id)"
+    " and not exists (select from api_keys where account_id = a.id)"
+    " and not exists (select from webhook_endpoints where account_id = a.id)"
+    " and not exists (select from sessions where account_id = a.id and revoked_at is null"
+    "  and last_used_at > $1)"
+)
+"""The account `a` owns nothing and is not signed in."""
+
+
+async def lock_unverified(tx: Tx, created_before: datetime, limit: int) -> list[str]:
+    """Lock accounts that were never verified and are unused. Nothing can be added to them until the end."""
+    return await tx.all(
+        str,
+        f"select a.id from accounts a where a.email_verified_at is null and a.created_at < $2 and {_UNUSED}"  # noqa: S608
+        " order by a.created_at limit $3 for update skip locked",
+        *(tx.now - IDLE_TIMEOUT, created_before, limit),
+    )
+
+
+async def delete_unused(tx: Tx, accounts: Sequence[str]) -> int:
+    """Delete those of the locked accounts that are unused.
+
+    They are checked again: something may have been added between the check and the lock.
+    """
+    return await tx.run(
+        f"delete from accounts a where a.id = any($2) and {_UNUSED}",  # noqa: S608
+        *(tx.now - IDLE_TIMEOUT, accounts),
+    )
+
+
+async def delete_sessions(tx: Tx, before: datetime, limit: int) -> int:
+    """Delete sessions that were created before then, which their ids say."""
+    return await tx.run(
+        "delete from sessions where id in (select id from sessions where id < $1 order by id limit $2)",
+        lower_bound("sess", before),
+        limit,
+    )
 
 
 def _session(*row: Any) -> SessionRow:

@@ -1,34 +1,42 @@
-"""Rate limits for password attempts and sign-ups, per account and per network."""
+"""Rate limits for password attempts, sign-ups and verifications.
+
+Whoever guesses passwords must be slowed down, but must not be able to lock the owner of the account out. So
+attempts are counted per network and account together. All networks from which nobody has signed in to the
+account share one more bucket, which bounds guessing from many networks at once. Networks that are known for
+the account do not spend from it, so they work also while it is empty.
+"""
 
 from hashlib import sha256
-from ipaddress import IPv6Address, IPv6Network
 
 from stead.control.accounts.rules import normalize_email
+from stead.control.http.client_address import network_of
 from stead.control.http.operations import PublicCall
-from stead.control.http.principal import Address
 from stead.control.http.rate_limits import Limiter
 from stead.shared.errors import RateLimitExceeded
 
 PASSWORDS_PER_MINUTE_AND_ACCOUNT = 5
+"""From one network."""
+PASSWORDS_PER_MINUTE_FROM_UNKNOWN_NETWORKS = 300
+"""For one account."""
 PASSWORDS_PER_MINUTE_AND_NETWORK = 30
 SIGN_UPS_PER_MINUTE_AND_NETWORK = 10
 SIGN_UPS_PER_MINUTE = 600
+VERIFICATIONS_PER_MINUTE_AND_NETWORK = 30
 
 
-async def limit_password_attempts(limiter: Limiter, account: str, network: str) -> None:
+async def limit_password_attempts(
+    limiter: Limiter, account: str, network: str, *, is_known_network: bool = False
+) -> None:
     """Attempts count even if the account does not exist. Its name is hashed: somebody may have typed a
     password into the wrong field."""
     name = sha256(normalize_email(account).encode()).hexdigest()
-    await _spend(
-        limiter,
-        (f"password:of:{name}", PASSWORDS_PER_MINUTE_AND_ACCOUNT),
+    buckets = [
+        (f"password:of:{name}:from:{network}", PASSWORDS_PER_MINUTE_AND_ACCOUNT),
         (f"password:from:{network}", PASSWORDS_PER_MINUTE_AND_NETWORK),
-    )
-
-
-def network_of(address: Address) -> str:
-    """An IPv4 address, or the /64 network of an IPv6 address: one client usually has a whole /64."""
-    return str(IPv6Network((address, 64), strict=False) if isinstance(address, IPv6Address) else address)
+    ]
+    if not is_known_network:
+        buckets.append((f"password:of:{name}", PASSWORDS_PER_MINUTE_FROM_UNKNOWN_NETWORKS))
+    await _spend(limiter, *buckets)
 
 
 async def limit_sign_ups(call: PublicCall) -> None:
@@ -39,7 +47,12 @@ async def limit_sign_ups(call: PublicCall) -> None:
     )
 
 
-async def _spend(limiter: Limiter, first: tuple[str, int], second: tuple[str, int]) -> None:
-    wait = await limiter.spend_anonymous(*first, *second)
+async def limit_verifications(call: PublicCall) -> None:
+    network = network_of(call.address)
+    await _spend(call.limiter, (f"verify:from:{network}", VERIFICATIONS_PER_MINUTE_AND_NETWORK))
+
+
+async def _spend(limiter: Limiter, *buckets: tuple[str, int]) -> None:
+    wait = await limiter.spend_anonymous(*buckets)
     if wait:
         raise RateLimitExceeded(seconds=wait)

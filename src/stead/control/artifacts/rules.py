@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
+from stead.protocol.work import PhpRequirement
 from stead.shared.errors import Conflict, NotFound
 from stead.shared.ids import ArtifactId, SiteId
 
@@ -12,6 +13,8 @@ ServeModel = Literal["container", "static", "wasm"]
 NEWEST_KEPT = 10
 """How many artifacts of a site, and of the latest deployments of an environment, are always kept."""
 KEPT_FOR = timedelta(days=30)
+REMOVAL_CLAIMED_FOR = timedelta(minutes=15)
+"""Longer than all attempts of one request to the object store."""
 UNRECORDED_BLOBS_KEPT_FOR = timedelta(hours=2)
 """How long blobs are kept before their artifact is recorded; longer than any build may take."""
 
@@ -34,11 +37,24 @@ class Artifact:
 
 
 @dataclass(frozen=True, slots=True)
+class BlobSize:
+    stored: int
+    unpacked: int = 0
+    """How much space a layer takes on a node; 0 for other blobs."""
+
+    @property
+    def counted(self) -> int:
+        """The bytes that count toward the storage of a plan. `plans.store` computes the same."""
+        return max(self.stored, self.unpacked)
+
+
+@dataclass(frozen=True, slots=True)
 class NewArtifact:
     """The signed result of a build."""
 
     site_id: str
     build_id: str
+    serve_model: ServeModel
     digest: str
     manifest: bytes
     config: bytes
@@ -49,6 +65,7 @@ class NewArtifact:
     ref: str | None
     commit: str | None
     blobs: tuple[str, ...]
+    php: tuple[PhpRequirement, ...] = ()
 
 
 def blob_name(digest: str) -> str:

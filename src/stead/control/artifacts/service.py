@@ -1,6 +1,6 @@
 """The use cases of artifacts, each inside the caller's transaction. Other features use this."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from stead.artifacts import digests, manifest, provenance
 from stead.artifacts.refusals import ArtifactUntrusted
@@ -9,6 +9,7 @@ from stead.control.artifacts.rules import (
     UNRECORDED_BLOBS_KEPT_FOR,
     Artifact,
     ArtifactNotFound,
+    BlobSize,
     NewArtifact,
     SignatureInvalid,
     blob_name,
@@ -16,7 +17,7 @@ from stead.control.artifacts.rules import (
 from stead.control.artifacts.schema import ArtifactView
 from stead.control.engines.postgres import Tx
 from stead.control.http.pagination import Page, PageRequest
-from stead.control.jobs.definition import Refused
+from stead.control.jobs.definition import NotYet, Refused
 from stead.control.plans import service as plans
 from stead.control.plans.rules import Owner, StorageExhausted
 from stead.control.sealing import Sealer
@@ -69,32 +70,30 @@ async def ensure_storage(tx: Tx, owner: Owner, *, more: int = 1) -> None:
         try:
             return await plans.require_storage(tx, owner, more=more)
         except StorageExhausted:
-            unused = await store.list_unused(tx, limit=BATCH_SIZE, owner=_owner_id(owner))
+            unused = await store.list_unused(tx, _owner_id(owner), limit=BATCH_SIZE)
             if not any([await store.delete_if_unused(tx, artifact) for artifact in unused]):
                 raise
 
 
-async def ensure_storage_for_blobs(tx: Tx, owner: Owner, sizes: Mapping[str, int]) -> None:
+async def ensure_storage_for_blobs(tx: Tx, owner: Owner, sizes: Mapping[str, BlobSize]) -> None:
     """Blobs that the owner has already need no additional storage."""
     new = await store.find_new_blobs(tx, _owner_id(owner), list(sizes))
-    await ensure_storage(tx, owner, more=sum(sizes[digest] for digest in new))
+    await ensure_storage(tx, owner, more=sum(sizes[digest].counted for digest in new))
 
 
 def _owner_id(owner: Owner) -> str | None:
     return owner.team_id or owner.account_id
 
 
-async def lock_blobs(tx: Tx, digests_: Iterable[str]) -> None:
-    """No other transaction can store or remove these blobs before this one ends. The order of the digests
-    prevents deadlocks."""
-    for digest in sorted(set(digests_)):
-        await store.lock_blob(tx, digest)
+async def hold_blobs(tx: Tx, sizes: Mapping[str, BlobSize]) -> None:
+    """Protect blobs that are being stored, until their artifact should be recorded.
 
-
-async def record_blobs(tx: Tx, sizes: Mapping[str, int]) -> None:
-    """Record blobs that are in the object store. They are kept until their artifact should be recorded."""
+    Call it before they are stored and again afterwards. Raises NotYet while another worker removes one of
+    them. The order of the digests prevents deadlocks.
+    """
     for digest, size in sorted(sizes.items()):
-        await store.upsert_blob(tx, digest, size, until=tx.now + UNRECORDED_BLOBS_KEPT_FOR)
+        if not await store.hold_blob(tx, digest, size, until=tx.now + UNRECORDED_BLOBS_KEPT_FOR):
+            raise NotYet
 
 
 async def sign_provenance(tx: Tx, sealer: Sealer, about: provenance.Provenance) -> tuple[bytes, str]:

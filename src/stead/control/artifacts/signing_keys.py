@@ -15,7 +15,10 @@ from stead.control.artifacts import store
 from stead.control.engines.postgres import Tx
 from stead.control.sealing import Sealer
 
-_CONTEXT = b"artifacts: signing key "
+
+def key_context(key: str) -> bytes:
+    """The sealing context of a signing key."""
+    return b"artifacts: signing key " + key.encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ async def _find_current(tx: Tx, sealer: Sealer) -> SigningKey | None:
     if found is None:
         return None
     id_, sealed = found
-    raw = sealer.open(sealed, context=_CONTEXT + id_.encode())
+    raw = sealer.open(sealed, context=key_context(id_))
     return SigningKey(id_, Ed25519PrivateKey.from_private_bytes(raw))
 
 
@@ -71,6 +74,6 @@ async def _create(tx: Tx, sealer: Sealer) -> SigningKey:
         tx,
         key.id,
         public=private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw),
-        sealed=sealer.seal(raw, context=_CONTEXT + key.id.encode()),
+        sealed=sealer.seal(raw, context=key_context(key.id)),
     )
     return key

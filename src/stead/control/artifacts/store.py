@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from stead.control.artifacts.rules import KEPT_FOR, NEWEST_KEPT, Artifact, NewArtifact
+import msgspec
+
+from stead.control.artifacts.rules import KEPT_FOR, NEWEST_KEPT, Artifact, BlobSize, NewArtifact
 from stead.control.artifacts.schema import ArtifactView
 from stead.control.engines.postgres import Tx
 from stead.control.http.pagination import Page, PageRequest
@@ -29,6 +31,10 @@ _UNUSED = f"""
 _UNRECOVERABLE = """
   select a.id, a.built_at from artifacts a join sites s on s.id = a.site_id
   where s.status = 'deleted' and s.recoverable_until <= $1
+"""
+_UNREFERENCED = """
+  b.held_until <= $1 and (b.removing_until is null or b.removing_until <= $1)
+  and not exists (select from artifact_blobs u where u.digest = b.digest)
 """
 
 
@@ -63,12 +69,13 @@ async def insert(tx: Tx, new: NewArtifact) -> ArtifactId:
     """A second build with the same content updates the signature of the existing artifact."""
     id_: str = await tx.value(
         "insert into artifacts (id, site_id, digest, serve_model, manifest, config, envelope, key_id,"
-        " layer_digest, layer_size, ref, commit, build_id, created_at, built_at)"
-        " values ($1, $2, $3, 'static', $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13)"
+        " layer_digest, layer_size, ref, commit, build_id, created_at, built_at, php)"
+        " values ($1, $2, $3, $14, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $15)"
         " on conflict (site_id, digest) do update"
-        " set envelope = $6, key_id = $7, build_id = $12, built_at = $13 returning id",
+        " set envelope = $6, key_id = $7, build_id = $12, built_at = $13, php = $15 returning id",
         *(new_id("art"), new.site_id, new.digest, new.manifest, new.config, new.envelope, new.key_id),
-        *(new.layer_digest, new.layer_size, new.ref, new.commit, new.build_id, tx.now),
+        *(new.layer_digest, new.layer_size, new.ref, new.commit, new.build_id, tx.now, new.serve_model),
+        msgspec.to_builtins(new.php),
     )
     await tx.run(
         "insert into artifact_blobs (artifact_id, digest) select $1, unnest($2::text[])"
@@ -79,25 +86,29 @@ async def insert(tx: Tx, new: NewArtifact) -> ArtifactId:
     return ArtifactId(id_)
 
 
-async def lock_blob(tx: Tx, digest: str) -> None:
-    """No other transaction can store or remove the blob before this one ends."""
-    await tx.value("select pg_advisory_xact_lock(hashtextextended($1, 7))", digest)
+async def hold_blob(tx: Tx, digest: str, size: BlobSize, *, until: datetime) -> bool:
+    """Returns False while another worker removes the blob from the object store.
 
-
-async def upsert_blob(tx: Tx, digest: str, size: int, *, until: datetime) -> None:
-    await tx.run(
-        "insert into blobs (digest, size, held_until) values ($1, $2, $3)"
-        " on conflict (digest) do update set held_until = greatest(blobs.held_until, $3)",
-        digest,
-        size,
-        until,
+    A blob has one content, so builders that report different unpacked sizes do not all tell the truth. The
+    largest counts.
+    """
+    held = await tx.run(
+        "insert into blobs (digest, size, unpacked_size, held_until) values ($1, $2, $3, $4)"
+        " on conflict (digest) do update set held_until = greatest(blobs.held_until, $4),"
+        " unpacked_size = greatest(blobs.unpacked_size, $3), removing_until = null"
+        " where blobs.removing_until is null or blobs.removing_until <= $5",
+        *(digest, size.stored, size.unpacked, until, tx.now),
     )
+    return held == 1
 
 
 async def lock_stored_blobs(tx: Tx, digests: Sequence[str]) -> int:
     """Returns how many of the blobs are stored. They cannot be removed before the transaction ends."""
     found = await tx.all(
-        str, "select digest from blobs where digest = any($1) order by digest for key share", list(digests)
+        str,
+        "select digest from blobs where digest = any($1) and removing_until is null"
+        " order by digest for key share",
+        list(digests),
     )
     return len(found)
 
@@ -115,37 +126,66 @@ async def find_new_blobs(tx: Tx, owner: str | None, digests: Sequence[str]) -> s
     return set(digests) - set(known)
 
 
-async def list_unreferenced_blobs(tx: Tx, *, limit: int) -> list[str]:
+async def list_blobs(tx: Tx, *, after: str, limit: int) -> list[str]:
+    """Blobs that nobody holds, by digest."""
     return await tx.all(
         str,
-        "select b.digest from blobs b where b.held_until <= $1"
-        " and not exists (select from artifact_blobs u where u.digest = b.digest) limit $2",
+        "select digest from blobs where held_until <= $1 and digest > $2 order by digest limit $3",
         tx.now,
+        after,
         limit,
     )
 
 
-async def delete_unreferenced_blob(tx: Tx, digest: str) -> bool:
-    """Returns False if an artifact refers to the blob by now."""
-    deleted = await tx.run(
-        "delete from blobs b where b.digest = $1 and b.held_until <= $2"
-        " and not exists (select from artifact_blobs u where u.digest = b.digest)",
-        digest,
+async def claim_unreferenced_blobs(tx: Tx, blobs: Sequence[str], *, until: datetime) -> list[str]:
+    """Claim those of the blobs that no artifact refers to for removal, also those whose worker died while it
+    removed them.
+
+    A blob that is locked is skipped: an artifact of it is being recorded. Those that are not are locked, and
+    then the conditions are checked again.
+    """
+    found = await tx.all(
+        str,
+        f"select b.digest from blobs b where b.digest = any($2) and {_UNREFERENCED}"  # noqa: S608
+        " order by b.digest for update skip locked",
         tx.now,
+        list(blobs),
     )
-    return deleted == 1
+    return await tx.all(
+        str,
+        f"update blobs b set removing_until = $2 where b.digest = any($3) and {_UNREFERENCED}"  # noqa: S608
+        " returning b.digest",
+        tx.now,
+        until,
+        found,
+    )
 
 
-async def list_unused(tx: Tx, *, limit: int, owner: str | None = None) -> list[str]:
-    """Unused artifacts, the oldest first. With `owner`, also those that are not old enough yet."""
-    if owner is None:
-        return await tx.all(
-            lambda id_, _: str(id_),
-            f"({_UNUSED} and a.built_at < $2) union ({_UNRECOVERABLE}) order by 2, 1 limit $3",
-            tx.now,
-            tx.now - KEPT_FOR,
-            limit,
-        )
+async def delete_removed_blobs(tx: Tx, digests: Sequence[str], *, until: datetime) -> int:
+    """Delete the rows of blobs whose objects are removed, unless the claim has passed to another worker."""
+    return await tx.run(
+        "delete from blobs where digest = any($1) and removing_until = $2", list(digests), until
+    )
+
+
+async def list_ids(tx: Tx, *, after: str, limit: int) -> list[str]:
+    return await tx.all(str, "select id from artifacts where id > $1 order by id limit $2", after, limit)
+
+
+async def select_unused(tx: Tx, artifacts: Sequence[str]) -> list[str]:
+    """Those of the artifacts that are unused and old, or belong to a site that cannot be recovered."""
+    return await tx.all(
+        lambda id_, _: str(id_),
+        f"({_UNUSED} and a.built_at < $2 and a.id = any($3))"
+        f" union ({_UNRECOVERABLE} and a.id = any($3)) order by 2, 1",
+        tx.now,
+        tx.now - KEPT_FOR,
+        list(artifacts),
+    )
+
+
+async def list_unused(tx: Tx, owner: str | None, *, limit: int) -> list[str]:
+    """Unused artifacts of an owner, the oldest first, also those that are not old enough yet."""
     return await tx.all(
         lambda id_, _: str(id_),
         f"{_UNUSED} and coalesce(s.team_id, s.account_id) = $1 order by 2, 1 limit $2",

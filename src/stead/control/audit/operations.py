@@ -11,7 +11,7 @@ from stead.shared.roles import Role
 operation = Operations(tag="Audit")
 
 
-@operation("GET /v1/account/audit", id="account.audit", scope="audit:read")
+@operation("GET /v1/account/audit", id="account.audit", scope="audit:read", test_keys=False)
 async def list_own_events(call: Call, query: AuditFilter, page: PageRequest) -> Page[AuditEventView]:
     """List the actions of your account and its API keys, including denied ones."""
     return await service.browse_own(call.tx, call.caller, query, page)
@@ -21,6 +21,7 @@ async def list_own_events(call: Call, query: AuditFilter, page: PageRequest) -> 
     "GET /v1/teams/{team_id}/audit",
     id="teams.audit",
     scope="audit:read",
+    test_keys=False,
     role=Role.ADMIN,
     errors=[TeamNotFound],
 )

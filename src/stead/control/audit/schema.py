@@ -5,6 +5,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
+from stead.shared.ids import ALPHABET
+
 Moment = Annotated[datetime, Meta(tz=True)]
 
 
@@ -15,8 +17,13 @@ class AuditFilter(Struct):
     until: Annotated[Moment | None, Meta(description="Only entries before this time.")] = None
 
 
+EntryId = Annotated[str, Meta(pattern=rf"^aud_[{ALPHABET}]{{26}}$(?!\n)")]
+
+
 class TeamAuditFilter(AuditFilter):
-    before: Annotated[str | None, Meta(description="Only entries older than the one with this id.")] = None
+    before: Annotated[EntryId | None, Meta(description="Only entries older than the one with this id.")] = (
+        None
+    )
 
 
 class AuditEventView(Struct):

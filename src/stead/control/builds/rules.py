@@ -5,11 +5,14 @@ from datetime import datetime
 from typing import Literal
 from urllib.parse import urlsplit, urlunsplit
 
+from stead.control.artifacts.rules import ServeModel
+from stead.control.http.modes import ModeBound
 from stead.control.http.principal import Mode
 from stead.control.plans.rules import Owner
+from stead.control.sites.rules import Profile
+from stead.protocol.work import Builder
 from stead.shared.errors import Conflict, NotFound, ServerFault
 from stead.shared.ids import AccountId, BuildId, EnvironmentId, SiteId, TeamId
-from stead.shared.runtimes import Runtime
 
 BuildStatus = Literal["queued", "running", "succeeded", "failed"]
 
@@ -20,8 +23,9 @@ NEXT_STATUSES: dict[BuildStatus, frozenset[BuildStatus]] = {
     "failed": frozenset(),
 }
 
-BUILDERS: dict[Runtime, str] = {"static": "static"}
-"""The builder of each runtime. A runtime that is missing here has no builder yet."""
+BUILDERS: dict[Profile, Builder] = {"git_managed": "cms", "static": "static"}
+"""The builder of each profile. The sites of other profiles are not built."""
+SERVE_MODELS: dict[Builder, ServeModel] = {"cms": "container", "static": "static"}
 GIT = "git"
 """The `source` of a build from the repository of the site."""
 
@@ -32,7 +36,7 @@ def previous_statuses(status: BuildStatus) -> list[BuildStatus]:
 
 
 @dataclass(frozen=True, slots=True)
-class VisibleBuild:
+class VisibleBuild(ModeBound):
     """A build for an environment that the caller can see."""
 
     id: BuildId
@@ -44,7 +48,7 @@ class Build:
     site_id: SiteId
     env_id: EnvironmentId
     job_id: str | None
-    builder: Literal["static"]
+    builder: Builder
     status: BuildStatus
     source: str
     """`git`, the id of an upload, or the URL of an archive."""
@@ -69,7 +73,7 @@ class BuildContext:
     account_id: AccountId | None
     team_id: TeamId | None
     mode: Mode
-    runtime: Runtime
+    profile: Profile
     domain: str
     region: str
     git_repo: str | None

@@ -16,7 +16,7 @@ class NewBuild(Struct, forbid_unknown_fields=True):
     builder: Annotated[
         str,
         Meta(
-            description="`static` for static sites.",
+            description="`static` for static sites, `cms` for git-managed ones.",
             min_length=1,
             max_length=40,
             examples=["static"],
@@ -52,7 +52,11 @@ class BuildView(Struct):
     status: BuildStatus
     builder: Annotated[str, Meta(examples=["static"])]
     source: Annotated[
-        str, Meta(description="`git`, the id of an upload, or the URL of an archive.", examples=["git"])
+        str,
+        Meta(
+            description="`git`, the id of an upload, or the URL of an archive without its query.",
+            examples=["git"],
+        ),
     ]
     ref: Ref
     commit: Commit

@@ -35,7 +35,7 @@ from stead.control.jobs.schema import JobView
 from stead.control.outbox.event_types import EventType
 from stead.control.outbox.events import About, publish
 from stead.control.uploads import service as uploads
-from stead.protocol.work import BuildResult
+from stead.protocol.work import MOST_PHP_REQUIREMENTS, BuildResult
 from stead.shared.errors import FieldInvalid
 from stead.shared.ids import has_shape
 
@@ -92,7 +92,7 @@ async def enqueue(
     source: str | None = None,
     auto_deploy: bool = False,
 ) -> JobView:
-    """Queue a build for an environment. Pushes use this, too. The default builder is that of the runtime."""
+    """Queue a build for an environment. Pushes use this, too. The default builder is that of the profile."""
     await deployments.get_ready_target(tx, env_id)
     context = await store.find_context(tx, site_id, env_id)
     if context is None:
@@ -128,11 +128,11 @@ async def replace_commit(tx: Tx, job: str, *, source_ref: str, commit: str | Non
 
 
 def _validate_builder(context: BuildContext, wanted: str) -> str:
-    known = BUILDERS.get(context.runtime)
+    known = BUILDERS.get(context.profile)
     if known is None:
-        raise FieldInvalid(param="builder", reason=f"There is no builder for {context.runtime} sites yet.")
+        raise FieldInvalid(param="builder", reason=f"There is no builder for {context.profile} sites.")
     if wanted not in ("", known):
-        raise FieldInvalid(param="builder", reason=f"The builder of {context.runtime} sites is `{known}`.")
+        raise FieldInvalid(param="builder", reason=f"The builder of {context.profile} sites is `{known}`.")
     return known
 
 
@@ -186,6 +186,8 @@ async def record_result(tx: Tx, build: Build, result: BuildResult | None) -> Non
         raise Refused(BuildFailed.code, str(BuildFailed(reason="the builder returned no result.")))
     texts = ("commit", "ref", "author", "message")
     shown = {name: printable(getattr(result, name)) or None for name in texts}
+    plain = tuple(each for each in result.php if each.is_plain)[:MOST_PHP_REQUIREMENTS]
+    result = msgspec.structs.replace(result, php=plain)
     await store.set_result(tx, build.id, msgspec.structs.asdict(result), shown=shown)
 
 

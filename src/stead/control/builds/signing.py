@@ -7,7 +7,7 @@ from stead.artifacts.manifest import ManifestBlobs
 from stead.artifacts.packer import PackedLayer
 from stead.artifacts.provenance import Provenance
 from stead.control.artifacts import service as artifacts
-from stead.control.artifacts.rules import SignatureInvalid, blob_name
+from stead.control.artifacts.rules import BlobSize, SignatureInvalid, blob_name
 from stead.control.builds import service
 from stead.control.builds.jobs import BuildWork
 from stead.control.builds.rules import (
@@ -23,7 +23,8 @@ from stead.control.engines.postgres import Tx
 from stead.control.jobs.definition import Refused, WorkerContext
 from stead.control.jobs.kinds import Job
 from stead.control.plans.rules import StorageExhausted
-from stead.control.uploads.rules import MAX_BYTES, object_name
+from stead.control.uploads import service as uploads
+from stead.control.uploads.rules import object_name
 from stead.protocol.work import BuildResult
 
 BUILDER = "urn:stead:builder:{builder}"
@@ -31,17 +32,18 @@ BUILD_TYPE = "urn:stead:build:{builder}:v1"
 
 
 async def verify_upload(context: WorkerContext, job: Job[BuildWork]) -> None:
-    """A build from an upload needs an archive that was sent and is within the size limit."""
+    """A build from an upload needs an archive that was sent and has the size that was declared."""
     async with context.database.reading() as tx:
         build = await service.get(tx, job.params.build)
-    if not build.source.startswith("upl_"):
-        return
+        if not build.source.startswith("upl_"):
+            return
+        declared = await uploads.declared_size(tx, build.source)
     try:
         size = await context.objects.size(object_name(build.source))
     except ObjectMissing:
         raise _unusable("no archive was sent to its URL.") from None
-    if size > MAX_BYTES:
-        raise _unusable(f"it has {size} bytes, and {MAX_BYTES} are allowed.")
+    if declared and size != declared:  # uploads from before sizes were declared have none
+        raise _unusable(f"it has {size} bytes, and {declared} were declared.")
 
 
 async def sign_artifact(context: WorkerContext, job: Job[BuildWork]) -> None:
@@ -52,14 +54,17 @@ async def sign_artifact(context: WorkerContext, job: Job[BuildWork]) -> None:
     result = service.get_result(build)
     layer = await _verify_layer(context, build, result)
     source = describe_source(build, site)
-    blobs = _make_manifest(build, source, layer, result)
-    sizes: dict[str, int] = {layer.digest: layer.size}
-    sizes.update((blob.digest, len(blob.content)) for blob in blobs)
+    packed = _packed_layer(layer, result)
+    blobs = _make_manifest(build, source, packed)
+    sizes: dict[str, BlobSize] = {layer.digest: BlobSize(layer.size, packed.unpacked_bytes)}
+    sizes.update((blob.digest, BlobSize(len(blob.content))) for blob in blobs)
     async with context.database.transaction() as tx:
         await _require_storage(tx, site, sizes)
-        await artifacts.lock_blobs(tx, sizes)
-        await _store_objects(context.objects, build, layer, blobs)
-        await artifacts.record_blobs(tx, sizes)
+        await artifacts.hold_blobs(tx, sizes)
+    # No other worker removes them now, so this may take its time.
+    await _store_objects(context.objects, build, layer, blobs)
+    async with context.database.transaction() as tx:
+        await artifacts.hold_blobs(tx, sizes)
         about = _build_provenance(build, source, blobs.manifest.digest, tx)
         envelope, key = await artifacts.sign_provenance(tx, context.sealer, about)
         await service.record_signed(
@@ -72,18 +77,25 @@ async def sign_artifact(context: WorkerContext, job: Job[BuildWork]) -> None:
         )
 
 
-def _make_manifest(build: Build, source: str, layer: ObjectInfo, result: BuildResult) -> ManifestBlobs:
-    packed = PackedLayer(
+def _packed_layer(layer: ObjectInfo, result: BuildResult) -> PackedLayer:
+    """The builder's word for how much the layer contains becomes part of the signed manifest: nodes refuse
+    to unpack more. So a builder that says too little only makes its artifact useless."""
+    if min(result.files, result.directories, result.bytes) < 0:
+        raise _untrusted("the builder reported a negative size.")
+    return PackedLayer(
         layer.digest,
         layer.size,
         digests.parse(result.diff_id),
         tar_size=0,
         files=result.files,
-        directories=0,
+        directories=result.directories,
         content_bytes=result.bytes,
     )
+
+
+def _make_manifest(build: Build, source: str, packed: PackedLayer) -> ManifestBlobs:
     origin = manifest.ArtifactOrigin(source, build.commit or "", build.ref or "")
-    return manifest.make_static_manifest(packed, origin)
+    return manifest.make_manifest(packed, origin, build.builder)
 
 
 async def _store_objects(objects: ObjectStore, build: Build, layer: ObjectInfo, blobs: ManifestBlobs) -> None:
@@ -119,7 +131,7 @@ async def _verify_layer(context: WorkerContext, build: Build, result: BuildResul
     return layer
 
 
-async def _require_storage(tx: Tx, site: BuildContext, sizes: Mapping[str, int]) -> None:
+async def _require_storage(tx: Tx, site: BuildContext, sizes: Mapping[str, BlobSize]) -> None:
     try:
         await artifacts.ensure_storage_for_blobs(tx, site.owner, sizes)
     except StorageExhausted as full:

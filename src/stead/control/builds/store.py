@@ -15,11 +15,13 @@ _COLUMNS = (
     " manifest, config, envelope, key_id, started_at"
 )
 _VIEW = (
-    "id, env_id, status, builder, source, ref, commit, author, message, artifact_id, job_id, auto_deploy,"
+    # The query of an archive's URL may be a credential, so it is not shown.
+    "id, env_id, status, builder, split_part(split_part(source, '?', 1), '#', 1), ref, commit, author,"
+    " message, artifact_id, job_id, auto_deploy,"
     " error, created_at, started_at, finished_at"
 )
 _CONTEXT = """
-  select s.id, s.account_id, s.team_id, s.mode, s.runtime, s.domain, s.region, s.git_repo, s.git_branch,
+  select s.id, s.account_id, s.team_id, s.mode, s.profile, s.domain, s.region, s.git_repo, s.git_branch,
     e.branch, e.node_id
   from environments e join sites s on s.id = e.site_id where s.id = $1 and e.id = $2
 """

@@ -9,6 +9,7 @@ from stead.control.builds import jobs, service, signing
 from stead.control.builds.jobs import BuildWork
 from stead.control.builds.rules import (
     GIT,
+    SERVE_MODELS,
     Build,
     BuildContext,
     BuildFailed,
@@ -92,10 +93,10 @@ async def _finish(tx: Tx, job: BuildJob) -> Results:
     artifact = await artifacts.record(tx, (await service.get_context(tx, build)).owner, new)
     if build.source.startswith("upl_"):
         await uploads.mark_used(tx, build.source)
-    problem = await _deploy(tx, build, artifact) if build.auto_deploy else None
+    deployment, problem = await _deploy(tx, build, artifact) if build.auto_deploy else (None, None)
     if not await service.set_status(tx, build.id, "succeeded", artifact=artifact, error=problem):
         raise Refused(BuildFailed.code, "The build is not running any more.")
-    optional = {"commit": build.commit, "ref": build.ref}
+    optional = {"commit": build.commit, "ref": build.ref, "deployment_id": deployment}
     return {
         "artifact_id": artifact,
         "build_id": build.id,
@@ -111,6 +112,7 @@ def _build_artifact(build: Build) -> NewArtifact:
     return NewArtifact(
         site_id=build.site_id,
         build_id=build.id,
+        serve_model=SERVE_MODELS[build.builder],
         digest=digest,
         manifest=build.manifest,
         config=build.config,
@@ -121,16 +123,20 @@ def _build_artifact(build: Build) -> NewArtifact:
         ref=build.ref,
         commit=build.commit,
         blobs=(digest, digests.of(build.config), result.digest),
+        php=result.php,
     )
 
 
-async def _deploy(tx: Tx, build: Build, artifact: str) -> str | None:
-    """Queue the deployment. Returns why that is not possible: the build has succeeded all the same."""
+async def _deploy(tx: Tx, build: Build, artifact: str) -> tuple[str | None, str | None]:
+    """Queue the deployment, and return its id.
+
+    If that is not possible, return the reason instead: the build has succeeded all the same.
+    """
     try:
-        await deployments.enqueue(tx, build.env_id, artifact)
+        job = await deployments.enqueue(tx, build.env_id, artifact)
     except (EnvironmentNotReady, JobsWaiting) as refusal:
-        return str(refusal)
-    return None
+        return None, str(refusal)
+    return str(job.resource["id"]), None
 
 
 async def _failed(tx: Tx, job: BuildJob, reason: str) -> None:

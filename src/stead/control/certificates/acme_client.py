@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from typing import Any, TypeVar
 
 import requests
@@ -12,8 +13,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from josepy.jwa import ES256
 from josepy.jwk import JWK, JWKEC
 
-from stead.control.certificates.acme_errors import translate_error
-from stead.control.certificates.rules import Issued, Problem
+from stead.control.certificates.acme_errors import parse_retry_after, translate_error
+from stead.control.certificates.rules import Issued, Problem, RenewalWindow
+from stead.control.engines.transaction_guard import require_no_transaction
 
 T = TypeVar("T")
 
@@ -118,6 +120,26 @@ class AcmeClient:
     async def download_certificate(self, order: Order, key: bytes) -> Issued:
         return _parse_certificate((await self._post(order.certificate, None)).text, key)
 
+    async def get_renewal_window(self, chain: str) -> tuple[RenewalWindow | None, timedelta]:
+        """When the authority suggests renewing a certificate, and how long to wait before asking again.
+
+        The window is None if the authority offers no renewal information.
+        """
+        directory = await self._get_directory()
+        return await self._request(lambda: self._fetch_renewal_window(directory, chain))
+
+    def _fetch_renewal_window(
+        self, directory: messages.Directory, chain: str
+    ) -> tuple[RenewalWindow | None, timedelta]:
+        client.ClientV2(directory, self._network).renewal_time(chain.encode())
+        # The library returns a moment in the window, even if the window ends before it begins. The window
+        # itself is in the response. There is none if the library had nothing to ask.
+        response = self._network.last_response
+        if response is None:
+            return None, timedelta()
+        window = messages.RenewalInfo.from_json(response.json()).suggested_window
+        return RenewalWindow(window.start, window.end), parse_retry_after(response)
+
     async def _get_authorization(self, uri: str) -> Authorization:
         found: Authorization = Authorization.from_json((await self._post(uri, None)).json())
         return found
@@ -128,18 +150,22 @@ class AcmeClient:
 
     async def _post(self, target: str, payload: Any) -> requests.Response:
         """`target` is a URL, or the name of one in the authority's directory."""
-        if self._directory is None:
-            self._directory = await self._request(self._fetch_directory)
-        directory = self._directory
+        directory = await self._get_directory()
         url = target if "://" in target else directory[target]
         return await self._request(
             lambda: self._network.post(url, payload, new_nonce_url=directory["newNonce"])
         )
 
+    async def _get_directory(self) -> messages.Directory:
+        if self._directory is None:
+            self._directory = await self._request(self._fetch_directory)
+        return self._directory
+
     def _fetch_directory(self) -> messages.Directory:
         return messages.Directory.from_json(self._network.get(self._directory_url).json())
 
     async def _request(self, send: Callable[[], T]) -> T:
+        require_no_transaction("the certificate authority")
         self._network.last_response = None
         try:
             return await asyncio.to_thread(send)

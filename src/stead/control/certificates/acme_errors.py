@@ -61,13 +61,13 @@ def translate_error(error: Exception, response: requests.Response | None) -> Pro
             "ca_rate_limited",
             f"A rate limit of the certificate authority is reached.{_quote(detail)}"
             " The request is retried when the authority allows it.",
-            wait=_parse_retry_after(response),
+            wait=parse_retry_after(response),
         )
     if status >= 500 or code == "serverInternal":
         return Problem(
             "ca_unreachable",
             f"The certificate authority has an internal error (status {status}). The request is retried.",
-            wait=_parse_retry_after(response),
+            wait=parse_retry_after(response),
         )
     if isinstance(error, messages.Error):
         host = error.identifier.value if error.identifier is not None else "this domain"
@@ -91,10 +91,12 @@ def _is_untrusted(error: BaseException) -> bool:
     return False
 
 
-def _parse_retry_after(response: requests.Response | None) -> timedelta:
+def parse_retry_after(response: requests.Response | None) -> timedelta:
+    """How long the authority asks us to wait; zero if it does not say."""
     text = response.headers.get("Retry-After", "") if response is not None else ""
     if text.isdecimal():
-        return timedelta(seconds=min(int(text), MAX_WAIT.total_seconds()))
+        # Nine digits are more than the maximum, and Python refuses to parse thousands of them.
+        return timedelta(seconds=min(int(text[:9]), MAX_WAIT.total_seconds()))
     try:
         wait = parsedate_to_datetime(text) - datetime.now(UTC)
     except (TypeError, ValueError):

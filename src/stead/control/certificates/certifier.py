@@ -19,7 +19,8 @@ from stead.control.certificates.edge_publisher import (
 from stead.control.certificates.events import CERTIFICATE_EXPIRED
 from stead.control.certificates.issuance import Issuance
 from stead.control.certificates.preflight import Preflight
-from stead.control.certificates.progress import ProgressRecorder, key_context, publish_event
+from stead.control.certificates.progress import ProgressRecorder, account_context, key_context, publish_event
+from stead.control.certificates.renewal_check import PERIOD_SECONDS, RenewalChecker
 from stead.control.certificates.rules import (
     ATTEMPT_SECONDS,
     LEASE,
@@ -66,12 +67,17 @@ class Certifier:
         self._database, self._sealer, self._authority = database, sealer, authority
         self._preflight, self._refresh_site = preflight, refresh_site
         self._publisher = ErrorTranslatingPublisher(publisher)
+        self.renewal_checker = RenewalChecker(database, self._connect_without_account)
 
     def tasks(self) -> list[Task]:
         workers = [
             PeriodicTask(f"certificates.work.{number}", 2, self.process_due) for number in range(CONCURRENCY)
         ]
-        return [PeriodicTask("certificates.watch", 1, self.enroll_and_expire), *workers]
+        return [
+            PeriodicTask("certificates.watch", 1, self.enroll_and_expire),
+            PeriodicTask("certificates.renewal_checks", PERIOD_SECONDS, self.renewal_checker.check_batch),
+            *workers,
+        ]
 
     async def enroll_and_expire(self) -> None:
         """Queue new hosts for their first attempt, and mark the certificates that have expired."""
@@ -147,10 +153,9 @@ class Certifier:
         claimed = recorder.claimed
         if not is_published:
             record = CertificateRecord(chain, self._publisher.seal_key(claimed.region, claimed.host, key))
-            await recorder.record_publishing()
-            await self._publisher.publish(
-                claimed.region, {certificate_key(claimed.region, claimed.host): record}
-            )
+            version = await recorder.record_publishing()
+            key_ = certificate_key(claimed.region, claimed.host)
+            await self._publisher.publish(claimed.region, {key_: record}, version=version)
             await recorder.record_published()
         try:
             await self._refresh_site(claimed.site_id)
@@ -179,7 +184,7 @@ class Certifier:
     async def _connect(self) -> AsyncIterator[AcmeClient]:
         """A client with our account at the authority, which is created and registered on first use."""
         directory = self._authority.directory
-        context = f"acme-account:{directory}".encode()
+        context = account_context(directory)
         async with self._database.transaction() as tx:
             account = await store.get_account(tx, directory)
             if account is None:
@@ -196,6 +201,9 @@ class Certifier:
             yield acme
         finally:
             acme.close()
+
+    def _connect_without_account(self) -> AcmeClient:
+        return AcmeClient(self._authority.directory, generate_key(), uri=None, trust=self._authority.trust)
 
     async def _register(self, acme: AcmeClient) -> None:
         uri = await acme.register(self._authority.email)

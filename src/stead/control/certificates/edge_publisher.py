@@ -16,8 +16,11 @@ def region_of(key: str) -> str:
 
 
 class EdgePublisher(Protocol):
-    async def publish(self, region: str, records: Mapping[str, EdgeRecord | None]) -> None:
-        """Publish records (None deletes one) and return when every running edge has applied them.
+    async def publish(
+        self, region: str, records: Mapping[str, EdgeRecord | None], *, version: int | None = None
+    ) -> None:
+        """Publish records (None deletes one) and return when every running edge has applied them. With a
+        version, records that are newer are kept.
 
         Raises EdgesNotUpdated.
         """
@@ -35,9 +38,11 @@ class ErrorTranslatingPublisher:
     def __init__(self, publisher: EdgePublisher) -> None:
         self._publisher = publisher
 
-    async def publish(self, region: str, records: Mapping[str, EdgeRecord | None]) -> None:
+    async def publish(
+        self, region: str, records: Mapping[str, EdgeRecord | None], *, version: int | None = None
+    ) -> None:
         try:
-            await self._publisher.publish(region, records)
+            await self._publisher.publish(region, records, version=version)
         except (OSError, TimeoutError):
             raise EdgesNotUpdated from None
 

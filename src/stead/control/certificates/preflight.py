@@ -1,18 +1,11 @@
 """Checks in the DNS where a host points before a certificate is ordered for it."""
 
-import asyncio
 import ipaddress
 
-import dns.asyncresolver
-import dns.exception
-import dns.resolver
-
 from stead.control.certificates.rules import Problem
+from stead.control.engines.dns import Address
+from stead.control.engines.dns_records import DnsRecords, DnsUnanswered
 
-LOOKUP_SECONDS = 8.0
-DNS_PORT = 53
-
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
@@ -25,7 +18,11 @@ class Preflight:
 
     def __init__(self, addresses: str, resolver: str = "") -> None:
         self._edges = [_parse_edge(each.strip()) for each in addresses.split(",") if each.strip()]
-        self._resolver = _create_resolver(resolver) if self._edges else None
+        self._resolver = DnsRecords(resolver) if self._edges else None
+
+    def knows_addresses(self, region: str) -> bool:
+        """Whether the addresses of the region's edges are known."""
+        return any(only in (None, region) for only, _ in self._edges)
 
     async def check(self, host: str, region: str) -> None:
         """Raise a Problem unless all addresses of the host belong to the region's edges.
@@ -52,38 +49,20 @@ class Preflight:
         raise Problem("dns", f"{host} points to {_join([str(each) for each in wrong], 'and')}. {remedy}")
 
 
-async def _look_up(resolver: dns.asyncresolver.Resolver, host: str) -> list[Address]:
+async def _look_up(resolver: DnsRecords, host: str) -> list[Address]:
     try:
-        answers = await asyncio.gather(
-            *(
-                resolver.resolve(f"{host}.", kind, raise_on_no_answer=False, lifetime=LOOKUP_SECONDS)
-                for kind in ("A", "AAAA")
-            )
-        )
-    except dns.resolver.NXDOMAIN:
-        return []
-    except (dns.exception.DNSException, OSError):
+        return await resolver.find_addresses(host)
+    except DnsUnanswered:
         raise Problem(
             "dns_unanswered",
             f"The addresses of {host} could not be looked up: its name servers do not answer, or answer with"
             " an error. Check the name servers with your DNS provider.",
         ) from None
-    records = [record for answer in answers if answer.rrset is not None for record in answer]
-    return [ipaddress.ip_address(record.address) for record in records]
 
 
 def _parse_edge(text: str) -> tuple[str | None, Network]:
     region, separator, address = text.rpartition("=")
     return (region if separator else None), ipaddress.ip_network(address, strict=False)
-
-
-def _create_resolver(address: str) -> dns.asyncresolver.Resolver:
-    resolver = dns.asyncresolver.Resolver(configure=not address)
-    if address:
-        host, separator, port = address.rpartition(":")
-        resolver.nameservers = [host if separator else address]
-        resolver.port = int(port) if separator else DNS_PORT
-    return resolver
 
 
 def _format_network(network: Network) -> str:

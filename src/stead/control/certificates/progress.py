@@ -13,6 +13,7 @@ from stead.control.certificates.rules import (
     compute_renewal_time,
     compute_retry_delay,
 )
+from stead.control.edge_feed import announcements
 from stead.control.engines.postgres import Database, Tx
 from stead.control.outbox.event_types import EventType
 from stead.control.outbox.events import About, Fact, publish
@@ -56,10 +57,13 @@ class ProgressRecorder:
             )
         log.info(event.type, host=claimed.host)
 
-    async def record_publishing(self) -> None:
-        """Record, before it happens, that the edges of the region receive the certificate."""
+    async def record_publishing(self) -> int:
+        """Record, before it happens, that the edges of the region receive the certificate. Returns the
+        version of its record."""
         async with self._database.transaction() as tx:
+            version = await announcements.next_version(tx, self.claimed.site_id)
             _require(await store.record_publishing(tx, self.claimed, self._lease_holder))
+        return version
 
     async def record_published(self) -> None:
         async with self._database.transaction() as tx:
@@ -107,6 +111,11 @@ async def publish_event(tx: Tx, event: EventType, site: str, **facts: Fact) -> N
 def key_context(host: str) -> bytes:
     """The sealing context of a private key: it can be opened only for the host that it was made for."""
     return f"certificate:{host}".encode()
+
+
+def account_context(directory: str) -> bytes:
+    """The sealing context of the key of our account at an authority."""
+    return f"acme-account:{directory}".encode()
 
 
 def _require(recorded: bool) -> None:

@@ -42,6 +42,12 @@ RETRY_DELAYS = (
 JITTER = 0.1
 RENEWAL_JITTER = 0.01
 EARLIEST_RENEWAL = timedelta(hours=1)
+MIN_CHECK_DELAY, DEFAULT_CHECK_DELAY, MAX_CHECK_DELAY = (timedelta(hours=hours) for hours in (1, 6, 24))
+"""How long to wait before asking the authority again for the renewal time of a certificate."""
+FIRST_CHECK_DELAY = MAX_CHECK_DELAY
+"""A certificate is a day old when the authority is asked first. An authority that always answers "now" can
+therefore cause one order per host and day, not orders without end.
+"""
 MAX_DETAIL_LENGTH = 400
 
 ORDER_STAYS_VALID: frozenset[Reason] = frozenset(
@@ -98,6 +104,14 @@ class Issued:
     expires_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class RenewalWindow:
+    """When the authority suggests renewing a certificate."""
+
+    start: datetime
+    end: datetime
+
+
 def compute_retry_delay(failures: int) -> timedelta:
     """How long to wait after this many failures in a row. The jitter spreads simultaneous failures."""
     delay = RETRY_DELAYS[min(failures, len(RETRY_DELAYS)) - 1]
@@ -112,6 +126,26 @@ def compute_renewal_time(issued_at: datetime, expires_at: datetime, *, now: date
     life = expires_at - issued_at
     renewal = issued_at + life * (2 / 3 + random.uniform(0, RENEWAL_JITTER))  # noqa: S311
     return max(renewal, now + EARLIEST_RENEWAL)
+
+
+def apply_renewal_window(
+    window: RenewalWindow | None, planned: datetime, *, seed: str, now: datetime
+) -> datetime:
+    """A random moment in the window, or at once if that has passed, but never later than planned.
+
+    `seed` is the certificate: it gets the same moment at every check. With a new moment each time, the
+    earliest would count, and all certificates would be renewed when the window begins.
+    """
+    if window is None or window.end <= window.start:
+        return planned
+    length = window.end - window.start
+    moment = window.start + length * random.Random(seed).random()  # noqa: S311
+    return min(max(moment, now), planned)
+
+
+def compute_check_delay(wait: timedelta) -> timedelta:
+    """`wait` is what the authority asks for, or zero."""
+    return min(max(wait or DEFAULT_CHECK_DELAY, MIN_CHECK_DELAY), MAX_CHECK_DELAY)
 
 
 def shorten_detail(detail: str | None) -> str:

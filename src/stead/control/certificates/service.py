@@ -1,5 +1,7 @@
 """What other features do with certificates, each inside the caller's transaction."""
 
+from collections.abc import Sequence
+
 from stead.control.certificates import store
 from stead.control.certificates.schema import TlsView
 from stead.control.engines.postgres import Tx
@@ -24,4 +26,10 @@ async def has_served_certificate(tx: Tx, host: str) -> bool:
 
 
 async def get_status(tx: Tx, site: str, host: str) -> TlsView:
-    return await store.get_view(tx, site, host) or TlsView(host, "unconfigured", None, None, None)
+    return (await get_statuses(tx, site, [host]))[host]
+
+
+async def get_statuses(tx: Tx, site: str, hosts: Sequence[str]) -> dict[str, TlsView]:
+    """The state of the certificate of each host of a site."""
+    found = {view.domain: view for view in await store.list_views(tx, site, hosts)}
+    return {host: found.get(host, TlsView(host, "unconfigured", None, None, None)) for host in hosts}

@@ -1,9 +1,11 @@
 """Rows of certificates and of the accounts at certificate authorities."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from stead.control.certificates.rules import ClaimedCertificate, Issued, Problem, State
+from stead.control.certificates.rules import FIRST_CHECK_DELAY, ClaimedCertificate, Issued, Problem, State
 from stead.control.certificates.schema import TlsView
 from stead.control.engines.postgres import Tx
 
@@ -55,15 +57,15 @@ async def has_served_certificate(tx: Tx, host: str) -> bool:
     )
 
 
-async def get_view(tx: Tx, site: str, host: str) -> TlsView | None:
+async def list_views(tx: Tx, site: str, hosts: Sequence[str]) -> list[TlsView]:
     """A certificate past its end is shown as expired even before it is marked so."""
-    return await tx.one(
+    return await tx.all(
         _build_view,
         "select host, case when state = 'valid' and expires_at <= $3 then 'expired' else state end,"
         " ca, issued_at, expires_at, error, error_code"
-        " from certificates where host = $2 and site_id = $1 and not forgotten",
+        " from certificates where host = any($2) and site_id = $1 and not forgotten",
         site,
-        host,
+        list(hosts),
         tx.now,
     )
 
@@ -72,6 +74,24 @@ def _build_view(host: str, state: State, ca: str | None, *rest: Any) -> TlsView:
     issued_at, expires_at, error, code = rest
     failure = {} if error is None else {"error": error, "error_code": code}
     return TlsView(host, state, ca, issued_at, expires_at, **failure)
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedCertificate:
+    host: str
+    region: str
+    chain: str
+    sealed_key: bytes
+
+
+async def list_published(tx: Tx, site: str) -> list[PublishedCertificate]:
+    """The certificates of a site that the edges of its region have received."""
+    return await tx.all(
+        PublishedCertificate,
+        "select host, region, chain, sealed_key from certificates where site_id = $1"
+        " and told_region = region and chain is not null and not forgotten order by host",
+        site,
+    )
 
 
 async def enroll(tx: Tx) -> int:
@@ -148,8 +168,9 @@ async def record_issued(
         holder,
         "ca = $6, chain = $7, sealed_key = $8, issued_at = $9, expires_at = $10, state = 'valid',"
         " error_code = null, error = null, attempts = 0, stage = 'stored',"
-        " order_uri = null, order_key = null",
+        " order_uri = null, order_key = null, renewal_check_at = $11",
         *(issued.ca, issued.chain, sealed_key, issued.issued_at, issued.expires_at),
+        tx.now + FIRST_CHECK_DELAY,
     )
 
 
@@ -224,6 +245,47 @@ async def delete(tx: Tx, host: str, holder: str) -> None:
     )
     if not deleted:
         await release(tx, host, holder)
+
+
+@dataclass(frozen=True, slots=True)
+class RenewalCheck:
+    """A certificate for which the authority is asked when to renew it. `planned` is when it is due so far."""
+
+    host: str
+    chain: str
+    planned: datetime
+
+
+_WAITS_FOR_RENEWAL = (
+    "state = 'valid' and stage = 'settled' and error_code is null and not forgotten and next_attempt_at > $1"
+)
+"""A renewal that has failed is not included: it is retried when the authority's limits allow it."""
+
+
+async def claim_renewal_checks(tx: Tx, limit: int, until: datetime) -> list[RenewalCheck]:
+    """Lease certificates that are due for a check; other workers leave them alone until then."""
+    return await tx.all(
+        RenewalCheck,
+        "update certificates set renewal_check_at = $3 where host in (select host from certificates"  # noqa: S608
+        f" where renewal_check_at <= $1 and {_WAITS_FOR_RENEWAL}"
+        " order by renewal_check_at limit $2 for update skip locked)"
+        " returning host, chain, next_attempt_at",
+        tx.now,
+        limit,
+        until,
+    )
+
+
+async def record_renewal_check(
+    tx: Tx, check: RenewalCheck, renewal: datetime, next_check_at: datetime
+) -> bool:
+    """Returns False if the certificate was renewed, has become due or was removed in the meantime."""
+    changed = await tx.run(
+        "update certificates set next_attempt_at = least(next_attempt_at, $4), renewal_check_at = $5"  # noqa: S608
+        f" where host = $2 and chain = $3 and {_WAITS_FOR_RENEWAL}",
+        *(tx.now, check.host, check.chain, renewal, next_check_at),
+    )
+    return changed == 1
 
 
 async def get_account(tx: Tx, directory: str) -> tuple[bytes, str | None] | None:

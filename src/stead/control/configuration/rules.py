@@ -1,5 +1,7 @@
 """The settings with their defaults, and how layers of settings merge. No I/O."""
 
+import hashlib
+import hmac
 from ipaddress import ip_network
 from typing import Annotated, Any, Literal
 
@@ -16,6 +18,10 @@ Settings = dict[str, dict[str, Any]]
 SECRET = "waf_partner_secret_key"  # noqa: S105
 """A secret that the API never returns. It is stored sealed."""
 
+SECRET_DIGEST = "waf_partner_secret_digest"  # noqa: S105
+
+MAX_ALLOWED_IPS_BYTES = 20 * 1024
+
 AllowedIps = Annotated[list[Annotated[str, Meta(max_length=49)]], Meta(max_length=1000)]
 PageCacheTtl = Annotated[int, Meta(ge=0, le=2_592_000)]
 PhpWorkers = Annotated[int, Meta(ge=1, le=64)]
@@ -31,10 +37,13 @@ class Security(Struct, frozen=True):
     waf_engine_mode: WafMode = "detection"
     ip_reputation_enabled: bool = True
     login_lockout_enabled: bool = True
+    magic_links_enabled: bool = True
     allowed_ips: list[str] = []
     hsts_seconds: int = 0
     waf_partner_client_id: str | None = None
     waf_partner_secret_key: str | None = None
+    waf_partner_secret_digest: str | None = None
+    """With it the edges recognize the key. Stored with the key; requests and responses do not have it."""
 
 
 class Performance(Struct, frozen=True):
@@ -57,6 +66,11 @@ class Configuration(Struct, frozen=True):
     observability: Observability = Observability()
 
 
+def digest_partner_secret(secret: str) -> str:
+    """The digest that edges compare. It is part of edge records, unlike the key itself."""
+    return hmac.digest(secret.encode(), b"stead waf partner", hashlib.sha256).hex()
+
+
 def merge(*layers: Settings) -> Settings:
     """A later layer overrides an earlier one, field by field; None removes a field."""
     result: Settings = {}
@@ -73,7 +87,8 @@ def resolve(*layers: Settings) -> Configuration:
 
 
 def normalize_networks(texts: list[str]) -> list[str]:
-    """Write every address as a network, in canonical form, without duplicates."""
+    """Write every address as a network, in canonical form, without duplicates. Every edge of the region keeps
+    the list in memory, so its size is limited."""
     networks = []
     for index, text in enumerate(texts):
         try:
@@ -83,4 +98,12 @@ def normalize_networks(texts: list[str]) -> list[str]:
                 param=f"security.allowed_ips.{index}",
                 reason=f"`{text}` is neither an IP address nor a network.",
             ) from None
-    return list(dict.fromkeys(networks))
+    distinct = list(dict.fromkeys(networks))
+    size = sum(len(network) for network in distinct)
+    if size > MAX_ALLOWED_IPS_BYTES:
+        raise FieldInvalid(
+            param="security.allowed_ips",
+            reason=f"The networks have {size} characters together."
+            f" At most {MAX_ALLOWED_IPS_BYTES} are allowed.",
+        )
+    return distinct

@@ -41,10 +41,17 @@ SecretIsSet = Annotated[
 ClientId = Annotated[str | None, Meta(examples=[None])]
 
 
+MagicLinks = Annotated[
+    bool,
+    Meta(description="Whether sign-in links can be created and used, on WordPress sites.", examples=[True]),
+]
+
+
 class SecurityView(Struct):
     waf_engine_mode: Annotated[WafMode, Meta(examples=["detection"])]
     ip_reputation_enabled: bool
     login_lockout_enabled: bool
+    magic_links_enabled: MagicLinks
     allowed_ips: Allowed
     hsts_seconds: Hsts
     waf_partner_client_id: ClientId
@@ -79,6 +86,7 @@ class SecurityOverride(Struct, omit_defaults=True):
     waf_engine_mode: WafMode | UnsetType = UNSET
     ip_reputation_enabled: bool | UnsetType = UNSET
     login_lockout_enabled: bool | UnsetType = UNSET
+    magic_links_enabled: MagicLinks | UnsetType = UNSET
     allowed_ips: Allowed | UnsetType = UNSET
     hsts_seconds: Hsts | UnsetType = UNSET
     waf_partner_client_id: str | UnsetType = UNSET
@@ -125,6 +133,7 @@ class SecurityChange(Struct, forbid_unknown_fields=True, omit_defaults=True):
     waf_engine_mode: Annotated[WafMode | None, Meta(examples=["on"])] | UnsetType = UNSET
     ip_reputation_enabled: bool | UnsetType | None = UNSET
     login_lockout_enabled: bool | UnsetType | None = UNSET
+    magic_links_enabled: MagicLinks | UnsetType | None = UNSET
     allowed_ips: Allowed | UnsetType | None = UNSET
     hsts_seconds: Hsts | UnsetType | None = UNSET
     waf_partner_client_id: PartnerText | UnsetType | None = UNSET

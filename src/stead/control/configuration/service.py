@@ -5,7 +5,16 @@ from typing import Any
 
 from stead.control.configuration import store
 from stead.control.configuration.jobs import CONFIGURE_ENVIRONMENT, CONFIGURE_SITE, ConfigurationWork
-from stead.control.configuration.rules import SECRET, Configuration, Settings, normalize_networks, resolve
+from stead.control.configuration.rules import (
+    SECRET,
+    SECRET_DIGEST,
+    Configuration,
+    Settings,
+    digest_partner_secret,
+    merge,
+    normalize_networks,
+    resolve,
+)
 from stead.control.configuration.schema import (
     ConfigurationChange,
     ConfigurationView,
@@ -37,6 +46,13 @@ async def get_effective(tx: Tx, site: str, env: str) -> Configuration:
     return resolve(await store.get_settings(tx, site), await store.get_settings(tx, env))
 
 
+async def get_effective_after(tx: Tx, site: str, env: str | None, work: ConfigurationWork) -> Configuration:
+    """What will be effective after a change that is not stored yet; of the site itself without `env`."""
+    layers = {subject: await store.get_settings(tx, subject) for subject in (site, env) if subject}
+    layers[work.subject] = merge(layers.get(work.subject, {}), work.change)
+    return resolve(*layers.values())
+
+
 async def configure_site(tx: Tx, site: VisibleSite, change: ConfigurationChange, sealer: Sealer) -> JobView:
     require_changeable(site.status)
     work = ConfigurationWork(site.id, prepare_settings(change, site.id, sealer))
@@ -59,10 +75,17 @@ def prepare_settings(change: ConfigurationChange, subject: str, sealer: Sealer) 
     security: dict[str, Any] = wanted.get("security", {})
     if security.get("allowed_ips"):
         security["allowed_ips"] = normalize_networks(security["allowed_ips"])
+    if SECRET in security:
+        secret = security[SECRET]
+        security[SECRET_DIGEST] = digest_partner_secret(secret) if secret else None
     if security.get(SECRET):
-        sealed = sealer.seal(security[SECRET].encode(), context=f"waf partner of {subject}".encode())
+        sealed = sealer.seal(security[SECRET].encode(), context=secret_context(subject))
         security[SECRET] = base64.b64encode(sealed).decode()
     return wanted
+
+
+def secret_context(subject: str) -> bytes:
+    return f"waf partner of {subject}".encode()
 
 
 async def apply_change(tx: Tx, subject: str, site: str, wanted: Settings, *, job: str) -> None:

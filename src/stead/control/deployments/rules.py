@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from stead.control.http.modes import ModeBound
 from stead.control.http.principal import Mode
 from stead.control.http.visibility import Owned
 from stead.shared.errors import Conflict, NotFound
@@ -48,7 +49,7 @@ class Deployment:
 
 
 @dataclass(frozen=True, slots=True)
-class VisibleDeployment:
+class VisibleDeployment(ModeBound):
     """A deployment of an environment that the caller can see."""
 
     id: DeploymentId

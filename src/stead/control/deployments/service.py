@@ -24,6 +24,7 @@ from stead.control.deployments.rules import (
     VisibleDeployment,
 )
 from stead.control.deployments.schema import DeploymentView, NewDeployment, Promotion, ReleaseView
+from stead.control.domains import service as domains
 from stead.control.engines.postgres import Tx
 from stead.control.environments import service as environments
 from stead.control.environments.rules import EnvironmentNotFound, VisibleEnvironment
@@ -37,7 +38,8 @@ from stead.control.jobs.schema import JobView
 from stead.control.outbox.event_types import EventType
 from stead.control.outbox.events import About, publish
 from stead.control.sites import node_commands
-from stead.protocol.work import EnsureRelease, release_of
+from stead.control.wordpress import service as wordpress
+from stead.protocol.work import EnsureEnvironment, EnsureRelease, release_of
 from stead.shared.errors import FieldInvalid
 from stead.shared.ids import DeploymentId, has_shape
 
@@ -165,6 +167,23 @@ async def build_release_command(tx: Tx, site_id: str, env_id: str, artifact_id: 
     """The command that brings an artifact to the node that hosts the environment."""
     target = await get_target(tx, env_id)
     work = await artifacts.build_release_work(tx, site_id, artifact_id, target.runtime)
+    return node_commands.build_command(target.node_id, target.env_id, target.mode, work)
+
+
+async def build_serve_command(tx: Tx, env_id: str, artifact_id: str | None) -> NodeCommand | None:
+    """The command that makes the processes of an environment serve an artifact, or what they served before
+    the first one. None if it has no processes: then the edges alone decide what visitors see. No edge knows a
+    test site, so its simulator is told."""
+    target = await get_target(tx, env_id)
+    if target.runtime != "cms" and target.mode != "test":
+        return None
+    env = await environments.get(tx, env_id)
+    host = await domains.choose_host(tx, env.id, env.subdomain)
+    settings = await wordpress.build_settings(tx, env, host)
+    release: EnsureRelease | None = None
+    if artifact_id is not None:
+        release = await artifacts.build_release_work(tx, target.site_id, artifact_id, target.runtime)
+    work = EnsureEnvironment(target.runtime, release, settings)
     return node_commands.build_command(target.node_id, target.env_id, target.mode, work)
 
 

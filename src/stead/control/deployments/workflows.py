@@ -10,8 +10,8 @@ from stead.control.jobs.definition import (
     NodeCommand,
     Refused,
     Results,
+    Step,
     Workflow,
-    announce_step,
     control_step,
     node_step,
 )
@@ -47,8 +47,24 @@ async def _probe(tx: Tx, job: DeploymentJob) -> NodeCommand | None:
     """Probe the release before any visitor sees it."""
     deployment = await service.get(tx, job.params.deployment)
     target = await service.get_target(tx, deployment.env_id)
-    work = Probe(target.subdomain, release=release_of(deployment.digest))
+    work = Probe(
+        target.subdomain,
+        release=release_of(deployment.digest),
+        runtime="cms" if target.runtime == "cms" else "",
+    )
     return node_commands.build_command(target.node_id, target.env_id, target.mode, work)
+
+
+async def _serve_release(tx: Tx, job: DeploymentJob) -> NodeCommand | None:
+    deployment = await service.get(tx, job.params.deployment)
+    return await service.build_serve_command(tx, deployment.env_id, deployment.artifact_id)
+
+
+async def _serve_previous(tx: Tx, job: DeploymentJob) -> NodeCommand | None:
+    """Until the job finishes, the live deployment is the one from before it."""
+    deployment = await service.get(tx, job.params.deployment)
+    live = await service.find_live(tx, deployment.env_id)
+    return await service.build_serve_command(tx, deployment.env_id, live.artifact_id if live else None)
 
 
 async def _switch(tx: Tx, job: DeploymentJob) -> Announcement | None:
@@ -73,7 +89,7 @@ async def _finish(tx: Tx, job: DeploymentJob) -> Results:
         "artifact_id": deployment.artifact_id,
         "digest": deployment.digest,
         "env_id": deployment.env_id,
-        "url": f"http://{target.host}/",
+        "url": f"https://{target.host}/",
     }
 
 
@@ -86,7 +102,14 @@ _STEPS = (
     control_step("begin", _begin),
     node_step("fetch", _fetch),
     node_step("probe", _probe),
-    announce_step("switch", _switch, undo=_switch_back),
+    # The node first: cached pages are found by the release that the edge knows.
+    Step(
+        "switch",
+        command=_serve_release,
+        announce=_switch,
+        undo_command=_serve_previous,
+        undo_announce=_switch_back,
+    ),
     control_step("done", _finish),
 )
 

@@ -17,13 +17,16 @@ class Announcer:
     def __init__(self, database: Database, feed: EdgeFeed, *, patience: float) -> None:
         self._database, self._feed, self._patience = database, feed, patience
 
-    async def announce(self, region: str, records: Mapping[str, EdgeRecord | None]) -> None:
-        """Publish records (None deletes one) and return when every running edge has applied them.
+    async def announce(
+        self, region: str, records: Mapping[str, EdgeRecord | None], version: int | None = None
+    ) -> None:
+        """Publish records (None deletes one) and return when every running edge has applied them, or newer
+        ones.
 
-        Raises NotApplied. An edge that dies in the meantime is no longer waited for once its node is
-        known to be lost.
+        Raises NotApplied, also if an edge has no room for one of the records. An edge that dies in the
+        meantime is no longer waited for once its node is known to be lost.
         """
-        revision = await self._feed.put(records)
+        revision = await self._feed.put(records, version)
         clock = asyncio.get_running_loop()
         until = clock.time() + self._patience
         while True:
@@ -31,7 +34,11 @@ class Announcer:
                 alive = await service.list_live(tx, region)
             within = min(RECHECK_SECONDS, max(until - clock.time(), 0.0))
             try:
-                return await self._feed.wait_until_applied(region, alive, revision, within=within)
+                await self._feed.wait_until_applied(region, alive, revision, within=within)
             except NotApplied:
                 if clock.time() >= until:
                     raise
+            else:
+                if skipping := await self._feed.find_skipping(alive, records):
+                    raise NotApplied(revision, skipping)
+                return

@@ -2,13 +2,17 @@
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager
+from datetime import datetime
 
-from msgspec import ValidationError, convert
+from msgspec import MsgspecError, ValidationError, convert
 
+from stead.control.edge_feed.purge_limiter import PurgeLimiter
+from stead.control.edge_feed.record_messages import OPERATION, EdgeMessage, message_of
+from stead.control.edge_feed.versioned_put import put_newer
 from stead.control.engines.nats import (
-    MESSAGE_TTL,
     NATS_UNREACHABLE,
     Client,
     JetStreamContext,
@@ -22,18 +26,17 @@ from stead.control.engines.nats import (
 from stead.protocol import subjects
 from stead.protocol.edge_records import (
     BUCKET,
-    DELETIONS_KEPT_SECONDS,
-    PURGES_KEPT_SECONDS,
     AppliedRevision,
     EdgeRecord,
     PeerRecord,
-    PurgeRecord,
     bucket_subject,
+    complete_key,
     decode_applied,
     encode,
+    key_of_subject,
     node_key,
 )
-from stead.protocol.subjects import APPLIED, Node, bucket_stream, consumer
+from stead.protocol.subjects import APPLIED, Node, bucket_stream, consumer, token
 from stead.shared.cancellation import raise_if_cancelled
 
 WINDOW = 500
@@ -42,7 +45,8 @@ ACK_SECONDS = 10.0
 FLUSH_SECONDS = 5
 RECHECK_SECONDS = 2.0
 RETRY_SECONDS = 0.2
-_OPERATION, _DELETE = "KV-Operation", "DEL"
+SUBJECTS_IN_A_PAGE = 100_000
+"""How many subjects NATS lists in one response."""
 
 
 class FeedUnavailable(Exception):
@@ -50,7 +54,7 @@ class FeedUnavailable(Exception):
 
 
 class NotApplied(Exception):
-    """Some edges did not apply a revision in time."""
+    """Some edges did not apply a revision in time, or have no room for its records."""
 
     def __init__(self, revision: int, nodes: Collection[str]) -> None:
         self.revision, self.nodes = revision, tuple(sorted(nodes))
@@ -62,9 +66,11 @@ class EdgeFeed:
         self._nats = nats_
         self._client: Client | None = None
         self._context: JetStreamContext | None = None
+        self._purges = PurgeLimiter(self._list_keys)
 
-    async def put(self, records: Mapping[str, EdgeRecord | None]) -> int:
-        """Publish records in the given order; None deletes a record.
+    async def put(self, records: Mapping[str, EdgeRecord | None], version: int | None = None) -> int:
+        """Publish records in the given order; None deletes a record. With a version, a record that is newer
+        than that is kept.
 
         Returns the highest revision: an edge that has applied it has applied all of the records. All keys
         must belong to one region, since an edge never receives the revisions of another.
@@ -73,10 +79,17 @@ class EdgeFeed:
             raise ValueError("there is nothing to publish")
         if len({key.partition(".")[0] for key in records}) > 1:
             raise ValueError("the keys belong to more than one region")
-        items, revision = list(records.items()), 0
+        revision = 0
         with _translate_errors():
-            for start in range(0, len(items), WINDOW):
-                revision = await self._put(items[start : start + WINDOW])
+            limited = await self._purges.limit(records)
+            messages = [message_of(key, record) for key, record in limited.items()]
+            for start in range(0, len(messages), WINDOW):
+                window = messages[start : start + WINDOW]
+                if version is None:
+                    reached = await self._put(window)
+                else:
+                    reached = await put_newer(self._jetstream, window, version)
+                revision = max(revision, reached)
         return revision
 
     async def publish_peer(self, region: str, node: str, address: str) -> None:
@@ -98,7 +111,17 @@ class EdgeFeed:
                 )
             except NatsNotFound:
                 return None
-        return None if (found.headers or {}).get(_OPERATION) else found.data or b""
+        return None if (found.headers or {}).get(OPERATION) else found.data or b""
+
+    async def is_complete(self, region: str) -> bool:
+        """Whether the bucket holds every record of the region: a bucket that was lost and created again does
+        not."""
+        return await self.read_record(complete_key(region)) is not None
+
+    async def list_keys(self, region: str) -> list[str]:
+        """The keys of all records of a region, and of records that were deleted lately."""
+        with _translate_errors():
+            return await self._list_keys(f"{region}.")
 
     async def last_revision(self) -> int:
         with _translate_errors():
@@ -111,7 +134,7 @@ class EdgeFeed:
                 found = await self._jetstream.get_last_msg(APPLIED, subjects.applied(node), direct=True)
             except NatsNotFound:
                 return None
-        return decode_applied(found.data or b"")
+        return _decode_applied(node, found.data or b"")
 
     async def count_pending(self, node: str) -> int | None:
         """Count the records that the node has not fetched yet; None if the node was never admitted."""
@@ -121,6 +144,33 @@ class EdgeFeed:
             except NatsNotFound:
                 return None
         return found.num_pending or 0
+
+    async def oldest_unapplied(self, region: str, node: str) -> datetime | None:
+        """When the oldest record was published that the node's edge has not applied; None if it has applied
+        all of its region."""
+        report = await self.last_applied(node)
+        after = report.revision if report is not None and report.region == region else 0
+        with _translate_errors():
+            try:
+                found = await self._jetstream.get_msg(
+                    bucket_stream(BUCKET),
+                    seq=after + 1,
+                    subject=bucket_subject(f"{token(region)}.>"),
+                    direct=True,
+                    next=True,
+                )
+            except NatsNotFound:
+                return None
+        return found.time
+
+    async def find_skipping(self, nodes: Collection[str], keys: Collection[str]) -> set[str]:
+        """The nodes whose edges had no room for one of these records."""
+        skipping = set()
+        for node in nodes:
+            report = await self.last_applied(node)
+            if report is not None and not set(report.skipped_keys).isdisjoint(keys):
+                skipping.add(node)
+        return skipping
 
     async def wait_until_applied(
         self, region: str, nodes: Collection[str], revision: int, within: float
@@ -155,9 +205,7 @@ class EdgeFeed:
         reports: asyncio.Queue[AppliedRevision] = asyncio.Queue()
 
         async def receive(message: Message) -> None:
-            report = decode_applied(message.data)
-            # The server enforces who publishes to a subject; the content is only the node's claim.
-            if message.subject == subjects.applied(report.node):
+            if report := _decode_applied(message.subject.split(".")[1], message.data):
                 reports.put_nowait(report)
 
         async with contextlib.AsyncExitStack() as subscriptions:
@@ -166,21 +214,38 @@ class EdgeFeed:
                 for node in tuple(nodes):
                     subscription = await client.subscribe(subjects.applied(node), cb=receive)
                     subscriptions.push_async_callback(_unsubscribe, subscription)
-                await client.flush(timeout=FLUSH_SECONDS)
+                await self._nats.flush(FLUSH_SECONDS)
             yield reports
 
-    async def _put(self, records: list[tuple[str, EdgeRecord | None]]) -> int:
+    async def _put(self, messages: list[EdgeMessage]) -> int:
         jetstream, acks = self._jetstream, list[asyncio.Future[PubAck]]()
         try:
-            for key, record in records:
-                data = b"" if record is None else encode(record)
-                subject, headers = bucket_subject(key), _headers(record)
-                acks.append(await jetstream.publish_async(subject, data, headers=headers))
+            for subject, data, headers in messages:
+                acks.append(await jetstream.publish_async(subject, data, headers=headers or None))
             async with asyncio.timeout(ACK_SECONDS):
                 return max(ack.seq for ack in await asyncio.gather(*acks))
         finally:
             for ack in acks:
                 ack.cancel()
+
+    async def _list_keys(self, prefix: str) -> list[str]:
+        """The keys of the bucket that begin with a prefix, which ends with a dot."""
+        keys: list[str] = []
+        while True:
+            # Not `stream_info`: it returns only the first page of the subjects.
+            asked = {"subjects_filter": bucket_subject(f"{prefix}>"), "offset": len(keys)}
+            response = await self._nats.client.request(
+                f"$JS.API.STREAM.INFO.{bucket_stream(BUCKET)}",
+                json.dumps(asked).encode(),
+                timeout=ACK_SECONDS,
+            )
+            answer = json.loads(response.data)
+            if "error" in answer:
+                raise FeedUnavailable(str(answer["error"].get("code")))
+            found = answer["state"].get("subjects") or {}
+            keys += [key_of_subject(subject) for subject in found]
+            if len(found) < SUBJECTS_IN_A_PAGE:
+                return keys
 
     @property
     def _jetstream(self) -> JetStreamContext:
@@ -189,6 +254,16 @@ class EdgeFeed:
         if self._context is None or self._client is not client:
             self._client, self._context = client, client.jetstream(timeout=ACK_SECONDS)
         return self._context
+
+
+def _decode_applied(node: str, data: bytes) -> AppliedRevision | None:
+    """The report of a node. None for anything else: NATS sends its replies to any subject that a client
+    names, so another node can cause such a message."""
+    try:
+        report = decode_applied(data)
+    except MsgspecError:
+        return None
+    return report if report.node == node else None
 
 
 async def _unsubscribe(subscription: Subscription) -> None:
@@ -217,13 +292,3 @@ def _translate_errors() -> Iterator[None]:
         yield
     except NATS_UNREACHABLE as error:
         raise FeedUnavailable(type(error).__name__) from None
-
-
-def _headers(record: EdgeRecord | None) -> dict[str, str] | None:
-    match record:
-        case None:
-            return {_OPERATION: _DELETE, MESSAGE_TTL: str(DELETIONS_KEPT_SECONDS)}
-        case PurgeRecord():
-            return {MESSAGE_TTL: str(PURGES_KEPT_SECONDS)}
-        case _:
-            return None

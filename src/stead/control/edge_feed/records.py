@@ -1,10 +1,18 @@
 """Builds the edge records of an environment from what the database says about it. No I/O."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stead.control.configuration.rules import Configuration
+from stead.control.configuration.rules import Configuration, Security
+from stead.control.domains.rules import ServedName
 from stead.protocol import edge_records
-from stead.protocol.edge_records import EdgeRecord, EnvironmentRecord, HostRecord, RedirectSet
+from stead.protocol.edge_records import (
+    EdgeRecord,
+    EnvironmentRecord,
+    HostRecord,
+    PartnerRecord,
+    RedirectSet,
+)
 from stead.shared.runtimes import Runtime
 
 Records = dict[str, EdgeRecord | None]
@@ -18,7 +26,6 @@ class RecordSource:
     id: str
     site_id: str
     type: str
-    domain: str
     subdomain: str
     status: str
     region: str
@@ -27,10 +34,10 @@ class RecordSource:
     node_id: str | None
     release: str | None
 
-    @property
-    def hosts(self) -> tuple[str, ...]:
-        """Every environment has its own subdomain; production also has the site's domain."""
-        return (self.domain, self.subdomain) if self.type == "production" else (self.subdomain,)
+
+def list_hosts(source: RecordSource, names: Sequence[ServedName]) -> list[ServedName]:
+    """The verified names of an environment, and its preview host."""
+    return [*names, ServedName(source.subdomain)]
 
 
 def build_records(
@@ -39,6 +46,7 @@ def build_records(
     configuration: Configuration,
     redirects: RedirectSet | None,
     *,
+    names: Sequence[ServedName] = (),
     secure: frozenset[str] = frozenset(),
 ) -> Records:
     """Build the records of an environment that is served. `secure` lists the hosts with a certificate."""
@@ -54,18 +62,33 @@ def build_records(
         waf=security.waf_engine_mode,
         login_lockout=security.login_lockout_enabled and source.runtime == "cms",
         cache_ttl=performance.page_cache_ttl if source.runtime == "cms" else 0,
+        hot_pages=performance.hot_page_count if source.runtime == "cms" else 0,
+        hot_ttl=performance.hot_ttl_seconds,
+        hot_interval=performance.hot_refresh_interval_seconds,
+        ip_reputation=security.ip_reputation_enabled,
+        partner=_partner(security),
         hsts=security.hsts_seconds if secure else 0,
         trace_sample_rate=configuration.observability.trace_sample_rate,
+        noindex=source.type != "production",
     )
     hosts: Records = {
-        edge_records.host_key(source.region, host): HostRecord(source.id, https=host in secure)
-        for host in source.hosts
+        edge_records.host_key(source.region, host.hostname): HostRecord(
+            source.id, https=host.hostname in secure, redirect_to=host.redirect_to
+        )
+        for host in list_hosts(source, names)
     }
     # The environment comes first: a host must not refer to an environment that the edge does not know.
     return {edge_records.environment_key(source.region, source.id): record, **hosts}
 
 
-def build_deletions(source: RecordSource) -> Records:
+def _partner(security: Security) -> PartnerRecord | None:
+    client, digest = security.waf_partner_client_id, security.waf_partner_secret_digest
+    return PartnerRecord(client, digest) if client and digest else None
+
+
+def build_deletions(source: RecordSource, names: Sequence[ServedName]) -> Records:
     """Delete the hosts first, so that none refers to an environment that is already deleted."""
-    hosts: Records = {edge_records.host_key(source.region, host): None for host in source.hosts}
+    hosts: Records = {
+        edge_records.host_key(source.region, host.hostname): None for host in list_hosts(source, names)
+    }
     return {**hosts, edge_records.environment_key(source.region, source.id): None}

@@ -4,7 +4,8 @@ botocore is blocking, so every call runs in a thread. Presigning a URL needs no 
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+import functools
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from threading import Lock
@@ -13,8 +14,10 @@ from typing import Any, BinaryIO, TypeVar
 import botocore.session
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
+from botocore.loaders import Loader, create_loader
 
 from stead.artifacts import digests
+from stead.control.engines.transaction_guard import require_no_transaction
 
 T = TypeVar("T")
 
@@ -43,6 +46,19 @@ class ObjectInfo:
     digest: digests.Digest
     size: int
     etag: str
+
+
+@dataclass(frozen=True, slots=True)
+class SignedUpload:
+    url: str
+    headers: dict[str, str]
+    """Must be sent with the object."""
+
+
+@functools.cache
+def _api_descriptions() -> Loader:
+    """Reads what botocore knows about the S3 API once. It is large, and every client needs it."""
+    return create_loader()
 
 
 class ObjectStore:
@@ -74,7 +90,9 @@ class ObjectStore:
     def _create_client(self, endpoint: str) -> Any:
         if not endpoint:
             raise ObjectStoreUnavailable("no object store is configured")
-        return botocore.session.get_session().create_client(
+        session = botocore.session.get_session()
+        session.register_component("data_loader", _api_descriptions())
+        return session.create_client(
             "s3",
             region_name="us-east-1",
             endpoint_url=endpoint,
@@ -115,6 +133,7 @@ class ObjectStore:
 
     def read_chunks(self, key: str) -> Iterator[bytes]:
         """The content in chunks. Blocking: the caller must run it in a thread."""
+        require_no_transaction("the object store")
         try:
             with closing(self._open(key)) as body:
                 while chunk := body.read(_CHUNK_BYTES):
@@ -136,6 +155,19 @@ class ObjectStore:
     async def size(self, key: str) -> int:
         found = await self._call(self._client.head_object, Bucket=self._bucket, Key=key)
         return int(found["ContentLength"])
+
+    async def list_names(self, prefix: str) -> AsyncIterator[list[str]]:
+        """The keys of all objects with this prefix, in batches."""
+        after = ""
+        while True:
+            found = await self._call(
+                self._client.list_objects_v2, Bucket=self._bucket, Prefix=prefix, StartAfter=after
+            )
+            names = [str(each["Key"]) for each in found.get("Contents", [])]
+            if not names:
+                return
+            yield names
+            after = names[-1]
 
     async def copy(self, inspected: ObjectInfo, key: str, to: str) -> None:
         """Copy an inspected object. Raises ObjectChanged if it was replaced since."""
@@ -160,11 +192,17 @@ class ObjectStore:
     def presigned_get_url(self, key: str, *, seconds: int) -> str:
         return self._presign(self._client, "get_object", key, seconds)
 
-    def presigned_put_url(self, key: str, *, seconds: int, public: bool = False) -> str:
-        return self._presign(self._public if public else self._client, "put_object", key, seconds)
+    def presigned_put_url(self, key: str, *, seconds: int) -> str:
+        return self._presign(self._client, "put_object", key, seconds)
 
-    def _presign(self, client: Any, method: str, key: str, seconds: int) -> str:
-        params = {"Bucket": self._bucket, "Key": key}
+    def presign_upload(self, key: str, *, size: int, seconds: int) -> SignedUpload:
+        """A URL for customers that accepts one object of exactly this size. The object store checks both: the
+        length and `If-None-Match` are part of the signature, and the latter never replaces an object."""
+        url = self._presign(self._public, "put_object", key, seconds, ContentLength=size, IfNoneMatch="*")
+        return SignedUpload(url, {"Content-Length": str(size), "If-None-Match": "*"})
+
+    def _presign(self, client: Any, method: str, key: str, seconds: int, **more: str | int) -> str:
+        params = {"Bucket": self._bucket, "Key": key, **more}
         return str(client.generate_presigned_url(method, Params=params, ExpiresIn=seconds))
 
     def _open(self, key: str) -> BinaryIO:
@@ -176,6 +214,7 @@ class ObjectStore:
 
 
 async def _in_thread(call: Callable[[], T]) -> T:
+    require_no_transaction("the object store")
     try:
         return await asyncio.to_thread(call)
     except (ClientError, BotoCoreError, OSError) as error:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import asyncpg
 
 from stead.control.engines.postgres_pool import Pool
+from stead.control.engines.transaction_guard import open_transaction
 from stead.shared.clock import Clock
 
 T = TypeVar("T")
@@ -21,9 +22,16 @@ DATABASE_UNREACHABLE = (
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
     asyncpg.PostgresConnectionError,
-    asyncpg.OperatorInterventionError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.CannotConnectNowError,
     asyncpg.TooManyConnectionsError,
+    asyncpg.DiskFullError,
 )
+StatementTimeout = asyncpg.QueryCanceledError
+"""A statement took too long. The database is reachable, and most likely busy."""
+DATABASE_FAILED = (*DATABASE_UNREACHABLE, StatementTimeout)
+"""What may succeed if it is tried again a little later."""
 UniqueViolation = asyncpg.UniqueViolationError
 
 
@@ -70,6 +78,12 @@ class Tx:
         count = status.rpartition(" ")[2]
         return int(count) if count.isdigit() else 0
 
+    @asynccontextmanager
+    async def savepoint(self) -> AsyncIterator[None]:
+        """If the block raises, only its own changes are undone, and the transaction can go on."""
+        async with self._connection.transaction():
+            yield
+
     async def run_many(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
         await self._connection.executemany(sql, rows)
 
@@ -98,13 +112,18 @@ class Database:
         self._pool = Pool(url, size=size, timeout=timeout)
         self._clock = clock
 
+    def now(self) -> datetime:
+        """The current time, outside of a transaction."""
+        return self._clock()
+
     def reading(self) -> ReadConnection:
         return ReadConnection(self._pool, self._clock)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Tx]:
         async with self.reading() as tx, tx._connection.transaction():  # noqa: SLF001 - the only place to open one
-            yield tx
+            with open_transaction():
+                yield tx
 
     async def close(self) -> None:
         await self._pool.close()

@@ -1,13 +1,14 @@
 """Listens for PostgreSQL notifications (NOTIFY) about jobs and events, with one connection per process."""
 
 import asyncio
-import contextlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import asyncpg
 import structlog
+
+from stead.shared.cancellation import cancel_all
 
 log = structlog.get_logger()
 
@@ -28,9 +29,7 @@ class PostgresListener:
         self._task = asyncio.create_task(self._listen())
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await cancel_all([self._task])
 
     @contextmanager
     def watching(self, subject: str) -> Iterator[asyncio.Event]:
@@ -47,9 +46,12 @@ class PostgresListener:
 
     async def _listen(self) -> None:
         while True:
-            with contextlib.suppress(OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            reason = "closed"
+            try:
                 await self._listen_once()
-            log.warning("listener.lost")
+            except Exception as error:  # noqa: BLE001 - otherwise this process would never be notified again
+                reason = type(error).__name__
+            log.warning("listener.lost", reason=reason)
             await asyncio.sleep(RETRY_SECONDS)
 
     async def _listen_once(self) -> None:

@@ -6,6 +6,7 @@ gets no reply in time, all pending commands fail and a new connection is opened.
 
 import asyncio
 import contextlib
+import ssl
 from collections import deque
 from collections.abc import Callable
 from typing import Any, cast
@@ -13,6 +14,8 @@ from urllib.parse import unquote, urlsplit
 
 import hiredis
 import structlog
+
+from stead.shared.cancellation import cancel_all
 
 log = structlog.get_logger()
 
@@ -37,6 +40,9 @@ class Redis:
     def __init__(self, url: str, *, timeout: float = 0.5, on_connect: Callable[[], None]) -> None:
         parts = urlsplit(url)
         self._host, self._port = parts.hostname or "127.0.0.1", parts.port or 6379
+        if parts.scheme not in ("redis", "rediss"):
+            raise ValueError("the URL of Redis must begin with redis:// or rediss://")
+        self._tls = ssl.create_default_context() if parts.scheme == "rediss" else None
         self._database = parts.path.strip("/") or "0"
         self._login = [unquote(part) for part in (parts.username, parts.password) if part]
         self._timeout = timeout
@@ -55,9 +61,7 @@ class Redis:
         self._keeper = asyncio.create_task(self._keep_connected())
 
     async def close(self) -> None:
-        if self._keeper is not None:
-            self._keeper.cancel()
-            await asyncio.gather(self._keeper, return_exceptions=True)
+        await cancel_all([self._keeper])
         if self._connection is not None:
             self._connection.abort()
             self._connection = None
@@ -76,7 +80,7 @@ class Redis:
         connection = _Connection(loop, self._timeout)
         try:
             async with asyncio.timeout(self._timeout):
-                await loop.create_connection(lambda: connection, self._host, self._port)
+                await loop.create_connection(lambda: connection, self._host, self._port, ssl=self._tls)
                 if self._login:
                     await connection.send(pack("AUTH", *self._login))
                 await connection.send(pack("SELECT", self._database))
@@ -99,7 +103,9 @@ class Redis:
         while self._connection is None:
             try:
                 await self._connect()
-            except RedisDown:
+            except Exception as error:  # noqa: BLE001 - otherwise this process would never connect again
+                if not isinstance(error, RedisDown):
+                    log.error("redis.failed", error=type(error).__name__)
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LAST_RETRY)
             else:

@@ -13,12 +13,15 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from stead.control.engines.temporal_workflow import QUEUE, JobWorkflow, Plan
+from stead.control.engines.transaction_guard import require_no_transaction
 
 log = structlog.get_logger()
 
 TASK_SECONDS = 5
 RETRY_SECONDS = 0.5
 RPC = timedelta(seconds=5)
+CONNECT_SECONDS = 10.0
+"""A server that hangs accepts connections, and answers nothing."""
 
 TemporalUnreachable = RPCError
 
@@ -31,18 +34,28 @@ class Orchestrator:
         self._client = client
 
     @classmethod
-    async def connect(cls, address: str, end: asyncio.Event) -> "Orchestrator | None":
-        """Try until the server is reachable. None if `end` is set before."""
+    async def connect(
+        cls, address: str, end: asyncio.Event, *, namespace: str = "default", tls: bool = False
+    ) -> "Orchestrator | None":
+        """Try until the server is reachable. None if `end` is set before. With `tls`, never in plain text."""
         while not end.is_set():
             try:
-                return cls(await Client.connect(address))
-            except RuntimeError:
+                async with asyncio.timeout(CONNECT_SECONDS):
+                    return cls(await Client.connect(address, namespace=namespace, tls=tls))
+            except (RuntimeError, TimeoutError):
                 log.warning("temporal.unreachable")
                 await asyncio.sleep(RETRY_SECONDS)
         return None
 
+    async def responds(self) -> bool:
+        try:
+            return await self._client.service_client.check_health(timeout=RPC)
+        except RPCError:
+            return False
+
     async def start(self, plan: Plan) -> None:
         """Start the workflow of a job, at most once. A lost workflow is started again to undo the job."""
+        require_no_transaction("Temporal")
         reuse = WorkflowIDReusePolicy.ALLOW_DUPLICATE if plan.lost else WorkflowIDReusePolicy.REJECT_DUPLICATE
         try:
             await self._client.start_workflow(
@@ -59,6 +72,7 @@ class Orchestrator:
 
     async def cancel(self, job: str) -> bool:
         """Cancel a workflow; cancelling it again is harmless. False when no such workflow was started."""
+        require_no_transaction("Temporal")
         try:
             await self._client.get_workflow_handle(job).cancel(rpc_timeout=RPC)
         except RPCError as error:
@@ -68,6 +82,7 @@ class Orchestrator:
         return True
 
     async def find_state(self, job: str) -> WorkflowState:
+        require_no_transaction("Temporal")
         try:
             found = await self._client.get_workflow_handle(job).describe(rpc_timeout=RPC)
         except RPCError as error:

@@ -24,6 +24,13 @@ def final_error(code: str, reason: str) -> ApplicationError:
     return ApplicationError(reason, code, reason, type=REFUSED, non_retryable=True)
 
 
+def refusal_code(error: BaseException) -> str | None:
+    """The code of an error made by `final_error`; None for any other error."""
+    if isinstance(error, ApplicationError) and error.type == REFUSED:
+        return str(error.details[0])
+    return None
+
+
 def retryable_error(reason: str) -> ApplicationError:
     return ApplicationError(reason)
 

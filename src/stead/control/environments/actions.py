@@ -25,6 +25,7 @@ from stead.control.environments.rules import (
     require_branch_name,
 )
 from stead.control.environments.schema import LeaseView, NewEnvironment, NewPush
+from stead.control.exec.jobs import RUN_COMMAND
 from stead.control.http.principal import Principal
 from stead.control.jobs import service as jobs
 from stead.control.jobs.kinds import JobKind
@@ -48,7 +49,9 @@ async def create(tx: Tx, site_id: str, new: NewEnvironment, *, preview_domain: s
     site = await _lock_running_site(tx, site_id)
     if await store.find_by_branch(tx, site.id, new.type, new.branch) is not None:
         raise _exists(new.type, new.branch)
-    _, job = await _create(tx, site, new.type, new.branch, preview_domain=preview_domain)
+    _, job = await _create(
+        tx, site, new.type, new.branch, preview_domain=preview_domain, copy_uploads=new.copy_uploads
+    )
     return job
 
 
@@ -68,17 +71,19 @@ async def create_for_branch(
     if found.status != "failed" or found.node_id is not None:
         return found.id, None
     await service.set_status(tx, found.id, "provisioning", after=("failed",))
-    work = EnvironmentWork(found.id)
+    work = EnvironmentWork(found.id, copy_uploads=False)
     return found.id, await service.enqueue_job(tx, kinds.CREATE, work, site.owner, site.id)
 
 
-async def destroy(tx: Tx, env: VisibleEnvironment) -> JobView:
+async def destroy(tx: Tx, env: VisibleEnvironment, docs_url: str) -> JobView:
     after: tuple[EnvironmentStatus, ...] = ("running", "suspended", "failed")
-    return await _change_status(tx, env, "deleting", after=after, kind=kinds.DESTROY)
+    return await _change_status(tx, env, "deleting", after=after, kind=kinds.DESTROY, docs_url=docs_url)
 
 
-async def suspend(tx: Tx, env: VisibleEnvironment) -> JobView:
-    return await _change_status(tx, env, "suspending", after=("running",), kind=kinds.SUSPEND)
+async def suspend(tx: Tx, env: VisibleEnvironment, docs_url: str) -> JobView:
+    return await _change_status(
+        tx, env, "suspending", after=("running",), kind=kinds.SUSPEND, docs_url=docs_url
+    )
 
 
 async def resume(tx: Tx, env: VisibleEnvironment) -> JobView:
@@ -100,15 +105,17 @@ async def push(tx: Tx, caller: Principal, env: VisibleEnvironment, wanted: NewPu
     """
     await service.find_in_site(tx, caller, env.site_id, PRODUCTION)
     _require_not_production(env)
-    if (wanted or NewPush()).mode != "files" and env.runtime != "cms":
+    mode = (wanted or NewPush()).mode
+    if mode != "files" and env.runtime != "cms":
         raise CapabilityUnsupported(capability="database")
     if env.git_repo is not None and env.type != "staging":
         raise PushNotAllowed
     _require_running(env)
     # The job changes two environments, so it has no environment of its own and locks the whole site.
     subject = jobs.Subject(env.site_id, env.owner, id=env.id, extra={"env_id": env.id})
-    job = await jobs.enqueue(tx, kinds.PUSH, EnvironmentWork(env.id), subject, scope=service.SCOPE)
-    if await deployments.find_live(tx, env.id) is None:
+    work = EnvironmentWork(env.id, push=mode)
+    job = await jobs.enqueue(tx, kinds.PUSH, work, subject, scope=service.SCOPE)
+    if env.runtime != "cms" and await deployments.find_live(tx, env.id) is None:
         raise NothingToPush
     return job
 
@@ -139,7 +146,13 @@ async def _lock_running_site(tx: Tx, site_id: str) -> ParentSite:
 
 
 async def _create(
-    tx: Tx, site: ParentSite, type_: EnvironmentType, branch: str | None, *, preview_domain: str
+    tx: Tx,
+    site: ParentSite,
+    type_: EnvironmentType,
+    branch: str | None,
+    *,
+    preview_domain: str,
+    copy_uploads: bool = False,
 ) -> tuple[EnvironmentId, JobView]:
     owner = Owner(site.account_id, site.team_id)
     await plans.require_room(tx, owner, "environments")
@@ -153,7 +166,8 @@ async def _create(
         except UniqueViolation:
             raise _exists(type_, branch) from None
         if inserted:
-            return env, await service.enqueue_job(tx, kind, EnvironmentWork(env), site.owner, site.id)
+            work = EnvironmentWork(env, copy_uploads=copy_uploads)
+            return env, await service.enqueue_job(tx, kind, work, site.owner, site.id)
     raise _exists(type_, branch)
 
 
@@ -164,7 +178,9 @@ async def _change_status(
     *,
     after: tuple[EnvironmentStatus, ...],
     kind: JobKind[EnvironmentWork],
+    docs_url: str | None = None,
 ) -> JobView:
+    """With `docs_url`, which their error needs, commands of customers are cancelled."""
     _require_not_production(env)
     if env.site_status in _SITE_UNAVAILABLE:
         raise SiteNotRunning(status=env.site_status)
@@ -173,6 +189,9 @@ async def _change_status(
     # requests the second is refused.
     if env.status not in after or not await service.set_status(tx, env.id, status, after=(env.status,)):
         raise EnvironmentBusy(status=env.status)
+    if docs_url is not None:
+        subject = jobs.Subject(env.site_id, env.owner, env_id=env.id)
+        await jobs.cancel_unfinished(tx, RUN_COMMAND, subject, docs_url)
     work = EnvironmentWork(env.id, env.status, reason)
     return await service.enqueue_job(tx, kind, work, env.owner, env.site_id)
 

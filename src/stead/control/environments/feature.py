@@ -2,9 +2,10 @@
 
 from functools import partial
 
-from stead.control.environments import events, maintenance, operations, service
+from stead.control.environments import captured_mail, events, maintenance, operations, service
 from stead.control.environments.workflows import content, creation, destruction, suspension
 from stead.control.feature import Feature
+from stead.control.sealed_columns import SealedColumn
 from stead.control.tasks import PeriodicTask, Task, WorkerServices, in_batches
 
 
@@ -15,7 +16,13 @@ def _tasks(worker: WorkerServices) -> list[Task]:
         await in_batches(database, partial(maintenance.suspend_idle, days=days))
         await in_batches(database, maintenance.destroy_without_branch)
 
-    return [PeriodicTask("environments.maintain", 60, maintain)]
+    async def remove_mail() -> None:
+        await in_batches(database, captured_mail.remove_old)
+
+    return [
+        PeriodicTask("environments.maintain", 60, maintain),
+        PeriodicTask("environments.remove_mail", 3600, remove_mail),
+    ]
 
 
 FEATURE = Feature(
@@ -35,6 +42,7 @@ FEATURE = Feature(
         destruction.PURGE,
     ],
     tasks=_tasks,
+    sealed_columns=[SealedColumn("captured_mails", "id", "content", captured_mail.context)],
     events=[
         events.ENV_CREATED,
         events.ENV_STATUS_CHANGED,

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from stead.control.environments.rules import EnvironmentStatus
 from stead.control.jobs.kinds import JobKind
+from stead.protocol.work import PushMode
 
 _SHORT, _LONG = timedelta(minutes=5), timedelta(minutes=60)
 _CREATED = {"env_id", "url", "branch", "deployment_id", "release_id", "artifact_id", "digest"}
@@ -19,6 +20,10 @@ class EnvironmentWork(Struct, frozen=True):
     reason_before: str | None = None
     why: str | None = None
     """Why a job was queued without a request: the environment was idle, or its branch was deleted."""
+    copy_uploads: bool | None = None
+    """None is as it was when the environment was created."""
+    push: PushMode = "files"
+    """What a push replaces."""
 
 
 CLONE = JobKind(
@@ -35,7 +40,7 @@ CREATE = JobKind(
     params=EnvironmentWork,
     resource="environment",
     lock="environment",
-    limit=_SHORT,
+    limit=_LONG,
     results=_CREATED,
 )
 

@@ -1,5 +1,5 @@
 """What happens to environments without a request: idle ones are suspended, those whose branch was deleted are
-destroyed, and those on an unreachable node are marked as failed."""
+destroyed, those on an unreachable node are marked as failed, and those of a lost node are restored."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -9,7 +9,9 @@ from stead.control.environments import maintenance_store as store
 from stead.control.environments import service
 from stead.control.environments.events import ENV_DESTROY_CALLED_OFF, ENV_DESTROY_SCHEDULED
 from stead.control.environments.jobs import EnvironmentWork
+from stead.control.environments.relocation_store import HostedEnvironment
 from stead.control.environments.rules import BRANCH_GRACE
+from stead.control.jobs import service as jobs
 from stead.control.nodes.rules import LOST_AFTER
 from stead.protocol.commands import Activity
 
@@ -19,23 +21,30 @@ BATCH_SIZE = 20
 
 async def suspend_idle(tx: Tx, days: int) -> int:
     """Suspend branch environments without visitors. Returns how many."""
-    found = await store.list_idle(tx, tx.now - timedelta(days=days), BATCH_SIZE)
+    busy = await jobs.list_busy_owners(tx)
+    found = await store.list_idle(tx, tx.now - timedelta(days=days), busy, BATCH_SIZE)
     why = f"It had no visitors for {days} days."
     for env in found:
         await service.set_status(tx, env.id, "suspending", after=(env.status,))
         work = EnvironmentWork(env.id, env.status, env.status_reason, why)
-        await service.enqueue_job(tx, kinds.SUSPEND, work, env.owner, env.site_id)
+        await service.enqueue_job(tx, kinds.SUSPEND, work, env.owner, env.site_id, by_platform=True)
     return len(found)
 
 
 async def destroy_without_branch(tx: Tx) -> int:
     """Destroy environments whose branch was deleted longer ago than the grace period. Returns how many."""
-    found = await store.list_without_branch(tx, tx.now - BRANCH_GRACE, BATCH_SIZE)
+    busy = await jobs.list_busy_owners(tx)
+    found = await store.list_without_branch(tx, tx.now - BRANCH_GRACE, busy, BATCH_SIZE)
     for env in found:
         await service.set_status(tx, env.id, "deleting", after=(env.status,))
         work = EnvironmentWork(env.id, env.status, env.status_reason, "Its branch was deleted.")
-        await service.enqueue_job(tx, kinds.DESTROY, work, env.owner, env.site_id)
+        await service.enqueue_job(tx, kinds.DESTROY, work, env.owner, env.site_id, by_platform=True)
     return len(found)
+
+
+async def list_branches(tx: Tx, site: str) -> set[str]:
+    """The branches that have an environment."""
+    return set(await store.list_branches(tx, site))
 
 
 async def record_branch_deleted(tx: Tx, site: str, branch: str) -> None:
@@ -58,13 +67,31 @@ async def record_visits(tx: Tx, activity: Activity) -> None:
     await store.record_visits(tx, activity.node, list(activity.visited), moments)
 
 
-async def update_reachability(tx: Tx) -> None:
+async def restore_files(tx: Tx, env: HostedEnvironment) -> bool:
+    """Queue a job that puts the release of an environment, which is not production, on its new node.
+
+    Returns False for one that is not in service: it gets its files when it is resumed or recovered.
+    """
+    if env.status not in ("running", "failed"):
+        return False
+    await service.set_status(tx, env.id, "failed", reason=env.status_reason or "Its node is lost.")
+    await service.set_status(tx, env.id, "provisioning", after=("failed",))
+    work = EnvironmentWork(env.id, "failed", env.status_reason, "Its node is lost.")
+    await service.enqueue_job(tx, kinds.RESUME, work, env.owner, env.site_id, by_platform=True)
+    return True
+
+
+async def update_reachability(tx: Tx) -> int:
     """Mark environments whose node is unreachable as failed, and as running once the node is back.
 
-    Production is not changed here: the status of its site says the same.
+    Returns how many were changed; there may be more. Production is not changed here: the status of its site
+    says the same.
     """
     since = tx.now - LOST_AFTER
-    for env, reason in await store.list_on_lost_nodes(tx, since):
+    lost = await store.list_on_lost_nodes(tx, since, BATCH_SIZE)
+    back = await store.list_on_recovered_nodes(tx, since, BATCH_SIZE)
+    for env, reason in lost:
         await service.set_status(tx, env, "failed", after=("running",), reason=reason)
-    for env in await store.list_on_recovered_nodes(tx, since):
+    for env in back:
         await service.set_status(tx, env, "running", after=("failed",))
+    return len(lost) + len(back)

@@ -12,6 +12,7 @@ _NO_JOB = """
     (select from jobs j where j.site_id = s.id and j.status in ('queued', 'running')
      and (j.env_id is null or j.env_id = e.id))
 """
+_NOT_BUSY = "and coalesce(s.team_id, s.account_id) <> all($2)"
 _DUE = "e.id, e.site_id, coalesce(s.team_id, s.account_id), e.status, e.status_reason"
 _UNREACHABLE = "'The node ' || n.id || ' is unreachable.'"
 
@@ -27,28 +28,41 @@ class DueEnvironment:
     status_reason: str | None
 
 
-async def list_idle(tx: Tx, since: datetime, limit: int) -> list[DueEnvironment]:
-    """Running branch environments that have neither been visited nor resumed since then."""
+async def list_idle(tx: Tx, since: datetime, busy: list[str], limit: int) -> list[DueEnvironment]:
+    """Running branch environments that have neither been visited nor resumed since then.
+
+    Without those of the `busy` owners.
+    """
     return await tx.all(
         DueEnvironment,
         f"select {_DUE} from environments e join sites s on s.id = e.site_id"  # noqa: S608
         " where e.type = 'branch' and e.status = 'running'"
         " and greatest(e.last_active, e.awake_since, e.created_at) < $1"
-        f" {_NO_JOB} order by e.id limit $2 for update of e skip locked",
+        f" {_NO_JOB} {_NOT_BUSY} order by e.id limit $3 for update of e skip locked",
         since,
+        busy,
         limit,
     )
 
 
-async def list_without_branch(tx: Tx, since: datetime, limit: int) -> list[DueEnvironment]:
-    """Environments whose branch was deleted before then."""
+async def list_without_branch(tx: Tx, since: datetime, busy: list[str], limit: int) -> list[DueEnvironment]:
+    """Environments whose branch was deleted before then, without those of the `busy` owners."""
     return await tx.all(
         DueEnvironment,
         f"select {_DUE} from environments e join sites s on s.id = e.site_id"  # noqa: S608
         " where e.branch_gone_at < $1 and e.status in ('running', 'suspended', 'failed')"
-        f" {_NO_JOB} order by e.id limit $2 for update of e skip locked",
+        f" {_NO_JOB} {_NOT_BUSY} order by e.id limit $3 for update of e skip locked",
         since,
+        busy,
         limit,
+    )
+
+
+async def list_branches(tx: Tx, site: str) -> list[str]:
+    return await tx.all(
+        str,
+        "select branch from environments where site_id = $1 and branch is not null and status <> 'deleted'",
+        site,
     )
 
 
@@ -75,27 +89,29 @@ async def set_branch_exists(tx: Tx, site: str, branch: str) -> list[Environment]
     )
 
 
-async def list_on_lost_nodes(tx: Tx, since: datetime) -> list[tuple[str, str]]:
+async def list_on_lost_nodes(tx: Tx, since: datetime, limit: int) -> list[tuple[str, str]]:
     """Running environments, without production, on nodes that have sent no heartbeat since then; each with
     the reason to record."""
     return await tx.all(
         lambda *row: row,
         f"select e.id, {_UNREACHABLE} from environments e join nodes n on n.id = e.node_id"  # noqa: S608
         " where e.type <> 'production' and e.status = 'running' and n.last_seen_at <= $1"
-        " order by e.id for update of e skip locked",
+        " limit $2 for update of e skip locked",
         since,
+        limit,
     )
 
 
-async def list_on_recovered_nodes(tx: Tx, since: datetime) -> list[str]:
+async def list_on_recovered_nodes(tx: Tx, since: datetime, limit: int) -> list[str]:
     """Environments that failed only because their node was unreachable, and whose node has sent a heartbeat
     since then."""
     return await tx.all(
         str,
         "select e.id from environments e join nodes n on n.id = e.node_id"  # noqa: S608
         f" where e.type <> 'production' and e.status = 'failed' and e.status_reason = {_UNREACHABLE}"
-        " and n.last_seen_at > $1 order by e.id for update of e skip locked",
+        " and n.last_seen_at > $1 limit $2 for update of e skip locked",
         since,
+        limit,
     )
 
 

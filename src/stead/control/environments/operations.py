@@ -1,6 +1,6 @@
 """HTTP operations on environments."""
 
-from stead.control.environments import actions, service
+from stead.control.environments import actions, captured_mail, service
 from stead.control.environments.rules import (
     EnvironmentBusy,
     EnvironmentExists,
@@ -11,7 +11,7 @@ from stead.control.environments.rules import (
     SiteNotRunning,
     VisibleEnvironment,
 )
-from stead.control.environments.schema import EnvironmentView, LeaseView, NewEnvironment, NewPush
+from stead.control.environments.schema import EnvironmentView, LeaseView, MailView, NewEnvironment, NewPush
 from stead.control.http.operations import Call, Operations
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.jobs.rules import JobsWaiting
@@ -72,8 +72,11 @@ async def get_environment(call: Call, environment: VisibleEnvironment) -> Enviro
     f"DELETE {_ONE}", id="environments.destroy", scope=_WRITE, job="environment.destroy", errors=_CHANGING
 )
 async def destroy_environment(call: Call, environment: VisibleEnvironment) -> JobView:
-    """Destroy an environment permanently. A new one can be created for its branch afterwards."""
-    return await actions.destroy(call.tx, environment)
+    """Destroy an environment permanently. A new one can be created for its branch afterwards.
+
+    Commands that are queued or running in it are cancelled.
+    """
+    return await actions.destroy(call.tx, environment, call.context.docs_url)
 
 
 @operation(
@@ -116,8 +119,23 @@ async def push_environment(call: Call, environment: VisibleEnvironment, body: Ne
     serves. First the current release of production is read from the object store and verified, so that a
     rollback is possible; if the verification fails, nothing changes. To undo the push, roll back the new
     deployment of production. On a site with a repository, only the staging environment can be pushed.
+
+    The content of a WordPress site is its files, its database or both, as `mode` says. The output of the job
+    first lists what is new on production. Orders, accounts, comments and form entries of production are kept,
+    and so are uploads that the environment does not have. Production is stopped only for the switch, and its
+    page is requested afterwards; if that fails, production serves what it served before.
     """
     return await actions.push(call.tx, call.caller, environment, body)
+
+
+@operation(f"GET {_ONE}/mail", id="environments.mail", scope=_READ, errors=[EnvironmentNotFound])
+async def list_mail(call: Call, environment: VisibleEnvironment, page: PageRequest) -> Page[MailView]:
+    """List what an environment tried to send, newest first.
+
+    Mail of a copy of production is never sent: the copy has the addresses of real customers. The latest 100
+    messages are kept for 14 days. The list of production is empty.
+    """
+    return await captured_mail.browse(call.tx, call.sealer, environment, page)
 
 
 @operation(
@@ -128,8 +146,11 @@ async def push_environment(call: Call, environment: VisibleEnvironment, body: Ne
     errors=_CHANGING,
 )
 async def suspend_environment(call: Call, environment: VisibleEnvironment) -> JobView:
-    """Suspend an environment. Visitors get a 503 page until it is resumed."""
-    return await actions.suspend(call.tx, environment)
+    """Suspend an environment. Visitors get a 503 page until it is resumed.
+
+    Commands that are queued or running in it are cancelled.
+    """
+    return await actions.suspend(call.tx, environment, call.context.docs_url)
 
 
 @operation(

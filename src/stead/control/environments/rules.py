@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Literal
 
+from stead.control.http.modes import ModeBound
 from stead.control.http.visibility import Governance, Governed, Owned
 from stead.control.sites.capabilities import CAPABILITIES
 from stead.shared import branches
@@ -106,7 +107,7 @@ class ParentSite(Owned):
 
 
 @dataclass(frozen=True, slots=True)
-class VisibleEnvironment(Governed, Owned):
+class VisibleEnvironment(Governed, Owned, ModeBound):
     """An environment of a site that the caller can see, within the pin and the mode of the credential."""
 
     id: EnvironmentId
@@ -177,6 +178,18 @@ class BackupUnverified(Conflict):
     remedy = (
         "Deploy production from a new build, then push again. If the error persists, contact the operator."
     )
+
+
+class CopyFailed(Conflict):
+    code = "environment.copy_failed"
+    message = "The files or rows of production could not be copied: {reason}"
+    remedy = "The environment serves what it served before. Read the output of the job, and try again."
+
+
+class ContentTooLarge(Conflict):
+    code = "environment.too_large"
+    message = "The files or rows of production do not fit into the environment."
+    remedy = "Leave out the uploads, remove what is not needed from production, or choose a larger plan."
 
 
 class SiteNotRunning(Conflict):

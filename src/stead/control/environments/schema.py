@@ -57,6 +57,23 @@ class NewPush(Struct, forbid_unknown_fields=True):
     ] = "files"
 
 
+class MailView(Struct):
+    """A mail that an environment tried to send."""
+
+    id: Annotated[str, Meta(examples=["mail_01k9zy3v7d00r3m8w5x2t6b4qa"])]
+    captured_at: datetime
+    sender: Annotated[str, Meta(description="As the site has set it.", examples=["shop@example.com"])]
+    recipients: Annotated[list[str], Meta(examples=[["customer@example.org"]])]
+    subject: Annotated[str, Meta(examples=["Your order has been received"])]
+    text: Annotated[
+        str,
+        Meta(
+            description="The beginning of the text, or of the HTML if there is no text.", examples=["Hello"]
+        ),
+    ]
+    size: Annotated[int, Meta(description="Of the whole message, in bytes.", examples=[2048])]
+
+
 class LeaseView(Struct):
     metrics_token: Annotated[str, Meta(description="Returned only once.", examples=["stead_metrics_zT0k…"])]
     lease_expires_at: datetime

@@ -13,6 +13,7 @@ from stead.control.environments.rules import (
     status_after_recovery,
 )
 from stead.control.environments.schema import EnvironmentView
+from stead.control.environments.store import SiteOwner
 from stead.control.http.operations import Call
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import Principal
@@ -123,6 +124,11 @@ async def set_release(tx: Tx, env: str, release: str | None) -> None:
     await store.set_release(tx, env, release)
 
 
+async def set_dataset(tx: Tx, env: str, dataset: str) -> None:
+    """Record which schema the environment uses."""
+    await store.set_dataset(tx, env, dataset)
+
+
 async def set_git_ref(tx: Tx, env: str, ref: str | None) -> None:
     await store.set_git_ref(tx, env, ref)
 
@@ -159,7 +165,18 @@ async def publish_event(
     await publish(tx, event, about, **named, **data)
 
 
+async def get_site_owner(tx: Tx, site: str) -> SiteOwner:
+    return await store.get_site_owner(tx, site)
+
+
 async def enqueue_job(
-    tx: Tx, kind: JobKind[EnvironmentWork], work: EnvironmentWork, owner: str, site: str
+    tx: Tx,
+    kind: JobKind[EnvironmentWork],
+    work: EnvironmentWork,
+    owner: str,
+    site: str,
+    *,
+    by_platform: bool = False,
 ) -> JobView:
-    return await jobs.enqueue(tx, kind, work, jobs.Subject(site, owner, env_id=work.environment), scope=SCOPE)
+    subject = jobs.Subject(site, owner, env_id=work.environment)
+    return await jobs.enqueue(tx, kind, work, subject, scope=SCOPE, by_platform=by_platform)

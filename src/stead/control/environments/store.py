@@ -14,7 +14,7 @@ from stead.control.environments.rules import (
 )
 from stead.control.environments.schema import EnvironmentView
 from stead.control.http.pagination import Page, PageRequest
-from stead.control.http.principal import Principal
+from stead.control.http.principal import Mode, Principal
 from stead.control.outbox.events import About, publish
 from stead.control.sites.visibility import viewer, visible_rows, with_role
 from stead.shared.ids import EnvironmentId, SiteId
@@ -35,6 +35,7 @@ class SiteOwner:
     account_id: str | None
     team_id: str | None
     domain: str
+    mode: Mode
 
 
 async def find(tx: Tx, caller: Principal, env: str) -> VisibleEnvironment | None:
@@ -76,7 +77,7 @@ async def lock_site(tx: Tx, site: str) -> ParentSite | None:
 
 
 async def get_site_owner(tx: Tx, site: str) -> SiteOwner:
-    found = await tx.one(SiteOwner, "select account_id, team_id, domain from sites where id = $1", site)
+    found = await tx.one(SiteOwner, "select account_id, team_id, domain, mode from sites where id = $1", site)
     if found is None:
         raise LookupError(f"there is no site {site}")
     return found
@@ -173,6 +174,10 @@ async def get_status_reason(tx: Tx, env: str) -> str | None:
 
 async def set_release(tx: Tx, env: str, release: str | None) -> None:
     await tx.run("update environments set release = $2 where id = $1", env, release)
+
+
+async def set_dataset(tx: Tx, env: str, dataset: str) -> None:
+    await tx.run("update environments set dataset = $2 where id = $1", env, dataset)
 
 
 async def set_git_ref(tx: Tx, env: str, ref: str | None) -> None:

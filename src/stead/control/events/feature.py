@@ -24,4 +24,4 @@ def _tasks(worker: WorkerServices) -> list[Task]:
     ]
 
 
-FEATURE = Feature(name="events", operations=[operations.operation], tasks=_tasks)
+FEATURE = Feature(name="events", operations=[operations.operation], tasks=_tasks, measure=service.measure)

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
+from stead.control import metrics
 from stead.control.engines.postgres import Tx
 from stead.control.events import store
 from stead.control.events.schema import EventFilter, EventView
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import Principal
+from stead.control.metrics import COUNT_TO
 from stead.control.outbox.event_types import EventCatalog
 from stead.control.outbox.transports import Transport
 
@@ -30,3 +32,9 @@ async def number_events(tx: Tx, transports: Sequence[Transport], catalog: EventC
 
 async def delete_expired(tx: Tx) -> int:
     return await store.delete_before(tx, tx.now - RETENTION, BATCH_SIZE)
+
+
+async def measure(tx: Tx) -> None:
+    waiting, oldest = await store.measure_unnumbered(tx, COUNT_TO)
+    metrics.events_waiting.set(waiting)
+    metrics.events_oldest_waiting.set(max(oldest, 0.0))

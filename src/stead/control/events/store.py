@@ -73,6 +73,18 @@ async def number_events(tx: Tx, limit: int) -> list[PublishedEvent]:
     )
 
 
+async def measure_unnumbered(tx: Tx, limit: int) -> tuple[int, float]:
+    """How many events wait for a position, counted to a limit, and the age of the oldest in seconds."""
+    found: tuple[int, float] | None = await tx.one(
+        lambda *row: row,
+        "select count(*), coalesce(extract(epoch from $1 - min(created_at)), 0)::float from"
+        " (select created_at from events where position is null order by written limit $2) e",
+        tx.now,
+        limit,
+    )
+    return found or (0, 0.0)
+
+
 async def delete_before(tx: Tx, before: datetime, limit: int) -> int:
     """Delete old events. Their webhook deliveries are deleted with them."""
     return await tx.run(

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -68,6 +69,10 @@ class BranchPattern:
         return states | (states & (self._star | self._double_star)) << 1
 
 
+_compile = lru_cache(maxsize=10_000)(BranchPattern)
+"""A poll compares thousands of branches with the same patterns."""
+
+
 def check_rules(rules: Sequence[BranchRule]) -> None:
     patterns: set[str] = set()
     for position, rule in enumerate(rules):
@@ -86,6 +91,6 @@ def check_rules(rules: Sequence[BranchRule]) -> None:
 def choose_target(rules: Sequence[BranchRule], git_branch: str | None, branch: str) -> Target:
     """The first matching rule decides. Without one, the site's own branch is live and others are ignored."""
     for rule in rules:
-        if BranchPattern(rule.pattern).matches(branch):
+        if _compile(rule.pattern).matches(branch):
             return rule.target
     return "live" if branch == git_branch else "ignore"

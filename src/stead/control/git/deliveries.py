@@ -5,7 +5,7 @@ from datetime import timedelta
 import msgspec
 
 from stead.control.engines.postgres import Database, Tx
-from stead.control.git import push_store, store
+from stead.control.git import push_store, replays, store
 from stead.control.git.payloads import Delivery
 from stead.control.git.pushes import receive_push, skip_push
 from stead.control.git.rules import Connection, Push, PushDecision, PushDecisions
@@ -40,18 +40,23 @@ class DeliveryHandler:
             return msgspec.convert(await push_store.get_answer(tx, site, digest), PushDecisions)
         answer = PushDecisions([])
         if connection is not None and delivery.push is not None:
-            await store.record_hook(tx, site, self._poll_pause)
-            if delivery.is_for(connection.git_repo):
-                answer.decisions.append(await self._decide(tx, connection, delivery.push, refusal))
-            else:
-                reason = "The push is for another repository."
-                answer.decisions.append(PushDecision(delivery.push.branch, "ignore", reason=reason))
+            answer.decisions.append(await self._decide(tx, connection, delivery, delivery.push, refusal))
         await push_store.save_answer(tx, site, digest, msgspec.to_builtins(answer))
         return answer
 
     async def _decide(
-        self, tx: Tx, connection: Connection, push: Push, refusal: ApiError | None
+        self, tx: Tx, connection: Connection, delivery: Delivery, push: Push, refusal: ApiError | None
     ) -> PushDecision:
+        site = connection.site_id
+        if not delivery.is_for(connection.git_repo):
+            await store.record_hook(tx, site, self._poll_pause)
+            return PushDecision(push.branch, "ignore", reason="The push is for another repository.")
+        stale = await replays.find_staleness(tx, site, delivery)
+        if stale is not None:
+            return PushDecision(push.branch, connection.choose_target(push.branch), reason=stale)
+        await store.record_hook(tx, site, self._poll_pause)
+        await replays.record_commits(tx, site, delivery)
+        await store.record_branch(tx, site, push.branch, push.commit)
         if refusal is not None:
             return await skip_push(tx, connection, push, refusal)
         return await receive_push(tx, connection, push, self._preview_domain)

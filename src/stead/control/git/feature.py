@@ -5,12 +5,14 @@ from datetime import timedelta
 from functools import partial
 
 from stead.control.feature import ApiServices, Feature
-from stead.control.git import deliveries, events, operations, push_builds
+from stead.control.git import deliveries, events, operations, push_builds, service
 from stead.control.git.deliveries import DeliveryHandler
 from stead.control.git.hooks import HookEndpoint
-from stead.control.git.poller import Poller
+from stead.control.git.poller import FETCH_SECONDS, Poller
 from stead.control.http.client_address import parse_networks
 from stead.control.http.web import Route
+from stead.control.jobs.presigning import deploy_key_context
+from stead.control.sealed_columns import SealedColumn
 from stead.control.tasks import PeriodicTask, Task, WorkerServices, in_batches, in_transaction
 from stead.control.webhooks.client import HttpsClient
 from stead.shared.address_policy import AddressPolicy
@@ -18,8 +20,14 @@ from stead.shared.address_policy import AddressPolicy
 
 def _tasks(worker: WorkerServices) -> list[Task]:
     settings, database = worker.settings, worker.database
-    client = HttpsClient(AddressPolicy(parse_networks(settings.git_allowed)))
-    poller = Poller(database, client, settings.preview_domain, seconds=settings.git_poll_seconds)
+    client = HttpsClient(AddressPolicy(parse_networks(settings.git_allowed)), seconds=FETCH_SECONDS)
+    poller = Poller(
+        database,
+        client,
+        settings.preview_domain,
+        seconds=settings.git_poll_seconds,
+        extra_ports=settings.extra_git_ports,
+    )
 
     async def follow_up() -> None:
         await in_batches(database, push_builds.follow_up_build)
@@ -49,6 +57,10 @@ FEATURE = Feature(
     operations=[operations.operation],
     tasks=_tasks,
     pages=_pages,
+    sealed_columns=[
+        SealedColumn("git_connections", "site_id", "hook_secret", service.hook_secret_context),
+        SealedColumn("git_connections", "site_id", "deploy_private", deploy_key_context),
+    ],
     events=[
         events.GIT_PUSH_RECEIVED,
         events.GIT_PUSH_SKIPPED,

@@ -85,6 +85,6 @@ class HookEndpoint:
         return secret or self._sealer.open(self._decoy, context=_DECOY_CONTEXT)
 
     async def _limit(self, first: str, first_limit: int, second: str, second_limit: int) -> None:
-        wait = await self._limiter.spend_anonymous(first, first_limit, second, second_limit)
+        wait = await self._limiter.spend_anonymous((first, first_limit), (second, second_limit))
         if wait:
             raise RateLimitExceeded(seconds=wait)

@@ -4,11 +4,12 @@ import hashlib
 import hmac
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from datetime import UTC, datetime
+from typing import Annotated, Literal
 from urllib.parse import parse_qs
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from stead.control.git.rules import Push, is_commit
 from stead.control.sites.repositories import is_same_repository
@@ -21,6 +22,8 @@ Verification = Literal["hmac", "token"]
 
 _SIGNATURE_HEADERS = (b"x-hub-signature-256", b"x-gitea-signature", b"x-gitlab-token")
 _HEADS = "refs/heads/"
+MAX_COMMITS = 100
+"""How many commits of a push are read."""
 _URL_FIELDS = ("clone_url", "ssh_url", "html_url", "git_http_url", "git_ssh_url", "web_url")
 
 
@@ -31,16 +34,23 @@ class _Repository(Struct):
     git_http_url: str | None = None
     git_ssh_url: str | None = None
     web_url: str | None = None
+    pushed_at: object = None
 
     @property
     def urls(self) -> list[str]:
         return [url for name in _URL_FIELDS if (url := getattr(self, name))]
 
 
+class _Commit(Struct):
+    id: str = ""
+
+
 class _Payload(Struct):
     ref: str = ""
     ref_type: str = ""
+    before: str | None = None
     after: str = ""
+    commits: list[_Commit] | None = None
     repository: _Repository | None = None
     project: _Repository | None = None
 
@@ -51,6 +61,19 @@ class Delivery:
 
     push: Push | None = None
     repository_urls: tuple[str, ...] = ()
+    before: str | None = None
+    """The head of the branch before the push; None if the payload does not name it."""
+    creates_branch: bool = False
+    commits: tuple[str, ...] = ()
+    """The commits that were pushed, as far as the payload lists them."""
+    pushed_at: datetime | None = None
+    """When it was pushed; None if the payload does not say."""
+
+    def follows(self, head: str | None) -> bool:
+        """Whether it continues from this head of the branch; None for a branch that does not exist."""
+        if head is None:
+            return self.creates_branch or self.before is None
+        return self.before == head
 
     def is_for(self, git_repo: str | None) -> bool:
         """Whether it can be for this repository. A payload that names no repository is accepted."""
@@ -99,7 +122,26 @@ def parse_delivery(header: GetHeader, body: bytes) -> Delivery:
         return Delivery()
     named = [each for each in (payload.repository, payload.project) if each]
     commit = _parse_commit(payload.after) if event == "push" else None
-    return Delivery(Push(branch, commit, "hook"), tuple(url for each in named for url in each.urls))
+    before = payload.before or ""
+    return Delivery(
+        Push(branch, commit, "hook"),
+        tuple(url for each in named for url in each.urls),
+        before=before if is_commit(before) else None,
+        creates_branch=bool(before) and not before.strip("0"),
+        commits=tuple(each.id for each in (payload.commits or [])[:MAX_COMMITS] if is_commit(each.id)),
+        pushed_at=_parse_time(payload.repository.pushed_at if payload.repository else None),
+    )
+
+
+def _parse_time(sent: object) -> datetime | None:
+    """Seconds since 1970, as GitHub sends in a push, or ISO 8601, as it sends in other events."""
+    try:
+        if isinstance(sent, int):
+            return datetime.fromtimestamp(sent, UTC)
+        parsed: datetime = msgspec.convert(sent, Annotated[datetime, Meta(tz=True)])
+    except (ValueError, OverflowError, OSError):  # a `ValidationError` is a `ValueError`
+        return None
+    return parsed
 
 
 def _parse_commit(after: str) -> str | None:

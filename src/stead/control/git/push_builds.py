@@ -19,8 +19,9 @@ from stead.control.outbox.events import publish
 from stead.control.sites import service as sites
 from stead.shared.errors import ApiError
 
-SHORT_DELAY, LONG_DELAY = 1.0, 60.0
-"""Seconds until a build that cannot start now is tried again."""
+SHORT_DELAY, QUEUE_DELAY, LONG_DELAY = 1.0, 10.0, 60.0
+"""Seconds until a build that cannot start now is tried again: its environment is almost ready, its owner has
+too many queued jobs, or its environment cannot be built."""
 
 
 async def build_newest_push(tx: Tx, env: str) -> str | None:
@@ -86,21 +87,24 @@ async def _build(tx: Tx, push: PendingPush) -> str | None:
             commit=push.commit,
             auto_deploy=True,
         )
-    except (JobsWaiting, EnvironmentNotReady):
-        await _postpone(tx, push)
+    except EnvironmentNotReady:
+        await _postpone(tx, push, SHORT_DELAY)
+        return None
+    except JobsWaiting:
+        await _postpone(tx, push, QUEUE_DELAY)
         return None
     await push_store.assign_build(tx, push, job.id)
     return job.id
 
 
-async def _postpone(tx: Tx, push: PendingPush) -> None:
+async def _postpone(tx: Tx, push: PendingPush, delay: float) -> None:
     """A new environment is ready soon; a suspended or failed one may never be."""
     env = await environments.get(tx, push.env_id)
     if env.status in ("deleting", "deleted"):
         await push_store.delete_push(tx, push.env_id)
     else:
-        delay = SHORT_DELAY if env.status in ("provisioning", "running") else LONG_DELAY
-        await push_store.postpone(tx, push.env_id, delay)
+        is_built_soon = env.status in ("provisioning", "running")
+        await push_store.postpone(tx, push.env_id, delay if is_built_soon else LONG_DELAY)
 
 
 async def _replace_commit(tx: Tx, push: PendingPush) -> str | None:

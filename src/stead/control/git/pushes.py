@@ -7,7 +7,7 @@ from stead.control.engines.postgres import Tx
 from stead.control.environments import actions as environment_actions
 from stead.control.environments import maintenance as environment_maintenance
 from stead.control.environments import service as environments
-from stead.control.git import push_builds, push_store, store
+from stead.control.git import push_builds, push_store
 from stead.control.git.branch_rules import Target
 from stead.control.git.events import GIT_PUSH_RECEIVED
 from stead.control.git.rules import Connection, NoStaging, Push, PushDecision
@@ -16,8 +16,8 @@ from stead.shared.errors import ApiError
 
 
 async def receive_push(tx: Tx, site: Connection, push: Push, preview_domain: str) -> PushDecision:
+    """The caller records the new head of the branch: a hook that of one, a poll those of all."""
     target = site.choose_target(push.branch)
-    await store.record_branch(tx, site.site_id, push.branch, push.commit)
     if push.commit is None:
         await environment_maintenance.record_branch_deleted(tx, site.site_id, push.branch)
         return PushDecision(push.branch, target, reason="The branch was deleted.")
@@ -39,8 +39,7 @@ async def receive_push(tx: Tx, site: Connection, push: Push, preview_domain: str
 
 
 async def skip_push(tx: Tx, site: Connection, push: Push, refusal: ApiError) -> PushDecision:
-    """Record a push that cannot be built, and publish the reason."""
-    await store.record_branch(tx, site.site_id, push.branch, push.commit)
+    """Publish why a push cannot be built."""
     await push_builds.publish_skipped(tx, site, push.branch, push.commit, str(refusal))
     return PushDecision(push.branch, site.choose_target(push.branch), reason=str(refusal))
 

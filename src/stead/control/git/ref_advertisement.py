@@ -3,11 +3,10 @@
 import re
 from collections.abc import Iterator
 
-from stead.control.git.rules import is_commit
+from stead.control.git.rules import MAX_BRANCHES, is_commit
 from stead.shared.branches import is_plain_branch_name
 
 MAX_BYTES = 16 * 1024 * 1024
-MAX_BRANCHES = 10_000
 SERVICE = "git-upload-pack"
 
 _MAX_PACKET = 65_520

@@ -17,7 +17,9 @@ from stead.shared.runtimes import Runtime
 
 PushSource = Literal["hook", "poll"]
 DELIVERY_RETENTION = timedelta(days=30)
-"""How long a repeated delivery is recognized. Its signature does not say when it was made."""
+"""How long a repeated delivery is recognized by its digest."""
+MAX_BRANCHES = 10_000
+"""How many branches of a repository are remembered."""
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
@@ -104,9 +106,10 @@ class Connection(Owned):
 
 @dataclass(frozen=True, slots=True)
 class DueRepository:
-    """A repository whose branches have to be polled."""
+    """A repository whose branches have to be polled. `owner` is the team or account of its site."""
 
     site_id: str
+    owner: str
     url: str
     last_hook_at: datetime | None
     failures: int

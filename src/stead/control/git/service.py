@@ -43,7 +43,7 @@ async def replace_branch_routes(
     await publish(tx, SITE_BRANCH_ROUTES_CHANGED, about, domain=site.domain, rules=len(wanted.rules))
     secret = secrets.token_urlsafe(32) if wanted.roll_hook_secret else None
     if secret is not None:
-        sealed = sealer.seal(secret.encode(), context=_hook_secret_context(site.id))
+        sealed = sealer.seal(secret.encode(), context=hook_secret_context(site.id))
         await store.set_hook_secret(tx, site.id, sealed)
         await publish(tx, SITE_HOOK_SECRET_ROLLED, about, domain=site.domain)
     view = await get_branch_routes(tx, site, sealer, base_url=base_url)
@@ -62,7 +62,7 @@ async def get_sealed_deploy_key(tx: Tx, site: str) -> str:
 
 async def get_hook_secret(tx: Tx, site: str, sealer: Sealer) -> bytes | None:
     sealed = await store.get_sealed_hook_secret(tx, site)
-    return None if sealed is None else sealer.open(sealed, context=_hook_secret_context(site))
+    return None if sealed is None else sealer.open(sealed, context=hook_secret_context(site))
 
 
 async def _create_deploy_key(tx: Tx, site: str, sealer: Sealer) -> str:
@@ -71,5 +71,5 @@ async def _create_deploy_key(tx: Tx, site: str, sealer: Sealer) -> str:
     return await store.save_deploy_key(tx, site, sealed, public)
 
 
-def _hook_secret_context(site: str) -> bytes:
+def hook_secret_context(site: str) -> bytes:
     return f"git hook of {site}".encode()

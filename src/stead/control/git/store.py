@@ -1,5 +1,6 @@
 """Rows of connections: one per site, created when there is something to store."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -7,7 +8,7 @@ import msgspec
 
 from stead.control.engines.postgres import Tx
 from stead.control.git.branch_rules import BranchRule
-from stead.control.git.rules import Connection, DueRepository
+from stead.control.git.rules import MAX_BRANCHES, Connection, DueRepository
 
 _SELECT_CONNECTION = (
     "select s.id, s.account_id, s.team_id, s.mode, s.domain, s.runtime, s.status, s.git_repo, s.git_branch,"
@@ -112,16 +113,21 @@ async def record_hook(tx: Tx, site: str, poll_pause: timedelta) -> None:
 
 
 async def record_branch(tx: Tx, site: str, branch: str, commit: str | None) -> None:
-    """Record the head of a branch, None for a deleted one. No effect before all branches are recorded."""
+    """Record the head of a branch, None for a deleted one.
+
+    No effect before all branches are recorded, and for a new branch if there are too many: hooks could report
+    any number.
+    """
     if commit is None:
         await tx.run("update git_connections set refs = refs - $2 where site_id = $1", site, branch)
     else:
         await tx.run(
             "update git_connections set refs = refs || jsonb_build_object($2::text, $3::text)"
-            " where site_id = $1",
+            " where site_id = $1 and (refs ? $2 or (select count(*) from jsonb_object_keys(refs)) < $4)",
             site,
             branch,
             commit,
+            MAX_BRANCHES,
         )
 
 
@@ -142,21 +148,42 @@ async def add_missing_connections(tx: Tx, interval: timedelta) -> None:
     )
 
 
-async def claim_due_repositories(tx: Tx, interval: timedelta, limit: int) -> list[DueRepository]:
-    """Claim repositories that are due for a poll. If the worker dies, they are due again at the next poll."""
+async def claim_due_repositories(
+    tx: Tx, interval: timedelta, limit: int, owners: Mapping[str, int], *, per_owner: int, failing: bool
+) -> list[DueRepository]:
+    """Claim repositories that are due for a poll. If the worker dies, they are due again at the next poll.
+
+    `failing` selects those whose last poll failed, or all others. `owners` says how many repositories of each
+    owner are being polled; an owner never has more than `per_owner`.
+    """
     return await tx.all(
         DueRepository,
-        "with due as (select c.site_id from git_connections c join sites s on s.id = c.site_id"
-        " where c.check_due_at <= $1 and s.git_repo like 'https://%' and s.mode = 'live'"
-        " and s.status in ('running', 'awaiting_push')"
-        " order by c.check_due_at limit $3 for update of c skip locked)"
-        " update git_connections c set check_due_at ="
-        " $1::timestamptz + $2::interval * (0.9 + 0.2 * random()) * least(2 ^ c.failures, 12)"
-        " from sites s, due where c.site_id = due.site_id and s.id = c.site_id"
-        " returning c.site_id, s.git_repo, c.hook_heard_at, c.failures",
+        """
+        with waiting as (
+          select c.site_id, coalesce(s.team_id, s.account_id) as owner,
+            row_number() over
+              (partition by coalesce(s.team_id, s.account_id) order by c.check_due_at) as place
+          from git_connections c join sites s on s.id = c.site_id
+          where c.check_due_at <= $1 and (c.failures > 0) = $7 and s.git_repo like 'https://%'
+          and s.mode = 'live' and s.status in ('running', 'awaiting_push')
+        ), due as (
+          select c.site_id, w.owner from git_connections c join waiting w on w.site_id = c.site_id
+          left join unnest($4::text[], $5::int[]) as o (id, polled) on o.id = w.owner
+          where w.place + coalesce(o.polled, 0) <= $6 and c.check_due_at <= $1
+          order by c.check_due_at limit $3 for update of c skip locked
+        )
+        update git_connections c set check_due_at =
+          $1::timestamptz + $2::interval * (0.9 + 0.2 * random()) * least(2 ^ c.failures, 12)
+        from sites s, due where c.site_id = due.site_id and s.id = c.site_id
+        returning c.site_id, due.owner, s.git_repo, c.hook_heard_at, c.failures
+        """,
         tx.now,
         interval,
         limit,
+        list(owners),
+        list(owners.values()),
+        per_owner,
+        failing,
     )
 
 

@@ -8,15 +8,22 @@ from datetime import date
 import structlog
 
 from stead.control import metrics
-from stead.control.engines.postgres import DATABASE_UNREACHABLE
+from stead.control.engines.postgres import DATABASE_UNREACHABLE, StatementTimeout
 from stead.control.http.access_log import AccessLog
-from stead.control.http.endpoint import Endpoint, EndpointDependencies
-from stead.control.http.operations import Operation
+from stead.control.http.endpoint import Endpoint, EndpointDependencies, require_allowed
+from stead.control.http.operations import Operation, rate_class_of
 from stead.control.http.requests import Receive, Request, Scope, Send
 from stead.control.http.responses import ApiResponse, error_response, headers_of
 from stead.control.http.router import Router
 from stead.control.http.streaming import stream
-from stead.shared.errors import ApiError, Internal, Unavailable, VersionUnknown
+from stead.shared.errors import (
+    ApiError,
+    Internal,
+    TookTooLong,
+    Unauthenticated,
+    Unavailable,
+    VersionUnknown,
+)
 from stead.shared.versions import BY_NAME, LATEST
 
 log = structlog.get_logger()
@@ -32,7 +39,13 @@ class Api:
         declared = list(operations)
         self._router = Router(declared)
         self._endpoints = {operation.id: Endpoint(operation, dependencies) for operation in declared}
+        for operation in declared:
+            # The first failure must be an increase for Prometheus.
+            metrics.faults.labels(operation.id)
+            metrics.statement_timeouts.labels(operation.id)
         self._docs_url = dependencies.context.docs_url
+        self._streams = dependencies.streams
+        self._authenticator = dependencies.authenticator
         self._access_log = access_log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -40,9 +53,13 @@ class Api:
         request = Request(scope, receive)
         operation, version = UNROUTED, LATEST
         try:
-            found, path = self._router.find_segments(request.method, request.segments)
-            operation = found.id
-            version = _pinned_version(request)
+            try:
+                found, path = self._router.find_segments(request.method, request.segments)
+                operation = found.id
+                version = _pinned_version(request)
+            except ApiError:
+                await self._count(request, operation)
+                raise
             response = await self._endpoints[operation].handle(request, path, version)
         except ApiError as error:
             response = error_response(error, request.id, self._docs_url)
@@ -50,15 +67,39 @@ class Api:
             metrics.database_unreachable.inc()
             log.warning("database.unreachable", operation=operation, reason=type(error).__name__)
             response = error_response(Unavailable(), request.id, self._docs_url)
+        except StatementTimeout:
+            metrics.statement_timeouts.labels(operation).inc()
+            log.warning("database.timeout", request_id=request.id, operation=operation)
+            response = error_response(TookTooLong(), request.id, self._docs_url)
         except Exception as error:  # noqa: BLE001 - every unexpected error becomes an error envelope
             response = self._report_fault(error, request, operation)
         headers = headers_of(response, request.id, version, request.rate_limit)
-        await send({"type": "http.response.start", "status": response.status, "headers": headers})
-        if response.stream is not None:
-            await stream(response.stream, receive, send)
-        else:
+        start = {"type": "http.response.start", "status": response.status, "headers": headers}
+        if response.stream is None:
+            await send(start)
             await send({"type": "http.response.body", "body": response.body})
+        else:
+            try:
+                await send(start)
+                await stream(response.stream, receive, send)
+            finally:
+                self._streams.remove(response.stream)
         self._access_log.record(request, operation, response.status, time.perf_counter() - started)
+
+    async def _count(self, request: Request, operation: str) -> None:
+        """Count a request that reaches no operation, so that its response has the rate limit headers, too.
+
+        Without a valid credential it is not counted: it is refused for what is wrong with its address.
+        """
+        endpoint = self._endpoints.get(operation)
+        if not request.has_header(b"authorization") or (endpoint and endpoint.operation.requires.public):
+            return
+        rate = endpoint.operation.rate if endpoint else rate_class_of(request.method)
+        try:
+            await self._authenticator.authenticate(request, rate)
+        except Unauthenticated:
+            return
+        require_allowed(request)
 
     def _report_fault(self, error: Exception, request: Request, operation: str) -> ApiResponse:
         """Log the type and the place of an unexpected error, but not its message: it may contain a secret."""

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
 from typing import NamedTuple
 
 import structlog
@@ -9,6 +10,7 @@ import structlog
 from stead.control import metrics
 from stead.control.engines.postgres import Database, Tx
 from stead.control.http.client_address import client_address
+from stead.control.http.failed_lookups import FailedLookups
 from stead.control.http.principal import Address, Network, Principal
 from stead.control.http.rate_limits import FreshnessMarks, Limiter, RateClass, RateLimitResult, unenforced
 from stead.control.http.requests import Request
@@ -20,6 +22,7 @@ from stead.shared.errors import (
     CredentialInvalid,
     CredentialMalformed,
     CredentialMissing,
+    RateLimitExceeded,
 )
 
 log = structlog.get_logger()
@@ -49,9 +52,11 @@ class Authenticator:
         loaders: Mapping[secrets.Family, Loader],
         proxies: tuple[Network, ...],
         clock: Clock,
+        failed_lookups: FailedLookups,
     ) -> None:
         self._database, self._limiter, self._loaders = database, limiter, loaders
         self._proxies, self._clock = proxies, clock
+        self._failed_lookups = failed_lookups
         self._cache: dict[bytes, _CachedPrincipal] = {}
         self._warned_at = -WARNING_SECONDS
         self.used: dict[tuple[str, str], float] = {}
@@ -63,27 +68,55 @@ class Authenticator:
 
     async def authenticate(self, request: Request, rate: RateClass | None) -> Principal:
         """Return the caller. Sets `request.rate_limit` for the response headers, also if it is exceeded."""
-        text = _bearer(request)
+        text, now = _bearer(request), self._clock()
         hashed = secrets.digest(text)
         cached = self._cache.get(hashed) if rate is not None else None
-        if cached is not None and cached.principal.expires_at <= self._clock():
+        if cached is not None and cached.principal.expires_at <= now:
             cached = None  # a session may have been extended since it was cached
-        principal = cached.principal if cached is not None else await self._load(text, hashed)
-        self._check(principal, request)
+        if cached is not None:
+            principal = cached.principal
+        else:
+            principal = await self._load_limited(text, hashed, self.client_address(request))
+        self._check(principal, request, now)
         if rate is not None:
             result = await self._limiter.spend(principal, rate)
             request.rate_limit = result or self._unenforced(principal, rate)
             if cached is None or result is None or cached.is_stale(result.marks):
                 principal = await self._load(text, hashed)
                 self._store(hashed, principal, result and result.marks)
-                self._check(principal, request)
+                self._check(principal, request, now)
         else:
             request.rate_limit = await self._limiter.peek(principal, "read")
-        self.used[principal.kind, principal.id] = self._clock().timestamp()
+        self.used[principal.kind, principal.id] = now.timestamp()
+        return principal
+
+    async def authenticate_again(self, request: Request) -> Principal:
+        """Check the credential of a request that is still being answered. Nothing is spent."""
+        text = _bearer(request)
+        principal = await self._load(text, secrets.digest(text))
+        self._check(principal, request, self._clock())
         return principal
 
     def client_address(self, request: Request) -> Address:
         return client_address(request.peer, request.header(b"x-forwarded-for"), self._proxies)
+
+    async def _load_limited(self, text: str, hashed: bytes, address: Address) -> Principal:
+        """Load a credential that may not exist. Raises RateLimitExceeded if too many did not."""
+        if secrets.family_of(text) is None:
+            raise CredentialMalformed
+        wait = self._failed_lookups.spend(address)
+        if wait:
+            raise RateLimitExceeded(seconds=wait)
+        try:
+            principal = await self._load(text, hashed)
+        except CredentialInvalid:
+            metrics.unknown_credentials.inc()
+            raise
+        except BaseException:
+            self._failed_lookups.give_back(address)
+            raise
+        self._failed_lookups.give_back(address)
+        return principal
 
     async def _load(self, text: str, hashed: bytes) -> Principal:
         family = secrets.family_of(text)
@@ -104,8 +137,8 @@ class Authenticator:
             self._cache.pop(next(iter(self._cache)))
         self._cache[hashed] = _CachedPrincipal(principal, marks, time.monotonic())
 
-    def _check(self, principal: Principal, request: Request) -> None:
-        if principal.expires_at <= self._clock():
+    def _check(self, principal: Principal, request: Request, now: datetime) -> None:
+        if principal.expires_at <= now:
             raise CredentialExpired
         if principal.networks:
             address = self.client_address(request)

@@ -1,7 +1,7 @@
 """The client address of a request: the peer, or the address that a trusted proxy reports."""
 
 from collections.abc import Iterable
-from ipaddress import IPv6Address, ip_address, ip_network
+from ipaddress import IPv6Address, IPv6Network, ip_address, ip_network
 
 from stead.control.http.principal import Address, Network
 
@@ -15,18 +15,25 @@ def parse_networks(texts: Iterable[str]) -> tuple[Network, ...]:
 
 def client_address(peer: str | None, forwarded_for: str, proxies: tuple[Network, ...]) -> Address:
     """The last address in `X-Forwarded-For` that is not a trusted proxy. Those before it can be forged."""
-    address = _parse(peer) or LOOPBACK
+    address = parse_address(peer) or LOOPBACK
     for hop in reversed(forwarded_for.split(",")):
         if not any(address in proxy for proxy in proxies):
             break
-        forwarded = _parse(hop.strip())
+        forwarded = parse_address(hop.strip())
         if forwarded is None:
             break
         address = forwarded
     return address
 
 
-def _parse(text: str | None) -> Address | None:
+def network_of(address: Address) -> str:
+    """What limits are counted by: an IPv4 address, or the /64 network of an IPv6 address, because one client
+    usually has a whole /64."""
+    return str(IPv6Network((address, 64), strict=False) if isinstance(address, IPv6Address) else address)
+
+
+def parse_address(text: str | None) -> Address | None:
+    """None if the text is no address. An IPv4 address that is mapped to IPv6 is returned as IPv4."""
     try:
         address = ip_address(text or "")
     except ValueError:

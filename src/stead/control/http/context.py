@@ -22,7 +22,20 @@ class ApiContext:
     preview_domain: str
     objects: ObjectStore
     """Only for signing URLs. Objects are read and written by the worker."""
+    own_names: frozenset[str] = frozenset()
+    """Names of the platform, which no site may have."""
+    verify_domains: bool = True
+    """Whether a domain must be proved before it is served."""
     base_url: str = ""
     """The public URL of this installation."""
+    ssh_host: str = "{node}.ssh.stead.example"
+    """Where customers reach the SSH server of a node."""
+    ssh_port: int = 2222
+    verifies_email: bool = True
+    """Whether people must confirm their email address."""
     webhook_networks: tuple[Network, ...] = ()
     """Private networks of the operator that webhooks may reach."""
+    git_ports: frozenset[int] = frozenset()
+    """Ports that repositories may use besides 443 and 22."""
+    git_networks: tuple[Network, ...] = ()
+    """Private networks of the operator that repositories may be in."""

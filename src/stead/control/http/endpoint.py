@@ -1,7 +1,7 @@
 """Runs one operation. Every request passes the same checks in the same order:
 
-credential (401) → rate limits (429) → visibility of every path resource (404) → scope and role (403) →
-capability (409) → body and query (400) → idempotency → handler → audit → commit.
+credential (401) → rate limits (429) → visibility of every path resource (404) → mode, scope and role (403)
+→ capability (409) → body and query (400) → idempotency → handler → audit → commit.
 
 The order ensures that no response reveals a resource that the caller may not see. Changes, audit entry and
 recorded response are committed in one transaction.
@@ -20,6 +20,7 @@ from stead.control.http import idempotency
 from stead.control.http.authentication import Authenticator
 from stead.control.http.context import ApiContext
 from stead.control.http.inputs import BodyReader, QueryReader, query_values, shape_name
+from stead.control.http.open_streams import OpenStream, OpenStreams
 from stead.control.http.operations import (
     BodyInput,
     Call,
@@ -29,7 +30,9 @@ from stead.control.http.operations import (
     PublicCall,
     QueryInput,
     ResourceInput,
+    Stream,
 )
+from stead.control.http.principal import Principal
 from stead.control.http.principal_cache import PrincipalCacheInvalidator
 from stead.control.http.rate_limits import Limiter
 from stead.control.http.requests import Request
@@ -43,6 +46,7 @@ from stead.shared.errors import (
     AccountNotFound,
     CapabilityUnsupported,
     Forbidden,
+    ModeInsufficient,
     RateLimitExceeded,
     RoleInsufficient,
     ScopeInsufficient,
@@ -69,6 +73,7 @@ class EndpointDependencies:
     invalidator: PrincipalCacheInvalidator
     sealer: Sealer
     context: ApiContext
+    streams: OpenStreams
     public_slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_PUBLIC_CALLS_AT_ONCE))
 
 
@@ -95,34 +100,20 @@ class Endpoint:
         if operation.requires.public:
             return await self._handle_public(request, path, version)
         caller = await dependencies.authenticator.authenticate(request, operation.rate)
-        if request.rate_limit is not None and not request.rate_limit.allowed:
-            raise RateLimitExceeded(seconds=request.rate_limit.retry_after)
+        require_allowed(request)
         if operation.method == "GET":
             async with dependencies.database.reading() as tx:
-                call = Call(
-                    tx,
-                    request,
-                    dependencies.limiter,
-                    dependencies.sealer,
-                    caller,
-                    AuditEntry(),
-                    dependencies.context,
-                )
+                call = self._make_call(tx, request, caller, AuditEntry())
                 values = await self._prepare(call, path, b"", version)
-                return self._render(await operation.handler(call, **values), request, version)
+                result = await operation.handler(call, **values)
+                if operation.response_kind == "stream":
+                    return self._open_stream(call, result, path, version)
+                return self._render(result, request, version)
         raw = await request.body() if self._body or operation.takes_idempotency_key else b""
         entry = AuditEntry(Actor.of(caller), meta=dict(path))
         try:
             async with dependencies.database.transaction() as tx:
-                call = Call(
-                    tx,
-                    request,
-                    dependencies.limiter,
-                    dependencies.sealer,
-                    caller,
-                    entry,
-                    dependencies.context,
-                )
+                call = self._make_call(tx, request, caller, entry)
                 response = await self._mutate(call, path, raw, version)
         except Forbidden:
             await self._record_denial(entry)
@@ -130,12 +121,41 @@ class Endpoint:
         await self._invalidate_cache(tx)
         return response
 
+    def _make_call(self, tx: Tx, request: Request, caller: Principal, entry: AuditEntry) -> Call:
+        dependencies = self._dependencies
+        return Call(
+            tx, request, dependencies.limiter, dependencies.sealer, caller, entry, dependencies.context
+        )
+
+    def _open_stream(self, call: Call, result: Stream, path: Mapping[str, str], version: date) -> ApiResponse:
+        request, dependencies = call.request, self._dependencies
+        opened = OpenStream(
+            call.caller,
+            dependencies.authenticator.client_address(request),
+            request.path,
+            result.frames,
+            lambda: self._authorize_again(request, path, version),
+            request.rate_limit.marks if request.rate_limit else None,
+        )
+        dependencies.streams.add(opened)
+        return ApiResponse(self.operation.status, stream=opened)
+
+    async def _authorize_again(self, request: Request, path: Mapping[str, str], version: date) -> None:
+        dependencies = self._dependencies
+        caller = await dependencies.authenticator.authenticate_again(request)
+        async with dependencies.database.reading() as tx:
+            call = self._make_call(tx, request, caller, AuditEntry())
+            await self._prepare(call, path, b"", version)
+
     async def _handle_public(self, request: Request, path: Mapping[str, str], version: date) -> ApiResponse:
         dependencies, operation = self._dependencies, self.operation
         raw = await request.body() if self._body else b""
         async with dependencies.public_slots, dependencies.database.transaction() as tx:
             address = dependencies.authenticator.client_address(request)
-            call = PublicCall(tx, request, dependencies.limiter, address, AuditEntry())
+            call = PublicCall(
+                *(tx, request, dependencies.limiter, dependencies.sealer),
+                *(address, AuditEntry(), dependencies.context),
+            )
             values = self._read_inputs(request, path, raw, version)
             response = self._render(await operation.handler(call, **values), request, version)
             await audit.record(tx, operation.audit, "success", call.audit)
@@ -188,13 +208,16 @@ class Endpoint:
         return values
 
     def _authorize(self, call: Call, path: Mapping[str, str], resources: Mapping[str, Any]) -> None:
-        """Require the scope twice: the credential must hold it, and the caller's role must allow it."""
+        """Require the mode, then the scope twice: the credential must hold it, and the caller's role must
+        allow it."""
         operation, entry = self.operation, call.audit
         roles = []
         for resource in resources.values():
             if isinstance(resource, Governed):
                 role, entry.team_id, entry.site_id = resource.governance()
                 roles.append(role)
+        if call.caller.mode == "test" and not operation.test_keys:
+            raise ModeInsufficient
         missing = operation.requires.missing(call.caller.allowed)
         if missing is not None:
             raise ScopeInsufficient(scope=missing)
@@ -225,8 +248,8 @@ class Endpoint:
         operation = self.operation
         if operation.response_kind == "none":
             return ApiResponse(operation.status)
-        if operation.response_kind == "stream":
-            return ApiResponse(operation.status, stream=result.frames)
+        if operation.shape_without_job is not None and isinstance(result, operation.shape_without_job):
+            return ApiResponse(200, wrap(result, request.id))
         headers: list[Header] = []
         if operation.response_kind == "job":
             headers.append((b"location", result.links.self.encode()))
@@ -246,6 +269,12 @@ class Endpoint:
         if operation.response_kind == "list":
             return ApiResponse(operation.status, wrap_page(data, result, request.id), headers)
         return ApiResponse(operation.status, wrap(data, request.id), headers)
+
+
+def require_allowed(request: Request) -> None:
+    """Refuse an authenticated request if one of its buckets is empty."""
+    if request.rate_limit is not None and not request.rate_limit.allowed:
+        raise RateLimitExceeded(seconds=request.rate_limit.retry_after)
 
 
 def _matches(if_none_match: str, etag: str) -> bool:

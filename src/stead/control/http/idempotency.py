@@ -89,9 +89,10 @@ async def record(tx: Tx, sealer: Sealer, key: RecordKey, response: RecordedRespo
 
 
 async def delete_expired(tx: Tx) -> int:
+    """Delete a batch of old records. Skips those that another worker is deleting."""
     return await tx.run(
-        "delete from idempotency_records where name in"
-        " (select name from idempotency_records where created_at <= $1 limit 1000)",
+        "delete from idempotency_records where name in (select name from idempotency_records"
+        " where created_at <= $1 order by created_at limit 1000 for update skip locked)",
         tx.now - RETENTION,
     )
 

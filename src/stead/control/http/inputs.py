@@ -13,9 +13,10 @@ from stead.control.http.version_changes import History
 from stead.shared.errors import CursorInvalid, FieldInvalid, RequestMalformed
 from stead.shared.versions import LATEST
 
-_AT = re.compile(r"^(?P<reason>.*?) - at `\$\.?(?P<path>.*)`$")
+_AT = re.compile(r"^(?P<reason>.*?) - at (?:`key` in )?`\$(?P<path>.*)`$")
+_INDEX = re.compile(r"\[(\d+|\.\.\.)\]")
 _FIELD = re.compile(r"(?:contains unknown field|missing required field) `(?P<field>\w+)`")
-_NUMBER = re.compile(r"-?[0-9]{1,18}")
+_NUMBER = re.compile(r"[0-9]{1,18}")
 _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT", re.IGNORECASE)
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000|\x00")
 
@@ -108,9 +109,9 @@ class QueryReader:
 
     def page(self, values: dict[str, str], path: str, filters: Any) -> PageRequest:
         limit_text = values.get("limit", self._page_size)
-        if not _NUMBER.fullmatch(limit_text):
-            raise FieldInvalid(param="limit", reason="`limit` must be a whole number.")
-        limit = int(limit_text)
+        limit = int(limit_text) if _NUMBER.fullmatch(limit_text) else 0
+        if limit < 1:
+            raise FieldInvalid(param="limit", reason="`limit` must be a whole number of at least 1.")
         cursor = values.get("cursor")
         if cursor is not None and not cursor.isascii():
             raise CursorInvalid
@@ -130,10 +131,17 @@ def query_values(raw: bytes) -> dict[str, str]:
 
 
 def field_error(error: msgspec.ValidationError) -> FieldInvalid:
-    """Split the message of msgspec into the path of the field and the reason."""
+    """Split the message of msgspec into the path of the field and the reason.
+
+    The path has dots only: `redirects.0.from`. Any key of an object with free keys is `*`.
+    """
     text = str(error)
     at = _AT.match(text)
-    reason, path = (at["reason"], at["path"]) if at else (text, "")
+    reason, path = (at["reason"], _INDEX.sub(_dotted_index, at["path"])) if at else (text, "")
     field = _FIELD.search(reason)
-    param = ".".join(part for part in (path, field["field"] if field else "") if part)
+    param = ".".join(part for part in (path.removeprefix("."), field["field"] if field else "") if part)
     return FieldInvalid(param=param or None, reason=f"{reason}.")
+
+
+def _dotted_index(index: re.Match[str]) -> str:
+    return ".*" if index[1] == "..." else f".{index[1]}"

@@ -26,7 +26,12 @@ from stead.shared.versions import LATEST, VERSIONS
 Json = dict[str, Any]
 _REF = "#/components/schemas/{name}"
 
-ALWAYS: tuple[type[ApiError], ...] = (errors.VersionUnknown, errors.Internal, errors.Unavailable)
+ALWAYS: tuple[type[ApiError], ...] = (
+    errors.VersionUnknown,
+    errors.Internal,
+    errors.Unavailable,
+    errors.TookTooLong,
+)
 WITH_CREDENTIAL: tuple[type[ApiError], ...] = (
     errors.CredentialMissing,
     errors.CredentialMalformed,
@@ -34,6 +39,7 @@ WITH_CREDENTIAL: tuple[type[ApiError], ...] = (
     errors.CredentialExpired,
     errors.CredentialRevoked,
     errors.AddressNotAllowed,
+    errors.RateLimitExceeded,
 )
 WITH_BODY: tuple[type[ApiError], ...] = (errors.RequestMalformed, errors.FieldInvalid, errors.RequestTooLarge)
 WITH_QUERY: tuple[type[ApiError], ...] = (errors.RequestMalformed, errors.FieldInvalid)
@@ -46,10 +52,11 @@ def errors_of(operation: Operation) -> list[type[ApiError]]:
     page, query = operation.input_of(PageInput), operation.input_of(QueryInput)
     implied: list[tuple[object, tuple[type[ApiError], ...]]] = [
         (not requires.public, WITH_CREDENTIAL),
+        (not requires.public and not operation.test_keys, (errors.ModeInsufficient,)),
         (requires.scopes, (errors.ScopeInsufficient,)),
         (any(issubclass(each.type, Governed) for each in resources), (errors.RoleInsufficient,)),
         (operation.account_wide, (errors.AccountNotFound,)),
-        (operation.rate, (errors.RateLimitExceeded,)),
+        (operation.response_kind == "stream", (errors.StreamsExceeded,)),
         (operation.capability, (errors.CapabilityUnsupported,)),
         (operation.input_of(BodyInput), WITH_BODY),
         (page or query, WITH_QUERY),
@@ -96,6 +103,7 @@ class _Shapes:
     def __init__(self, operations: list[Operation], id_prefixes: Mapping[str, str]) -> None:
         self.id_prefixes = id_prefixes
         kinds = [operation.shape for operation in operations if operation.shape is not None]
+        kinds += [other for operation in operations if (other := operation.shape_without_job) is not None]
         kinds += [body.type for operation in operations if (body := operation.input_of(BodyInput))]
         self._kinds = [*kinds, Pagination, ErrorEnvelope]
         schemas, components = msgspec.json.schema_components(self._kinds, ref_template=_REF)
@@ -162,7 +170,7 @@ def _parameters(operation: Operation, shapes: _Shapes) -> list[Json]:
         found += _filters(query.type)
     if operation.input_of(PageInput):
         found += [
-            _query_parameter("limit", {"type": "integer", "default": operation.page_size}, _LIMIT_HELP),
+            _query_parameter("limit", _limit(operation.page_size), _LIMIT_HELP),
             _query_parameter("cursor", {"type": "string"}, "`next_cursor` of the previous page."),
         ]
     if operation.takes_idempotency_key:
@@ -175,7 +183,11 @@ def _parameters(operation: Operation, shapes: _Shapes) -> list[Json]:
     return found
 
 
-_LIMIT_HELP = f"Number of items. Values above {MAX_LIMIT} mean {MAX_LIMIT}, values below 1 mean 1."
+_LIMIT_HELP = f"Number of items. Values above {MAX_LIMIT} mean {MAX_LIMIT}."
+
+
+def _limit(default: int) -> Json:
+    return {"type": "integer", "minimum": 1, "default": default}
 
 
 def _path_parameter(operation: Operation, name: str, shapes: _Shapes) -> Json:
@@ -202,6 +214,9 @@ def _filters(kind: Any) -> list[Json]:
 
 def _responses(operation: Operation, shapes: _Shapes) -> Json:
     responses: Json = {str(operation.status): _success(operation, shapes)}
+    if (other := operation.shape_without_job) is not None:
+        described: Json = {"description": "Nothing is changed.", "headers": _header_refs(operation)}
+        responses["200"] = {**described, "content": _envelope(shapes.of(other), example(other))}
     if operation.tagged:
         responses["304"] = {"description": "Not modified.", "headers": _header_refs(operation)}
     for error in errors_of(operation):
@@ -239,14 +254,19 @@ def _success(operation: Operation, shapes: _Shapes) -> Json:
     if operation.response_kind == "stream":
         return {**response, "content": {"text/event-stream": {"schema": {"type": "string"}}}}
     item, data = shapes.of(operation.shape), example(operation.shape)
-    properties: Json = {"data": item, "request_id": {"type": "string", "pattern": "^req_"}}
-    value: Json = {"data": data, "request_id": "req_01k9zy3v7d00r3m8w5x2t6b4qa"}
-    if operation.response_kind == "list":
-        properties["data"] = {"type": "array", "items": item}
-        properties["pagination"] = shapes.of(Pagination)
-        value |= {"data": [data], "pagination": {"next_cursor": None, "has_more": False}}
-    schema = {"type": "object", "properties": properties, "required": list(properties)}
-    return {**response, "content": {"application/json": {"schema": schema, "example": value}}}
+    if operation.response_kind != "list":
+        return {**response, "content": _envelope(item, data)}
+    pagination = {"pagination": shapes.of(Pagination)}
+    shown = {"pagination": {"next_cursor": None, "has_more": False}}
+    return {**response, "content": _envelope({"type": "array", "items": item}, [data], pagination, shown)}
+
+
+def _envelope(schema: Json, data: Any, more: Json | None = None, shown: Json | None = None) -> Json:
+    """The content of a response with this data; `more` are other fields beside it, with their examples."""
+    properties: Json = {"data": schema, "request_id": {"type": "string", "pattern": "^req_"}, **(more or {})}
+    value: Json = {"data": data, "request_id": "req_01k9zy3v7d00r3m8w5x2t6b4qa", **(shown or {})}
+    wrapped = {"type": "object", "properties": properties, "required": list(properties)}
+    return {"application/json": {"schema": wrapped, "example": value}}
 
 
 def _header_refs(operation: Operation) -> Json:

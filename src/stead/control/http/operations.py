@@ -21,6 +21,7 @@ import msgspec
 
 from stead.control.engines.postgres import Tx
 from stead.control.http.context import ApiContext
+from stead.control.http.modes import ModeBound
 from stead.control.http.pagination import DEFAULT_LIMIT, Page, PageRequest
 from stead.control.http.principal import Address, Principal
 from stead.control.http.rate_limits import Limiter, RateClass
@@ -45,6 +46,11 @@ _RATE_OF_METHOD: dict[str, RateClass] = {
 _PARAMETER = re.compile(r"{(\w+)}")
 
 
+def rate_class_of(method: str) -> RateClass:
+    """The class of any method, also of one that no operation has."""
+    return _RATE_OF_METHOD.get(method, "write")
+
+
 @dataclass(frozen=True, slots=True)
 class PublicCall:
     """A request to a public operation: it has no credential."""
@@ -52,8 +58,10 @@ class PublicCall:
     tx: Tx
     request: Request
     limiter: Limiter
+    sealer: Sealer
     address: Address
     audit: AuditEntry
+    context: ApiContext
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -136,6 +144,8 @@ class Operation:
     role: Role | None
     own_account_param: str | None
     account_wide: bool
+    test_keys: bool
+    """Whether a test credential may call it."""
     audit: str
     preview: bool
     extension: str | None
@@ -153,6 +163,8 @@ class Operation:
     shape: Any
     """The type of `data`, or of its items in a list response."""
     path_parameters: tuple[str, ...]
+    shape_without_job: Any = None
+    """The type of `data` in a response with status 200, if the operation does not always queue its job."""
 
     @property
     def takes_idempotency_key(self) -> bool:
@@ -188,6 +200,7 @@ class Operations:
         role: Role | None = None,
         own_account_param: str | None = None,
         account_wide: bool = False,
+        test_keys: bool | None = None,
         capability: str | None = None,
         audit: str | None = None,
         preview: bool = False,
@@ -199,11 +212,14 @@ class Operations:
         """Declare the decorated handler.
 
         `role` is the minimum role in the team of the resource. If the path parameter `own_account_param`
-        names the account of the caller, no role is required. `account_wide` refuses pinned keys. `audit` is
-        the name of the audit event of a mutation, by default derived from the id. `rate_limited=False`
+        names the account of the caller, no role is required. `account_wide` refuses pinned keys. `test_keys`
+        says whether test credentials are allowed: by default for reads, and for mutations of a resource that
+        belongs to one mode. `audit` is the name of the audit event of a mutation, by default derived from the
+        id. `rate_limited=False`
         excludes the operation from rate limits. `job` is the type of the job that the handler queues and
-        returns. `extension` says why an operation exists that is not in the contract. `resources` replaces
-        the types of resource parameters, so that one handler can be declared for several paths.
+        returns; a handler that may answer without one returns `JobView | OtherView`. `extension` says why an
+        operation exists that is not in the contract. `resources` replaces the types of resource parameters,
+        so that one handler can be declared for several paths.
         """
         method, path = route.split()
         requires = requirement(scope)
@@ -213,9 +229,10 @@ class Operations:
             if not summary.endswith("."):
                 raise TypeError(f"{id}: the docstring of the handler must begin with one sentence")
             hints = {**get_type_hints(handler), **(resources or {})}
-            returned = hints.pop("return")
+            returned, without_job = _split(hints.pop("return"))
             response_kind, shape = _response(returned)
             response_kind = "job" if job is not None else response_kind
+            inputs = () if response_kind == "document" else _inputs(id, path, hints, requires)
             self._all.append(
                 Operation(
                     id=id,
@@ -230,6 +247,7 @@ class Operations:
                     role=role,
                     own_account_param=own_account_param,
                     account_wide=account_wide,
+                    test_keys=_allows_test_keys(method, inputs) if test_keys is None else test_keys,
                     audit=audit or _audit_name(id),
                     preview=preview,
                     extension=extension,
@@ -237,12 +255,13 @@ class Operations:
                     summary=summary,
                     description=description,
                     handler=handler,
-                    inputs=() if response_kind == "document" else _inputs(id, path, hints, requires),
+                    inputs=inputs,
                     response_kind=response_kind,
                     page_size=page_size,
                     tagged=get_origin(returned) is Tagged,
                     shape=shape,
                     path_parameters=tuple(_PARAMETER.findall(path)),
+                    shape_without_job=without_job,
                 )
             )
             return handler
@@ -254,6 +273,14 @@ def _audit_name(id_: str) -> str:
     """`api_keys.create` is recorded as `api_key_create`."""
     resource, _, action = id_.partition(".")
     return f"{resource.removesuffix('s')}_{action}"
+
+
+def _split(returned: Any) -> tuple[Any, Any]:
+    """What the handler returns, and what it may return instead of a job."""
+    if get_origin(returned) is not types.UnionType:
+        return returned, None
+    job, other = get_args(returned)
+    return job, other
 
 
 def _response(returned: Any) -> tuple[ResponseKind, Any]:
@@ -268,6 +295,11 @@ def _response(returned: Any) -> tuple[ResponseKind, Any]:
     if get_origin(returned) is Page:
         return "list", get_args(returned)[0]
     return "object", returned
+
+
+def _allows_test_keys(method: str, inputs: Sequence[Input]) -> bool:
+    resources = [each.type for each in inputs if isinstance(each, ResourceInput)]
+    return method == "GET" or any(issubclass(resource, ModeBound) for resource in resources)
 
 
 def _inputs(id_: str, path: str, hints: dict[str, Any], requires: Requirement) -> tuple[Input, ...]:

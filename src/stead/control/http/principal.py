@@ -24,17 +24,19 @@ class Pin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RateLimits(msgspec.Struct, frozen=True):
-    """Requests per minute: per credential and rate class, and a ceiling for all credentials of an owner."""
+    """Requests per minute: per credential and rate class, a ceiling for all credentials of an owner, and a
+    limit on what all credentials of an account create."""
 
     read: int
     write: int
     create: int
     ceiling: int
+    account_create: int = 60_000_000
 
 
 ACCOUNT_COLUMNS = (
     "a.email, coalesce(t.id, a.id), p.rate_read, p.rate_write, p.rate_create,"
-    " coalesce(tp.rate_ceiling, p.rate_ceiling)"
+    " coalesce(tp.rate_ceiling, p.rate_ceiling), p.rate_account_create"
 )
 """Columns of the account `a` that a query for a principal selects last: see `AccountAttributes.read`."""
 
@@ -75,6 +77,8 @@ class Principal:
     limits: RateLimits
     ceiling_owner: str
     """The default team of the account, or the account itself: all its credentials share one ceiling."""
+    obtained_by: tuple[str, ...] = ()
+    """The keys through which this secret was obtained, by rolling. It ends when one of them is revoked."""
 
     @property
     def modes(self) -> list[Mode]:

@@ -32,22 +32,23 @@ class PrincipalCacheInvalidator:
             await self._change_marks([each.subject for each in invalidations])
         except (RedisDown, ReplyError):
             return
-        done = [each.id for each in invalidations]
-        async with self._database.reading() as tx:
-            await tx.run("delete from outdated_subjects where id = any($1)", done)
+        await self._delete(invalidations)
 
     async def publish_pending(self) -> int:
         """Change the marks that were left over by a crash or while Redis was unreachable."""
-        async with self._database.transaction() as tx:
+        async with self._database.reading() as tx:
             pending = await tx.all(
-                str,
-                "delete from outdated_subjects where id in"
-                " (select id from outdated_subjects order by id limit 500 for update skip locked)"
-                " returning subject",
+                Invalidation, "select id, subject from outdated_subjects order by id limit 500"
             )
-            if pending:
-                await self._change_marks(pending)
+        if pending:
+            # Other processes may do the same at the same time: changing a mark twice is harmless.
+            await self._change_marks([each.subject for each in pending])
+            await self._delete(pending)
         return len(pending)
+
+    async def _delete(self, done: list[Invalidation]) -> None:
+        async with self._database.reading() as tx:
+            await tx.run("delete from outdated_subjects where id = any($1)", [each.id for each in done])
 
     async def _change_marks(self, subjects: list[str]) -> None:
         for subject in subjects:

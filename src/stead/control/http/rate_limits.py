@@ -1,8 +1,9 @@
-"""Token buckets in Redis. A request spends from the bucket of its credential and from that of its team.
+"""Token buckets in Redis. A request spends from the bucket of its credential and from that of its team; one
+that creates something spends from the bucket of its account too.
 
-It spends from both or, if one is empty, from neither. A bucket is stored as one number: the time at which it
-will be full again. The same round trip returns the freshness marks of the credential and its account, so that
-a stale cached principal is noticed without another request.
+It spends from all of them or, if one is empty, from none. A bucket is stored as one number: the time at which
+it will be full again. The same round trip returns the freshness marks of the credential and its account, so
+that a stale cached principal is noticed without another request.
 """
 
 import hashlib
@@ -18,29 +19,33 @@ RateClass = Literal["read", "write", "create"]
 RATE_CLASSES: tuple[RateClass, ...] = ("read", "write", "create")
 MINUTE = 60_000_000
 FRESHNESS_MARK_SECONDS = 3600
+MAX_LOCAL_BUCKETS = 100_000
 FreshnessMarks = tuple[bytes, bytes]
 
 _SPEND = """
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local found = redis.call('MGET', unpack(KEYS))
-local allowed, full = 1, {}
-for i = 1, 2 do
+local allowed, full, buckets = 1, {}, #ARGV
+for i = 1, buckets do
   local limit, interval = tonumber(ARGV[i]), math.floor(60000000 / ARGV[i])
   full[i] = math.max(tonumber(found[i] or 0), now)
   if full[i] + interval - now > interval * limit then allowed = 0 end
 end
-for i = 1, 2 do
-  if allowed == 1 then
+if allowed == 1 then
+  for i = 1, buckets do
     full[i] = full[i] + math.floor(60000000 / ARGV[i])
     redis.call('SET', KEYS[i], string.format('%.0f', full[i]), 'PX', math.ceil((full[i] - now) / 1000))
   end
-  if KEYS[i + 2] and not found[i + 2] then
-    found[i + 2] = string.format('%.0f', now)
-    redis.call('SET', KEYS[i + 2], found[i + 2], 'EX', 3600)
-  end
 end
-return {allowed, now, full[1], full[2], found[3], found[4]}
+for i = buckets + 1, #KEYS do
+  if not found[i] then
+    found[i] = string.format('%.0f', now)
+    redis.call('SET', KEYS[i], found[i], 'EX', 3600)
+  end
+  full[i] = found[i]
+end
+return {allowed, now, unpack(full)}
 """
 _SPEND_SHA = hashlib.sha1(_SPEND.encode(), usedforsecurity=False).hexdigest()
 
@@ -76,10 +81,12 @@ class RateLimitResult(NamedTuple):
     own: Bucket
     ceiling: Bucket
     marks: FreshnessMarks | None
+    account: Bucket | None = None
+    """What all credentials of the account may create; None for other requests."""
 
     @property
     def retry_after(self) -> int:
-        return max(1, self.own.wait, self.ceiling.wait)
+        return max(1, self.own.wait, self.ceiling.wait, self.account.wait if self.account else 0)
 
     def headers(self) -> list[tuple[bytes, bytes]]:
         (limit, now, own_full), (ceiling, _, ceiling_full) = self.own, self.ceiling
@@ -128,39 +135,60 @@ def ceiling_key(subject: str) -> str:
 
 @lru_cache(maxsize=20_000)
 def _spend_command(
-    credential: str, account: str, ceiling_owner: str, rate: RateClass, limit: int, ceiling: int
+    credential: str, account: str, ceiling_owner: str, rate: RateClass, limits: tuple[int, ...]
 ) -> bytes:
     """The encoded command, cached: for one credential and rate class it is always the same."""
-    keys = (
-        own_key(credential, rate),
-        ceiling_key(ceiling_owner),
-        freshness_mark_key(credential),
-        freshness_mark_key(account),
-    )
-    return pack("EVALSHA", _SPEND_SHA, 4, *keys, limit, ceiling)
+    buckets = [own_key(credential, rate), ceiling_key(ceiling_owner), own_key(account, "create")]
+    keys = [*buckets[: len(limits)], freshness_mark_key(credential), freshness_mark_key(account)]
+    return pack("EVALSHA", _SPEND_SHA, len(keys), *keys, *limits)
+
+
+class LocalBuckets:
+    """Buckets in the memory of this process, for the time without Redis. Their number is limited."""
+
+    def __init__(self) -> None:
+        self._full_at: dict[str, int] = {}
+
+    def spend(self, keys: Sequence[str], limits: Sequence[int]) -> int:
+        """Spend from all buckets or from none. Returns the seconds to wait, 0 if it is allowed."""
+        now = int(time.monotonic() * 1_000_000)
+        full = [max(self._full_at.get(key, 0), now) for key in keys]
+        after = [before + MINUTE // limit for before, limit in zip(full, limits, strict=True)]
+        if any(each - now > MINUTE // limit * limit for each, limit in zip(after, limits, strict=True)):
+            return _longest_wait(now, limits, full)
+        for key, full_at in zip(keys, after, strict=True):
+            self._full_at.pop(key, None)
+            self._full_at[key] = full_at
+        while len(self._full_at) > MAX_LOCAL_BUCKETS:
+            self._full_at.pop(next(iter(self._full_at)))
+        return 0
+
+
+def _longest_wait(now: int, limits: Sequence[int], full: Sequence[int]) -> int:
+    waits = [Bucket(limit, now, full_at).wait for limit, full_at in zip(limits, full, strict=True)]
+    return max(1, *waits)
 
 
 class Limiter:
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
+        self._local = LocalBuckets()
 
     async def spend(self, principal: Principal, rate: RateClass) -> RateLimitResult | None:
         """Spend one request. None if Redis is unreachable."""
-        limit, ceiling = limit_of(principal.limits, rate), principal.limits.ceiling
-        command = _spend_command(
-            principal.id, principal.account_id, principal.ceiling_owner, rate, limit, ceiling
-        )
+        limits: tuple[int, ...] = (limit_of(principal.limits, rate), principal.limits.ceiling)
+        if rate == "create":
+            limits = (*limits, principal.limits.account_create)
+        command = _spend_command(principal.id, principal.account_id, principal.ceiling_owner, rate, limits)
         reply = await self._run(command)
         if reply is None:
             return None
-        allowed, now, own_full, ceiling_full, credential_mark, account_mark = reply
-        return RateLimitResult(
-            allowed == 1,
-            rate,
-            Bucket(limit, now, own_full),
-            Bucket(ceiling, now, ceiling_full),
-            (credential_mark, account_mark),
-        )
+        allowed, now, *full, credential_mark, account_mark = reply
+        own, ceiling, *account = [
+            Bucket(limit, now, full_at) for limit, full_at in zip(limits, full, strict=True)
+        ]
+        marks = credential_mark, account_mark
+        return RateLimitResult(allowed == 1, rate, own, ceiling, marks, account[0] if account else None)
 
     async def peek(self, principal: Principal, rate: RateClass) -> RateLimitResult:
         """The buckets of a rate class, without spending."""
@@ -170,15 +198,23 @@ class Limiter:
         )
         return RateLimitResult(True, rate, own, ceiling, None)
 
-    async def spend_anonymous(self, first: str, first_limit: int, second: str, second_limit: int) -> int:
-        """Spend from two buckets without a credential. Returns the seconds to wait, 0 if it is allowed."""
-        keys = f"rate:{first}", f"rate:{second}"
-        reply = await self._run(pack("EVALSHA", _SPEND_SHA, 2, *keys, first_limit, second_limit))
-        if reply is None or reply[0] == 1:
-            return 0
-        _, now, first_full, second_full, *_ = reply
-        waits = Bucket(first_limit, now, first_full).wait, Bucket(second_limit, now, second_full).wait
-        return max(1, *waits)
+    async def spend_anonymous(self, *buckets: tuple[str, int]) -> int:
+        """Spend from buckets without a credential, each a name and a limit per minute. Returns the seconds
+        to wait, 0 if it is allowed. While Redis is unreachable, every process counts for itself."""
+        keys, limits = [f"rate:{name}" for name, _ in buckets], [limit for _, limit in buckets]
+        reply = await self._run(pack("EVALSHA", _SPEND_SHA, len(keys), *keys, *limits))
+        if reply is None:
+            return self._local.spend(keys, limits)
+        allowed, now, *full = reply
+        return 0 if allowed == 1 else _longest_wait(now, limits, full)
+
+    async def read_marks(self, subjects: Sequence[str]) -> dict[str, bytes] | None:
+        """The current freshness marks, empty where there is none. None if Redis is unreachable."""
+        try:
+            marks = await self._redis.execute("MGET", *map(freshness_mark_key, subjects))
+        except (RedisDown, ReplyError):
+            return None
+        return {subject: mark or b"" for subject, mark in zip(subjects, marks, strict=True)}
 
     async def peek_buckets(self, keys: Sequence[str], limits: Sequence[int]) -> list[Bucket]:
         """The current buckets, without spending. If Redis is unreachable, they are reported as full."""

@@ -1,12 +1,13 @@
 """The envelopes and headers of all responses."""
 
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import Iterable
 from datetime import date
 from email.utils import format_datetime
 from typing import Any
 
 import msgspec
 
+from stead.control.http.open_streams import OpenStream
 from stead.control.http.pagination import Page
 from stead.control.http.rate_limits import RateLimitResult
 from stead.control.http.version_changes import VersionChange
@@ -55,7 +56,7 @@ class ApiResponse(msgspec.Struct):
     status: int
     body: bytes = b""
     headers: list[Header] = []
-    stream: AsyncGenerator[bytes, None] | None = None
+    stream: OpenStream | None = None
 
 
 _FIXED: dict[date, list[Header]] = {

@@ -1,6 +1,6 @@
 """Pages for browsers and load balancers: the API reference at `/docs`, error pages and health checks."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 
@@ -13,9 +13,12 @@ from starlette.staticfiles import StaticFiles
 from stead.control.http.error_pages import html, page
 from stead.control.http.version_changes import CHANGES
 from stead.shared.errors import catalog
+from stead.shared.metrics import CONTENT_TYPE, Metrics
 from stead.shared.versions import VERSIONS, sunset_at
 
 Check = Callable[[], Awaitable[bool]]
+FailingTasks = Callable[[], Mapping[str, str]]
+"""The names of the tasks that fail at the moment, with the types of their errors."""
 
 _CHECKOUT_VIEWER = Path(__file__).parents[4] / "web" / "node_modules" / "swagger-ui-dist"
 _POLICY = (
@@ -52,14 +55,11 @@ code { background: #f2f4f7; padding: .1em .3em; border-radius: 4px } a { color: 
 """
 
 
-def website(
-    *, viewer: Path | None, checks: dict[str, Check], required: frozenset[str], pages: Sequence[Route] = ()
-) -> Starlette:
-    """`checks` test whether each engine responds. The process is ready if all `required` engines do.
-
-    `pages` are the pages of the features.
-    """
-    assets = viewer or _CHECKOUT_VIEWER
+def health_routes(
+    checks: Mapping[str, Check], required: frozenset[str], failing_tasks: FailingTasks
+) -> list[Route]:
+    """`checks` test whether each engine responds. The process is ready if all `required` engines do. Tasks
+    that fail are shown: they are restarted by themselves."""
 
     async def alive(_: Request) -> Response:
         return JSONResponse({"status": "ok"})
@@ -67,9 +67,42 @@ def website(
     async def ready(_: Request) -> Response:
         engines = {name: await check() for name, check in checks.items()}
         is_ready = all(engines[name] for name in required)
-        return JSONResponse(
-            {"status": "ready" if is_ready else "unavailable", "engines": engines}, 200 if is_ready else 503
-        )
+        status = "ready" if is_ready else "unavailable"
+        report = {"status": status, "engines": engines, "failing_tasks": failing_tasks()}
+        return JSONResponse(report, 200 if is_ready else 503)
+
+    return [Route("/healthz", alive), Route("/readyz", ready)]
+
+
+def metrics_site(metrics: Metrics) -> Starlette:
+    """The metrics for Prometheus."""
+    return Starlette(routes=[_metrics_route(metrics)])
+
+
+def health_site(
+    checks: Mapping[str, Check], required: frozenset[str], failing_tasks: FailingTasks, metrics: Metrics
+) -> Starlette:
+    """The health checks and the metrics of a program that serves nothing else."""
+    return Starlette(routes=[*health_routes(checks, required, failing_tasks), _metrics_route(metrics)])
+
+
+def _metrics_route(metrics: Metrics) -> Route:
+    async def render(_: Request) -> Response:
+        return Response(metrics.render(), headers={"content-type": CONTENT_TYPE})
+
+    return Route("/metrics", render)
+
+
+def website(
+    *,
+    viewer: Path | None,
+    checks: Mapping[str, Check],
+    required: frozenset[str],
+    failing_tasks: FailingTasks = dict,
+    pages: Sequence[Route] = (),
+) -> Starlette:
+    """`pages` are the pages of the features."""
+    assets = viewer or _CHECKOUT_VIEWER
 
     async def reference(_: Request) -> Response:
         installed = (assets / "swagger-ui-bundle.js").is_file()
@@ -87,8 +120,7 @@ def website(
 
     routes = [
         Route("/", lambda _: RedirectResponse("/docs")),
-        Route("/healthz", alive),
-        Route("/readyz", ready),
+        *health_routes(checks, required, failing_tasks),
         Route("/docs", reference),
         Route("/docs/page.js", _asset(_START, "text/javascript")),
         Route("/docs/page.css", _asset(_STYLE, "text/css")),

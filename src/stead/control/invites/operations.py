@@ -2,6 +2,7 @@
 
 from msgspec.structs import asdict
 
+from stead.control.accounts.rules import EmailUnverified
 from stead.control.http.operations import Call, Operations
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.invites import service
@@ -14,6 +15,8 @@ from stead.control.invites.schema import (
     NewInvite,
 )
 from stead.control.members.rules import MemberExists
+from stead.control.outbox.mail_limits import EmailsExhausted
+from stead.control.plans.rules import InvitesExhausted
 from stead.control.teams.rules import TeamNotFound, VisibleTeam
 from stead.shared.roles import Role
 
@@ -24,6 +27,7 @@ operation = Operations(tag="Invites")
     "GET /v1/teams/{team_id}/invites",
     id="invites.list",
     scope="teams:read",
+    test_keys=False,
     role=Role.ADMIN,
     errors=[TeamNotFound],
 )
@@ -38,13 +42,14 @@ async def list_invites(call: Call, team: VisibleTeam, page: PageRequest) -> Page
     scope="teams:write",
     status=201,
     role=Role.ADMIN,
-    errors=[TeamNotFound],
+    errors=[TeamNotFound, EmailUnverified, EmailsExhausted, InvitesExhausted],
 )
 async def create_invite(call: Call, team: VisibleTeam, body: NewInvite) -> CreatedInviteView:
     """Invite somebody to the team, with a role not above your own.
 
     The token is returned only once, in this response. With an `email`, the token is also sent to that
-    address, and only the account with that address can accept the invite.
+    address, and only the account with that address can accept the invite, once the address is verified. Your
+    own address must be verified for that.
     """
     invite, token = await service.create(call.tx, call.sealer, team, call.caller, body)
     call.audit.note(invite_id=invite.id, role=invite.role)
@@ -68,7 +73,7 @@ async def revoke_invite(call: Call, team: VisibleTeam, invite_id: str) -> None:
     id="invites.accept",
     scope="account:write",
     account_wide=True,
-    errors=[InviteNotFound, MemberExists],
+    errors=[InviteNotFound, MemberExists, EmailUnverified],
 )
 async def accept_invite(call: Call, body: Acceptance) -> AcceptedView:
     """Accept an invite and join the team."""

@@ -3,6 +3,7 @@
 import secrets
 from hashlib import sha256
 
+from stead.control.accounts import verification
 from stead.control.engines.postgres import Tx
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import Principal
@@ -12,8 +13,9 @@ from stead.control.invites.rules import LIFETIME, Invite, InviteNotFound
 from stead.control.invites.schema import InviteView, NewInvite
 from stead.control.members import service as members
 from stead.control.members.rules import require_role_at_least
-from stead.control.outbox import mail
+from stead.control.outbox import mail, mail_limits
 from stead.control.outbox.events import About, publish
+from stead.control.plans import service as plans
 from stead.control.sealing import Sealer
 from stead.control.teams import service as teams
 from stead.control.teams.rules import VisibleTeam
@@ -32,6 +34,7 @@ async def create(
     require_role_at_least(await members.lock_role(tx, team.id, caller), new.role)
     if new.expires_at is not None and new.expires_at <= tx.now:
         raise FieldInvalid(param="expires_at", reason="`expires_at` is in the past.")
+    await plans.require_room_in_account(tx, caller.account_id, "invites")
     token = secrets.token_urlsafe(32)
     created = Invite(
         id=new_id("inv"),
@@ -45,7 +48,9 @@ async def create(
     await store.insert(tx, created, _hash(token))
     await publish(tx, TEAM_INVITE_CREATED, About(team_id=team.id), invite_id=created.id, role=created.role)
     if created.email is not None:
-        await mail.enqueue_email(tx, sealer, _invite_email(created.email, team, caller, token))
+        await verification.require_verified(tx, caller.account_id)
+        await mail_limits.count_email(tx, caller.account_id, created.email)
+        await mail.enqueue_email(tx, sealer, _invite_email(created.email, caller, token))
     return created, token
 
 
@@ -60,6 +65,8 @@ async def accept(tx: Tx, caller: Principal, token: str) -> Invite:
     pending = await store.pending(tx, _hash(token))
     if pending is None or (pending.email is not None and pending.email != caller.email):
         raise InviteNotFound
+    if pending.email is not None:
+        await verification.require_verified(tx, caller.account_id)
     if not await teams.lock(tx, pending.team_id):
         raise InviteNotFound
     inviter = await members.active_role(tx, pending.team_id, pending.invited_by)
@@ -71,12 +78,13 @@ async def accept(tx: Tx, caller: Principal, token: str) -> Invite:
     return pending
 
 
-def _invite_email(to: str, team: VisibleTeam, caller: Principal, token: str) -> mail.Email:
+def _invite_email(to: str, caller: Principal, token: str) -> mail.Email:
+    """Names the inviter by the verified address only. A name of a person or a team can be any text."""
     return mail.Email(
         to=to,
-        subject=f"{mail.one_line(caller.email)} invites you to {mail.one_line(team.name)}",
+        subject=f"{mail.one_line(caller.email)} invites you to a team",
         text=(
-            f"{caller.email} invites you to the team {team.name}.\n\n"
+            f"{caller.email} invites you to a team.\n\n"
             f"Sign in as {to} and accept with this token:\n\n    {token}\n\n"
             'With the API: POST /v1/invites/accept with {"token": "…"}.\n\n'
             "If you did not expect this, ignore it: nothing happens unless you accept.\n"

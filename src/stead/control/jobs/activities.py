@@ -1,6 +1,7 @@
 """The activities of the job workflow: run, undo and stop a step, and finish a job. All are safe to repeat."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import structlog
@@ -31,10 +32,14 @@ from stead.control.jobs.definition import (
     WorkflowCatalog,
 )
 from stead.control.jobs.kinds import Job, JobRow
-from stead.control.jobs.presigning import presign_urls, unseal_deploy_key
-from stead.control.jobs.rules import EdgeUnreachable, JobCancelled, JobNotFound, JobTimeout
+from stead.control.jobs.measurements import DONE, count_end, measure_step
+from stead.control.jobs.presigning import presign_urls, unseal_secrets
+from stead.control.jobs.rules import EdgeUnreachable, JobCancelled, JobNotFound, JobTimeout, NodeKeyUnknown
+from stead.control.nodes import service as nodes
 from stead.control.nodes.gateway import Gateway
+from stead.control.nodes.rules import LOST_AFTER
 from stead.protocol.commands import Cancel, Command, result_of
+from stead.protocol.sealed_work import NodeKeyMissing, seal_work
 from stead.shared.errors import ApiError, Internal, catalog
 
 log = structlog.get_logger()
@@ -53,9 +58,12 @@ class Activities:
         gateway: Gateway,
         announcer: Announcer,
         docs_url: str,
+        could_hear_nodes_for: Callable[[float], bool] = lambda _: True,
     ) -> None:
+        """`could_hear_nodes_for` is that of the worker's services."""
         self._context, self._database, self._gateway = context, context.database, gateway
         self._workflows, self._announcer, self._docs_url = workflows, announcer, docs_url
+        self._could_hear_nodes_for = could_hear_nodes_for
 
     @property
     def all(self) -> list[Any]:
@@ -66,42 +74,48 @@ class Activities:
         row, workflow = await self._load(job)
         step = workflow.steps[name]
         run = _Run(row, workflow, name)
-        await self._do(run, step.control, step.command, step.announce, step.on_result)
-        if step.long_action is not None:
-            await self._run_long_action(run, step.long_action)
+        with measure_step(workflow.name, run.position):
+            await self._do(run, step.control, step.command, step.announce, step.on_result)
+            if step.long_action is not None:
+                await self._run_long_action(run, step.long_action)
 
     @declare_activity(name="undo")
     async def undo(self, job: str, name: str) -> None:
         row, workflow = await self._load(job)
         step = workflow.steps[name]
         run = _Run(row, workflow, f"undo-{name}")
-        await self._do(run, step.undo_control, step.undo_command, step.undo_announce)
+        with measure_step(workflow.name, run.position):
+            await self._do(run, step.undo_control, step.undo_command, step.undo_announce)
 
     @declare_activity(name="stop")
     async def stop(self, job: str, name: str) -> None:
         """Return when no part of the step runs on the node any more."""
         row, workflow = await self._load(job)
         build = workflow.steps[name].command
-        command = None if build is None else await self._build_command(row, workflow, build)
-        if command is not None:
-            async with heartbeating():
-                await self._gateway.stop_step(Cancel(command.node, job, name, STOP_EPOCH + attempt_number()))
+        commands = {} if build is None else await self._build_commands(row, workflow, build, name)
+        async with heartbeating():
+            for position, command in commands.items():
+                epoch = STOP_EPOCH + attempt_number()
+                await self._gateway.stop_step(Cancel(command.node, job, position, epoch))
 
-    async def _build_command(
-        self, row: JobRow, workflow: Workflow[Any], build: CommandBuilder
-    ) -> NodeCommand | None:
-        """None if no command was sent: then nothing can be running."""
+    async def _build_commands(
+        self, row: JobRow, workflow: Workflow[Any], build: CommandBuilder, step: str
+    ) -> dict[str, NodeCommand]:
+        """Empty if no command was sent: then nothing can be running."""
         async with self._database.reading() as tx:
             try:
-                return await build(tx, workflow.read(row))
+                return _name_commands(await build(tx, workflow.read(row)), step)
             except Refused:
-                return None
+                return {}
 
     @declare_activity(name="finish")
     async def finish(self, job: str, failure: Failure | None) -> None:
         row, workflow = await self._load(job)
+        error = self._error(failure) if failure else None
         async with self._database.transaction() as tx:
-            await service.end(tx, workflow, row, self._error(failure) if failure else None)
+            ended = await service.end(tx, workflow, row, error)
+        if ended:
+            count_end(workflow.name, error.code if error else DONE)
 
     async def _do(
         self,
@@ -122,6 +136,7 @@ class Activities:
             raise final_error(refusal.code, refusal.reason) from None
 
     async def _run_control(self, run: "_Run", control: ControlAction) -> None:
+        ended = False
         async with self._database.transaction() as tx:
             # The order matters: a duplicate of this step waits on the step's row, not on the job's row.
             if not await queue.mark_step_done(tx, run.job, run.position):
@@ -134,7 +149,9 @@ class Activities:
                 await queue.add_results(tx, run.job, kept)
             if run.is_last:
                 # In the same transaction: after its last step a job can no longer be cancelled.
-                await queue.finish(tx, run.row, None)
+                ended = await queue.finish(tx, run.row, None)
+        if ended:
+            count_end(run.workflow.name)
 
     async def _require_not_cancelled(self, tx: Tx, run: "_Run") -> None:
         """No step begins and no transaction commits after a cancellation was accepted."""
@@ -145,24 +162,24 @@ class Activities:
         async with self._database.transaction() as tx:
             await self._require_not_cancelled(tx, run)
             await queue.mark_running(tx, run.job)
-            command = await build(tx, run.read())
-        if command is None:
-            return
-        wanted = Command(
-            node=command.node,
-            job=run.job,
-            step=run.position,
-            epoch=attempt_number(),
-            site=run.row.site_id,
-            environment=command.environment,
-            driver=command.driver,
-            work=unseal_deploy_key(
-                presign_urls(command.work, self._context.objects), self._context.sealer, run.row.site_id
-            ),
-            seconds=run.workflow.kind.limit.total_seconds(),
-        )
+            could_hear = self._could_hear_nodes_for(LOST_AFTER.total_seconds())
+            built = await build(tx, replace(run.read(), could_hear_nodes=could_hear))
+            commands = _name_commands(built, run.position)
+            for command in commands.values():
+                await queue.record_asked_node(tx, run.job, command.node)
+            public_keys = {
+                each.node: await nodes.find_public_key(tx, each.node) for each in commands.values()
+            }
+        for position, command in commands.items():
+            await self._send_command(
+                replace(run, position=position), command, public_keys[command.node], on_result
+            )
+
+    async def _send_command(
+        self, run: "_Run", command: NodeCommand, public_key: bytes | None, on_result: ResultHandler | None
+    ) -> None:
         async with heartbeating():
-            result = await self._gateway.run_command(wanted)
+            result = await self._gateway.run_command(self._address(run, command, public_key))
         if result.outcome == "refused":
             raise Refused(result.code or Internal.code, result.reason or "The node refused.")
         if result.outcome != "done":
@@ -170,6 +187,28 @@ class Activities:
         if on_result is not None:
             async with self._database.transaction() as tx:
                 await on_result(tx, run.read(), result_of(command.work, result))
+
+    def _address(self, run: "_Run", command: NodeCommand, public_key: bytes | None) -> Command:
+        """The message to the node. Its secrets are opened here and sealed to the node, so they are never
+        stored."""
+        work = presign_urls(command.work, self._context.objects)
+        work = unseal_secrets(work, self._context.sealer, run.row.site_id)
+        try:
+            work, sealed = seal_work(work, public_key, node=command.node, job=run.job, step=run.position)
+        except NodeKeyMissing:
+            raise Refused(NodeKeyUnknown.code, str(NodeKeyUnknown(node=command.node))) from None
+        return Command(
+            node=command.node,
+            job=run.job,
+            step=run.position,
+            epoch=attempt_number(),
+            site=run.row.site_id,
+            environment=command.environment,
+            driver=command.driver,
+            work=work,
+            seconds=run.workflow.kind.limit.total_seconds(),
+            sealed=sealed,
+        )
 
     async def _run_long_action(self, run: "_Run", action: LongAction) -> None:
         async with self._database.transaction() as tx:
@@ -190,7 +229,9 @@ class Activities:
             return
         try:
             async with heartbeating():
-                await self._announcer.announce(announcement.region, announcement.records)
+                await self._announcer.announce(
+                    announcement.region, announcement.records, announcement.version
+                )
         except NotApplied as error:
             unreachable = EdgeUnreachable(nodes=", ".join(error.nodes))
             raise Refused(unreachable.code, str(unreachable)) from None
@@ -203,11 +244,14 @@ class Activities:
         return row, self._workflows.of(row)
 
     def _error(self, failure: Failure) -> ErrorBody:
-        known = {error.code: error for error in catalog()}.get(failure.code, Internal)
+        known = {error.code: error for error in catalog()}.get(failure.code)
+        if known is None:  # of a newer node: clients can look up only what this version documents
+            log.warning("job.unknown_code", code=failure.code)
+            known = Internal
         return ErrorBody(
             type=known.type,
             message=_message(known, failure),
-            code=failure.code,
+            code=known.code,
             doc_url=doc_url(known, self._docs_url),
         )
 
@@ -235,6 +279,20 @@ class _Run:
 
     def read(self) -> Job[Any]:
         return self.workflow.read(self.row)
+
+
+def _name_commands(
+    built: NodeCommand | Sequence[NodeCommand] | None, position: str
+) -> dict[str, NodeCommand]:
+    """By their name for the node, in order. The first has the name of the step; further ones also that of
+    their environment."""
+    if built is None:
+        return {}
+    commands = [built] if isinstance(built, NodeCommand) else built
+    return {
+        f"{position}-{command.environment}" if number else position: command
+        for number, command in enumerate(commands)
+    }
 
 
 def _message(known: type[ApiError], failure: Failure) -> str:

@@ -43,6 +43,8 @@ class Announcement:
 
     region: str
     records: Mapping[str, EdgeRecord | None]
+    version: int | None = None
+    """Of two announcements of a site, the one with the higher version is newer."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,9 @@ class WorkerContext:
 
 
 ControlAction = Callable[[Tx, Job[Any]], Awaitable[Results | None]]
-CommandBuilder = Callable[[Tx, Job[Any]], Awaitable[NodeCommand | None]]
-"""Builds the command for the node; None when there is nothing to do."""
+CommandBuilder = Callable[[Tx, Job[Any]], Awaitable[NodeCommand | Sequence[NodeCommand] | None]]
+"""Builds the command for the node; None when there is nothing to do. Several commands, each for another
+environment, run one after the other."""
 ResultHandler = Callable[[Tx, Job[Any], Any], Awaitable[None]]
 """Stores what the node returned: the `result_type` of the work, or None. Must be safe to repeat."""
 AnnouncementBuilder = Callable[[Tx, Job[Any]], Awaitable[Announcement | None]]

@@ -7,11 +7,12 @@ transaction is open.
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 import structlog
 
-from stead.control.engines.postgres import DATABASE_UNREACHABLE, Database
+from stead.control.engines.postgres import DATABASE_UNREACHABLE, Database, Tx
 from stead.control.engines.postgres_listener import PostgresListener
 from stead.control.engines.temporal import Orchestrator, TemporalUnreachable
 from stead.control.engines.temporal_workflow import Plan, PlannedStep
@@ -74,9 +75,10 @@ class Dispatcher:
 
     async def _start_again(self) -> None:
         """Start claimed jobs whose worker may have died before it started them."""
-        async with self._database.reading() as tx:
-            rows = await queue.list_unstarted(tx)
-        await self._start(rows)
+        after = ""
+        while rows := await self._read(partial(queue.list_unstarted, after=after)):
+            await self._start(rows)
+            after = rows[-1].id
 
     async def _start(self, rows: list[JobRow]) -> None:
         """Leave a kind that this worker does not know to the newer worker that does."""
@@ -115,9 +117,14 @@ class Dispatcher:
         return await self._orchestrator.cancel(row.id)
 
     async def _reconcile(self) -> None:
+        after = ""
+        while jobs := await self._read(partial(queue.list_dispatched, after=after)):
+            await _for_each(jobs, self._end_if_lost)
+            after = jobs[-1]
+
+    async def _read(self, page: Callable[[Tx], Awaitable[list[T]]]) -> list[T]:
         async with self._database.reading() as tx:
-            jobs = await queue.list_dispatched(tx)
-        await _for_each(jobs, self._end_if_lost)
+            return await page(tx)
 
     async def _end_if_lost(self, job: str) -> None:
         state = await self._orchestrator.find_state(job)

@@ -39,6 +39,8 @@ class Job(Generic[P]):
     dispatched_at: datetime
     was_dispatched: bool = True
     """False for a job that was cancelled while it was still queued."""
+    could_hear_nodes: bool = True
+    """Whether the worker could have received heartbeats for long enough, so that a silent node is lost."""
 
 
 class JobKind(Generic[P]):
@@ -52,11 +54,15 @@ class JobKind(Generic[P]):
         limit: timedelta,
         results: Collection[str] = (),
         variant: str = "",
+        parallel: int = 1,
     ) -> None:
         if not set(results) <= RESULT_KEYS:
             raise TypeError(f"{type_}: {sorted(set(results) - RESULT_KEYS)} may not be in a result")
         self.type, self.params, self.resource, self.lock = type_, params, resource, lock
         self.limit, self.results = limit, frozenset(results)
+        self.parallel = parallel
+        """How many jobs of an environment may run at the same time, if all of them may. Other kinds of job
+        wait for them, and they wait for other kinds."""
         self.name = f"{type_}/{variant}" if variant else type_
         """Unique. Two kinds may share a type, which is what the API shows."""
 

@@ -13,7 +13,10 @@ operation = Operations(tag="Jobs")
 
 @operation("GET /v1/jobs", id="jobs.list", scope="jobs:read")
 async def list_jobs(call: Call, query: JobFilter, page: PageRequest) -> Page[JobView]:
-    """List jobs, newest first."""
+    """List jobs, newest first.
+
+    Jobs are kept for 90 days.
+    """
     return await service.browse(call.tx, call.caller, query, page)
 
 

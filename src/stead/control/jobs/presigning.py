@@ -1,4 +1,4 @@
-"""Replaces object keys in the work of a node command by presigned URLs, and sealed deploy keys by plain ones.
+"""Replaces object keys in the work of a node command by presigned URLs, and sealed secrets by plain ones.
 
 This happens when the command is sent, so that URLs and keys are never stored and are valid only as long as
 needed.
@@ -6,11 +6,22 @@ needed.
 
 import base64
 
+import msgspec
 from msgspec.structs import replace
 
 from stead.control.engines.object_store import ObjectStore
 from stead.control.sealing import Sealer
-from stead.protocol.work import ArchiveSource, Build, EnsureEnvironment, EnsureRelease, GitSource, Work
+from stead.protocol.work import (
+    ArchiveSource,
+    Build,
+    EnsureEnvironment,
+    EnsureRelease,
+    GitSource,
+    RunCommand,
+    SetPassword,
+    WordPressSettings,
+    Work,
+)
 
 SECONDS = 45 * 60
 """Longer than the time limit of a build."""
@@ -32,12 +43,37 @@ def deploy_key_context(site: str) -> bytes:
     return f"deploy key of {site}".encode()
 
 
-def unseal_deploy_key(work: Work, sealer: Sealer, site: str) -> Work:
-    """The deploy key in the source of a build stays sealed until the command is sent."""
-    if not isinstance(work, Build) or not isinstance(work.source, GitSource) or not work.source.key:
-        return work
-    key = sealer.open(base64.b64decode(work.source.key), context=deploy_key_context(site))
-    return replace(work, source=replace(work.source, key=key.decode()))
+def password_context(site: str) -> bytes:
+    """The sealing context of the first password of a site's administrator."""
+    return f"first password of {site}".encode()
+
+
+def command_context(site: str) -> bytes:
+    """The sealing context of the arguments of a command in a site."""
+    return f"command in {site}".encode()
+
+
+def password_hash_context(site: str) -> bytes:
+    """The sealing context of the hash of a new password."""
+    return f"password hash of {site}".encode()
+
+
+def unseal_secrets(work: Work, sealer: Sealer, site: str) -> Work:
+    """Secrets that are stored stay sealed until the command is sent."""
+    match work:
+        case Build(source=GitSource(key=key) as source) if key:
+            opened = sealer.open(base64.b64decode(key), context=deploy_key_context(site))
+            return replace(work, source=replace(source, key=opened.decode()))
+        case EnsureEnvironment(wordpress=WordPressSettings(admin_password=password) as settings) if password:
+            opened = sealer.open(base64.b64decode(password), context=password_context(site))
+            return replace(work, wordpress=replace(settings, admin_password=opened.decode()))
+        case RunCommand(args=(sealed,)):
+            opened = sealer.open(base64.b64decode(sealed), context=command_context(site))
+            return replace(work, args=msgspec.json.decode(opened, type=tuple[str, ...]))
+        case SetPassword(password_hash=sealed):
+            opened = sealer.open(base64.b64decode(sealed), context=password_hash_context(site))
+            return replace(work, password_hash=opened.decode())
+    return work
 
 
 def _presign_release(work: EnsureRelease, objects: ObjectStore) -> EnsureRelease:

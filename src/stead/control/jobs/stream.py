@@ -6,6 +6,7 @@ The id of an event is `<output position>.<last status sent>`. With it, any API p
 import asyncio
 import re
 from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AbstractAsyncContextManager
 from datetime import date
 
 import msgspec
@@ -15,7 +16,7 @@ from stead.control.http.context import ApiContext
 from stead.control.http.operations import Stream
 from stead.control.http.version_changes import History
 from stead.control.jobs import service
-from stead.control.jobs.output import Lines
+from stead.control.jobs.output import Lines, Reader
 from stead.control.jobs.rules import FINAL
 from stead.control.jobs.schema import JobView
 from stead.shared.versions import LATEST
@@ -48,7 +49,7 @@ def follow(context: ApiContext, job: str, last_event_id: str, version: date = LA
 async def _frames(context: ApiContext, job: str, at: Position, version: date) -> AsyncGenerator[bytes, None]:
     yield b"retry: 2000\n\n"
     with context.listener.watching(job) as changed:
-        async with context.output.reader(job, at.line) as reader:
+        async with _output(context, job, at) as reader:
             reading = asyncio.create_task(reader.next())
             try:
                 while True:
@@ -80,7 +81,7 @@ async def _last_frames(
     If the output cannot be read, the stream ends early; a client that reconnects gets the rest.
     """
     try:
-        async with context.output.reader(state.id, at.line) as reader:
+        async with _output(context, state.id, at) as reader:
             async for lines in reader.rest():
                 yield _output_events(at, lines)
     except UNREADABLE:
@@ -88,6 +89,14 @@ async def _last_frames(
     at.status = _STATUS_NUMBER[state.status]
     yield _job_event(at, state, version)
     yield _frame(at, _encode({"status": state.status}), event=b"done")
+
+
+def _output(context: ApiContext, job: str, at: Position) -> AbstractAsyncContextManager[Reader]:
+    async def list_asked_nodes() -> list[str] | None:
+        async with context.database.reading() as tx:
+            return await service.list_asked_nodes(tx, job)
+
+    return context.output.reader(job, at.line, list_asked_nodes)
 
 
 async def _state(context: ApiContext, job: str) -> JobView | None:

@@ -26,6 +26,7 @@ from stead.control.keys.schema import (
     RateLimitsView,
     RolledKeyView,
 )
+from stead.control.plans.rules import KeysExhausted
 from stead.control.projects.rules import ProjectNotFound
 from stead.control.sites.rules import SiteNotFound
 from stead.control.teams.rules import TeamNotFound
@@ -43,8 +44,12 @@ async def list_keys(call: Call, page: PageRequest) -> Page[KeyView]:
     "POST /v1/api-keys",
     id="api_keys.create",
     scope="keys:write",
+    test_keys=True,
     status=201,
-    errors=[PinnedResourceNotFound, SiteNotFound, EnvironmentNotFound, ProjectNotFound, TeamNotFound],
+    errors=[
+        *(PinnedResourceNotFound, SiteNotFound, EnvironmentNotFound, ProjectNotFound, TeamNotFound),
+        KeysExhausted,
+    ],
 )
 async def create_key(call: Call, body: NewKey) -> MintedKeyView:
     """Create an API key. Its secret is returned only once, in this response.
@@ -76,7 +81,11 @@ async def update_key(call: Call, key: VisibleKey, body: KeyChange) -> KeyView:
 
 @operation("DELETE /v1/api-keys/{key_id}", id="api_keys.revoke", scope="keys:write", errors=[KeyNotFound])
 async def revoke_key(call: Call, key: VisibleKey) -> None:
-    """Revoke an API key. All of its secrets stop working immediately."""
+    """Revoke an API key and every key that was created with it. Their secrets stop working immediately.
+
+    So do the secrets that were obtained with it by rolling other keys. Such a key goes on with its previous
+    secret as long as that works, and is revoked if it has none.
+    """
     await service.revoke(call.tx, key)
 
 

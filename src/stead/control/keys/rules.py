@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from stead.control.http.modes import ModeBound
 from stead.control.http.principal import AccountAttributes, Mode, Pin, PinType
 from stead.shared.errors import Conflict, Forbidden, NotFound
 from stead.shared.ids import AccountId, KeyId
@@ -14,7 +15,7 @@ OLD_SECRET_LIFETIME = timedelta(hours=24)
 """How long the old secret of a rolled key works."""
 
 
-class VisibleKey(msgspec.Struct, frozen=True):
+class VisibleKey(msgspec.Struct, ModeBound, frozen=True):
     """A key of the caller's account that is visible with the caller's pin and mode."""
 
     id: KeyId
@@ -48,6 +49,7 @@ class KeyPrincipalRow:
     expires_at: datetime
     revoked_at: datetime | None
     secret_until: datetime | None
+    depends_on: list[str]
     account: AccountAttributes
 
 

@@ -28,6 +28,7 @@ from stead.control.keys.rules import (
 from stead.control.keys.schema import KeyChange, KeyView, NewKey
 from stead.control.outbox.event_types import EventType
 from stead.control.outbox.events import About, publish
+from stead.control.plans import service as plans
 from stead.control.projects import service as projects
 from stead.control.sites import service as sites
 from stead.control.teams import service as teams
@@ -53,6 +54,7 @@ async def create(tx: Tx, caller: Principal, new: NewKey) -> tuple[VisibleKey, Se
     allowlist = _allowlist(caller, new.ip_allowlist)
     mode = _mode(caller, new.mode)
     pin = await _pin(tx, caller, new.resource)
+    await plans.require_room_in_account(tx, caller.account_id, "keys")
     secret = secrets.mint(family(mode))
     key = VisibleKey(
         id=KeyId(new_id("key")),
@@ -69,7 +71,9 @@ async def create(tx: Tx, caller: Principal, new: NewKey) -> tuple[VisibleKey, Se
         created_at=tx.now,
         account_id=caller.account_id,
     )
-    await store.insert(tx, key, secret.hash)
+    minter = caller.id if caller.kind == "api_key" else None
+    await lock_used_keys(tx, caller)
+    await store.insert(tx, key, secret.hash, minter=minter, depends_on=caller.obtained_by)
     await _publish_event(tx, KEY_CREATED, key)
     return key, secret
 
@@ -93,22 +97,59 @@ async def update(tx: Tx, caller: Principal, key: VisibleKey, change: KeyChange) 
 
 
 async def roll(tx: Tx, caller: Principal, key: VisibleKey) -> tuple[VisibleKey, Secret]:
-    """The caller receives the new secret, so the key must not have more permissions than the caller."""
-    key = await store.lock(tx, caller, key)
+    """The caller receives the new secret, so the key must not have more permissions than the caller, and the
+    secret must not outlive the caller's key."""
+    used = await lock_used_keys(tx, caller, key)
+    key = await store.get_current(tx, caller, key)
     _require_unrevoked(key)
     _require_scopes(caller, key.scopes)
     _require_allowlist_within(caller, key)
     secret = secrets.mint(family(key.mode))
-    await store.replace_secret(tx, key, secret.hash, secret.last4, tx.now + OLD_SECRET_LIFETIME)
+    await store.replace_secret(
+        tx,
+        key,
+        secret.hash,
+        secret.last4,
+        until=tx.now + OLD_SECRET_LIFETIME,
+        depends_on=sorted(used - {key.id}),
+    )
     await invalidate_cached_principals(tx, key.id)
     await _publish_event(tx, KEY_ROLLED, key)
     return replace(key, last4=secret.last4), secret
 
 
+async def lock_used_keys(tx: Tx, caller: Principal, key: VisibleKey | None = None) -> set[str]:
+    """Keep the caller's key, and those through which its secret was obtained, from being revoked meanwhile.
+    The key that the request is about is locked with them."""
+    used = {caller.id, *caller.obtained_by} if caller.kind == "api_key" else set()
+    await store.lock_keys(tx, used | ({key.id} if key else set()))
+    if not await store.lock_keys(tx, used):
+        raise CredentialRevoked
+    return used
+
+
 async def revoke(tx: Tx, key: VisibleKey) -> None:
-    await store.revoke(tx, key)
-    await invalidate_cached_principals(tx, key.id)
-    await _publish_event(tx, KEY_REVOKED, key)
+    """No key outlives the key that created it, and no secret the key that obtained it by rolling another.
+
+    What such a key creates or rolls at the same time is found by the next round.
+    """
+    ended: list[str] = [key.id]
+    revoked: list[KeyId] = []
+    narrowed: set[str] = set()
+    while True:
+        found = await store.revoke_families(tx, ended)
+        revoked += found
+        lost = await store.end_dependent_secrets(tx, key.account_id, [key.id, *revoked])
+        narrowed.update(lost)
+        ended = [key.id, *await store.without_secret(tx, lost)]
+        if not found and not lost:
+            break
+    narrowed -= set(revoked)
+    await invalidate_cached_principals(tx, key.id, *revoked, *narrowed)
+    for each in revoked:
+        await publish(tx, KEY_REVOKED, About(account_id=key.account_id), key_id=each)
+    for changed in sorted(narrowed):
+        await publish(tx, KEY_CHANGED, About(account_id=key.account_id), key_id=changed)
 
 
 async def _publish_event(tx: Tx, event: EventType, key: VisibleKey) -> None:
@@ -135,6 +176,7 @@ async def principal_of_key(tx: Tx, secret_hash: bytes) -> Principal | None:
         expires_at=ends,
         limits=row.account.limits,
         ceiling_owner=row.account.ceiling_owner,
+        obtained_by=tuple(row.depends_on),
     )
 
 

@@ -17,6 +17,7 @@ operation = Operations(tag="Members")
     "GET /v1/teams/{team_id}/members",
     id="members.list",
     scope="teams:read",
+    test_keys=False,
     role=Role.OBSERVER,
     errors=[TeamNotFound],
 )

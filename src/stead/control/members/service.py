@@ -72,6 +72,7 @@ async def update(tx: Tx, team: TeamId, caller: Principal, account: str, change: 
         _require_future(tx, expires_at)
     await store.update(tx, team, account, change.role, expires_at)
     await _require_owner(tx, team)
+    await invalidate_cached_principals(tx, account)
     await publish(tx, TEAM_MEMBER_CHANGED, About(team_id=team), client_id=account, role=change.role)
 
 

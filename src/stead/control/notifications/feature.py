@@ -8,8 +8,9 @@ from stead.control.http.web import Route
 from stead.control.notifications import operations, service
 from stead.control.notifications.digests import DigestMailer
 from stead.control.notifications.pages import unsubscribe_routes
-from stead.control.outbox.mail import MailSender
-from stead.control.tasks import PeriodicTask, Task, WorkerServices, in_batches
+from stead.control.outbox.mail import MailSender, measure
+from stead.control.sealed_columns import SealedColumn
+from stead.control.tasks import LongRunningTask, PeriodicTask, Task, WorkerServices, in_batches
 
 
 def _tasks(worker: WorkerServices) -> list[Task]:
@@ -18,7 +19,7 @@ def _tasks(worker: WorkerServices) -> list[Task]:
     digests = DigestMailer(database, worker.sealer, base_url=settings.base_url)
     delete_expired = partial(in_batches, database, service.delete_expired)
     return [
-        PeriodicTask("mail.send", 1, sender.send_due),
+        LongRunningTask("mail.send", sender.run),
         PeriodicTask("notifications.digests", 5, digests.enqueue_due),
         PeriodicTask("notifications.delete_expired", 60, delete_expired),
     ]
@@ -32,6 +33,8 @@ FEATURE = Feature(
     name="notifications",
     operations=[operations.operation],
     tasks=_tasks,
+    measure=measure,
     transports=[service.receive_events],
     pages=_pages,
+    sealed_columns=[SealedColumn("outgoing_mail", "id", "sealed", str.encode)],
 )

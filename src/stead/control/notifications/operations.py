@@ -33,9 +33,14 @@ async def count_unread(call: Call) -> UnreadView:
     return UnreadView(await service.count_unread(call.tx, call.caller))
 
 
-@operation("POST /v1/notifications/read", id="notifications.mark_read", scope="notifications:write")
+@operation(
+    "POST /v1/notifications/read", id="notifications.mark_read", scope="notifications:write", test_keys=True
+)
 async def mark_read(call: Call, body: Marking) -> MarkedView:
-    """Mark the listed notifications, or all, as read."""
+    """Mark the listed notifications, or all, as read.
+
+    A test key marks only those of test sites.
+    """
     return MarkedView(await service.mark_read(call.tx, call.caller, body))
 
 

@@ -78,13 +78,17 @@ async def count_unread(tx: Tx, caller: Principal) -> int:
 
 
 async def mark_read(tx: Tx, caller: Principal, ids: Sequence[str] | None) -> int:
-    """Mark the given notifications, or all if `ids` is None. Return how many were unread."""
+    """Mark the given notifications, or all if `ids` is None. Return how many were unread.
+
+    A test credential marks only those of test mode: others may concern the account or a team.
+    """
     return await tx.run(
         f"update notifications n set read_at = $6 where {_VISIBLE} and n.read_at is null"  # noqa: S608
-        " and ($5::text[] is null or n.id = any($5))",
+        " and ($5::text[] is null or n.id = any($5)) and ($7 = 'live' or n.mode = 'test')",
         *_viewer(caller),
         None if ids is None else list(ids),
         tx.now,
+        caller.mode,
     )
 
 
@@ -113,16 +117,17 @@ async def disable_email(tx: Tx, account: str, categories: Sequence[str]) -> None
 
 
 async def recipients(tx: Tx, content: NotificationContent) -> list[tuple[str, bool]]:
-    """The accounts that are notified, and whether each also gets an email. Test mode sends no email."""
+    """The accounts that are notified, and whether each also gets an email. Test mode sends no email, and an
+    address that is not verified gets none."""
     return await tx.all(
         lambda account, emailed: (account, emailed),
         """
-        select r.id, $5 and coalesce(p.email, true) from (
+        select r.id, $5 and coalesce(p.email, true) and a.email_verified_at is not null from (
           select $1::text as id where $2::text is null
           union all select m.account_id from team_members m where m.team_id = $2
           and m.role = any($3) and (m.expires_at is null or m.expires_at > $4)
-        ) r left join notification_preferences p on p.account_id = r.id and p.category = $6
-        where r.id is not null
+        ) r join accounts a on a.id = r.id
+        left join notification_preferences p on p.account_id = r.id and p.category = $6
         """,
         content.account_id,
         content.team_id,

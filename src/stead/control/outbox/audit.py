@@ -10,12 +10,16 @@ from typing import Literal
 
 from stead.control.engines.postgres import Tx
 from stead.control.http.principal import Principal
-from stead.shared.ids import AccountId, lower_bound, new_id
+from stead.shared.ids import AccountId, derive_id, lower_bound, new_id
 
 ActorKind = Literal["member", "api_key", "system"]
 Outcome = Literal["success", "denied"]
 
 RETENTION = timedelta(days=400)
+_INSERT = (
+    "insert into audit_events (id, event, outcome, actor_kind, actor_user_id, actor_email, actor_key_id,"
+    " team_id, site_id, meta, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +53,25 @@ class AuditEntry:
 
 async def record(tx: Tx, event: str, outcome: Outcome, entry: AuditEntry) -> None:
     """Write the row. Requests without an authenticated actor are not recorded."""
-    actor = entry.actor
-    if actor is None:
-        return
-    await tx.run(
-        "insert into audit_events (id, event, outcome, actor_kind, actor_user_id, actor_email, actor_key_id,"
-        " team_id, site_id, meta, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
-        new_id("aud"),
+    if entry.actor is not None:
+        await tx.run(_INSERT, *_row(new_id("aud"), event, outcome, entry, entry.actor, tx.now))
+
+
+async def record_once(tx: Tx, event: str, entry: AuditEntry, moment: datetime, name: str) -> bool:
+    """Write the row of something that happened at this moment, unless it was written before: whether it was
+    new. Of two that are the same, moment and name are the same."""
+    if entry.actor is None:
+        return False
+    id_ = derive_id("aud", moment, f"{event} {name}")
+    row = _row(id_, event, "success", entry, entry.actor, moment)
+    return await tx.run(f"{_INSERT} on conflict do nothing", *row) == 1
+
+
+def _row(
+    id_: str, event: str, outcome: Outcome, entry: AuditEntry, actor: Actor, moment: datetime
+) -> tuple[object, ...]:
+    return (
+        id_,
         event,
         outcome,
         actor.kind,
@@ -65,7 +81,7 @@ async def record(tx: Tx, event: str, outcome: Outcome, entry: AuditEntry) -> Non
         entry.team_id,
         entry.site_id,
         entry.meta,
-        tx.now,
+        moment,
     )
 
 

@@ -6,7 +6,9 @@ from typing import Literal
 from stead.shared.errors import QuotaExceeded
 from stead.shared.ids import AccountId, TeamId
 
-Quota = Literal["sites", "environments", "branches"]
+Quota = Literal["sites", "environments", "branches", "projects"]
+AccountQuota = Literal["teams", "keys", "invites", "webhook_endpoints"]
+"""Quotas of an account, whatever teams it is in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +17,10 @@ class Owner:
 
     account_id: AccountId | None = None
     team_id: TeamId | None = None
+
+    @property
+    def id(self) -> str:
+        return self.team_id or self.account_id or ""
 
 
 class SitesExhausted(QuotaExceeded):
@@ -35,10 +41,43 @@ class BranchesExhausted(QuotaExceeded):
     remedy = "Destroy a branch environment of this site, or upgrade the plan."
 
 
+class ProjectsExhausted(QuotaExceeded):
+    code = "quota.projects"
+    message = "All {limit} projects of the plan are in use."
+    remedy = "Delete a project, or upgrade the plan."
+
+
+class TeamsExhausted(QuotaExceeded):
+    code = "quota.teams"
+    message = "The account has created all {limit} teams that its plan allows."
+    remedy = "Delete a team that you created, or upgrade the plan."
+
+
+class KeysExhausted(QuotaExceeded):
+    code = "quota.keys"
+    message = "The account has all {limit} API keys that its plan allows."
+    remedy = "Revoke a key, or upgrade the plan. Expired keys do not count."
+
+
+class InvitesExhausted(QuotaExceeded):
+    code = "quota.invites"
+    message = "The account has sent all {limit} pending invites that its plan allows."
+    remedy = "Revoke an invite, wait until one is accepted, or upgrade the plan."
+
+
+class EndpointsExhausted(QuotaExceeded):
+    code = "quota.webhook_endpoints"
+    message = "The account has all {limit} webhook endpoints that its plan allows."
+    remedy = "Delete an endpoint. One endpoint can subscribe to any number of event types."
+
+
 class StorageExhausted(QuotaExceeded):
     code = "quota.storage"
     message = "The {limit} GB of artifacts that the plan allows are in use."
-    remedy = "Delete a site, wait until unused artifacts are removed, or upgrade the plan."
+    remedy = (
+        "Delete a site, wait until unused artifacts and uploads are removed, or upgrade the plan. Artifacts"
+        " count with their unpacked size."
+    )
 
 
 GB = 1_000_000_000
@@ -47,4 +86,12 @@ EXHAUSTED: dict[Quota, type[QuotaExceeded]] = {
     "sites": SitesExhausted,
     "environments": EnvironmentsExhausted,
     "branches": BranchesExhausted,
+    "projects": ProjectsExhausted,
+}
+
+EXHAUSTED_ACCOUNT: dict[AccountQuota, type[QuotaExceeded]] = {
+    "teams": TeamsExhausted,
+    "keys": KeysExhausted,
+    "invites": InvitesExhausted,
+    "webhook_endpoints": EndpointsExhausted,
 }

@@ -2,9 +2,17 @@
 
 from stead.control.engines.postgres import Tx
 from stead.control.plans import store
-from stead.control.plans.rules import EXHAUSTED, GB, Owner, Quota, StorageExhausted
+from stead.control.plans.rules import (
+    EXHAUSTED,
+    EXHAUSTED_ACCOUNT,
+    GB,
+    AccountQuota,
+    Owner,
+    Quota,
+    StorageExhausted,
+)
 from stead.control.plans.schema import PlanView
-from stead.shared.ids import TeamId
+from stead.shared.ids import AccountId, TeamId
 
 
 async def require_room(tx: Tx, owner: Owner, quota: Quota, *, site: str | None = None, more: int = 1) -> None:
@@ -18,6 +26,20 @@ async def require_room(tx: Tx, owner: Owner, quota: Quota, *, site: str | None =
     limit = await store.limit(tx, owner, quota)
     if await store.count(tx, owner, quota, site) + more > limit:
         raise EXHAUSTED[quota](limit=limit)
+
+
+async def require_room_in_account(tx: Tx, account: AccountId, quota: AccountQuota) -> None:
+    """Raise if the account cannot have one more. Concurrent checks of one account wait for each other."""
+    await store.lock(tx, Owner(account_id=account))
+    limit = await store.account_limit(tx, account, quota)
+    if await store.count_of_account(tx, account, quota) >= limit:
+        raise EXHAUSTED_ACCOUNT[quota](limit=limit)
+
+
+async def resolve_quota_owner(tx: Tx, owner: str) -> str:
+    """The owner toward whose limits something counts: for a team that has no quota of its own, the account
+    that created it."""
+    return await store.find_sharing_account(tx, owner) or owner
 
 
 async def lock(tx: Tx, owner: Owner) -> None:

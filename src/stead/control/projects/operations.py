@@ -5,6 +5,7 @@ Most operations exist for both kinds of project: one handler is declared for two
 
 from stead.control.http.operations import Call, Operations
 from stead.control.http.pagination import Page, PageRequest
+from stead.control.plans.rules import ProjectsExhausted
 from stead.control.projects import service
 from stead.control.projects.rules import OwnerDiffers, ProjectNotFound, VisibleProject, VisibleTeamProject
 from stead.control.projects.schema import Assignment, NewProject, ProjectChange, ProjectView
@@ -40,7 +41,14 @@ async def list_team_projects(call: Call, team: VisibleTeam, page: PageRequest) -
     return await service.browse_team(call.tx, team.id, page)
 
 
-@operation("POST /v1/projects", id="projects.create", scope="sites:write", status=201, account_wide=True)
+@operation(
+    "POST /v1/projects",
+    id="projects.create",
+    scope="sites:write",
+    status=201,
+    account_wide=True,
+    errors=[ProjectsExhausted],
+)
 async def create_project(call: Call, body: NewProject) -> ProjectView:
     """Create a project of your own."""
     project = await service.create(call.tx, call.caller, body)
@@ -53,7 +61,7 @@ async def create_project(call: Call, body: NewProject) -> ProjectView:
     id="team_projects.create",
     scope="teams:write",
     status=201,
-    errors=[TeamNotFound],
+    errors=[TeamNotFound, ProjectsExhausted],
 )
 async def create_team_project(call: Call, team: VisibleTeam, body: NewProject) -> ProjectView:
     """Create a project of the team."""
@@ -120,12 +128,14 @@ async def list_project_sites(call: Call, project: VisibleProject, page: PageRequ
     "POST /v1/projects/{project_id}/sites",
     id="projects.assign_site",
     scope="sites:write",
+    test_keys=True,
     errors=_ASSIGN_ERRORS,
 )
 @team_operation(
     "POST /v1/teams/{team_id}/projects/{project_id}/sites",
     id="team_projects.assign_site",
     scope="teams:write",
+    test_keys=True,
     resources=_IN_TEAM,
     errors=_ASSIGN_ERRORS,
 )

@@ -6,6 +6,8 @@ from stead.control.engines.postgres import Tx
 from stead.control.http.operations import Call
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import Principal
+from stead.control.plans import service as plans
+from stead.control.plans.rules import Owner
 from stead.control.projects import store
 from stead.control.projects.rules import (
     OwnerDiffers,
@@ -63,6 +65,7 @@ async def create(tx: Tx, caller: Principal, new: NewProject, *, team: TeamId | N
         raise TeamNotFound
     project = ProjectId(new_id("proj"))
     account = caller.account_id if team is None else None
+    await plans.require_room(tx, Owner(account_id=account, team_id=team), "projects")
     await store.insert(tx, project, new.name, account=account, team=team)
     return ProjectView(project, new.name, team, tx.now)
 

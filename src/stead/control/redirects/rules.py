@@ -12,6 +12,10 @@ from stead.protocol.edge_records import EdgeRedirect, RedirectSet, RedirectsReco
 from stead.shared.errors import FieldInvalid
 
 MAX_HOPS = 10
+MAX_BYTES = 512 * 1024
+"""The paths and destinations of a site, together: every edge of the region keeps them in memory."""
+MAX_PREFIX_LENGTHS = 256
+"""The edge makes one look-up for each length of a prefix."""
 MAX_PART_RULES = 500
 MAX_PART_BYTES = 256 * 1024
 
@@ -63,6 +67,12 @@ class RuleMatcher:
 
 def validate(rules: Sequence[RedirectRule], hosts: frozenset[str]) -> None:
     """`hosts` are the hosts of the site: a redirect to one of them can be part of a loop."""
+    size = sum(len(rule.from_.encode()) + len(rule.to.encode()) for rule in rules)
+    if size > MAX_BYTES:
+        raise FieldInvalid(
+            param="redirects",
+            reason=f"The paths and destinations have {size} bytes together. At most {MAX_BYTES} are allowed.",
+        )
     seen: set[str] = set()
     for index, rule in enumerate(rules):
         if "*" in rule.from_[:-1]:
@@ -75,6 +85,12 @@ def validate(rules: Sequence[RedirectRule], hosts: frozenset[str]) -> None:
             raise FieldInvalid(param=f"redirects.{index}.from", reason=f"`{rule.from_}` has two rules.")
         seen.add(rule.from_)
     matcher = RuleMatcher(rules)
+    if len(matcher.lengths) > MAX_PREFIX_LENGTHS:
+        raise FieldInvalid(
+            param="redirects",
+            reason=f"The paths that end in `*` have {len(matcher.lengths)} different lengths."
+            f" At most {MAX_PREFIX_LENGTHS} are allowed.",
+        )
     for index, rule in enumerate(rules):
         if _is_loop(matcher, rule, hosts):
             raise FieldInvalid(

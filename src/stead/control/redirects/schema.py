@@ -14,5 +14,9 @@ class RedirectsView(Struct):
 class NewRedirects(Struct, forbid_unknown_fields=True):
     redirects: Annotated[
         list[RedirectRule],
-        Meta(max_length=5000, description="The complete set of rules. An empty list removes all."),
+        Meta(
+            max_length=5000,
+            description="The complete set of rules, with at most 512 KiB of paths and destinations."
+            " An empty list removes all.",
+        ),
     ]

@@ -1,5 +1,6 @@
 """Reading and replacing redirects, inside the caller's transaction."""
 
+from stead.control.domains import service as domains
 from stead.control.engines.postgres import Tx
 from stead.control.environments import service as environments
 from stead.control.jobs import service as jobs
@@ -19,7 +20,8 @@ async def list_rules(tx: Tx, site: str) -> list[RedirectRule]:
 async def queue_replacement(tx: Tx, site: VisibleSite, wanted: NewRedirects) -> JobView:
     require_changeable(site.status)
     production = await environments.get_production(tx, site.id)
-    validate(wanted.redirects, frozenset({site.domain, production.subdomain}))
+    hosts = {*await domains.list_hostnames(tx, site.id), production.subdomain}
+    validate(wanted.redirects, frozenset(hosts))
     work, subject = RedirectsWork(wanted.redirects), jobs.Subject(site.id, site.owner)
     return await jobs.enqueue(tx, REPLACE_REDIRECTS, work, subject, scope="redirects:write")
 

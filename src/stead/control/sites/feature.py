@@ -4,11 +4,11 @@ from functools import partial
 
 from stead.control.feature import Feature
 from stead.control.sites import events, operations, service, workflows
-from stead.control.tasks import PeriodicTask, Task, WorkerServices, in_transaction
+from stead.control.tasks import PeriodicTask, Task, WorkerServices, in_batches
 
 
 def _tasks(worker: WorkerServices) -> list[Task]:
-    purge = partial(in_transaction, worker.database, service.purge_expired)
+    purge = partial(in_batches, worker.database, service.purge_expired)
     return [PeriodicTask("sites.purge", 600, purge)]
 
 

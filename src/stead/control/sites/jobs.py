@@ -37,6 +37,11 @@ class SiteFacts:
         """A test site is simulated, and never announced to the edges."""
         return self.mode == "test"
 
+    @property
+    def needed_runtime(self) -> Runtime | None:
+        """What its node must run. None is any runtime: every node simulates all of them."""
+        return None if self.is_test else self.runtime
+
     def about(self, job: Job[Any]) -> About:
         return About(
             account_id=self.account_id,

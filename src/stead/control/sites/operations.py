@@ -6,6 +6,8 @@ from stead.control.http.operations import Call, Operations
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.jobs.rules import JobsWaiting
 from stead.control.jobs.schema import JobView
+from stead.control.nodes import service as nodes
+from stead.control.nodes.rules import RegionUnavailable, RuntimeUnavailable
 from stead.control.outbox import audit
 from stead.control.plans.rules import EnvironmentsExhausted, SitesExhausted
 from stead.control.sites import service
@@ -20,7 +22,6 @@ from stead.control.sites.rules import (
     VisibleSite,
 )
 from stead.control.sites.schema import (
-    RUNTIMES,
     CapabilitiesView,
     Deletion,
     NewSite,
@@ -28,6 +29,7 @@ from stead.control.sites.schema import (
     SiteView,
     Transfer,
     TransferredView,
+    runtimes_view,
 )
 from stead.control.teams.rules import TeamNotFound, VisibleTeam
 from stead.shared.errors import AccountNotFound
@@ -46,15 +48,21 @@ async def list_sites(call: Call, page: PageRequest) -> Page[SiteView]:
     "POST /v1/sites",
     id="sites.create",
     scope="sites:write",
+    test_keys=True,
     job="deployment.deploy",
-    errors=[DomainTaken, SitesExhausted, JobsWaiting, TeamNotFound, TargetNotAdministered, AccountNotFound],
+    errors=[
+        *(DomainTaken, RegionUnavailable, RuntimeUnavailable, SitesExhausted, JobsWaiting),
+        *(TeamNotFound, TargetNotAdministered, AccountNotFound),
+    ],
 )
 async def create_site(call: Call, body: NewSite) -> JobView:
-    """Create a site. When the job has succeeded, the site answers requests for its domain.
+    """Create a site. When the job has succeeded, the site answers at its preview host.
 
+    It answers at its domain, and gets a certificate for it, once the domain is verified: it points to this
+    platform, or has the TXT record in `challenge` of the site.
     The profile cannot be changed later. A site that is created with a test key is simulated.
     """
-    site, job = await service.create(call.tx, call.caller, body, preview_domain=call.context.preview_domain)
+    site, job = await service.create(call.tx, call.caller, body, call.context, call.sealer)
     call.audit.team_id, call.audit.site_id = site.team_id, site.id
     return job
 
@@ -73,8 +81,11 @@ async def get_site(call: Call, site: VisibleSite) -> SiteView:
     errors=[SiteNotFound, SiteBusy, ConfirmDomainMismatch, JobsWaiting],
 )
 async def delete_site(call: Call, site: VisibleSite, body: Deletion) -> JobView:
-    """Delete a site. It can be recovered for 30 days; its domain becomes available immediately."""
-    return await service.delete(call.tx, site, body)
+    """Delete a site. It can be recovered, and keeps its domains, for 30 days.
+
+    Commands that are queued or running in its environments are cancelled.
+    """
+    return await service.delete(call.tx, site, body, call.context.docs_url)
 
 
 @operation(
@@ -86,7 +97,7 @@ async def delete_site(call: Call, site: VisibleSite, body: Deletion) -> JobView:
 )
 async def recover_site(call: Call, site: VisibleSite) -> JobView:
     """Recover a deleted site."""
-    return await service.recover(call.tx, site)
+    return await service.recover(call.tx, site, verify_domains=call.context.verify_domains)
 
 
 @operation(
@@ -94,7 +105,7 @@ async def recover_site(call: Call, site: VisibleSite) -> JobView:
     id="sites.restart",
     scope="sites:write",
     job="site.restart",
-    errors=[SiteNotFound, SiteBusy, JobsWaiting],
+    errors=[SiteNotFound, SiteBusy, SitesExhausted, JobsWaiting],
 )
 async def restart_site(call: Call, site: VisibleSite) -> JobView:
     """Restart a site and check that it answers."""
@@ -137,9 +148,9 @@ async def get_tls(call: Call, site: VisibleSite) -> TlsView:
 
 
 @operation("GET /v1/runtimes", id="runtimes.list", scope="sites:read")
-async def list_runtimes(call: Call) -> RuntimesView:  # noqa: ARG001 - handlers receive the call
+async def list_runtimes(call: Call) -> RuntimesView:
     """List all runtimes, including planned ones, with the capabilities of their sites."""
-    return RUNTIMES
+    return runtimes_view(await nodes.list_available_runtimes(call.tx))
 
 
 @operation(

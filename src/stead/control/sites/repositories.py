@@ -2,12 +2,14 @@
 
 import re
 from dataclasses import dataclass
-from ipaddress import IPv6Address
+from ipaddress import IPv4Address, IPv6Address
 
 from stead.control.http.host_names import InvalidUrl, parse_host
-from stead.control.http.principal import Address
+from stead.control.http.principal import Address, Network
+from stead.shared.address_policy import AddressPolicy
 
 MAX_LENGTH = 1000
+PORTS = {"https": 443, "ssh": 22}
 _HOST = r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s/?#@\\\[\]:%]+)"
 _PORT = r"(?::(?P<port>[0-9]{1,5}))?"
 _PATH = r"(?P<path>[A-Za-z0-9._~][A-Za-z0-9._~+@=,-]*(?:/[A-Za-z0-9._~][A-Za-z0-9._~+@=,-]*)*)/?"
@@ -33,6 +35,10 @@ class Repository:
     @property
     def is_https(self) -> bool:
         return self.scheme == "https"
+
+    @property
+    def dialled_port(self) -> int:
+        return self.port or PORTS[self.scheme]
 
     @property
     def authority(self) -> str:
@@ -61,6 +67,24 @@ def parse_url(url: str) -> Repository:
     if ".." in found["path"].split("/"):
         raise InvalidUrl("its path contains `..`.")
     return Repository("https" if url.startswith("https:") else "ssh", host, port, found["path"], literal)
+
+
+def require_allowed_port(repository: Repository, extra_ports: frozenset[int]) -> None:
+    """Raises InvalidUrl unless the port is that of https or ssh, or one that the operator allows."""
+    if repository.dialled_port not in {*PORTS.values(), *extra_ports}:
+        raise InvalidUrl("its port is neither 443 nor 22.")
+
+
+def require_public_address(repository: Repository, networks: tuple[Network, ...]) -> None:
+    """Raises InvalidUrl for an address that is neither public nor in one of the operator's networks.
+
+    A name is not looked up here. Whoever connects checks every address that it resolves to.
+    """
+    address = repository.literal
+    if repository.host.endswith(".localhost"):
+        address = IPv4Address("127.0.0.1")
+    if address is not None and not AddressPolicy(networks).permits(address):
+        raise InvalidUrl("its address is not public.")
 
 
 def is_same_repository(url: str, other: str) -> bool:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
+from stead.control.http.modes import ModeBound
 from stead.control.http.visibility import Governance, Governed, Owned
 from stead.control.sites.capabilities import CAPABILITIES
 from stead.shared.errors import Conflict, Forbidden, InvalidRequest, NotFound
@@ -41,7 +42,7 @@ def may_change(status: SiteStatus, wanted: SiteStatus) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class VisibleSite(Governed, Owned):
+class VisibleSite(Governed, Owned, ModeBound):
     """A site that the caller can see: its own, or of a team in which its role includes reading sites; within
     the pin and the mode of the credential."""
 

@@ -1,12 +1,16 @@
 """The JSON shapes of sites."""
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import replace
 
+from stead.control.domains.schema import ChallengeView
 from stead.control.sites.capabilities import CAPABILITIES, CapabilityView
 from stead.control.sites.rules import PhpVersion, Profile, SiteStatus
+from stead.control.wordpress.schema import NewAdministrator
 from stead.shared.runtimes import Runtime
 
 SiteIdText = Annotated[str, Meta(examples=["site_01k9zy3v7d00r3m8w5x2t6b4qa"])]
@@ -40,6 +44,14 @@ class SiteView(Struct):
     status_reason: Annotated[str | None, Meta(description="Why the site is not `running`.", examples=[None])]
     recoverable_until: Annotated[datetime | None, Meta(examples=[None])]
     created_at: datetime
+    challenge: Annotated[
+        ChallengeView | None,
+        Meta(
+            description="A DNS record that proves `domain`, also before it points here. Null once the"
+            " domain is verified; `…/environments/production/domains` has the details.",
+            examples=[None],
+        ),
+    ] = None
 
 
 class NewSite(Struct, forbid_unknown_fields=True):
@@ -62,6 +74,10 @@ class NewSite(Struct, forbid_unknown_fields=True):
     git_branch: Annotated[GitBranch | None, Meta(examples=[None])] = None
     team_id: Annotated[
         str | None, Meta(description="A team that you own or administer.", examples=[None])
+    ] = None
+    admin: Annotated[
+        NewAdministrator | None,
+        Meta(description="Only for sites that run WordPress.", examples=[None]),
     ] = None
 
 
@@ -89,7 +105,13 @@ class CapabilitiesView(Struct):
 class RuntimeView(Struct):
     runtime: Annotated[str, Meta(examples=["static"])]
     profiles: Annotated[list[str], Meta(examples=[["static"]])]
-    status: Literal["available", "planned"]
+    status: Annotated[
+        Literal["available", "planned"],
+        Meta(
+            description="`available`: a node of this installation runs such sites. `planned`: none does yet.",
+            examples=["available"],
+        ),
+    ]
     capabilities: Annotated[dict[str, CapabilityView], Meta(examples=[{"build": {"supported": True}}])]
 
 
@@ -97,12 +119,16 @@ class RuntimesView(Struct):
     runtimes: list[RuntimeView]
 
 
-RUNTIMES = RuntimesView(
-    [
-        RuntimeView("cms", ["git_managed", "vanilla"], "available", CAPABILITIES["cms"]),
-        RuntimeView("static", ["static"], "available", CAPABILITIES["static"]),
-        RuntimeView("wasm", ["wasm"], "available", CAPABILITIES["wasm"]),
-        RuntimeView("drupal", [], "planned", {}),
-        RuntimeView("node", [], "planned", {}),
-    ]
+RUNTIMES = (
+    RuntimeView("cms", ["git_managed", "vanilla"], "planned", CAPABILITIES["cms"]),
+    RuntimeView("static", ["static"], "planned", CAPABILITIES["static"]),
+    RuntimeView("wasm", ["wasm"], "planned", CAPABILITIES["wasm"]),
+    RuntimeView("drupal", [], "planned", {}),
+    RuntimeView("node", [], "planned", {}),
 )
+
+
+def runtimes_view(available: Collection[str]) -> RuntimesView:
+    return RuntimesView(
+        [replace(each, status="available") if each.runtime in available else each for each in RUNTIMES]
+    )

@@ -4,33 +4,38 @@ from typing import Any
 
 from msgspec import UNSET
 
-from stead.control.engines.postgres import Tx, UniqueViolation
+from stead.control.domains import service as domains
+from stead.control.domains.names import normalize_hostname
+from stead.control.domains.rules import NewClaim
+from stead.control.engines.postgres import Tx
 from stead.control.environments import jobs as environment_kinds
 from stead.control.environments import service as environments
 from stead.control.environments.jobs import EnvironmentWork
+from stead.control.exec.jobs import RUN_COMMAND
+from stead.control.http.context import ApiContext
 from stead.control.http.host_names import InvalidUrl
 from stead.control.http.operations import Call
 from stead.control.http.pagination import Page, PageRequest
-from stead.control.http.principal import Principal
+from stead.control.http.principal import Network, Principal
 from stead.control.jobs import service as jobs
 from stead.control.jobs.definition import Refused
 from stead.control.jobs.kinds import Job
 from stead.control.jobs.schema import JobView
+from stead.control.nodes import service as nodes
 from stead.control.outbox.audit import AuditEntry
 from stead.control.outbox.event_types import EventType
 from stead.control.outbox.events import About, Fact, publish
 from stead.control.plans import service as plans
 from stead.control.plans.rules import Owner
+from stead.control.sealing import Sealer
 from stead.control.sites import jobs as kinds
 from stead.control.sites import repositories, store
-from stead.control.sites.domains import new_slug, normalize_domain
 from stead.control.sites.events import SITE_CREATED, SITE_TRANSFERRED
 from stead.control.sites.jobs import SiteFacts, SiteWork
 from stead.control.sites.rules import (
     DEFAULT_PHP,
     RUNTIME_OF,
     ConfirmDomainMismatch,
-    DomainTaken,
     NotRecoverable,
     SiteBusy,
     SiteNotFound,
@@ -39,8 +44,11 @@ from stead.control.sites.rules import (
     may_change,
 )
 from stead.control.sites.schema import Deletion, NewSite, SiteView, Transfer
+from stead.control.sites.slugs import new_slug
 from stead.control.teams import service as teams
 from stead.control.teams.rules import TeamNotFound
+from stead.control.wordpress import service as wordpress
+from stead.control.wordpress.schema import NewAdministrator
 from stead.shared.branches import is_plain_branch_name
 from stead.shared.errors import AccountNotFound, FieldInvalid
 from stead.shared.ids import AccountId, ProjectId, SiteId, TeamId, has_shape, new_id
@@ -81,10 +89,13 @@ async def set_project(tx: Tx, site: VisibleSite, project: ProjectId | None) -> N
     await store.set_project(tx, site, project)
 
 
-async def create(tx: Tx, caller: Principal, new: NewSite, *, preview_domain: str) -> tuple[SiteView, JobView]:
-    _validate(new)
-    domain = normalize_domain(new.domain, preview_domain=preview_domain)
+async def create(
+    tx: Tx, caller: Principal, new: NewSite, context: ApiContext, sealer: Sealer
+) -> tuple[SiteView, JobView]:
+    _validate(new, context.git_ports, context.git_networks)
+    domain = normalize_hostname(new.domain, own_names=context.own_names, param="domain")
     owner = await _resolve_owner(tx, caller, new.team_id)
+    await _require_available(tx, caller, new)
     await plans.require_room(tx, owner, "sites")
     is_cms = RUNTIME_OF[new.profile] == "cms"
     site = SiteView(
@@ -104,22 +115,40 @@ async def create(tx: Tx, caller: Principal, new: NewSite, *, preview_domain: str
         recoverable_until=None,
         created_at=tx.now,
     )
-    if not await store.insert(tx, site, account=owner.account_id, mode=caller.mode):
-        raise DomainTaken(domain=domain)
-    env = await environments.create_production(tx, SiteId(site.id), f"{site.slug}.{preview_domain}")
+    await store.insert(tx, site, account=owner.account_id, mode=caller.mode)
+    if is_cms:
+        admin = new.admin or NewAdministrator()
+        await wordpress.create(tx, sealer, site.id, domain=domain, admin=admin, by=caller.account_id)
+    subdomain = f"{site.slug}.{context.preview_domain}"
+    env = await environments.create_production(tx, SiteId(site.id), subdomain)
+    claim = NewClaim(domain, site.id, env, owner.id, caller.mode, is_primary=True)
+    await domains.claim_name(tx, claim, verify=context.verify_domains)
     about = About(account_id=owner.account_id, team_id=owner.team_id, site_id=site.id)
     await publish(tx, SITE_CREATED, about, domain=domain, profile=site.profile)
-    subject = jobs.Subject(site.id, owner.team_id or caller.account_id, env_id=env, id=site.id)
+    subject = jobs.Subject(site.id, owner.id, env_id=env, id=site.id)
     return site, await jobs.enqueue(tx, kinds.DEPLOY, SiteWork(), subject, scope="sites:write")
+
+
+async def _require_available(tx: Tx, caller: Principal, new: NewSite) -> None:
+    runtime = RUNTIME_OF[new.profile]
+    if caller.mode == "test":
+        # Every node can host a test site: its simulator does.
+        await nodes.require_available(tx, new.region, None)
+    else:
+        builder = runtime if new.profile == "git_managed" else None
+        await nodes.require_available(tx, new.region, runtime, builder=builder)
 
 
 async def restart(tx: Tx, site: VisibleSite) -> JobView:
     if site.status not in ("running", "stopped", "failed"):
         raise SiteBusy(status=site.status)
+    if site.status == "failed" and (await environments.get_production(tx, site.id)).node_id is None:
+        # Its first deployment failed, so it does not count yet.
+        await plans.require_room(tx, Owner(site.account_id, site.team_id), "sites")
     return await jobs.enqueue(tx, kinds.RESTART, SiteWork(), _subject(site), scope="sites:write")
 
 
-async def delete(tx: Tx, site: VisibleSite, wanted: Deletion) -> JobView:
+async def delete(tx: Tx, site: VisibleSite, wanted: Deletion, docs_url: str) -> JobView:
     if wanted.confirm_domain != site.domain:
         raise ConfirmDomainMismatch(param="confirm_domain")
     if not may_change(site.status, "deleting"):
@@ -127,24 +156,28 @@ async def delete(tx: Tx, site: VisibleSite, wanted: Deletion) -> JobView:
     reason = await store.get_status_reason(tx, site)
     if not await store.set_status(tx, site.id, "deleting", after=(site.status,)):
         raise SiteBusy(status=site.status)
+    await jobs.cancel_unfinished(tx, RUN_COMMAND, _subject(site), docs_url)
     work = SiteWork(status_before=site.status, reason_before=reason)
     return await jobs.enqueue(tx, kinds.DELETE, work, _subject(site), scope="sites:admin")
 
 
-async def recover(tx: Tx, site: VisibleSite) -> JobView:
+async def recover(tx: Tx, site: VisibleSite, *, verify_domains: bool) -> JobView:
+    """The site still has its names, unless its owner has used them for another site."""
     if site.status != "deleted" or site.recoverable_until is None or site.recoverable_until <= tx.now:
         raise NotRecoverable
     owner = Owner(site.account_id, site.team_id)
     await plans.require_room(tx, owner, "sites")
     await plans.require_room(tx, owner, "environments", more=await environments.count_restorable(tx, site.id))
-    if await store.domain_is_taken(tx, site.domain):
-        raise DomainTaken(domain=site.domain)
-    try:
-        await store.set_status(tx, site.id, "provisioning", after=("deleted",))
-    except UniqueViolation:
-        raise DomainTaken(domain=site.domain) from None
+    await domains.lock_names(tx, site.id, site.domain)
+    if not await store.set_status(tx, site.id, "provisioning", after=("deleted",)):
+        raise NotRecoverable
+    production = await environments.get_production(tx, site.id)
+    if not await domains.has_primary(tx, site.id):
+        mode = (await get_facts(tx, site.id)).mode
+        claim = NewClaim(site.domain, site.id, production.id, site.owner, mode, is_primary=True)
+        await domains.claim_name(tx, claim, verify=verify_domains)
     # Deleted environments are not announced to the edges, so production must not stay deleted.
-    await environments.set_status(tx, (await environments.get_production(tx, site.id)).id, "provisioning")
+    await environments.set_status(tx, production.id, "provisioning")
     work = SiteWork(recoverable_until=site.recoverable_until)
     return await jobs.enqueue(tx, kinds.RECOVER, work, _subject(site), scope="sites:admin")
 
@@ -155,16 +188,22 @@ async def purge_expired(tx: Tx) -> int:
 
     The clones of a site are removed first; production follows when this is called again.
     """
-    expired = await store.list_expired(tx)
+    expired = await store.list_expired(tx, await jobs.list_busy_owners(tx))
     for site, owner in expired:
         clones = [env.id for env in await environments.list_placed(tx, site) if env.type != "production"]
         for env in clones:
             subject = jobs.Subject(site, owner, env_id=env)
             await jobs.enqueue(
-                tx, environment_kinds.PURGE, EnvironmentWork(env), subject, scope="sites:admin"
+                tx,
+                environment_kinds.PURGE,
+                EnvironmentWork(env),
+                subject,
+                scope="sites:admin",
+                by_platform=True,
             )
         if not clones:
-            await jobs.enqueue(tx, kinds.PURGE, SiteWork(), jobs.Subject(site, owner), scope="sites:admin")
+            subject = jobs.Subject(site, owner)
+            await jobs.enqueue(tx, kinds.PURGE, SiteWork(), subject, scope="sites:admin", by_platform=True)
     return len(expired)
 
 
@@ -208,6 +247,15 @@ async def get_facts(tx: Tx, site: str) -> SiteFacts:
     return found
 
 
+async def get_php_version(tx: Tx, site: str) -> str | None:
+    """None if the site has no PHP."""
+    return await store.get_php_version(tx, site)
+
+
+async def set_php_version(tx: Tx, site: str, version: str) -> None:
+    await store.set_php_version(tx, site, version)
+
+
 async def publish_job_event(tx: Tx, job: Job[Any], event: EventType, **data: Fact) -> None:
     """Publish an event about a job of a site to the current owner of the site."""
     facts = await get_facts(tx, job.site_id)
@@ -218,20 +266,25 @@ def _subject(site: VisibleSite) -> jobs.Subject:
     return jobs.Subject(site.id, site.owner)
 
 
-def _validate(new: NewSite) -> None:
+def _validate(new: NewSite, git_ports: frozenset[int], git_networks: tuple[Network, ...]) -> None:
     if new.profile == "git_managed" and new.git_repo is None:
         raise FieldInvalid(param="git_repo", reason="A git-managed site needs a repository.")
     if new.git_repo is not None:
-        _validate_repository(new.git_repo)
+        _validate_repository(new.git_repo, git_ports, git_networks)
     if new.git_branch is not None and not is_plain_branch_name(new.git_branch):
         raise FieldInvalid(param="git_branch", reason="It is not a valid branch name.")
-    if new.php_version is not None and RUNTIME_OF[new.profile] != "cms":
-        raise FieldInvalid(param="php_version", reason=f"A {new.profile} site has no PHP.")
+    if RUNTIME_OF[new.profile] != "cms":
+        if new.php_version is not None:
+            raise FieldInvalid(param="php_version", reason=f"A {new.profile} site has no PHP.")
+        if new.admin is not None:
+            raise FieldInvalid(param="admin", reason=f"A {new.profile} site has no administrator.")
 
 
-def _validate_repository(url: str) -> None:
+def _validate_repository(url: str, ports: frozenset[int], networks: tuple[Network, ...]) -> None:
     try:
-        repositories.parse_url(url)
+        repository = repositories.parse_url(url)
+        repositories.require_allowed_port(repository, ports)
+        repositories.require_public_address(repository, networks)
     except InvalidUrl as reason:
         raise FieldInvalid(param="git_repo", reason=f"This repository cannot be used: {reason}") from None
 

@@ -1,7 +1,9 @@
 """Queries of sites. A caller reaches a site only through the visibility condition."""
 
 from datetime import datetime
+from typing import Any
 
+from stead.control.domains.schema import build_challenge
 from stead.control.engines.postgres import Tx
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import Mode, Principal
@@ -10,14 +12,33 @@ from stead.control.sites.events import SITE_STATUS_CHANGED
 from stead.control.sites.jobs import SiteFacts
 from stead.control.sites.rules import SiteStatus, VisibleSite
 from stead.control.sites.schema import SiteView
-from stead.control.sites.visibility import viewer, visible_rows, with_role
+from stead.control.sites.visibility import OWNERS, sites_of_owner, viewer, visible_rows, with_role
 from stead.shared.ids import AccountId, ProjectId, TeamId
 
-_VIEW = ", ".join(f"s.{field}" for field in SiteView.__struct_fields__)
+_COLUMNS = ", ".join(f"s.{field}" for field in SiteView.__struct_fields__ if field != "challenge")
+_CHALLENGE = (
+    "(select d.challenge from domains d where d.site_id = s.id and d.is_primary and d.released_at is null"
+    " and d.status <> 'verified')"
+)
+_VIEW = f"{_COLUMNS}, {_CHALLENGE}"
 _FACTS = (
     "s.id, s.account_id, s.team_id, s.project_id, s.domain, s.slug, s.runtime, s.status, s.recoverable_until"
 )
 _VISIBLE = visible_rows("sites s")
+_PAGE = f"""
+  with {OWNERS}
+  select {_VIEW} from owners o cross join lateral (
+    select * from sites s where {sites_of_owner()} and s.id < $7 order by s.id desc limit $8
+  ) s order by s.id desc limit $8
+"""  # noqa: S608
+
+
+def _build_view(*columns: Any) -> SiteView:
+    *fields, challenge = columns
+    site = SiteView(*fields)
+    if challenge is not None:
+        site.challenge = build_challenge(site.domain, challenge)
+    return site
 
 
 async def find(tx: Tx, caller: Principal, site: str) -> VisibleSite | None:
@@ -27,22 +48,18 @@ async def find(tx: Tx, caller: Principal, site: str) -> VisibleSite | None:
 
 
 async def view(tx: Tx, site: VisibleSite) -> SiteView | None:
-    return await tx.one(SiteView, f"select {_VIEW} from sites s where s.id = $1", site.id)  # noqa: S608
+    return await tx.one(_build_view, f"select {_VIEW} from sites s where s.id = $1", site.id)  # noqa: S608
 
 
 async def page(tx: Tx, caller: Principal, request: PageRequest) -> Page[SiteView]:
-    return await request.fetch(
-        tx,
-        SiteView,
-        f"select {_VIEW} {_VISIBLE} and s.id < $7 order by s.id desc limit $8",
-        *viewer(tx, caller),
-    )
+    """List sites, newest first. Reads one page from the index of each owner."""
+    return await request.fetch(tx, _build_view, _PAGE, *viewer(tx, caller))
 
 
 async def page_of_team(tx: Tx, caller: Principal, team: TeamId, request: PageRequest) -> Page[SiteView]:
     return await request.fetch(
         tx,
-        SiteView,
+        _build_view,
         f"select {_VIEW} {_VISIBLE} and s.team_id = $7 and s.id < $8 order by s.id desc limit $9",
         *viewer(tx, caller),
         team,
@@ -54,7 +71,7 @@ async def page_of_project(
 ) -> Page[SiteView]:
     return await request.fetch(
         tx,
-        SiteView,
+        _build_view,
         f"select {_VIEW} {_VISIBLE} and s.project_id = $7 and s.id < $8 order by s.id desc limit $9",
         *viewer(tx, caller),
         project,
@@ -65,18 +82,23 @@ async def set_project(tx: Tx, site: VisibleSite, project: ProjectId | None) -> N
     await tx.run("update sites set project_id = $2 where id = $1", site.id, project)
 
 
-async def insert(tx: Tx, site: SiteView, *, account: AccountId | None, mode: Mode) -> bool:
-    """Returns False when another site has the domain. Of two concurrent inserts the second waits, and then
-    gets False."""
-    inserted = await tx.run(
+async def insert(tx: Tx, site: SiteView, *, account: AccountId | None, mode: Mode) -> None:
+    await tx.run(
         "insert into sites (id, account_id, team_id, mode, slug, domain, profile, runtime, php_version,"
         " region, git_repo, git_branch, status, created_at)"
-        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
-        " on conflict (domain) where status <> 'deleted' do nothing",
+        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
         *(site.id, account, site.team_id, mode, site.slug, site.domain, site.profile, site.runtime),
         *(site.php_version, site.region, site.git_repo, site.git_branch, site.status, site.created_at),
     )
-    return inserted == 1
+
+
+async def get_php_version(tx: Tx, site: str) -> str | None:
+    found: str | None = await tx.value("select php_version from sites where id = $1", site)
+    return found
+
+
+async def set_php_version(tx: Tx, site: str, version: str) -> None:
+    await tx.run("update sites set php_version = $2 where id = $1", site, version)
 
 
 async def set_status(
@@ -126,12 +148,6 @@ async def get_status_reason(tx: Tx, site: VisibleSite) -> str | None:
     return reason
 
 
-async def domain_is_taken(tx: Tx, domain: str) -> bool:
-    return bool(
-        await tx.value("select exists (select from sites where domain = $1 and status <> 'deleted')", domain)
-    )
-
-
 async def set_owner(tx: Tx, site: VisibleSite, *, account: AccountId | None, team: TeamId | None) -> None:
     await tx.run(
         "update sites set account_id = $2, team_id = $3, project_id = null where id = $1",
@@ -139,6 +155,12 @@ async def set_owner(tx: Tx, site: VisibleSite, *, account: AccountId | None, tea
         account,
         team,
     )
+
+
+async def is_awaiting_push(tx: Tx, site: str) -> bool:
+    """Until the transaction ends."""
+    status = await tx.value("select status from sites where id = $1 for update", site)
+    return bool(status == "awaiting_push")
 
 
 async def get_facts(tx: Tx, site: str) -> SiteFacts | None:
@@ -149,14 +171,19 @@ async def get_facts(tx: Tx, site: str) -> SiteFacts | None:
     )
 
 
-async def list_expired(tx: Tx) -> list[tuple[str, str]]:
-    """Deleted sites that can no longer be recovered and still have files on a node, each with its owner."""
+async def list_expired(tx: Tx, busy: list[str]) -> list[tuple[str, str]]:
+    """Deleted sites that can no longer be recovered and still have files on a node, each with its owner.
+
+    Without those of the `busy` owners.
+    """
     return await tx.all(
         lambda *row: row,
         "select s.id, coalesce(s.team_id, s.account_id) from sites s"
         " where s.status = 'deleted' and s.recoverable_until <= $1 and exists"
         " (select from environments e where e.site_id = s.id and e.node_id is not null) and not exists"
         " (select from jobs j where j.site_id = s.id and j.status in ('queued', 'running'))"
+        " and coalesce(s.team_id, s.account_id) <> all($2)"
         " order by s.id limit 20 for update of s skip locked",
         tx.now,
+        busy,
     )

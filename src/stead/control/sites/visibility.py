@@ -1,4 +1,8 @@
-"""Which sites a caller can see. Sites, environments and jobs are looked up through this one condition."""
+"""Which sites a caller can see. Sites, environments and jobs are looked up through these conditions.
+
+There are two forms. `visible_rows` is for a query that finds one resource by its id. A list would read rows
+of other owners with it, so lists begin with `OWNERS` and read the sites of each from an index.
+"""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -8,6 +12,32 @@ from stead.control.http.principal import Principal
 from stead.shared.roles import SITE_VIEWERS, Role
 
 T = TypeVar("T")
+
+OWNERS = """
+  owners as (
+    select $1::text as id
+    union all
+    select m.team_id from team_members m where m.account_id = $1
+    and (m.expires_at is null or m.expires_at > $2) and m.role = any($3)
+  )
+"""
+"""The account and the teams whose sites the caller can see. Uses the parameters $1 to $3."""
+
+
+def sites_of_owner(*, environment: str = "null::text") -> str:
+    """The condition of the sites `s` of the owner `o` that the credential can see.
+
+    Uses the parameters $4 to $6. `environment` is as in `visible_rows`.
+    """
+    return f"coalesce(s.team_id, s.account_id) = o.id and {_within_credential(environment)}"
+
+
+def _within_credential(environment: str) -> str:
+    return f"""
+  s.mode = any($4)
+  and ($5::text is null or $6 = case $5 when 'environment' then {environment}
+    when 'site' then s.id when 'project' then s.project_id when 'team' then s.team_id end)
+"""
 
 
 def visible_rows(tables: str, *, environment: str = "null::text") -> str:
@@ -23,15 +53,12 @@ def visible_rows(tables: str, *, environment: str = "null::text") -> str:
   from {tables} left join team_members m
     on m.team_id = s.team_id and m.account_id = $1
     and (m.expires_at is null or m.expires_at > $2) and m.role = any($3)
-  where (s.account_id = $1 or m.role is not null)
-  and s.mode = any($4)
-  and ($5::text is null or $6 = case $5 when 'environment' then {environment}
-    when 'site' then s.id when 'project' then s.project_id when 'team' then s.team_id end)
+  where (s.account_id = $1 or m.role is not null) and {_within_credential(environment)}
 """
 
 
 def viewer(tx: Tx, caller: Principal) -> tuple[object, ...]:
-    """The parameters $1 to $6 of `visible_rows`."""
+    """The parameters $1 to $6 of these conditions."""
     return caller.account_id, tx.now, SITE_VIEWERS, caller.modes, caller.pin_type, caller.pin_id
 
 

@@ -3,6 +3,7 @@
 from stead.control.certificates import service as certificates
 from stead.control.deployments import service as deployments
 from stead.control.deployments.events import DEPLOY_COMPLETED, DEPLOY_FAILED
+from stead.control.domains import service as domains
 from stead.control.edge_feed import announcements
 from stead.control.engines.postgres import Tx
 from stead.control.environments import service as environments
@@ -32,6 +33,7 @@ from stead.control.sites.events import (
 )
 from stead.control.sites.jobs import SiteWork
 from stead.control.sites.rules import RECOVERABLE, SiteBusy, SiteStatus
+from stead.control.wordpress import service as wordpress
 from stead.protocol.work import (
     EnsureEnvironment,
     Probe,
@@ -47,7 +49,13 @@ async def _place(tx: Tx, job: SiteJob) -> None:
     environment = await environments.get_production(tx, job.site_id)
     if environment.node_id is None:
         facts = await sites.get_facts(tx, job.site_id)
-        node = await nodes.choose_node(tx, facts.region, waiting_since=job.dispatched_at)
+        node = await nodes.choose_node(
+            tx,
+            facts.region,
+            facts.needed_runtime,
+            waiting_since=job.dispatched_at,
+            disk_mb=0 if facts.is_test else await wordpress.get_promised_mb(tx, job.site_id),
+        )
         await environments.set_node(tx, environment.id, node)
 
 
@@ -62,12 +70,30 @@ async def _remove_placement(tx: Tx, job: SiteJob) -> None:
     await environments.set_node(tx, environment.id, None)
 
 
+async def _finish_purge(tx: Tx, job: SiteJob) -> None:
+    await _remove_placement(tx, job)
+    await domains.release_site(tx, job.site_id)
+
+
 async def _ensure_environment(tx: Tx, job: SiteJob) -> NodeCommand | None:
     """With its release: the node may be a new one, or may have lost its disk."""
     environment = await environments.get_production(tx, job.site_id)
     release = await deployments.find_live_release(tx, environment.id)
-    work = EnsureEnvironment((await sites.get_facts(tx, job.site_id)).runtime, release)
+    host = await domains.choose_host(tx, environment.id, environment.subdomain)
+    settings = await wordpress.build_settings(tx, environment, host)
+    work = EnsureEnvironment((await sites.get_facts(tx, job.site_id)).runtime, release, settings)
     return await node_commands.build_environment_command(tx, environment, work)
+
+
+async def _suspend_environment(tx: Tx, job: SiteJob) -> NodeCommand | None:
+    return await node_commands.suspend(tx, await environments.get_production(tx, job.site_id), job)
+
+
+async def _resume_environment(tx: Tx, job: SiteJob) -> NodeCommand | None:
+    environment = await environments.get_production(tx, job.site_id)
+    if not await node_commands.has_reachable_processes(tx, environment, job):
+        return None
+    return await _ensure_environment(tx, job)
 
 
 async def _remove_environment(tx: Tx, job: SiteJob) -> NodeCommand | None:
@@ -96,9 +122,9 @@ async def _withdraw_redirects(tx: Tx, job: SiteJob) -> Announcement | None:
 
 
 async def _simulate_route(tx: Tx, job: SiteJob) -> NodeCommand | None:
-    facts = await sites.get_facts(tx, job.site_id)
     environment = await environments.get_production(tx, job.site_id)
-    return await node_commands.simulate_route(tx, environment, facts.domain, environment.subdomain)
+    names = [name.hostname for name in await domains.list_served(tx, environment.id)]
+    return await node_commands.simulate_route(tx, environment, *names, environment.subdomain)
 
 
 async def _simulate_route_removal(tx: Tx, job: SiteJob) -> NodeCommand | None:
@@ -126,22 +152,25 @@ _REMOVE_ROUTE = Step(
 async def _probe(tx: Tx, job: SiteJob) -> NodeCommand | None:
     environment = await environments.get_production(tx, job.site_id)
     live = await deployments.find_live(tx, environment.id)
-    domain = (await sites.get_facts(tx, job.site_id)).domain
-    work = Probe(domain, release=release_of(live.digest) if live else "")
+    host = await domains.choose_host(tx, environment.id, environment.subdomain)
+    work = Probe(host, release=release_of(live.digest) if live else "")
     return await node_commands.build_environment_command(tx, environment, work)
 
 
 async def _mark_running(tx: Tx, job: SiteJob) -> Results:
-    """The site is in service; from now on its domain needs a certificate."""
-    facts = await sites.get_facts(tx, job.site_id)
+    """The site is in service; from now on its verified names and its preview host need certificates. A site
+    that waits for its first push goes on waiting."""
     environment = await environments.get_production(tx, job.site_id)
     after: tuple[SiteStatus, ...] = ("provisioning", "stopped", "failed", "running")
-    if not await store.set_status(tx, job.site_id, "running", after=after):
+    is_waiting = await store.is_awaiting_push(tx, job.site_id)
+    if not is_waiting and not await store.set_status(tx, job.site_id, "running", after=after):
         raise Refused(SiteBusy.code, "The site cannot become running now.")
     await environments.set_status(tx, environment.id, "running")
-    if not facts.is_test:
-        await certificates.request_certificate(tx, job.site_id, facts.domain, facts.region)
-    return {"url": f"http://{facts.domain}/", "env_id": environment.id}
+    await wordpress.finish_installation(tx, job.site_id)
+    await domains.request_certificates(tx, job.site_id)
+    await _request_preview_certificate(tx, job.site_id, environment.subdomain)
+    host = await domains.choose_host(tx, environment.id, environment.subdomain)
+    return {"url": f"https://{host}/", "env_id": environment.id}
 
 
 async def _finish_deployment(tx: Tx, job: SiteJob) -> Results:
@@ -151,11 +180,15 @@ async def _finish_deployment(tx: Tx, job: SiteJob) -> Results:
     return results
 
 
+async def _request_preview_certificate(tx: Tx, site: str, host: str) -> None:
+    facts = await sites.get_facts(tx, site)
+    if not facts.is_test:
+        await certificates.request_certificate(tx, site, host, facts.region)
+
+
 async def _finish_recovery(tx: Tx, job: SiteJob) -> Results:
-    facts = await sites.get_facts(tx, job.site_id)
     for environment in await environments.list_placed(tx, job.site_id):
-        if not facts.is_test and environment.type != "production":
-            await certificates.request_certificate(tx, job.site_id, environment.subdomain, facts.region)
+        await _request_preview_certificate(tx, job.site_id, environment.subdomain)
     await sites.publish_job_event(tx, job, SITE_RECOVERED)
     return await _mark_running(tx, job)
 
@@ -166,13 +199,14 @@ async def _finish_restart(tx: Tx, job: SiteJob) -> Results:
 
 
 async def _finish_deletion(tx: Tx, job: SiteJob) -> None:
-    facts = await sites.get_facts(tx, job.site_id)
+    """The site keeps its names while it can be recovered."""
     environment = await environments.get_production(tx, job.site_id)
     until = tx.now + RECOVERABLE
     if not await store.set_status(tx, job.site_id, "deleted", after=("deleting",), recoverable_until=until):
         raise Refused(SiteBusy.code, "The site is not being deleted any more.")
     await environments.set_status(tx, environment.id, "deleted")
-    for host in (facts.domain, *await environments.delete_with_site(tx, job.site_id)):
+    await domains.remove_certificates(tx, job.site_id)
+    for host in (environment.subdomain, *await environments.delete_with_site(tx, job.site_id)):
         await certificates.remove_certificate(tx, host)
     await sites.publish_job_event(tx, job, SITE_DELETED)
 
@@ -189,7 +223,8 @@ async def _restart_failed(tx: Tx, job: SiteJob, reason: str) -> None:
     await sites.publish_job_event(tx, job, SITE_RESTART_FAILED, reason=reason)
     if not job.was_dispatched:
         return
-    await store.set_status(tx, job.site_id, "failed", after=("running", "stopped", "failed"), reason=reason)
+    after: tuple[SiteStatus, ...] = ("running", "stopped", "failed", "awaiting_push")
+    await store.set_status(tx, job.site_id, "failed", after=after, reason=reason)
 
 
 async def _deletion_failed(tx: Tx, job: SiteJob, reason: str) -> None:
@@ -260,6 +295,7 @@ DELETE = Workflow(
     jobs.DELETE,
     steps=[
         _REMOVE_ROUTE,
+        node_step("processes", _suspend_environment, undo=_resume_environment),
         control_step("close", _finish_deletion),
     ],
     failed=_deletion_failed,
@@ -270,7 +306,7 @@ PURGE = Workflow(
     steps=[
         node_step("environment", _remove_environment),
         announce_step("forget", _withdraw_redirects),
-        control_step("displace", _remove_placement),
+        control_step("displace", _finish_purge),
     ],
     failed=_purge_failed,
 )

@@ -2,6 +2,7 @@
 
 from stead.control.http.operations import Call, Operations
 from stead.control.http.pagination import Page, PageRequest
+from stead.control.plans.rules import TeamsExhausted
 from stead.control.plans.schema import PlanView
 from stead.control.teams import service
 from stead.control.teams.rules import TeamHasSites, TeamNotFound, VisibleTeam
@@ -17,7 +18,14 @@ async def list_teams(call: Call, page: PageRequest) -> Page[TeamView]:
     return await service.browse(call.tx, call.caller, page)
 
 
-@operation("POST /v1/teams", id="teams.create", scope="teams:write", status=201, account_wide=True)
+@operation(
+    "POST /v1/teams",
+    id="teams.create",
+    scope="teams:write",
+    status=201,
+    account_wide=True,
+    errors=[TeamsExhausted],
+)
 async def create_team(call: Call, body: NewTeam) -> CreatedTeamView:
     """Create a team and become its owner."""
     team = await service.create(call.tx, call.caller, body)

@@ -33,6 +33,7 @@ async def browse(tx: Tx, caller: Principal, page: PageRequest) -> Page[TeamView]
 
 
 async def create(tx: Tx, caller: Principal, new: NewTeam) -> TeamId:
+    await plans.require_room_in_account(tx, caller.account_id, "teams")
     team = TeamId(new_id("team"))
     await store.insert(tx, team, new.name, caller)
     await store.insert_owner(tx, team, caller)

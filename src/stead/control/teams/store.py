@@ -44,7 +44,8 @@ async def page(tx: Tx, caller: Principal, request: PageRequest) -> Page[TeamView
 async def insert(tx: Tx, team: TeamId, name: str, caller: Principal) -> None:
     """A new team has the plan of the account that creates it."""
     await tx.run(
-        "insert into teams (id, name, plan, created_at) select $1, $2, plan, $4 from accounts where id = $3",
+        "insert into teams (id, name, plan, founded_by, created_at)"
+        " select $1, $2, plan, id, $4 from accounts where id = $3",
         team,
         name,
         caller.account_id,

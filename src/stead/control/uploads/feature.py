@@ -9,7 +9,8 @@ from stead.control.uploads import operations, service
 
 def _tasks(worker: WorkerServices) -> list[Task]:
     remove = partial(service.remove_expired, worker.database, worker.objects)
-    return [PeriodicTask("uploads.remove", 300, remove)]
+    sweep = partial(service.remove_unknown, worker.database, worker.objects)
+    return [PeriodicTask("uploads.remove", 60, remove), PeriodicTask("uploads.remove_unknown", 3600, sweep)]
 
 
 FEATURE = Feature(name="uploads", operations=[operations.operation], tasks=_tasks)

@@ -5,6 +5,20 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from stead.control.uploads.rules import MAX_BYTES
+
+
+class NewUpload(Struct, forbid_unknown_fields=True):
+    size_bytes: Annotated[
+        int,
+        Meta(
+            description="The exact size of the archive. The URL accepts no other.",
+            ge=1,
+            le=MAX_BYTES,
+            examples=[48213],
+        ),
+    ]
+
 
 class UploadView(Struct):
     id: Annotated[
@@ -18,6 +32,12 @@ class UploadView(Struct):
         ),
     ]
     method: Literal["PUT"]
-    headers: Annotated[dict[str, str], Meta(description="Headers to send with the archive.", examples=[{}])]
+    headers: Annotated[
+        dict[str, str],
+        Meta(
+            description="Headers to send with the archive. They are part of the signature of the URL.",
+            examples=[{"Content-Length": "48213", "If-None-Match": "*"}],
+        ),
+    ]
     expires_at: Annotated[datetime, Meta(description="Until when the URL accepts the archive.")]
-    max_bytes: Annotated[int, Meta(examples=[1073741824])]
+    max_bytes: Annotated[int, Meta(description="The declared size.", examples=[48213])]

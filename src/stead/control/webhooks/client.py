@@ -5,14 +5,12 @@ reused for the same host and port.
 """
 
 import asyncio
-import socket
 import ssl
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from ipaddress import ip_address
 from time import monotonic
-from typing import Any
 
+from stead.control.engines.dns import NameUnresolved, Resolver
+from stead.control.engines.transaction_guard import require_no_transaction
 from stead.control.http.principal import Address
 from stead.control.webhooks.connection import ConnectionDropped, HttpConnection, RequestFailed, Response
 from stead.control.webhooks.urls import Target
@@ -26,7 +24,6 @@ KEPT_BODY_BYTES = 1024
 IDLE_SECONDS = 15.0
 MAX_CONNECTION_SECONDS = 60.0
 """Also the longest time until a changed DNS record takes effect."""
-_RESOLVER_THREADS = 64
 
 
 def tls_context() -> ssl.SSLContext:
@@ -39,13 +36,17 @@ def tls_context() -> ssl.SSLContext:
 
 class HttpsClient:
     def __init__(
-        self, guard: AddressPolicy, *, context: ssl.SSLContext | None = None, seconds: float = REQUEST_SECONDS
+        self,
+        guard: AddressPolicy,
+        *,
+        context: ssl.SSLContext | None = None,
+        seconds: float = REQUEST_SECONDS,
+        resolver: Resolver | None = None,
     ) -> None:
         self._guard, self._seconds = guard, seconds
         self._context = context or tls_context()
         self._idle: dict[tuple[str, int], list[HttpConnection]] = {}
-        # A thread pool of its own, large enough that slow name servers do not block other lookups.
-        self._resolver = ThreadPoolExecutor(_RESOLVER_THREADS, thread_name_prefix="webhook-names")
+        self._resolver = resolver or Resolver()
 
     async def post(self, target: Target, headers: bytes, body: bytes) -> Response:
         """Send a body and return the response. Raise RequestFailed if none arrives in time."""
@@ -89,7 +90,6 @@ class HttpsClient:
             for connection in connections:
                 connection.abort()
         self._idle.clear()
-        self._resolver.shutdown(wait=False, cancel_futures=True)
 
     def close_idle(self) -> None:
         """Close connections that have been idle for too long."""
@@ -104,6 +104,7 @@ class HttpsClient:
                 del self._idle[place]
 
     async def _request(self, target: Target, request: bytes) -> Response:
+        require_no_transaction("another server")
         idle = self._take_idle(target)
         if idle is not None:
             try:
@@ -155,18 +156,16 @@ class HttpsClient:
 
     async def _addresses(self, target: Target) -> list[Address]:
         """Return the addresses of the host. If one of them is not permitted, none is used."""
-        found = [target.literal] if target.literal else await self._resolve(target.host, target.port)
+        found = [target.literal] if target.literal else await self._resolve(target.host)
         if not all(self._guard.permits(address) for address in found):
             raise RequestFailed("Its address is not public.")
         return found
 
-    async def _resolve(self, host: str, port: int) -> list[Address]:
-        loop = asyncio.get_running_loop()
+    async def _resolve(self, host: str) -> list[Address]:
         try:
-            answers = await loop.run_in_executor(self._resolver, _getaddrinfo, host, port)
-        except OSError:
+            return await self._resolver.addresses(host)
+        except NameUnresolved:
             raise RequestFailed("Its host name could not be resolved.") from None
-        return list(dict.fromkeys(ip_address(str(answer[4][0])) for answer in answers))
 
     async def _dial(
         self, address: Address, target: Target, protocol: Callable[[], HttpConnection]
@@ -191,7 +190,3 @@ class HttpsClient:
         except (OSError, ConnectionError):
             raise RequestFailed("The connection failed.") from None
         return connection
-
-
-def _getaddrinfo(host: str, port: int) -> list[Any]:
-    return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)

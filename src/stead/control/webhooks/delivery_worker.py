@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import structlog
 
+from stead.control import metrics
 from stead.control.engines.postgres import DATABASE_UNREACHABLE, Database, Tx
 from stead.control.engines.postgres_listener import PostgresListener
 from stead.control.outbox.events import About, publish
@@ -34,6 +35,8 @@ SHUTDOWN_SECONDS = 5.0
 MAX_PER_ENDPOINT = 8
 """Deliveries in flight to one endpoint, from one worker."""
 FAST_LANE_SIZE, SLOW_LANE_SIZE = 192, 64
+FAST_PER_ACCOUNT, SLOW_PER_ACCOUNT = 48, 16
+"""Deliveries in flight to all endpoints of one account, so that no account fills a lane."""
 CLAIM_SIZE, FIRST_CLAIM_SIZE = 64, 4
 _MAX_KNOWN_ENDPOINTS = 1000
 
@@ -52,6 +55,8 @@ class DeliveryWorker:
         self._sender = DeliverySender(client, sealer, clock)
         self._in_flight: Counter[bool] = Counter()
         """How many deliveries are in flight in the slow (True) and in the fast lane."""
+        self._accounts: dict[bool, Counter[str]] = {False: Counter(), True: Counter()}
+        """The same for each account."""
         self._completed = 0
         self._endpoints: OrderedDict[str, EndpointState] = OrderedDict()
         self._results: list[AttemptResult] = []
@@ -94,9 +99,9 @@ class DeliveryWorker:
     async def send_due(self) -> int:
         """Start deliveries that are due, as far as there are free slots. Return how many were started."""
         started = 0
-        for slow, size, per_endpoint in (
-            (False, FAST_LANE_SIZE, MAX_PER_ENDPOINT),
-            (True, SLOW_LANE_SIZE, 1),
+        for slow, size, per_endpoint, per_account in (
+            (False, FAST_LANE_SIZE, MAX_PER_ENDPOINT, FAST_PER_ACCOUNT),
+            (True, SLOW_LANE_SIZE, 1, SLOW_PER_ACCOUNT),
         ):
             # A new worker has no open connections, so it claims few deliveries at first.
             free = min(CLAIM_SIZE, FIRST_CLAIM_SIZE + self._completed, size - self._in_flight[slow])
@@ -104,7 +109,13 @@ class DeliveryWorker:
                 continue
             async with self._database.transaction() as tx:
                 claimed = await queue.claim_due(
-                    tx, free, self._endpoints, per_endpoint=per_endpoint, slow=slow
+                    tx,
+                    free,
+                    self._endpoints,
+                    self._accounts[slow],
+                    per_endpoint=per_endpoint,
+                    per_account=per_account,
+                    slow=slow,
                 )
             for delivery in claimed:
                 self._start(delivery, slow=slow)
@@ -121,6 +132,7 @@ class DeliveryWorker:
         state = self._endpoints.setdefault(delivery.endpoint_id, EndpointState())
         state.in_flight += 1
         self._in_flight[slow] += 1
+        self._accounts[slow][delivery.account_id] += 1
         task = asyncio.create_task(self._deliver(delivery, state, slow=slow))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -134,9 +146,17 @@ class DeliveryWorker:
             self._completed += 1
             state.in_flight -= 1
             self._in_flight[slow] -= 1
+            self._release_account(delivery.account_id, slow=slow)
             self._slot_freed.set()
+        metrics.webhook_attempts.labels(result.status).inc()
         self._results.append(result)
         self._result_added.set()
+
+    def _release_account(self, account: str, *, slow: bool) -> None:
+        in_flight = self._accounts[slow]
+        in_flight[account] -= 1
+        if not in_flight[account]:
+            del in_flight[account]
 
     def _update_state(
         self, endpoint: str, state: EndpointState, seconds: float, result: AttemptResult

@@ -4,6 +4,7 @@ from functools import partial
 
 from stead.control.feature import Feature
 from stead.control.http.client_address import parse_networks
+from stead.control.sealed_columns import SealedColumn
 from stead.control.tasks import (
     LongRunningTask,
     PeriodicTask,
@@ -15,12 +16,13 @@ from stead.control.webhooks import events, operations, service
 from stead.control.webhooks.client import HttpsClient
 from stead.control.webhooks.delivery_worker import DeliveryWorker
 from stead.shared.address_policy import AddressPolicy
-from stead.shared.clock import wall_clock
 
 
 def _tasks(worker: WorkerServices) -> list[Task]:
     client = HttpsClient(AddressPolicy(parse_networks(worker.settings.webhooks_allowed)))
-    deliveries = DeliveryWorker(worker.database, worker.listener, worker.sealer, client, clock=wall_clock)
+    deliveries = DeliveryWorker(
+        worker.database, worker.listener, worker.sealer, client, clock=worker.database.now
+    )
     return [
         LongRunningTask("webhooks.deliver", deliveries.run),
         PeriodicTask("webhooks.clean_up", 5, partial(in_batches, worker.database, service.clean_up)),
@@ -33,6 +35,11 @@ FEATURE = Feature(
     resolvers=[service.visible_endpoint, service.visible_delivery],
     id_prefixes={"endpoint_id": "whe", "delivery_id": "whd"},
     tasks=_tasks,
+    measure=service.measure,
+    sealed_columns=[
+        SealedColumn("webhook_endpoints", "id", "secret", service.secret_context),
+        SealedColumn("webhook_endpoints", "id", "previous_secret", service.secret_context),
+    ],
     transports=[service.receive_events],
     events=[
         events.WEBHOOK_ENDPOINT_CREATED,

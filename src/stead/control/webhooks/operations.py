@@ -4,12 +4,12 @@ from msgspec.structs import asdict
 
 from stead.control.http.operations import Call, Operations
 from stead.control.http.pagination import Page, PageRequest
+from stead.control.plans.rules import EndpointsExhausted
 from stead.control.webhooks import service
 from stead.control.webhooks.rules import (
     DeliveryNotFound,
     EndpointIsDisabled,
     EndpointNotFound,
-    EndpointsExhausted,
     UrlNotAllowed,
     VisibleDelivery,
     VisibleEndpoint,
@@ -36,6 +36,7 @@ async def list_endpoints(call: Call, page: PageRequest) -> Page[EndpointView]:
     "POST /v1/webhook-endpoints",
     id="webhook_endpoints.create",
     scope="webhooks:write",
+    test_keys=True,
     status=201,
     errors=[UrlNotAllowed, EndpointsExhausted],
 )

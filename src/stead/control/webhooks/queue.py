@@ -41,6 +41,7 @@ class ClaimedDelivery(Struct, frozen=True):
     claim: int
     attempts: int
     endpoint_id: str
+    account_id: str
     url: str
     secret: bytes
     previous_secret: bytes | None
@@ -122,14 +123,23 @@ async def insert_deliveries(tx: Tx, events: Sequence[PublishedEvent], categories
 
 
 async def claim_due(
-    tx: Tx, limit: int, known: Mapping[str, EndpointState], *, per_endpoint: int, slow: bool
+    tx: Tx,
+    limit: int,
+    known: Mapping[str, EndpointState],
+    accounts: Mapping[str, int],
+    *,
+    per_endpoint: int,
+    per_account: int,
+    slow: bool,
 ) -> list[ClaimedDelivery]:
-    """Claim deliveries that are due: the oldest of each endpoint, endpoints with the fewest in flight first.
+    """Claim due deliveries: accounts with the fewest in flight first, then endpoints with the fewest.
 
     `slow` selects the lane: endpoints that fail or are known to be slow, or all others. An endpoint never has
-    more than `per_endpoint` in flight, nor more than its own limit. The recursive part of the query jumps
-    from one endpoint with pending deliveries to the next, so its cost does not depend on the length of their
-    queues.
+    more than `per_endpoint` in flight, nor more than its own limit. All endpoints of an account together
+    never have more than `per_account`; `accounts` says how many each account has in flight in this lane.
+
+    The recursive part of the query jumps from one endpoint with pending deliveries to the next, so its cost
+    does not depend on the length of their queues.
     """
     return await tx.all(
         ClaimedDelivery,
@@ -141,14 +151,15 @@ async def claim_due(
             where d.status = 'pending' and d.endpoint_id > h.endpoint_id order by d.endpoint_id limit 1)
           from waiting h where h.endpoint_id is not null
         ), lane as (
-          select w.id, coalesce(k.in_flight, 0) as in_flight,
+          select w.id, w.account_id, coalesce(k.in_flight, 0) as in_flight,
             least($2::int, coalesce(k.allowed, $10)) - coalesce(k.in_flight, 0) as free from waiting h
           join webhook_endpoints w on w.id = h.endpoint_id and w.enabled left join unnest($3::text[],
           $4::int[], $5::int[], $11::boolean[]) as k (id, in_flight, allowed, slow)
             on k.id = w.id
           where (w.failing_since is not null or coalesce(k.slow, false)) = $6
         ), due as (
-          select d.id, l.in_flight + d.place as turn, d.next_attempt_at from lane l cross join lateral (
+          select d.id, l.account_id, l.in_flight + d.place as turn, d.next_attempt_at
+          from lane l cross join lateral (
             select q.id, q.next_attempt_at, row_number() over (order by q.next_attempt_at, q.id) as place
             from (
               select id, next_attempt_at from webhook_deliveries
@@ -156,14 +167,20 @@ async def claim_due(
               order by next_attempt_at, id limit greatest(l.free, 0) for update skip locked
             ) q
           ) d
+        ), ranked as (
+          select d.*, row_number() over
+            (partition by d.account_id order by d.turn, d.next_attempt_at, d.id) as place from due d
         ), chosen as (
-          select id from due order by turn, next_attempt_at, id limit $1
+          select r.id from ranked r
+          left join unnest($12::text[], $13::int[]) as a (id, in_flight) on a.id = r.account_id
+          where r.place + coalesce(a.in_flight, 0) <= $14
+          order by r.place + coalesce(a.in_flight, 0), r.turn, r.next_attempt_at, r.id limit $1
         ), claimed as (
           update webhook_deliveries d set claim = d.claim + 1, next_attempt_at = $8
           from chosen c where c.id = d.id returning d.id, d.claim, d.attempts, d.endpoint_id, d.event_id
         )
-        select c.id, c.claim, c.attempts, w.id, w.url, w.secret, w.previous_secret, w.previous_until,
-          e.id, e.type, e.site_id, e.env_id, e.created_at, e.data,
+        select c.id, c.claim, c.attempts, w.id, w.account_id, w.url, w.secret,
+          w.previous_secret, w.previous_until, e.id, e.type, e.site_id, e.env_id, e.created_at, e.data,
           e.account_id is not distinct from w.account_id or exists (
             select from team_members m where m.team_id = e.team_id and m.account_id = w.account_id
             and m.role = any($9) and (m.expires_at is null or m.expires_at > $7))
@@ -180,7 +197,50 @@ async def claim_due(
         READS_EVENTS,
         INITIAL_LIMIT,
         [each.is_slow for each in known.values()],
+        list(accounts),
+        list(accounts.values()),
+        per_account,
     )
+
+
+async def count_pending(tx: Tx, limit: int) -> int:
+    """How many deliveries have not ended, counted to a limit."""
+    return int(
+        await tx.value(
+            "select count(*) from (select from webhook_deliveries where status = 'pending' limit $1) d", limit
+        )
+    )
+
+
+async def oldest_due(tx: Tx) -> datetime | None:
+    """Since when a delivery has been due to an endpoint that is not failing and has none in flight.
+
+    An endpoint that is slower than its events would otherwise look like a slow platform. Jumps from endpoint
+    to endpoint, as `claim_due` does.
+    """
+    due: datetime | None = await tx.value(
+        """
+        with recursive waiting as (
+          (select endpoint_id from webhook_deliveries where status = 'pending' order by endpoint_id limit 1)
+          union all
+          select (select d.endpoint_id from webhook_deliveries d
+            where d.status = 'pending' and d.endpoint_id > h.endpoint_id order by d.endpoint_id limit 1)
+          from waiting h where h.endpoint_id is not null
+        )
+        select min(d.next_attempt_at) from waiting h
+        join webhook_endpoints w on w.id = h.endpoint_id and w.enabled and w.failing_since is null
+        cross join lateral (
+          select next_attempt_at from webhook_deliveries
+          where endpoint_id = w.id and status = 'pending' order by next_attempt_at limit 1
+        ) d
+        where d.next_attempt_at <= $1 and not exists (
+          select from webhook_deliveries f where f.endpoint_id = w.id and f.status = 'pending'
+          and f.next_attempt_at > $1 and f.next_attempt_at <= $2 and f.claim > f.attempts)
+        """,
+        tx.now,
+        tx.now + LEASE,
+    )
+    return due
 
 
 async def record_attempts(tx: Tx, results: Sequence[AttemptResult]) -> None:

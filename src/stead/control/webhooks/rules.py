@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
+from stead.control.http.modes import ModeBound
 from stead.control.http.principal import Mode, Pin, PinType
-from stead.shared.errors import Conflict, InvalidRequest, NotFound, QuotaExceeded
+from stead.shared.errors import Conflict, InvalidRequest, NotFound
 from stead.shared.ids import AccountId, DeliveryId, EndpointId
 from stead.shared.roles import MASK, Role
 
@@ -15,7 +16,6 @@ ROLL_GRACE = timedelta(hours=24)
 DISABLE_AFTER = timedelta(days=5)
 """An endpoint is disabled when every delivery has failed for this long."""
 MAX_RETRY_DELAY = timedelta(hours=24)
-MAX_ENDPOINTS = 50
 EVERYTHING = "*"
 READS_EVENTS = [role.value for role in Role if "events:read" in MASK[role]]
 """Team roles whose endpoints receive the events of the team."""
@@ -51,7 +51,7 @@ def retry_delay(attempts: int, chance: float, requested: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class VisibleEndpoint:
+class VisibleEndpoint(ModeBound):
     """An endpoint of the caller's account that matches the caller's pin and mode."""
 
     id: EndpointId
@@ -72,7 +72,7 @@ class VisibleEndpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class VisibleDelivery:
+class VisibleDelivery(ModeBound):
     """A delivery to a visible endpoint, of an event that the account of the endpoint can still read."""
 
     id: DeliveryId
@@ -101,9 +101,3 @@ class EndpointIsDisabled(Conflict):
     code = "webhook_endpoint.disabled"
     message = "The endpoint is disabled: nothing is sent to it."
     remedy = "Enable it with `PATCH /v1/webhook-endpoints/{endpoint_id}`, then replay the delivery."
-
-
-class EndpointsExhausted(QuotaExceeded):
-    code = "quota.webhook_endpoints"
-    message = "An account can have at most {most} webhook endpoints."
-    remedy = "Delete an endpoint that you no longer need."

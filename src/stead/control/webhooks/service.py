@@ -6,15 +6,18 @@ from functools import cache
 
 from msgspec import UNSET
 
+from stead.control import metrics
 from stead.control.engines.postgres import Tx
 from stead.control.http.examples import example
 from stead.control.http.operations import Call
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import Network, Principal
+from stead.control.metrics import COUNT_TO
 from stead.control.outbox.event_pages import payload_schema
 from stead.control.outbox.event_types import CATEGORIES, EventCatalog, EventType
 from stead.control.outbox.events import About, publish
 from stead.control.outbox.transports import PublishedEvent
+from stead.control.plans import service as plans
 from stead.control.sealing import Sealer
 from stead.control.webhooks import queue, signing, store, urls
 from stead.control.webhooks.events import (
@@ -25,12 +28,10 @@ from stead.control.webhooks.events import (
 )
 from stead.control.webhooks.rules import (
     EVERYTHING,
-    MAX_ENDPOINTS,
     ROLL_GRACE,
     DeliveryNotFound,
     EndpointIsDisabled,
     EndpointNotFound,
-    EndpointsExhausted,
     UrlNotAllowed,
     VisibleDelivery,
     VisibleEndpoint,
@@ -78,8 +79,7 @@ async def create(
     catalog: EventCatalog,
 ) -> tuple[EndpointView, str]:
     url, event_types = _url(new.url, networks), _event_types(new.event_types or [EVERYTHING], catalog)
-    if await store.count(tx, caller) >= MAX_ENDPOINTS:
-        raise EndpointsExhausted(most=MAX_ENDPOINTS)
+    await plans.require_room_in_account(tx, caller.account_id, "webhook_endpoints")
     endpoint = EndpointView(
         id=new_id("whe"),
         url=url,
@@ -163,14 +163,14 @@ def event_types(catalog: EventCatalog) -> EventTypesView:
 
 
 def seal(sealer: Sealer, endpoint: str, secret: str) -> bytes:
-    return sealer.seal(secret.encode(), context=_context(endpoint))
+    return sealer.seal(secret.encode(), context=secret_context(endpoint))
 
 
 def unseal(sealer: Sealer, endpoint: str, sealed: bytes) -> str:
-    return sealer.open(sealed, context=_context(endpoint)).decode()
+    return sealer.open(sealed, context=secret_context(endpoint)).decode()
 
 
-def _context(endpoint: str) -> bytes:
+def secret_context(endpoint: str) -> bytes:
     return b"webhook " + endpoint.encode()
 
 
@@ -223,3 +223,9 @@ def _event_types(wanted: list[str], catalog: EventCatalog) -> list[str]:
         if each not in known:
             raise FieldInvalid(param=f"event_types.{index}", reason="There is no such event type.")
     return list(dict.fromkeys(wanted))
+
+
+async def measure(tx: Tx) -> None:
+    metrics.webhooks_waiting.set(await queue.count_pending(tx, COUNT_TO))
+    due = await queue.oldest_due(tx)
+    metrics.webhooks_oldest_due.set((tx.now - due).total_seconds() if due else 0.0)

@@ -38,19 +38,6 @@ async def page(tx: Tx, caller: Principal, request: PageRequest) -> Page[Endpoint
     )
 
 
-async def count(tx: Tx, caller: Principal) -> int:
-    """Count the endpoints of the account. The lock keeps other requests from creating one meanwhile."""
-    await tx.value(
-        "select pg_advisory_xact_lock(hashtext('webhooks.count'), hashtext($1))", caller.account_id
-    )
-    return int(
-        await tx.value(
-            "select count(*) from webhook_endpoints where account_id = $1 and deleted_at is null",
-            caller.account_id,
-        )
-    )
-
-
 async def insert(tx: Tx, caller: Principal, endpoint: EndpointView, sealed: bytes) -> None:
     """The endpoint takes over the pin and mode of the caller."""
     await tx.run(

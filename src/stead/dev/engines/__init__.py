@@ -2,6 +2,7 @@
 
 from stead.dev.engine import Engine
 from stead.dev.engines.dns import LoopbackDns
+from stead.dev.engines.mariadb import MariaDb
 from stead.dev.engines.nats import Nats
 from stead.dev.engines.nginx import Nginx
 from stead.dev.engines.pebble import Pebble
@@ -17,6 +18,7 @@ ENGINES: tuple[type[Engine], ...] = (
     Temporal,
     SeaweedFS,
     Nginx,
+    MariaDb,
     LoopbackDns,
     Pebble,
 )

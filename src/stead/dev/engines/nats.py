@@ -30,6 +30,7 @@ from stead.protocol.subjects import (
 NODE_USER = re.compile(r"node-(?P<id>.+)")
 RELOAD_ATTEMPTS, RELOAD_INTERVAL = 100, 0.05
 PROBE_INBOX = "_INBOX.dev"
+MAX_STORE_BYTES = 16 << 30
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,8 @@ def render_config(port: int, store: Path, passwords: dict[str, str]) -> str:
         "host": LOOPBACK,
         "port": port,
         "server_name": "stead-dev",
-        "jetstream": {"store_dir": str(store)},
+        # Not the default, which is a share of the free space: NATS would refuse to reserve space for streams.
+        "jetstream": {"store_dir": str(store), "max_file_store": MAX_STORE_BYTES},
         "authorization": {"users": users},
     }
     return json.dumps(settings, indent=2)

@@ -1,14 +1,9 @@
 """Pebble: an ACME certificate authority for development."""
 
 import datetime
-import ipaddress
 import ssl
 from pathlib import Path
 from typing import ClassVar
-
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from stead.dev import probes
 from stead.dev.debian import read_package_version
@@ -17,11 +12,11 @@ from stead.dev.engines.dns import LoopbackDns
 from stead.dev.engines.nginx import Nginx
 from stead.dev.files import write_json, write_private
 from stead.dev.packages import Packages
+from stead.dev.self_signed import create_certificate
 from stead.dev.supervised_program import LOOPBACK, Ports
 from stead.protocol.subjects import Program
 
 PACKAGE = "pebble"
-CERTIFICATE_LIFETIME = datetime.timedelta(days=3650)
 
 
 class Pebble(Engine):
@@ -83,7 +78,7 @@ class Pebble(Engine):
         await super().prepare()
         key = self.instance.home / "pebble.key"
         if not (self.server_certificate.exists() and key.exists()):
-            certificate, private_key = _create_server_certificate()
+            certificate, private_key = create_certificate("Pebble on this machine")
             write_private(key, private_key)
             write_private(self.server_certificate, certificate)
         # Pebble checks domains on the port of the edge.
@@ -113,28 +108,3 @@ class Pebble(Engine):
     async def is_ready(self) -> bool:
         context = ssl.create_default_context(cafile=str(self.server_certificate))
         return await probes.http_ok(self.port, "/dir", tls=context)
-
-
-def _create_server_certificate() -> tuple[bytes, bytes]:
-    """Returns a self-signed certificate for the loopback address, and its key, as PEM."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "Pebble on this machine")])
-    now = datetime.datetime.now(datetime.UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + CERTIFICATE_LIFETIME)
-        .add_extension(
-            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(LOOPBACK))]), critical=False
-        )
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    private_key = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    return certificate.public_bytes(serialization.Encoding.PEM), private_key

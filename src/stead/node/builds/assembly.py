@@ -2,6 +2,9 @@
 
 import os
 import shutil
+from collections.abc import Callable
+from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -9,14 +12,24 @@ import structlog
 
 from stead.node.builds.builder import StaticBuilder
 from stead.node.builds.caches import Caches
+from stead.node.builds.cms_builder import CmsBuilder
 from stead.node.builds.limits import BuildLimits
 from stead.node.builds.sandbox import Sandbox
 from stead.node.builds.workspaces import Workspaces, container_prefix, remove_leftovers
+from stead.node.containers import cgroups
 from stead.node.containers.disks import Disks
-from stead.node.containers.egress_rules import EgressRules, HostRule, read_host_rules, read_networks
+from stead.node.containers.egress_rules import (
+    EgressRules,
+    HostRule,
+    read_host_rules,
+    read_networks,
+    read_plain_networks,
+)
+from stead.node.disk_space import DiskSpace
 from stead.node.drivers.driver import Driver
 from stead.node.images.image_store import ImageStore
 from stead.node.images.recipe import ImageUnavailable
+from stead.node.platform_addresses import find_platform_addresses
 from stead.node.processes import Run
 from stead.node.settings import Settings
 
@@ -25,7 +38,7 @@ TOOLS = ("runc", "mkfs.ext4", "mount", "umount")
 log = structlog.get_logger()
 
 
-def build_drivers(settings: Settings, run: Run) -> list[Driver]:
+def build_drivers(settings: Settings, run: Run, space: DiskSpace) -> list[Driver]:
     """Empty where builds are impossible; the log says why."""
     if reason := why_unavailable(settings):
         log.info("builds.unavailable", reason=reason)
@@ -33,7 +46,8 @@ def build_drivers(settings: Settings, run: Run) -> list[Driver]:
     home = settings.data / "builds"
     if ended := remove_leftovers(home):
         log.warning("builds.leftovers_ended", groups=ended)
-    return [static_builder(settings, run, home)]
+    static = static_builder(settings, run, home, space)
+    return [static, cms_builder(settings, run, home, static)]
 
 
 def why_unavailable(settings: Settings) -> str:
@@ -43,7 +57,7 @@ def why_unavailable(settings: Settings) -> str:
     if missing := [tool for tool in TOOLS if shutil.which(tool) is None]:
         return f"{', '.join(missing)} is not installed"
     try:
-        image = _image_store(settings).find("static")
+        image = ImageStore.at(settings.images).find("static")
     except ImageUnavailable as error:
         return str(error)
     # The first process of a sandbox is not root any more when it enters the image.
@@ -51,10 +65,12 @@ def why_unavailable(settings: Settings) -> str:
     return f"{closed[0]} must let other users pass" if closed else ""
 
 
-def static_builder(settings: Settings, run: Run, home: Path) -> StaticBuilder:
+def static_builder(settings: Settings, run: Run, home: Path, space: DiskSpace) -> StaticBuilder:
     limits, disks = limits_of(settings), Disks(run)
     workspaces = Workspaces(home, disks, limits)
-    image = _image_store(settings).find("static")
+    images = ImageStore.at(settings.images)
+    image = images.find("static")
+    images.lock(image)
     certificates = Path(settings.build_trust)
     return StaticBuilder(
         workspaces,
@@ -63,7 +79,38 @@ def static_builder(settings: Settings, run: Run, home: Path) -> StaticBuilder:
         limits,
         egress_rules_of(settings),
         settings.npm_registry,
+        space,
+        partial(find_platform_addresses, settings),
     )
+
+
+def cms_builder(settings: Settings, run: Run, home: Path, static: StaticBuilder) -> CmsBuilder:
+    """It fetches in the same sandbox as the builder of static sites, and shares its workspaces: together they
+    run as many builds as are allowed."""
+    shared = {field.name: getattr(static, field.name) for field in fields(static)}
+    hosts = read_host_rules(settings.composer_hosts)
+    return CmsBuilder(**shared, find_composer=_composer_finder(settings, run, home), composer_hosts=hosts)
+
+
+def _composer_finder(settings: Settings, run: Run, home: Path) -> Callable[[], Sandbox | None]:
+    """The image may be made while the agent runs."""
+    found: list[Sandbox] = []
+
+    def find() -> Sandbox | None:
+        if not found:
+            images = ImageStore.at(settings.images)
+            try:
+                image = images.find("composer")
+                images.lock(image)
+            except ImageUnavailable as unavailable:
+                log.warning("builds.composer_unavailable", reason=str(unavailable))
+                return None
+            certificates, prefix = Path(settings.build_trust), container_prefix(home)
+            limits = limits_of(settings)
+            found.append(Sandbox(run, home / "runc", image.root, certificates, limits, prefix))
+        return found[0]
+
+    return find
 
 
 def limits_of(settings: Settings) -> BuildLimits:
@@ -74,6 +121,7 @@ def limits_of(settings: Settings) -> BuildLimits:
         processes=settings.build_pids,
         cpus=settings.build_cpus,
         cpu_shares=settings.build_cpu_shares,
+        io_weight=settings.build_io_weight if cgroups.has_io_weights() else 0,
         concurrent=settings.build_at_once,
         cache_mb=settings.build_cache_mb,
         all_caches_mb=settings.build_caches_mb,
@@ -85,8 +133,8 @@ def egress_rules_of(settings: Settings) -> EgressRules:
     port = parts.port or (80 if parts.scheme == "http" else 443)
     registry = HostRule((parts.hostname or "").lower(), port, any_address=True)
     listed = read_host_rules(settings.build_egress)
-    return EgressRules((registry, *listed), read_networks(settings.build_networks))
-
-
-def _image_store(settings: Settings) -> ImageStore:
-    return ImageStore(Path(settings.images)) if settings.images else ImageStore()
+    return EgressRules(
+        (registry, *listed),
+        read_networks(settings.build_networks),
+        platform_networks=read_plain_networks(settings.platform_networks),
+    )

@@ -1,9 +1,9 @@
-"""The builder of static sites: fetch, install, build, pack, upload."""
+"""The builder of static sites: fetch, install, build, pack, upload. Other builders extend it."""
 
 import asyncio
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,15 +22,17 @@ from stead.node.builds.log import BuildLog, secrets_of
 from stead.node.builds.sandbox import ENVIRONMENT, SOURCE, Sandbox
 from stead.node.builds.workspaces import Workspace, Workspaces
 from stead.node.containers.bundle import BindMount, ContainerProcess
-from stead.node.containers.egress_proxy import EgressProxy, Resolve, resolve
+from stead.node.containers.egress_proxy import EgressProxy
 from stead.node.containers.egress_rules import EgressRules
+from stead.node.containers.names import PinnedNames, Resolve, resolve
+from stead.node.disk_space import MB, DiskSpace
 from stead.node.drivers.driver import Assignment, Driver, Handler, Refusal
 from stead.node.uninterrupted import run_in_thread
-from stead.protocol.work import Build, BuildResult
+from stead.protocol.work import Build, BuildResult, PhpRequirement
+from stead.shared.address_policy import Address
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]*")
-UPLOAD_ATTEMPTS, UPLOAD_PAUSE = 3, 1.0
 
 
 def _utc_now() -> datetime:
@@ -49,6 +51,9 @@ class StaticBuilder(Driver):
     rules: EgressRules
     """For every build: the package registry and the hosts that the operator listed."""
     registry: str
+    space: DiskSpace
+    find_platform: Callable[[], Collection[Address]] = frozenset
+    """Returns the addresses of the platform. Builds do not reach them."""
     resolve: Resolve = resolve
     now: Callable[[], datetime] = _utc_now
 
@@ -62,7 +67,10 @@ class StaticBuilder(Driver):
             if self.workspaces.all_in_use:
                 await log.say(f"waiting: {self.limits.concurrent} builds are under way on this node")
             async with self.workspaces.acquire() as workspace:
-                return await self._build_in(workspace, task, wanted, log)
+                rules = replace(self.rules, platform=await run_in_thread(self.find_platform))
+                this = replace(self, resolve=PinnedNames(self.resolve), rules=rules)
+                with self.space.reserve(self.limits.disk_mb * MB):
+                    return await this._build_in(workspace, task, wanted, log)  # noqa: SLF001 - a copy of self
         except BuildFailed as failed:
             raise Refusal(failed.code, log.mask(str(failed))) from None
 
@@ -72,7 +80,7 @@ class StaticBuilder(Driver):
         try:
             async with asyncio.timeout(self.limits.seconds) as limit:
                 commit = await self._fetcher.fetch(workspace, wanted.source, log)
-                site = await self._run_commands(workspace, task, wanted, log)
+                site = await self.run_commands(workspace, task, wanted, log)
         except TimeoutError:
             if limit.expired():
                 raise explain_timeout(workspace, self.limits) from None
@@ -82,13 +90,14 @@ class StaticBuilder(Driver):
         packed = await run_in_thread(_pack, site, layer)
         await log.say(f"{packed.files} files, {packed.content_bytes} bytes, packed into {packed.size}")
         await _upload(layer, wanted.layer_url)
-        return _result(packed, commit)
+        php = await run_in_thread(self.read_php_requirements, site)
+        return _result(packed, commit, php)
 
     @property
     def _fetcher(self) -> Fetcher:
         return Fetcher(self.sandbox, self.limits, self.rules, self.resolve)
 
-    async def _run_commands(
+    async def run_commands(
         self, workspace: Workspace, task: Assignment, wanted: Build, log: BuildLog
     ) -> Path:
         """Install and build as the project says, and return the directory of the site."""
@@ -97,10 +106,10 @@ class StaticBuilder(Driver):
             async with self.caches.borrow(task.site, workspace.cache, workspace.owner) as cache:
                 mounts = (BindMount(cache, "/cache", writable=True),) if cache else ()
                 if plan.install:
-                    await self._run_step(workspace, wanted, log, "install", ("npm", "ci"), mounts)
+                    await self.run_step(workspace, wanted, log, "install", ("npm", "ci"), mounts)
                 if plan.script:
                     argv = ("npm", "run", plan.script)
-                    await self._run_step(workspace, wanted, log, "build", argv, mounts)
+                    await self.run_step(workspace, wanted, log, "build", argv, mounts)
         else:
             log.begin_step("build")
             await log.say("nothing to build: the files are published as they are")
@@ -108,7 +117,11 @@ class StaticBuilder(Driver):
         await log.say(f"the site is in {site.relative_to(workspace.source)}")
         return site
 
-    async def _run_step(
+    def read_php_requirements(self, site: Path) -> tuple[PhpRequirement, ...]:  # noqa: ARG002
+        """Which versions of PHP the code is for. Blocks."""
+        return ()
+
+    async def run_step(
         self,
         workspace: Workspace,
         wanted: Build,
@@ -125,7 +138,8 @@ class StaticBuilder(Driver):
         process = ContainerProcess(argv, environment, SOURCE, mounts)
         async with EgressProxy(rules, log.say, self.resolve).listen(workspace.egress):
             ended = await self.sandbox.run(workspace, process, log.sink)
-        if failed := explain_exit(ended.code, ended.limit_events, workspace, self.limits, " ".join(argv)):
+        command = " ".join(argv[:3])
+        if failed := explain_exit(ended.code, ended.limit_events, workspace, self.limits, command):
             raise failed
 
     def environment(self, wanted: Build, *, cached: bool) -> dict[str, str]:
@@ -172,27 +186,24 @@ def _pack(site: Path, layer: Path) -> PackedLayer:
 
 
 async def _upload(layer: Path, address: str) -> None:
-    # A short failure of the object store must not cost a whole build.
-    for remaining in reversed(range(UPLOAD_ATTEMPTS)):
-        try:
-            await transfer.put(layer, address)
-        except transfer.TransferFailed:
-            if not remaining:
-                raise
-            await asyncio.sleep(UPLOAD_PAUSE)
-        else:
-            return
+    """A failure must not cost a whole build: it is not repeated for an address that refuses the upload."""
+    try:
+        await transfer.put(layer, address)
+    except transfer.TransferFailed as failed:
+        raise Refusal("internal", f"the result could not be stored: {failed}") from None
 
 
-def _result(packed: PackedLayer, commit: Commit) -> BuildResult:
+def _result(packed: PackedLayer, commit: Commit, php: tuple[PhpRequirement, ...]) -> BuildResult:
     return BuildResult(
         digest=packed.digest,
         size=packed.size,
         diff_id=packed.diff_id,
         files=packed.files,
         bytes=packed.content_bytes,
+        directories=packed.directories,
         commit=commit.commit,
         ref=commit.ref,
         author=commit.author,
         message=commit.message,
+        php=php,
     )

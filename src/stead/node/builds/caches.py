@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from stead.node.builds.limits import BuildLimits
-from stead.node.builds.trees import chown_tree
+from stead.node.builds.trees import TooDeep, chown_tree
 from stead.node.containers.disks import Disks, is_full, mounted_below, used_mb
 from stead.node.containers.limits import MB, ContainerFailed
 from stead.node.drivers.layout import check_identifier
@@ -43,10 +43,18 @@ class Caches:
 
     async def _mount(self, kept: Path, in_use: Path, directory: Path, owner: int) -> None:
         if not await run_in_thread(_take, kept, in_use) or not await self._try_mount(in_use, directory):
-            await run_in_thread(in_use.unlink)
-            await self._disks.make(in_use, self._limits.cache_mb)
-            await self._disks.mount(in_use, directory)
-        await run_in_thread(_ensure_owner, directory, owner)
+            await self._begin_anew(in_use, directory)
+        try:
+            await run_in_thread(_ensure_owner, directory, owner)
+        except TooDeep:
+            await self._begin_anew(in_use, directory)
+            await run_in_thread(_ensure_owner, directory, owner)
+
+    async def _begin_anew(self, in_use: Path, directory: Path) -> None:
+        await self._disks.unmount(directory)
+        await run_in_thread(in_use.unlink)
+        await self._disks.make(in_use, self._limits.cache_mb)
+        await self._disks.mount(in_use, directory)
 
     async def _try_mount(self, in_use: Path, directory: Path) -> bool:
         try:

@@ -9,9 +9,11 @@ NO_REF, NO_COMMIT, SUBMODULE_FAILED = 10, 11, 13
 HTTP_ERROR, TOO_LARGE = 22, 63
 """Exit codes of curl."""
 
+_EGRESS = re.compile(r"^egress: (?:refused )?(.*)$")
 _KNOWN_MESSAGES = (
     ("it is not on the egress list", "it is not on the egress list"),
     ("its address is not public", "its address is not public"),
+    ("its address is one of the platform", "its address is one of the platform"),
     ("error: 403", "access to it is refused"),
     ("Authentication failed", "authentication failed"),
     ("could not read Username", "it asks for a login: authentication failed"),
@@ -34,6 +36,14 @@ def explain_git(code: int, ref: str, commit: str, host: str, limit: str, lines: 
     known = next((reason for message, reason in _KNOWN_MESSAGES if message in text), last_line(lines))
     what = "a submodule" if code == SUBMODULE_FAILED else "the source"
     return f"{what} could not be fetched from {host}: {limit or known}"
+
+
+def explain_egress(lines: list[str]) -> str | None:
+    """What the egress proxy reported about the last target that could not be dialled, if any.
+
+    curl sees only the proxy's status, which looks as if the target had answered with it."""
+    found = [match for line in lines if (match := _EGRESS.search(line))]
+    return printable(found[-1][1]) if found else None
 
 
 def explain_http_status(lines: list[str]) -> str:

@@ -28,9 +28,10 @@ from stead.node.builds.source_address import (
 )
 from stead.node.builds.workspaces import Workspace
 from stead.node.containers.bundle import BindMount, ContainerProcess
-from stead.node.containers.egress_proxy import EgressProxy, Resolve
+from stead.node.containers.egress_proxy import EgressProxy
 from stead.node.containers.egress_rules import EgressRules, HostRule
 from stead.node.containers.limits import MB
+from stead.node.containers.names import Resolve
 from stead.node.uninterrupted import run_in_thread
 from stead.protocol.work import ArchiveSource, GitSource
 
@@ -69,9 +70,13 @@ class Fetcher:
         """None for the installation's own object store, which the sandbox must not reach."""
         # Plain HTTP is only for an operator's own network: it authenticates no server.
         web: tuple[Scheme, ...] = ("https", "http") if self._rules.networks else ("https",)
-        if isinstance(source, GitSource):
-            return parse_address(source.url, *web, "ssh")
-        return None if source.ours else parse_address(source.url, *web)
+        if isinstance(source, ArchiveSource) and source.ours:
+            return None
+        ssh: tuple[Scheme, ...] = ("ssh",) if isinstance(source, GitSource) else ()
+        address = parse_address(source.url, *web, *ssh)
+        if not address.has_usual_port and not self._rules.names_port(address.port):
+            raise BuildFailed(f"the source's port {address.port} is not one of 443, 80 and, for ssh, 22")
+        return address
 
     async def fetch(self, workspace: Workspace, source: GitSource | ArchiveSource, log: BuildLog) -> Commit:
         log.begin_step("fetch")
@@ -86,7 +91,7 @@ class Fetcher:
         ref, commit = check_ref(source.ref), check_commit(source.commit)
         await log.say(f"{commit[:12] or ref or 'the default branch'} of {address.host}")
         mounts = [BindMount(SCRIPTS / "fetch.sh", "/run/fetch.sh")]
-        key = workspace.directory / "key"
+        key = workspace.memory / "key"
         if source.key and address.scheme == "ssh":
             _write_key(key, source.key, workspace.owner)
             mounts.append(BindMount(key, "/run/key"))
@@ -139,6 +144,8 @@ class Fetcher:
         async with self._egress(workspace, log, address.rule, HostRule("*", 443)):
             process = ContainerProcess(argv, ENVIRONMENT, SOURCE)
             ended = await self._sandbox.run(workspace, process, log.sink)
+        if ended.code and (not_dialled := fetch_errors.explain_egress(log.last_lines)):
+            raise BuildFailed(f"the archive could not be downloaded from {address.host}: {not_dialled}")
         if ended.code == fetch_errors.HTTP_ERROR:
             status = fetch_errors.explain_http_status(log.last_lines)
             raise BuildFailed(f"{address.host} has no such archive: {status}")
@@ -147,7 +154,7 @@ class Fetcher:
         if ended.code:
             limit = reached_limit(ended.limit_events, workspace, self._limits)
             reason = limit or fetch_errors.last_line(log.last_lines)
-            raise BuildFailed(f"the archive could not be had from {address.host}: {reason}")
+            raise BuildFailed(f"the archive could not be downloaded from {address.host}: {reason}")
 
     def _unpack(self, workspace: Workspace, archive: Path, max_bytes: int) -> int:
         """Return the size of the archive."""

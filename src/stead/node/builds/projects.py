@@ -54,8 +54,8 @@ class BuildPlan:
 
 
 def plan_build(root: Path) -> BuildPlan:
-    settings = _read_json(root, "stead.json", ProjectSettings) or ProjectSettings()
-    package = _read_json(root, "package.json", Package)
+    settings = read_json(root, "stead.json", ProjectSettings) or ProjectSettings()
+    package = read_json(root, "package.json", Package)
     if package is None:
         return BuildPlan(install=False, script=None, output=settings.output, plain=True)
     locked = any(trees.read_file(root, name, max_bytes=64 << 20) is not None for name in LOCK_FILES)
@@ -102,7 +102,7 @@ def _explain_missing_lock(root: Path) -> str:
     return "package.json has dependencies and no lock file: run npm install and commit package-lock.json"
 
 
-def _read_json(root: Path, name: str, kind: type[T]) -> T | None:
+def read_json(root: Path, name: str, kind: type[T]) -> T | None:
     content = trees.read_file(root, name)
     if content is None:
         return None

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from stead.node.builds.limits import BuildLimits
 from stead.node.builds.workspaces import Workspace
-from stead.node.containers.bundle import BindMount, ContainerProcess, configuration
+from stead.node.containers.bundle import START_SCRIPT, BindMount, ContainerProcess, configuration
 from stead.node.containers.cgroups import LimitEvents
 from stead.node.containers.runc import Container, Runc, new_container, open_files_limit
-from stead.node.images.root_filesystem import UID
+from stead.node.images.recipes import BUILD_UID
 from stead.node.processes import Run, Sink
 
 SCRIPTS = Path(__file__).parent / "scripts"
@@ -51,7 +51,7 @@ class Sandbox:
         self._open_files = open_files_limit()
 
     async def run(self, workspace: Workspace, process: ContainerProcess, sink: Sink) -> ProgramExit:
-        container = new_container(self._prefix, workspace.directory)
+        container = new_container(self._prefix, workspace.memory)
         try:
             code = await self._runc.run(container, self._configuration(workspace, process, container), sink)
         finally:
@@ -69,7 +69,7 @@ class Sandbox:
             (
                 BindMount(workspace.work, "/work", writable=True),
                 BindMount(workspace.egress, "/run/egress.sock", writable=True),
-                BindMount(SCRIPTS / "start.sh", "/run/start.sh"),
+                BindMount(START_SCRIPT, "/run/start.sh"),
                 BindMount(self._certificates, CA_CERTIFICATES),
                 *process.mounts,
             ),
@@ -80,7 +80,7 @@ class Sandbox:
             hostname="build",
             cgroup=container.cgroup,
             first_uid=workspace.first_uid,
-            user=UID,
+            user=BUILD_UID,
             limits=self._limits,
             open_files=self._open_files,
             machine=platform.machine(),

@@ -12,6 +12,8 @@ _REF = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/@+#-]{0,254}")
 _COMMIT = re.compile(r"[0-9a-f]{7,40}|[0-9a-f]{64}")
 _SHORT_SSH = re.compile(r"(?P<user>[A-Za-z0-9._-]+)@(?P<host>[A-Za-z0-9.-]+):(?P<path>[^/:].*)")
 _PORTS = {"http": 80, "https": 443, "ssh": 22}
+_ALLOWED_PORTS = {"http": (80, 443), "https": (443, 80), "ssh": (22, 443)}
+"""Customers choose the address of a source. On other ports there may be anything."""
 
 Scheme = Literal["http", "https", "ssh"]
 
@@ -25,7 +27,11 @@ class SourceAddress:
 
     @property
     def rule(self) -> HostRule:
-        return HostRule(self.host, self.port)
+        return HostRule(self.host, self.port, ssh=self.scheme == "ssh")
+
+    @property
+    def has_usual_port(self) -> bool:
+        return self.port in _ALLOWED_PORTS[self.scheme]
 
 
 def parse_address(url: str, *schemes: Scheme) -> SourceAddress:

@@ -4,12 +4,15 @@ host, so links are never followed."""
 import os
 import shutil
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 from stead.artifacts.refusals import printable
 from stead.node.builds.failures import BuildFailed
 
 MAX_FILE_BYTES = 1 << 20
+MAX_DEPTH = 256
+"""Four times what a site may have; npm nests packages inside packages."""
 
 
 def read_file(root: Path, name: str, *, max_bytes: int = MAX_FILE_BYTES) -> bytes | None:
@@ -45,13 +48,22 @@ def find_folder(root: Path, name: str) -> Path | None:
     return path
 
 
+class TooDeep(BuildFailed):
+    """A tree has more levels than are looked at. Python's own functions fail on a tree of a thousand levels,
+    which a build makes in a moment."""
+
+    def __init__(self) -> None:
+        super().__init__(f"the directories are nested deeper than {MAX_DEPTH} levels")
+
+
 def has_files(root: Path) -> bool:
-    return any(files for _, _, files in os.walk(root))
+    return any(files for _, _, files in _walk(root))
 
 
 def chown_tree(root: Path, user: int) -> None:
     """Change the owner of the directory and everything in it, without following links."""
-    for _, folders, files, descriptor in os.fwalk(root):
+    for folder, folders, files, descriptor in os.fwalk(root):
+        _check_depth(root, folder)
         for name in (*folders, *files):
             os.chown(name, user, user, dir_fd=descriptor, follow_symlinks=False)
     os.chown(root, user, user)
@@ -59,11 +71,29 @@ def chown_tree(root: Path, user: int) -> None:
 
 def remove_git_history(root: Path) -> None:
     """`.git` is never published, also not that of a submodule."""
-    for folder, folders, files in os.walk(root):
+    for folder, folders, files in _walk(root):
         for name in [name for name in (*folders, *files) if name == ".git"]:
             path = Path(folder) / name
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            else:
-                path.unlink()
+            remove(path)
         folders[:] = [name for name in folders if name != ".git"]
+
+
+def remove(path: Path) -> None:
+    """Remove a file, a link or a directory. A directory that is too deep is refused."""
+    if path.is_dir() and not path.is_symlink():
+        for _ in _walk(path):
+            pass
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _walk(root: Path) -> Iterator[tuple[str, list[str], list[str]]]:
+    for folder, folders, files in os.walk(root):
+        _check_depth(root, folder)
+        yield folder, folders, files
+
+
+def _check_depth(root: Path, folder: str) -> None:
+    if len(Path(folder).parts) - len(root.parts) > MAX_DEPTH:
+        raise TooDeep

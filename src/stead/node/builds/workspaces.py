@@ -14,9 +14,9 @@ from secrets import token_hex
 from stead.node.builds.limits import BuildLimits
 from stead.node.containers.cgroups import LimitEvents
 from stead.node.containers.disks import Disks, unmount_below
-from stead.node.containers.limits import first_uid
+from stead.node.containers.limits import MEMORY, first_uid
 from stead.node.containers.runc import remove_leftover_containers
-from stead.node.images.root_filesystem import UID
+from stead.node.images.recipes import BUILD_UID
 from stead.node.uninterrupted import run_in_thread, run_uninterrupted
 
 
@@ -25,6 +25,9 @@ class Workspace:
     """The directories of one build on the host."""
 
     directory: Path
+    memory: Path
+    """A directory in memory, for what must not be written to a disk: keys, and the configuration of
+    containers, which contains the variables of the build."""
     first_uid: int
     """The first of its range of users on the host."""
     limit_events: LimitEvents = field(default_factory=LimitEvents)
@@ -33,7 +36,7 @@ class Workspace:
     @property
     def owner(self) -> int:
         """The user of the host that the build runs as."""
-        return self.first_uid + UID
+        return self.first_uid + BUILD_UID
 
     @property
     def work(self) -> Path:
@@ -61,6 +64,7 @@ class Workspace:
 class Workspaces:
     def __init__(self, home: Path, disks: Disks, limits: BuildLimits) -> None:
         self._home, self._disks, self._limits = home / "workspaces", disks, limits
+        self._memory_prefix = container_prefix(home)
         self._home.mkdir(parents=True, exist_ok=True)
         # The users of a container must be able to pass through; they cannot list the names in it.
         for path in (home, self._home):
@@ -77,9 +81,12 @@ class Workspaces:
     async def acquire(self) -> AsyncIterator[Workspace]:
         slot = await self._free_slots.get()
         try:
-            workspace = Workspace(self._home / token_hex(8), first_uid(slot))
+            name = token_hex(8)
+            memory = MEMORY / f"{self._memory_prefix}{name}"
+            workspace = Workspace(self._home / name, memory, first_uid(slot))
             workspace.directory.mkdir(mode=0o711)
             try:
+                workspace.memory.mkdir(mode=0o711)
                 await self._prepare(workspace)
                 yield workspace
             finally:
@@ -98,12 +105,14 @@ class Workspaces:
             os.chown(directory, workspace.owner, workspace.owner)
 
     async def _remove(self, workspace: Workspace) -> None:
+        await run_in_thread(shutil.rmtree, workspace.memory, True)
         await self._disks.unmount(workspace.work)
         await run_in_thread(shutil.rmtree, workspace.directory)
 
 
 def container_prefix(home: Path) -> str:
-    """The prefix of the names of this node's build containers; other nodes may share the machine."""
+    """The prefix of the names of this node's build containers and directories in memory; other nodes may
+    share the machine."""
     return f"stead-build-{hashlib.sha256(os.fsencode(home.resolve())).hexdigest()[:10]}-"
 
 
@@ -111,6 +120,8 @@ def remove_leftovers(home: Path) -> int:
     """Remove what a killed agent left of its builds, and return the number of containers. Blocks."""
     containers = remove_leftover_containers(home / "runc", container_prefix(home))
     unmount_below(home)
+    for directory in MEMORY.glob(f"{container_prefix(home)}*"):
+        shutil.rmtree(directory)
     for workspace in (home / "workspaces").glob("*"):
         shutil.rmtree(workspace)
     for file in (home / "caches").glob("*.in-use"):

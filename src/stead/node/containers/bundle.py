@@ -9,6 +9,8 @@ from stead.node.containers.limits import MB, UIDS_PER_CONTAINER, ContainerLimits
 from stead.node.containers.seccomp import profile
 
 OPEN_FILES = 16384
+START_SCRIPT = Path(__file__).parent / "scripts" / "start.sh"
+"""The first program of containers that may use the egress proxy; it starts the program in its arguments."""
 
 _MASKED = (
     *("/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/timer_list", "/proc/timer_stats"),
@@ -23,6 +25,7 @@ class BindMount:
     source: Path
     destination: str
     writable: bool = False
+    executable: bool = True
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,10 @@ class ContainerProcess:
     environment: Mapping[str, str] = field(default_factory=dict)
     directory: str = "/"
     mounts: tuple[BindMount, ...] = ()
+    memory: tuple[str, ...] = ()
+    """Small directories in memory, in which mounts can be placed."""
+    writable_memory: tuple[str, ...] = ()
+    """The same, and every user of the container can write to them."""
 
 
 def configuration(
@@ -65,6 +72,8 @@ def configuration(
                 {"type": "RLIMIT_CORE", "soft": 0, "hard": 0},
             ],
             "noNewPrivileges": True,
+            # If the machine is short of memory, the kernel ends customers' code before the node's own.
+            "oomScoreAdj": 500,
         },
         "root": {"path": str(root), "readonly": True},
         "hostname": hostname,
@@ -74,6 +83,8 @@ def configuration(
             _tmpfs("/dev/shm", "nosuid", "nodev", "noexec", "mode=1777", "size=64m"),  # noqa: S108
             _tmpfs("/run", "nosuid", "nodev", "noexec", "mode=755", "size=1m"),
             _tmpfs("/tmp", "nosuid", "nodev", "mode=1777", f"size={limits.memory_mb // 2}m"),  # noqa: S108
+            *(_small_tmpfs(path, "mode=755") for path in process.memory),
+            *(_small_tmpfs(path, "mode=1777") for path in process.writable_memory),
             *(_bind(mount) for mount in process.mounts),
         ],
         "linux": {
@@ -89,8 +100,24 @@ def configuration(
     }
 
 
-def _resources(limits: ContainerLimits) -> dict[str, Any]:
+def with_terminal(made: Mapping[str, Any]) -> dict[str, Any]:
+    """The same configuration, for a program in a terminal of the container itself."""
+    terminals = {
+        "destination": "/dev/pts",
+        "type": "devpts",
+        "source": "devpts",
+        "options": ["nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5"],
+    }
     return {
+        **made,
+        "process": {**made["process"], "terminal": True},
+        "mounts": [*made["mounts"], terminals],
+    }
+
+
+def _resources(limits: ContainerLimits) -> dict[str, Any]:
+    block_io = {"blockIO": {"weight": limits.io_weight}} if limits.io_weight else {}
+    return block_io | {
         "devices": [{"allow": False, "access": "rwm"}],
         "memory": {"limit": limits.memory_mb * MB, "swap": limits.memory_mb * MB},
         "cpu": {"shares": limits.cpu_shares, "quota": int(limits.cpus * 100_000), "period": 100_000},
@@ -102,10 +129,15 @@ def _tmpfs(destination: str, *options: str) -> dict[str, Any]:
     return {"destination": destination, "type": "tmpfs", "source": "tmpfs", "options": list(options)}
 
 
+def _small_tmpfs(destination: str, mode: str) -> dict[str, Any]:
+    return _tmpfs(destination, "nosuid", "nodev", "noexec", mode, "size=64k")
+
+
 def _bind(mount: BindMount) -> dict[str, Any]:
+    access = "rw" if mount.writable else "ro"
     return {
         "destination": mount.destination,
         "type": "bind",
         "source": str(mount.source),
-        "options": ["bind", "nosuid", "nodev", "rw" if mount.writable else "ro"],
+        "options": ["bind", "nosuid", "nodev", access, *([] if mount.executable else ["noexec"])],
     }

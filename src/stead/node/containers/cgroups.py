@@ -4,12 +4,19 @@ version 1 (one tree per controller) and version 2 (one tree for all)."""
 import os
 import signal
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
+
+from stead.node.containers.limits import ContainerLimits
 
 ROOT = Path("/sys/fs/cgroup")
 _REMOVE_SECONDS = 10.0
 _POLL_SECONDS = 0.01
+_PERIOD = 100_000
+_MB = 1 << 20
+_IO_WEIGHTS = ("blkio.weight", "blkio.bfq.weight", "io.weight", "io.bfq.weight")
 
 
 @dataclass(frozen=True)
@@ -43,8 +50,101 @@ def find(prefix: str) -> set[str]:
     return {f"/{path.name}" for pattern in ("", "*/") for path in ROOT.glob(f"{pattern}{prefix}*")}
 
 
+def locate(name: str) -> set[str]:
+    """The group with this name, which may be in a group at the root."""
+    trees = [ROOT] if _is_version_2() else [tree for tree in ROOT.iterdir() if tree.is_dir()]
+    found = ((tree, path) for tree in trees for place in (name, f"*/{name}") for path in tree.glob(place))
+    return {f"/{path.relative_to(tree)}" for tree, path in found}
+
+
+def make(cgroup: str, limits: ContainerLimits) -> None:
+    """A group for those of several containers, which have these limits together. If there is one, it gets
+    these limits, unless its containers have higher ones."""
+    if _is_version_2():
+        _enable_controllers(ROOT)
+        (ROOT / cgroup[1:]).mkdir(exist_ok=True)
+        _enable_controllers(ROOT / cgroup[1:])
+        for name, value in _limits_of_version_2(limits).items():
+            _set(ROOT / cgroup[1:] / name, value)
+        return
+    for controller, values in _limits_of_version_1(limits).items():
+        group = ROOT / controller / cgroup[1:]
+        group.mkdir(exist_ok=True)
+        for name, value in values.items():
+            _set(group / name, value)
+
+
+def remove_empty(cgroup: str) -> None:
+    for path in _directories(cgroup):
+        with suppress(OSError):
+            path.rmdir()
+
+
+def _is_version_2() -> bool:
+    return (ROOT / "cgroup.controllers").exists()
+
+
+def _enable_controllers(group: Path) -> None:
+    for controller in ("memory", "cpu", "pids"):
+        _set(group / "cgroup.subtree_control", f"+{controller}")
+
+
+def _limits_of_version_2(limits: ContainerLimits) -> dict[str, str]:
+    return {
+        "memory.max": str(limits.memory_mb * _MB),
+        "memory.swap.max": "0",
+        "cpu.max": f"{int(limits.cpus * _PERIOD)} {_PERIOD}",
+        "pids.max": str(limits.processes),
+    }
+
+
+def _limits_of_version_1(limits: ContainerLimits) -> dict[str, dict[str, str]]:
+    memory = str(limits.memory_mb * _MB)
+    return {
+        "memory": {
+            "memory.use_hierarchy": "1",
+            "memory.limit_in_bytes": memory,
+            "memory.memsw.limit_in_bytes": memory,
+        },
+        "cpu": {
+            "cpu.shares": str(limits.cpu_shares),
+            "cpu.cfs_period_us": str(_PERIOD),
+            "cpu.cfs_quota_us": str(int(limits.cpus * _PERIOD)),
+        },
+        "pids": {"pids.max": str(limits.processes)},
+    }
+
+
+def _set(file: Path, value: str) -> None:
+    """Not every kernel has every file. The containers have these limits themselves, too."""
+    with suppress(OSError):
+        file.write_text(value)
+
+
+def has_io_weights() -> bool:
+    """Whether the kernel divides the time of disks by weight. Only a new group shows it: the files are not at
+    the root."""
+    probe = f"stead-probe-{token_hex(8)}"
+    for tree in (ROOT / "blkio", ROOT):
+        group = tree / probe
+        try:
+            group.mkdir()
+        except OSError:
+            continue
+        try:
+            if any((group / name).exists() for name in _IO_WEIGHTS):
+                return True
+        finally:
+            group.rmdir()
+    return False
+
+
 def remove(cgroup: str) -> None:
-    """Kill every process of the group and remove it. Blocks; raises when it takes too long."""
+    """Kill every process of the group and of those in it, and remove them. Blocks; raises when it takes too
+    long."""
+    for path in _directories(cgroup):
+        for child in [each.name for each in path.glob("*/")]:
+            remove(f"{cgroup}/{child}")
     until = time.monotonic() + _REMOVE_SECONDS
     while left := processes(cgroup):
         if time.monotonic() > until:

@@ -19,10 +19,11 @@ FULL = 0.02
 class Disks:
     run: Run
 
-    async def make(self, file: Path, megabytes: int) -> None:
+    async def make(self, file: Path, megabytes: int, *, durable: bool = False) -> None:
+        """A disk that is not durable is discarded after a crash, never repaired: it has no journal."""
         _make_sparse(file, megabytes)
-        # No journal and no reserved blocks: after a crash the disk is discarded, never repaired.
-        options = ("-O", "^has_journal", "-m", "0", "-E", "lazy_itable_init=1,nodiscard,root_owner=0:0")
+        journal = () if durable else ("-O", "^has_journal")
+        options = (*journal, "-m", "0", "-E", "lazy_itable_init=1,nodiscard,root_owner=0:0")
         await self._run_tool("mkfs.ext4", "-q", "-F", *options, str(file))
 
     async def mount(self, file: Path, directory: Path) -> None:
@@ -32,10 +33,11 @@ class Disks:
             )
         )
 
-    async def unmount(self, directory: Path) -> None:
-        """Succeeds when nothing is mounted there."""
+    async def unmount(self, directory: Path, *, lazy: bool = False) -> None:
+        """Succeeds when nothing is mounted there. With `lazy`, whoever has a file open can read it to its
+        end."""
         if directory in mounted_below(directory):
-            await self._run_tool("umount", str(directory))
+            await self._run_tool("umount", *(["--lazy"] if lazy else []), str(directory))
 
     async def _run_tool(self, *argv: str) -> None:
         output: list[bytes] = []
@@ -58,6 +60,10 @@ def mounted_below(directory: Path) -> Sequence[Path]:
     lines = Path("/proc/self/mountinfo").read_text().splitlines()
     points = [Path(_unescape(line.split()[4])) for line in lines]
     return [point for point in reversed(points) if point.is_relative_to(directory)]
+
+
+def is_mounted(directory: Path) -> bool:
+    return directory.resolve() in mounted_below(directory.resolve())
 
 
 def unmount_below(directory: Path) -> None:

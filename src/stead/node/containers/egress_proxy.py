@@ -1,38 +1,41 @@
 """The only way out of a container: an HTTP proxy on a socket inside it. It dials targets that the rules
-allow, at addresses that the rules allow, and reports those that it refused."""
+allow, at addresses that the rules allow, forwards only what is for that host, and reports what failed."""
 
 import asyncio
 import contextlib
-import os
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from ipaddress import ip_address
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from stead.node import unix_server
 from stead.node.containers.egress_rules import EgressRefused, EgressRules
-from stead.shared.address_policy import Address
+from stead.node.containers.names import Resolve, resolve
+from stead.node.containers.tunnel_opening import (
+    OpeningRefused,
+    check_host,
+    is_http,
+    is_ssh,
+    is_tls,
+    read_tls_opening,
+)
 
 MAX_HEAD = 32 * 1024
 TIMEOUT_SECONDS = 15.0
 MAX_CONNECTIONS = 128
 CHUNK = 64 * 1024
 MAX_REPORTED = 20
-"""How many refusals are reported in a job's output; further targets are refused in silence."""
+"""How many targets are reported in a job's output; further ones are refused in silence."""
 
 _REQUEST = re.compile(rb"([A-Z]{3,10}) ([!-~]{1,8192}) HTTP/1\.[01]")
+_SHORTEST_OPENING = 11
+"""Enough to tell TLS, ssh and HTTP apart: the longest method and a space. Each of them sends more."""
 _HOP_HEADERS = (
     *(b"connection", b"keep-alive", b"proxy-connection", b"proxy-authorization", b"host", b"te", b"upgrade"),
 )
 
 Report = Callable[[str], Awaitable[None]]
-Resolve = Callable[[str, int], Awaitable[list[Address]]]
-
-
-async def resolve(host: str, port: int) -> list[Address]:
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=1)
-    return [ip_address(str(socket_address[0])) for *_, socket_address in found]
 
 
 class _BadRequest(Exception):
@@ -45,19 +48,8 @@ class EgressProxy:
         self._reported: set[str] = set()
         self._connections: set[asyncio.Task[None]] = set()
 
-    @asynccontextmanager
-    async def listen(self, socket: Path) -> AsyncIterator[None]:
-        server = await asyncio.start_unix_server(self._accept, socket, limit=MAX_HEAD)
-        os.chmod(socket, 0o666)  # noqa: PTH101, S103
-        try:
-            yield
-        finally:
-            server.close()
-            for task in self._connections:
-                task.cancel()
-            if self._connections:
-                await asyncio.wait(self._connections)
-            os.unlink(socket)  # noqa: PTH108
+    def listen(self, socket: Path) -> AbstractAsyncContextManager[None]:
+        return unix_server.listen(socket, self._accept, self._connections, limit=MAX_HEAD)
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if len(self._connections) >= MAX_CONNECTIONS:
@@ -84,18 +76,21 @@ class EgressProxy:
             await _respond(writer, "400 Bad Request", "the proxy did not understand the request")
             return
         except EgressRefused as refused:
-            await self._report_refusal(str(refused))
+            await self._report_once(f"egress: refused {refused}")
             await _respond(writer, "403 Forbidden", str(refused))
             return
         except OSError:
+            await self._report_once(f"egress: {host}:{port} cannot be reached")
             await _respond(writer, "502 Bad Gateway", f"{host}:{port} cannot be reached")
             return
         try:
             if request is None:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-            else:
-                to_server.write(request)
+                request = await self._read_opening(reader, host, port)
+            to_server.write(request)
             await _copy_both_ways((reader, to_server), (from_server, writer))
+        except OpeningRefused as refused:
+            await self._report_once(f"egress: refused {host}:{port}: {refused}")
         finally:
             to_server.close()
 
@@ -113,10 +108,22 @@ class EgressProxy:
                 failure = error
         raise failure or OSError("it has no address")
 
-    async def _report_refusal(self, reason: str) -> None:
-        if reason not in self._reported and len(self._reported) < MAX_REPORTED:
-            self._reported.add(reason)
-            await self._report(f"egress: refused {reason}")
+    async def _read_opening(self, reader: asyncio.StreamReader, host: str, port: int) -> bytes:
+        """The first bytes of a tunnel, if they ask for the host that it was allowed for."""
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            opening = await reader.readexactly(_SHORTEST_OPENING)
+            if is_tls(opening):
+                return await read_tls_opening(opening, reader, host)
+            if is_ssh(opening) and self._rules.allows_ssh(host, port):
+                return opening
+            if not is_http(opening):
+                raise OpeningRefused("a tunnel carries TLS, HTTP or, for a git source, ssh")
+            return _parse_tunnelled(opening + await reader.readuntil(b"\r\n\r\n"), host)
+
+    async def _report_once(self, message: str) -> None:
+        if message not in self._reported and len(self._reported) < MAX_REPORTED:
+            self._reported.add(message)
+            await self._report(message)
 
 
 def _parse(head: bytes) -> tuple[str, int, bytes | None]:
@@ -138,14 +145,32 @@ def _parse(head: bytes) -> tuple[str, int, bytes | None]:
     if parts.scheme != "http":
         raise _BadRequest
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    authority = parts.netloc.rpartition("@")[2].encode()
+    return host, port or 80, _one_request(b"%b %b HTTP/1.1" % (method, path.encode()), authority, rest)
+
+
+def _parse_tunnelled(head: bytes, host: str) -> bytes:
+    """The request to forward through a tunnel, if its `Host` is the host of the tunnel."""
+    line, _, rest = head.partition(b"\r\n")
+    request = _REQUEST.fullmatch(line)
+    if request is None or not request[2].startswith(b"/"):
+        raise OpeningRefused("it is no HTTP request")
+    fields = [field for field in rest.split(b"\r\n") if _field_name(field) == b"host"]
+    if len(fields) != 1:
+        raise OpeningRefused("the request does not name one host")
+    authority = fields[0].partition(b":")[2].strip()
+    try:
+        name = urlsplit(f"//{authority.decode('ascii')}").hostname
+    except ValueError:
+        name = None
+    check_host(name or "", host)
+    return _one_request(line, authority, rest)
+
+
+def _one_request(line: bytes, authority: bytes, rest: bytes) -> bytes:
+    """One request per connection: a second one could be for another host."""
     fields = [field for field in rest.split(b"\r\n") if field and _field_name(field) not in _HOP_HEADERS]
-    # One request per connection: a second one could be for another host.
-    own = [f"Host: {parts.netloc.rpartition('@')[2]}".encode(), b"Connection: close"]
-    return (
-        host,
-        port or 80,
-        b"\r\n".join([b"%b %b HTTP/1.1" % (method, path.encode()), *own, *fields, b"", b""]),
-    )
+    return b"\r\n".join([line, b"Host: %b" % authority, b"Connection: close", *fields, b"", b""])
 
 
 def _field_name(field: bytes) -> bytes:

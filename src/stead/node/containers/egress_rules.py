@@ -1,11 +1,13 @@
 """What a container may connect to: listed hosts and ports, at addresses of the public internet or of networks
 that the operator allowed."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 from ipaddress import ip_network
 
 from stead.shared.address_policy import Address, Network, is_public
+
+SSH_PORT = 22
 
 
 class EgressRefused(Exception):
@@ -20,6 +22,8 @@ class HostRule:
     port: int = 443
     any_address: bool = False
     """Allowed whatever its address is, because the operator named this host."""
+    ssh: bool = False
+    """A tunnel to it may carry ssh, also if its port is not that of ssh."""
 
     def covers(self, host: str, port: int) -> bool:
         if port != self.port:
@@ -44,9 +48,28 @@ class AllowedNetwork:
 class EgressRules:
     hosts: tuple[HostRule, ...] = ()
     networks: tuple[AllowedNetwork, ...] = ()
+    platform: Collection[Address] = frozenset()
+    """The addresses of nodes, edges, the control plane and its engines: they trust requests from a node. Only
+    a host or a port of a network that the operator named is reached there."""
+    platform_networks: tuple[Network, ...] = ()
 
     def plus(self, *more: HostRule) -> "EgressRules":
-        return EgressRules((*self.hosts, *more), self.networks)
+        return replace(self, hosts=(*self.hosts, *more))
+
+    def without_port(self, port: int) -> "EgressRules":
+        return replace(
+            self,
+            hosts=tuple(rule for rule in self.hosts if rule.port != port),
+            networks=tuple(network for network in self.networks if network.port != port),
+        )
+
+    def names_port(self, port: int) -> bool:
+        """Whether the operator allowed this port in one of the networks."""
+        return any(network.port == port for network in self.networks)
+
+    def allows_ssh(self, host: str, port: int) -> bool:
+        name = host.rstrip(".").lower()
+        return port == SSH_PORT or any(rule.ssh for rule in self.hosts if rule.covers(name, port))
 
     def rule_for(self, host: str, port: int) -> HostRule:
         name = host.rstrip(".").lower()
@@ -57,16 +80,22 @@ class EgressRules:
 
     def permitted(self, rule: HostRule, host: str, port: int, found: Iterable[Address]) -> list[Address]:
         """Those of the host's addresses that may be dialled."""
-        addresses = [
-            address
-            for address in found
-            if rule.any_address
-            or is_public(address)
-            or any(network.permits(address, port) for network in self.networks)
-        ]
+        candidates = list(found)
+        addresses = [address for address in candidates if self._permits(rule, address, port)]
         if not addresses:
-            raise EgressRefused(f"{host}:{port}: its address is not public")
+            ours = any(self._is_platform(address) for address in candidates)
+            reason = "its address is one of the platform" if ours else "its address is not public"
+            raise EgressRefused(f"{host}:{port}: {reason}")
         return addresses
+
+    def _permits(self, rule: HostRule, address: Address, port: int) -> bool:
+        allowed = [network for network in self.networks if network.permits(address, port)]
+        if rule.any_address or any(network.port == port for network in allowed):
+            return True
+        return not self._is_platform(address) and (is_public(address) or bool(allowed))
+
+    def _is_platform(self, address: Address) -> bool:
+        return address in self.platform or any(address in network for network in self.platform_networks)
 
 
 def read_host_rules(text: str) -> tuple[HostRule, ...]:
@@ -77,6 +106,11 @@ def read_host_rules(text: str) -> tuple[HostRule, ...]:
 def read_networks(text: str) -> tuple[AllowedNetwork, ...]:
     """Parse `10.1.0.0/16, 192.0.2.7/32:8080`; anything else, host bits included, raises ValueError."""
     return tuple(_network(part.strip()) for part in text.split(",") if part.strip())
+
+
+def read_plain_networks(text: str) -> tuple[Network, ...]:
+    """Parse `10.1.0.0/16, 203.0.113.7`; anything else, host bits included, raises ValueError."""
+    return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
 
 
 def _host_rule(text: str) -> HostRule:

@@ -5,11 +5,12 @@ true, so calling one twice has the same effect as calling it once.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from stead.node.processes import StreamName
+from stead.protocol.commands import CapturedMail
 from stead.protocol.work import NodeWork, WorkResult
 
 W = TypeVar("W", bound=NodeWork)
@@ -65,6 +66,26 @@ class Driver(ABC):
     async def list_environments(self) -> Collection[str]:
         """The environments that the driver keeps on this node."""
         return ()
+
+    def room_mb(self) -> int | None:
+        """How much more disk space the driver can promise to environments; None if it makes no promises."""
+        return None
+
+    def is_awake(self, environment: str) -> bool:  # noqa: ARG002
+        """Whether the environment has an application that runs now."""
+        return False
+
+    def count_purges(self, environment: str) -> int:  # noqa: ARG002
+        """How often the environment itself has had pages removed from the cache."""
+        return 0
+
+    def list_captured_mail(self) -> Sequence[CapturedMail]:
+        """What clones have tried to send lately."""
+        return ()
+
+    def background_tasks(self) -> Mapping[str, Callable[[], Coroutine[Any, Any, None]]]:
+        """What runs beside commands until the agent stops, by name. The agent restarts a task that fails."""
+        return {}
 
     async def tidy(self) -> None:  # noqa: B027 - most drivers leave nothing behind
         """Remove what is no longer needed. Called once an hour."""

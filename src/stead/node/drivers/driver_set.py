@@ -32,6 +32,11 @@ class DriverSet:
     def builders(self) -> tuple[str, ...]:
         return self._variants(Build)
 
+    @property
+    def room_mb(self) -> int | None:
+        rooms = [room for driver in self.drivers if (room := driver.room_mb()) is not None]
+        return min(rooms, default=None)
+
     async def perform(self, work: NodeWork, task: Assignment) -> WorkResult | None:
         """Work that several drivers support is done by all of them: an environment to be removed may be of
         any runtime."""

@@ -2,23 +2,43 @@
 
 from functools import partial
 
+from stead.node.access.driver import AccessDriver
+from stead.node.access.table import AccessTable
 from stead.node.builds.assembly import build_drivers
+from stead.node.disk_space import DiskSpace
 from stead.node.drivers.driver_set import DriverSet, DriverSets
 from stead.node.drivers.edge_probe import EdgeProbe
 from stead.node.drivers.layout import edge_store, probe_socket
 from stead.node.drivers.simulator import SimulatedBehaviour, simulated_drivers
 from stead.node.drivers.static_runtime import StaticRuntime
 from stead.node.feed.record_store import referenced_releases
+from stead.node.hosting.hosts import VisitedAgo
 from stead.node.processes import Run
 from stead.node.settings import Settings
+from stead.node.ssh.visitor import Report
+from stead.node.wordpress.assembly import wordpress_drivers
+from stead.node.wordpress.sign_ins import Ask, ask_nobody
 
 
-def install_drivers(settings: Settings, run: Run) -> DriverSets:
+def install_drivers(
+    settings: Settings,
+    run: Run,
+    space: DiskSpace,
+    access: AccessTable,
+    visited_ago: VisitedAgo = lambda _: None,
+    ask_sign_in: Ask = ask_nobody,
+    report_session: Report = lambda *_: None,
+) -> DriverSets:
     data = settings.data
+    static = StaticRuntime(data, partial(referenced_releases, edge_store(data)), space)
     live = [
-        StaticRuntime(data, partial(referenced_releases, edge_store(data))),
+        static,
         EdgeProbe(probe_socket(data)),
-        *build_drivers(settings, run),
+        AccessDriver(access),
+        *build_drivers(settings, run, space),
+        *wordpress_drivers(
+            settings, run, space, static.releases, access, visited_ago, ask_sign_in, report_session
+        ),
     ]
     behaviour = SimulatedBehaviour(settings.simulator_seconds, settings.simulated_failures)
     return {"live": DriverSet(live), "simulator": DriverSet(simulated_drivers(data, run, behaviour))}

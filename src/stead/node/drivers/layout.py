@@ -58,13 +58,16 @@ def check_host(text: str) -> str:
     return text
 
 
-def write_file(path: Path, content: bytes, *, mode: int = 0o644) -> None:
-    """Write the file atomically. When this returns, it survives a power cut."""
+def write_file(path: Path, content: bytes, *, mode: int = 0o644, owner: int | None = None) -> None:
+    """Write the file atomically, also with regard to its owner. When this returns, it survives a power
+    cut."""
     temporary = hidden_name(path)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
         file.flush()
+        if owner is not None:
+            os.fchown(descriptor, owner, owner)
         os.fsync(descriptor)
     temporary.replace(path)
     sync_directory(path.parent)
@@ -81,6 +84,17 @@ def sync_directory(directory: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def remove_files(*paths: Path) -> None:
+    """Remove those that exist. Blocks: the file system frees the blocks of a large file one by one."""
+    for path in paths:
+        path.unlink(missing_ok=True)
+
+
+def has_disk(environment: Path) -> bool:
+    """Whether a runtime with disks of its own keeps the environment."""
+    return any(environment.glob("disk*"))
 
 
 def list_names(directory: Path) -> list[str]:

@@ -1,17 +1,19 @@
 """The releases on this node: downloaded by digest, verified by signature, removed when they are not needed.
 
 `releases/<name>` is complete or does not exist. Each environment has a list of its latest releases. A release
-that no list and no edge record names is removed.
+that no list, no edge record and no runtime names is removed.
 """
 
 import asyncio
 import contextlib
 import os
 import shutil
+import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from secrets import token_hex
 
@@ -19,10 +21,12 @@ import structlog
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from stead.artifacts import digests, manifest, provenance
+from stead.artifacts.limits import LAYER
 from stead.artifacts.manifest import Layer
 from stead.artifacts.refusals import ArchiveRefused, ArtifactUntrusted
 from stead.artifacts.unpacker import unpack_layer
 from stead.node import transfer
+from stead.node.disk_space import DiskSpace
 from stead.node.drivers import layout
 from stead.node.drivers.driver import Refusal
 from stead.node.uninterrupted import run_in_thread
@@ -85,7 +89,8 @@ def _digest_file(path: Path) -> tuple[digests.Digest, int]:
 
 
 class Releases:
-    def __init__(self, data: Path, referenced: ReferencedReleases) -> None:
+    def __init__(self, data: Path, referenced: ReferencedReleases, space: DiskSpace) -> None:
+        self._space = space
         self._home, self._downloads, self._referenced = (
             layout.releases(data),
             layout.downloads(data),
@@ -98,8 +103,14 @@ class Releases:
         self._wanted_since_collection: set[str] = set()
         """All releases that were wanted since a collection began. The lists that it read may not name them
         yet."""
+        self._users: list[Callable[[], Collection[str]]] = []
         self._locks: dict[str, asyncio.Lock] = {}
         self._collecting = asyncio.Lock()
+        self._choosing_time = threading.Lock()
+
+    def add_user(self, list_used: Callable[[], Collection[str]]) -> None:
+        """Keep what the function returns: the releases that a runtime needs, whatever the edge knows."""
+        self._users.append(list_used)
 
     async def ensure(self, wanted: EnsureRelease, kind: Runtime) -> bool:
         """Return whether it had to be downloaded. It is kept at least until `add_to_list`."""
@@ -112,8 +123,9 @@ class Releases:
             async with self._locks.setdefault(name, asyncio.Lock()):
                 if (self._home / name).exists():
                     return False
-                async with fetch_layer(layer, wanted.layers[0].url, self._downloads) as file:
-                    await run_in_thread(self._unpack, file, name, layer)
+                with self._space.reserve(layer.size + (layer.unpacked_bytes or 0)):
+                    async with fetch_layer(layer, wanted.layers[0].url, self._downloads) as file:
+                        await run_in_thread(self._unpack, file, name, layer)
                 return True
         except BaseException:
             self._release_hold(name)
@@ -134,7 +146,9 @@ class Releases:
             referenced = await run_in_thread(self._referenced)
             if referenced is None:
                 return
-            for name in await run_in_thread(self._unneeded, environments, {PLACEHOLDER, *referenced}):
+            used = {name for list_used in self._users for name in list_used()}
+            needed = {PLACEHOLDER, *referenced, *used}
+            for name in await run_in_thread(self._unneeded, environments, needed):
                 # There is no await between this check and the rename, so no task can want it meanwhile.
                 if _release_of(name) not in self._wanted_since_collection:
                     hidden = _hide(self._home / name)
@@ -151,23 +165,29 @@ class Releases:
         try:
             with file.open("rb") as blob:
                 unpack_layer(
-                    blob, self._home / name, digest=layer.digest, size=layer.size, diff_id=layer.diff_id
+                    blob,
+                    self._home / name,
+                    digest=layer.digest,
+                    size=layer.size,
+                    diff_id=layer.diff_id,
+                    limits=replace(LAYER, unpacked_bytes=layer.unpacked_bytes),
+                    before_visible=self._set_times,
                 )
         except ArtifactUntrusted as untrusted:
             raise Refusal(UNTRUSTED, untrusted.reason) from None
         except ArchiveRefused as refused:
             raise Refusal(UNTRUSTED, str(refused)) from None
-        self._set_times(self._home / name)
 
     def _set_times(self, release: Path) -> None:
         """Give every release of this node another modification time. Browsers recognize a new version of a
         file by its size and the second of its modification time."""
-        others = [_modification_time(path) for path in self._home.iterdir() if path != release]
-        moment = int(max([time.time(), *(time_of_other + 1 for time_of_other in others)]))
+        with self._choosing_time:
+            others = [_modification_time(path) for path in self._home.iterdir() if path != release]
+            moment = int(max([time.time(), *(time_of_other + 1 for time_of_other in others)]))
+            os.utime(release, (moment, moment))
         for folder, _, files in os.walk(release):
             for name in files:
                 os.utime(Path(folder) / name, (moment, moment))
-        os.utime(release, (moment, moment))
 
     def _unneeded(self, environments: Path, wanted: set[str]) -> list[str]:
         for environment in layout.list_names(environments):
@@ -200,6 +220,12 @@ def _add_to_list(environment: Path, name: str) -> None:
     others = [other for other in _read_list(environment) if other != name]
     kept = [name, *others][:KEPT_RELEASES]
     layout.write_file(environment / LIST, "".join(f"{release}\n" for release in kept).encode())
+
+
+def remove_interrupted_lists(environments: Path) -> None:
+    """Remove the lists that an earlier process of this node had begun to write."""
+    for path in environments.glob(f"*/.{LIST}.*"):
+        path.unlink(missing_ok=True)
 
 
 def _hide(release: Path) -> Path:

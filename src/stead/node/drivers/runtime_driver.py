@@ -5,7 +5,13 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from stead.node.drivers.driver import Assignment, Driver, Handler
-from stead.protocol.work import EnsureEnvironment, EnsureRelease, RemoveEnvironment, RestartEnvironment
+from stead.protocol.work import (
+    EnsureEnvironment,
+    EnsureRelease,
+    RemoveEnvironment,
+    RestartEnvironment,
+    SuspendEnvironment,
+)
 from stead.shared.runtimes import Runtime
 
 
@@ -17,6 +23,7 @@ class RuntimeDriver(Driver):
         return [
             Handler(EnsureEnvironment, self._ensure_environment, self.runtimes),
             Handler(RestartEnvironment, self._restart_environment, self.runtimes),
+            Handler(SuspendEnvironment, self._suspend_environment, self.runtimes),
             Handler(EnsureRelease, self.ensure_release, self.runtimes),
             Handler(RemoveEnvironment, self._remove_environment),
         ]
@@ -32,6 +39,11 @@ class RuntimeDriver(Driver):
     @abstractmethod
     async def restart_environment(self, task: Assignment) -> None:
         """Replace the environment's processes and keep its content; refused when it is not on this node."""
+
+    @abstractmethod
+    async def suspend_environment(self, task: Assignment) -> None:
+        """End the environment's processes until it is ensured again, and keep its content; succeeds when it
+        is not on this node."""
 
     @abstractmethod
     async def ensure_release(self, task: Assignment, wanted: EnsureRelease) -> None:
@@ -51,6 +63,9 @@ class RuntimeDriver(Driver):
 
     async def _restart_environment(self, task: Assignment, _: RestartEnvironment) -> None:
         await self.restart_environment(task)
+
+    async def _suspend_environment(self, task: Assignment, _: SuspendEnvironment) -> None:
+        await self.suspend_environment(task)
 
     async def _remove_environment(self, task: Assignment, _: RemoveEnvironment) -> None:
         await self.remove_environment(task)

@@ -25,15 +25,23 @@ from stead.node.uninterrupted import run_in_thread
 from stead.protocol.work import (
     Build,
     BuildResult,
+    CheckPhp,
+    DiscardDataset,
     EnsureEnvironment,
     EnsureRelease,
     EnsureRoute,
     GitSource,
     NodeWork,
+    PrepareDataset,
     Probe,
     RemoveEnvironment,
     RemoveRoute,
     RestartEnvironment,
+    RunCommand,
+    SetAccess,
+    SetPassword,
+    SuspendEnvironment,
+    SwitchPhp,
     tag_of,
 )
 from stead.shared.runtimes import RUNTIMES
@@ -75,7 +83,8 @@ class Simulation:
         _rename_home(data / "sandbox", self._home)
         self.environments, self.hosts = self._home / "environments", self._home / "hosts"
         self.releases, self.scratch = self._home / "releases", self._home / "making"
-        for directory in (self.environments, self.hosts, self.releases, self.scratch):
+        self.datasets = self._home / "datasets"
+        for directory in (self.environments, self.hosts, self.releases, self.scratch, self.datasets):
             directory.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     async def simulate(self, kind: type[NodeWork], task: Assignment, hosts: Sequence[str] = ()) -> None:
@@ -95,15 +104,17 @@ class Simulation:
         return (
             tag in self._behaviour.fail_at
             or any(label in host.split(".") for host in known)
-            or not {tag, f"{tag} {task.job}"}.isdisjoint(self._lines_of("fail-at"))
+            or not {tag, f"{tag} {task.job}", f"{tag} {task.job} {task.step}"}.isdisjoint(
+                self._lines_of("fail-at")
+            )
         )
 
     def _must_hold(self, task: Assignment) -> bool:
         return f"{task.job} {task.step}" in self._lines_of("hold-at")
 
     def _lines_of(self, file: str) -> set[str]:
-        """Lines of `fail-at`: a kind of work, or a kind of work and the job it fails for. Lines of `hold-at`:
-        a job and the step of it that goes on only when its process is killed."""
+        """Lines of `fail-at`: a kind of work, optionally the job that it fails for, and optionally the step.
+        Lines of `hold-at`: a job and the step of it that goes on only when its process is killed."""
         try:
             return {" ".join(line.split()) for line in (self._home / file).read_text().splitlines()}
         except FileNotFoundError:
@@ -135,6 +146,19 @@ class SimulatedRuntime(RuntimeDriver):
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
 
+    @property
+    def handlers(self) -> Sequence[Handler[Any]]:
+        return [
+            *super().handlers,
+            Handler(RunCommand, self.run_command, ("cms",)),
+            Handler(PrepareDataset, self.prepare_dataset, RUNTIMES),
+            Handler(DiscardDataset, self.discard_dataset, RUNTIMES),
+            Handler(SetAccess, self.set_access),
+            Handler(CheckPhp, self.check_php, ("cms",)),
+            Handler(SwitchPhp, self.switch_php, ("cms",)),
+            Handler(SetPassword, self.set_password, ("cms",)),
+        ]
+
     async def ensure_environment(self, task: Assignment) -> None:
         path = self._path(task)
         await self._simulation.simulate(EnsureEnvironment, task)
@@ -144,12 +168,61 @@ class SimulatedRuntime(RuntimeDriver):
     async def remove_environment(self, task: Assignment) -> None:
         path = self._path(task)
         await self._simulation.simulate(RemoveEnvironment, task)
+        for dataset in self._simulation.datasets.glob(f"{path.name}.*"):
+            dataset.unlink(missing_ok=True)
         path.unlink(missing_ok=True)
 
     async def restart_environment(self, task: Assignment) -> None:
         path = self._path(task)
         await self._simulation.simulate(RestartEnvironment, task)
         _require_environment(path)
+
+    async def suspend_environment(self, task: Assignment) -> None:
+        self._path(task)
+        await self._simulation.simulate(SuspendEnvironment, task)
+
+    async def run_command(self, task: Assignment, _: RunCommand) -> None:
+        path = self._path(task)
+        await self._simulation.simulate(RunCommand, task)
+        _require_environment(path)
+        await task.output.say("simulator: SIMULATION: the command was not run")
+
+    async def set_access(self, task: Assignment, _: SetAccess) -> None:
+        """Nobody can sign in to a simulation, so there is nothing to keep. A list belongs to no job, so
+        nothing is said in the output of one."""
+        self._path(task)
+
+    async def prepare_dataset(self, task: Assignment, work: PrepareDataset) -> None:
+        """A dataset is an empty file."""
+        path = self._path(task)
+        await self._simulation.simulate(PrepareDataset, task)
+        if work.source:
+            _require_environment(path.with_name(layout.check_identifier(work.source)))
+        self._simulation.datasets.joinpath(f"{path.name}.{work.dataset}").touch(mode=0o600)
+        await task.output.say("simulator: SIMULATION: nothing was copied or installed")
+
+    async def discard_dataset(self, task: Assignment, work: DiscardDataset) -> None:
+        path = self._path(task)
+        await self._simulation.simulate(DiscardDataset, task)
+        self._simulation.datasets.joinpath(f"{path.name}.{work.dataset}").unlink(missing_ok=True)
+
+    async def check_php(self, task: Assignment, work: CheckPhp) -> None:
+        path = self._path(task)
+        await self._simulation.simulate(CheckPhp, task)
+        _require_environment(path)
+        await task.output.say(f"simulator: SIMULATION: {work.host} would be checked with PHP {work.php}")
+
+    async def switch_php(self, task: Assignment, work: SwitchPhp) -> None:
+        path = self._path(task)
+        await self._simulation.simulate(SwitchPhp, task)
+        _require_environment(path)
+        await task.output.say(f"simulator: SIMULATION: the environment would run PHP {work.php}")
+
+    async def set_password(self, task: Assignment, _: SetPassword) -> None:
+        path = self._path(task)
+        await self._simulation.simulate(SetPassword, task)
+        _require_environment(path)
+        await task.output.say("simulator: SIMULATION: there is no WordPress whose password could change")
 
     async def ensure_release(self, task: Assignment, wanted: EnsureRelease) -> None:
         """The layer is downloaded and verified like a real one, and then deleted."""
@@ -187,7 +260,7 @@ class SimulatedEdge(Driver):
         return [
             Handler(EnsureRoute, self.ensure_route),
             Handler(RemoveRoute, self.remove_route),
-            Handler(Probe, self.probe),
+            Handler(Probe, self.probe, ("", "cms")),
         ]
 
     async def ensure_route(self, task: Assignment, work: EnsureRoute) -> None:
@@ -233,7 +306,7 @@ class SimulatedBuilder(Driver):
 
     @property
     def handlers(self) -> Sequence[Handler[Any]]:
-        return [Handler(Build, self.build, ("static",))]
+        return [Handler(Build, self.build, ("cms", "static"))]
 
     async def build(self, task: Assignment, wanted: Build) -> BuildResult:
         await self._simulation.simulate(Build, task)
@@ -253,6 +326,7 @@ class SimulatedBuilder(Driver):
             diff_id=packed.diff_id,
             files=packed.files,
             bytes=packed.content_bytes,
+            directories=packed.directories,
             commit=commit,
             ref=ref,
             author="Simulator" if commit else "",

@@ -11,10 +11,16 @@ import shutil
 from collections.abc import Collection
 from pathlib import Path
 
+from stead.node.disk_space import DiskSpace
 from stead.node.drivers import layout
 from stead.node.drivers.driver import Assignment, Refusal
 from stead.node.drivers.placeholder import PAGE
-from stead.node.drivers.releases import ReferencedReleases, Releases, unknown_references
+from stead.node.drivers.releases import (
+    ReferencedReleases,
+    Releases,
+    remove_interrupted_lists,
+    unknown_references,
+)
 from stead.node.drivers.runtime_driver import RuntimeDriver
 from stead.node.uninterrupted import run_in_thread
 from stead.protocol.edge_records import PLACEHOLDER
@@ -26,21 +32,30 @@ class StaticRuntime(RuntimeDriver):
 
     runtimes = ("static",)
 
-    def __init__(self, data: Path, referenced: ReferencedReleases = unknown_references) -> None:
-        self._home, self._releases = layout.environments(data), layout.releases(data)
-        for directory in (self._home, self._releases):
+    def __init__(
+        self,
+        data: Path,
+        referenced: ReferencedReleases = unknown_references,
+        space: DiskSpace | None = None,
+    ) -> None:
+        self._home, home_of_releases = layout.environments(data), layout.releases(data)
+        for directory in (self._home, home_of_releases):
             directory.mkdir(parents=True, exist_ok=True)
             # The edge's workers run as another user, so the umask must not apply.
             directory.chmod(0o755)
-        _write_release(self._releases / PLACEHOLDER, {"index.html": PAGE.encode()})
-        self._store = Releases(data, referenced)
+        _write_release(home_of_releases / PLACEHOLDER, {"index.html": PAGE.encode()})
+        self.releases = Releases(data, referenced, space or DiskSpace(data))
+        """Shared with other runtimes: they are kept in the same directory."""
+        remove_interrupted_lists(self._home)
 
     async def ensure_environment(self, task: Assignment) -> None:
         if await run_in_thread(_ensure_directory, self._directory(task)):
             await task.output.say("static: a placeholder is in place until the first deployment")
 
     async def remove_environment(self, task: Assignment) -> None:
-        await run_in_thread(_remove_directory, self._directory(task))
+        directory = self._directory(task)
+        if not layout.has_disk(directory):
+            await run_in_thread(_remove_directory, directory)
 
     async def restart_environment(self, task: Assignment) -> None:
         if not self._directory(task).exists():
@@ -49,22 +64,29 @@ class StaticRuntime(RuntimeDriver):
             "static: a static environment has no processes, so there was nothing to restart"
         )
 
+    async def suspend_environment(self, task: Assignment) -> None:
+        self._directory(task)
+        await task.output.say("static: a static environment has no processes, so there was nothing to end")
+
     async def ensure_release(self, task: Assignment, wanted: EnsureRelease) -> None:
         directory = self._directory(task)
         if not directory.exists():
             raise Refusal("environment.not_found", "the environment is not on this node")
-        if await self._store.ensure(wanted, "static"):
+        if await self.releases.ensure(wanted, "static"):
             await task.output.say(f"static: the release {wanted.digest} is verified and in place")
         else:
             await task.output.say(f"static: the release {wanted.digest} was here already")
-        await self._store.add_to_list(directory, wanted)
+        await self.releases.add_to_list(directory, wanted)
         await self.tidy()
 
     async def tidy(self) -> None:
-        await self._store.collect(self._home)
+        await self.releases.collect(self._home)
 
     async def list_environments(self) -> Collection[str]:
-        return await run_in_thread(layout.list_names, self._home)
+        return await run_in_thread(self._list_own)
+
+    def _list_own(self) -> list[str]:
+        return [name for name in layout.list_names(self._home) if not layout.has_disk(self._home / name)]
 
     def _directory(self, task: Assignment) -> Path:
         return self._home / layout.check_identifier(task.environment)

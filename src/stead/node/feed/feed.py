@@ -5,6 +5,8 @@ It is independent of the agent: what fails here is retried and never stops a com
 """
 
 import asyncio
+import contextlib
+from collections.abc import Sequence
 
 import nats.errors
 import structlog
@@ -20,12 +22,14 @@ from stead.node.feed.run_directory import ADMIN_SOCKET, STORE_SOCKET, prepare_ru
 from stead.node.nats_connection import NatsConnection
 from stead.node.settings import Settings
 from stead.protocol import subjects
-from stead.protocol.edge_records import AppliedRevision, encode
+from stead.protocol.edge_records import MAX_SKIPPED_KEYS, AppliedRevision, encode
 from stead.shared.cancellation import raise_if_cancelled
+from stead.shared.edge_keys import hop_key
 
 PAUSE, LONGEST_PAUSE = 0.5, 10.0
 ACK_SECONDS = 5.0
 EXPIRE_SECONDS = 3600.0
+REPEAT_SECONDS = 5.0
 
 log = structlog.get_logger()
 
@@ -33,8 +37,13 @@ log = structlog.get_logger()
 class EdgeFeedClient:
     def __init__(self, settings: Settings, connection: NatsConnection) -> None:
         self._settings, self._connection = settings, connection
-        self._applied, self._reported = 0, 0
+        self._applied = self._reported = AppliedRevision(settings.node_id, settings.node_region, 0)
         self._changed = asyncio.Event()
+
+    @property
+    def skipped(self) -> int:
+        """How many records do not fit in nginx's memory."""
+        return self._applied.skipped
 
     async def run(self) -> None:
         """Runs until it is cancelled."""
@@ -51,8 +60,9 @@ class EdgeFeedClient:
         settings = self._settings
         run = prepare_run_directory(settings.data)
         store, nginx = RecordStore(edge_store(settings.data)), EdgeAdmin(run / ADMIN_SOCKET)
-        decoder = RecordDecoder(settings.certificate_key)
-        updater = NginxUpdater(store, nginx, decoder, self._set_applied)
+        keys = settings.certificate_keys
+        decoder = RecordDecoder(keys)
+        updater = NginxUpdater(store, nginx, decoder, self._set_applied, hop_keys=tuple(map(hop_key, keys)))
         source = RecordSource(self._connection, store, settings.node_id, settings.node_region, updater.wake)
         server = RecordServer(store, decoder, settings.node_region)
         try:
@@ -65,28 +75,38 @@ class EdgeFeedClient:
             await nginx.close()
             store.close()
 
-    def _set_applied(self, revision: int) -> None:
-        self._applied = revision
+    def _set_applied(self, revision: int, skipped: Sequence[str]) -> None:
+        latest = tuple(skipped[-MAX_SKIPPED_KEYS:])
+        self._applied = AppliedRevision(
+            self._settings.node_id, self._settings.node_region, revision, len(skipped), latest
+        )
         self._changed.set()
 
+    async def _wait_for_change(self, seconds: float) -> None:
+        self._changed.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._changed.wait()
+
     async def _report_applied(self) -> None:
-        """Report each revision that nginx has applied, until NATS has stored the report."""
-        settings = self._settings
+        """Report each revision that nginx has applied, until NATS has stored the report. The last report is
+        repeated: another client can replace it by causing NATS to send a reply to its subject."""
+        subject = subjects.applied(self._settings.node_id)
         while True:
             raise_if_cancelled()
-            while self._reported == self._applied:
-                self._changed.clear()
-                await self._changed.wait()
-            revision = self._applied
-            report = encode(AppliedRevision(settings.node_id, settings.node_region, revision))
+            if self._reported == self._applied:
+                await self._wait_for_change(REPEAT_SECONDS)
+                if not self._applied.revision:
+                    continue
+            report = self._applied
             jetstream = await self._connection.jetstream()
             try:
-                await jetstream.publish(subjects.applied(settings.node_id), report, timeout=ACK_SECONDS)
+                await jetstream.publish(subject, encode(report), timeout=ACK_SECONDS)
             except (nats.errors.Error, OSError) as error:
                 log.info("applied.delayed", error=type(error).__name__)
                 await asyncio.sleep(PAUSE)
             else:
-                self._reported = revision
+                self._reported = report
 
 
 async def _expire_purges(store: RecordStore, updater: NginxUpdater) -> None:

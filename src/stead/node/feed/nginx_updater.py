@@ -1,28 +1,47 @@
 """Sends records from the store to nginx, and notices when nginx was restarted."""
 
 import asyncio
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 
 import structlog
 
-from stead.edge.admin import AdminFailed, EdgeAdmin, EdgePosition
+from stead.edge.admin import AdminFailed, EdgeAdmin, EdgePosition, LineRefused
 from stead.node.feed.record_decoder import RecordDecoder
-from stead.node.feed.record_store import RecordStore
+from stead.node.feed.record_store import PendingRecords, RecordStore
+from stead.node.feed.skipped_records import MALFORMED, SkippedRecords
+from stead.protocol.edge_records import RecordLine
 
 BATCH = 1_000
 BATCH_BYTES = 4 * 1024 * 1024
 CHECK_SECONDS = 1.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 1.0
+WARM_CERTIFICATES = 2_000
+"""A new nginx receives so many certificates at once. It looks up the others when visitors need them."""
+
+_KeyedLine = tuple[str, RecordLine]
+"""A line with the key of its record."""
 
 log = structlog.get_logger()
 
 
 class NginxUpdater:
+    """`hop_keys` are for what edges tell each other. `on_applied` is called with the revision that nginx has
+    applied, and the records that it skipped."""
+
     def __init__(
-        self, store: RecordStore, nginx: EdgeAdmin, decoder: RecordDecoder, on_applied: Callable[[int], None]
+        self,
+        store: RecordStore,
+        nginx: EdgeAdmin,
+        decoder: RecordDecoder,
+        on_applied: Callable[[int, Sequence[str]], None],
+        *,
+        hop_keys: Sequence[bytes] = (),
     ) -> None:
         self._store, self._nginx, self._decoder, self._on_applied = store, nginx, decoder, on_applied
         self._changed = asyncio.Event()
+        self._skipped = SkippedRecords()
+        self._position, self._hop_keys = 0, hop_keys
         self._start_over("")
 
     def wake(self) -> None:
@@ -47,7 +66,10 @@ class NginxUpdater:
     def _start_over(self, instance: str) -> None:
         """Send everything again: a new nginx has no records, and what an older one has is unknown after a
         start."""
-        self._instance, self._change, self._completed = instance, 0, False
+        self._instance, self._change = instance, 0
+        self._knows_keys = self._completed = False
+        self._snapshot_ends, self._warm = self._store.last_change, WARM_CERTIFICATES
+        self._skipped.clear()
 
     def _check_instance(self, state: EdgePosition) -> bool:
         """Return whether nginx still has the records that were sent to it."""
@@ -58,19 +80,22 @@ class NginxUpdater:
         return False
 
     async def _wait_for_change(self) -> None:
-        """Wait for a change of the store; check from time to time whether nginx was restarted."""
+        """Wait for a change of the store; check from time to time whether nginx was restarted, and whether it
+        has room for what it skipped."""
         try:
             async with asyncio.timeout(CHECK_SECONDS):
                 await self._changed.wait()
         except TimeoutError:
-            self._check_instance(await self._nginx.state())
+            if self._check_instance(await self._nginx.state()):
+                await self._retry_skipped()
 
     async def _send_all(self) -> None:
         while True:
             self._changed.clear()
+            if not self._knows_keys:
+                self._knows_keys = self._check_instance(await self._nginx.set_hop_keys(self._hop_keys))
             pending = self._store.pending_after(self._change, BATCH, BATCH_BYTES)
-            lines = self._decoder.lines(pending.records)
-            if lines and not self._check_instance(await self._nginx.apply(lines)):
+            if not await self._apply(self._lines(pending)):
                 continue
             self._change = pending.change
             if pending.records:
@@ -78,8 +103,46 @@ class NginxUpdater:
             if not pending.complete:
                 continue
             if pending.caught_up and await self._complete():
-                self._on_applied(pending.position)
+                self._position = pending.position
+                self._on_applied(self._position, self._skipped.keys)
             return
+
+    def _lines(self, pending: PendingRecords) -> list[_KeyedLine]:
+        """The lines of a batch. A new nginx gets most certificates without their content. A later change is
+        sent in full, because nginx may be looking up the certificate that it replaces."""
+        lines = []
+        for record in pending.records:
+            brief = pending.change <= self._snapshot_ends and self._warm <= 0
+            if (line := self._decoder.line(record, brief=brief)) is not None:
+                self._warm -= line.kind == "certificate"
+                lines.append((record.key, line))
+        return lines
+
+    async def _apply(self, lines: Sequence[_KeyedLine]) -> bool:
+        """Send lines to nginx, except those that it cannot read. Return whether it still has all others."""
+        while lines:
+            keys = [key for key, _ in lines]
+            try:
+                position = await self._nginx.apply(line for _, line in lines)
+            except LineRefused as error:
+                if not 1 <= error.line <= len(lines):
+                    raise
+                self._skipped.update(keys[: error.line], error.skipped)
+                self._skipped.add(keys[error.line - 1], MALFORMED)
+                lines = lines[error.line :]
+                continue
+            if not self._check_instance(position):
+                return False
+            self._skipped.update(keys, position.skipped)
+            break
+        return True
+
+    async def _retry_skipped(self) -> None:
+        """nginx may have got room since, because other records were deleted."""
+        found = [self._store.find(key) for key in self._skipped.next_retry(time.monotonic())]
+        lines = [(each.key, line) for each in found if each and (line := self._decoder.line(each))]
+        if lines and await self._apply(lines) and self._completed:
+            self._on_applied(self._position, self._skipped.keys)
 
     async def _complete(self) -> bool:
         if not self._completed and self._check_instance(await self._nginx.complete()):

@@ -1,6 +1,6 @@
 """Turns stored records into lines for nginx. Only this module decrypts the private keys of certificates."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 import structlog
@@ -35,15 +35,17 @@ log = structlog.get_logger()
 
 
 class RecordDecoder:
-    def __init__(self, key: bytes | None) -> None:
-        self._key = key
+    def __init__(self, keys: Sequence[bytes]) -> None:
+        self._keys = keys
         self._warned = False
 
     def lines(self, records: Iterable[StoredRecord]) -> list[RecordLine]:
         """The lines for the records that nginx can use, in order."""
-        return [line for record in records if (line := self._line(record)) is not None]
+        return [line for record in records if (line := self.line(record)) is not None]
 
-    def _line(self, record: StoredRecord) -> RecordLine | None:
+    def line(self, record: StoredRecord, *, brief: bool = False) -> RecordLine | None:
+        """The line for a record; None if nginx cannot use it. A brief line of a certificate has only its
+        revision: nginx looks up the certificate when a visitor needs it."""
         _, kind_name, name = record.key.split(".", 2)
         if kind_name not in _KINDS:
             # A control plane of a later version may send other kinds.
@@ -51,6 +53,8 @@ class RecordDecoder:
         kind, decoder = _KINDS[kind_name]
         if record.value is None:
             return RecordLine(kind, name, record.revision)
+        if brief and kind == "certificate":
+            return RecordLine(kind, name, record.revision, {})
         try:
             value: EdgeRecord | DecryptedCertificate | None = decoder.decode(record.value)
             if isinstance(value, CertificateRecord):
@@ -62,9 +66,9 @@ class RecordDecoder:
         return None if value is None else RecordLine(kind, name, record.revision, value)
 
     def _decrypt(self, host: str, sealed: CertificateRecord) -> DecryptedCertificate | None:
-        if self._key is None:
+        if not self._keys:
             if not self._warned:
                 self._warned = True
                 log.warning("certificates.skipped", reason="STEAD_EDGE_KEY is not set")
             return None
-        return DecryptedCertificate(sealed.chain, unseal(self._key, host, sealed.sealed_key))
+        return DecryptedCertificate(sealed.chain, unseal(self._keys, host, sealed.sealed_key))

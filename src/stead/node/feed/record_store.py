@@ -10,7 +10,7 @@ such as an expired purge.
 
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -19,7 +19,17 @@ import structlog
 from msgspec import Struct
 
 from stead.node.sqlite import transaction
-from stead.protocol.edge_records import DELETIONS_KEPT_SECONDS, PURGES_KEPT_SECONDS, EnvironmentRecord
+from stead.protocol.edge_records import (
+    DELETIONS_KEPT_SECONDS,
+    PURGES_KEPT_SECONDS,
+    EnvironmentRecord,
+    HostRecord,
+    PeerRecord,
+    RecordKind,
+    environment_key,
+    host_key,
+    purge_keys_of,
+)
 
 log = structlog.get_logger()
 
@@ -46,7 +56,19 @@ insert into progress values ('', 0, 0, 0, 0);
 _VERSION = 1
 _SECOND = 1_000_000_000
 _LOCK_SECONDS = 5.0
+
+
+def _has_kind(kind: RecordKind) -> str:
+    """A condition on keys. Only the second word is the kind: a host may have any word in its name."""
+    return f"substr(key, instr(key, '.') + 1) like '{kind}.%'"
+
+
+_NOT_REPEATED = f"not {_has_kind('purge')} and not {_has_kind('node')}"
+"""A new history need not repeat purges and addresses of edges, so they are kept. Purges expire by
+themselves; without them, the pages that they removed would be served from caches again."""
 _environments = msgspec.json.Decoder(EnvironmentRecord)
+_hosts = msgspec.json.Decoder(HostRecord)
+_peers = msgspec.json.Decoder(PeerRecord)
 
 
 class RecordChange(Struct, frozen=True):
@@ -98,6 +120,11 @@ class RecordStore:
         self._database.close()
 
     @property
+    def last_change(self) -> int:
+        (change,) = self._database.execute("select change from progress").fetchone()
+        return int(change)
+
+    @property
     def progress(self) -> StoreProgress:
         return StoreProgress(*self._database.execute("select history, position, at from progress").fetchone())
 
@@ -135,7 +162,7 @@ class RecordStore:
                     "update progress set position = ?, at = ?", (newest.revision, newest.at)
                 )
             if last and confirming:
-                self._delete("confirmed = 0")
+                self._delete(f"confirmed = 0 and {_NOT_REPEATED}")
                 self._database.execute("update progress set confirming = 0")
 
     def pending_after(self, change: int, limit: int, max_bytes: int) -> PendingRecords:
@@ -164,7 +191,7 @@ class RecordStore:
         for them."""
         before = int(((time.time() if now is None else now) - PURGES_KEPT_SECONDS) * _SECOND)
         with transaction(self._database):
-            return self._delete("key like '%.purge.%' and at < ?", before)
+            return self._delete(f"{_has_kind('purge')} and at < ?", before)
 
     def find(self, key: str) -> StoredRecord | None:
         row = self._database.execute(
@@ -206,11 +233,87 @@ def referenced_releases(path: Path) -> set[str] | None:
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=_LOCK_SECONDS)) as database:
             (complete,) = database.execute("select history <> '' and not confirming from progress").fetchone()
             rows = database.execute(
-                "select value from records where key like '%.environment.%' and value is not null"
+                f"select value from records where {_has_kind('environment')} and value is not null"  # noqa: S608
             ).fetchall()
         return {_environments.decode(value).release for (value,) in rows} if complete else None
     except (sqlite3.Error, msgspec.MsgspecError):
         return None
+
+
+class HotEnvironment(Struct, frozen=True):
+    """An environment whose most visited pages are kept in the cache."""
+
+    pages: int
+    interval: int
+    purged: int
+    """The revision of its last purge; 0 without one."""
+    secure_hosts: frozenset[str]
+
+
+def find_hot_environments(
+    path: Path, region: str, visited: Mapping[str, Collection[str]]
+) -> dict[str, HotEnvironment] | None:
+    """Those of the environments with the setting; None if the store cannot be read. `visited` has the hosts
+    of each. May be called from any thread, as above."""
+    found: dict[str, HotEnvironment] = {}
+    try:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=_LOCK_SECONDS)) as database:
+            for name, hosts in visited.items():
+                value = _find_value(database, environment_key(region, name))
+                record = _environments.decode(value) if value else None
+                if record is not None and record.hot_pages and record.cache_ttl:
+                    purged = _last_purge(database, purge_keys_of(region, name))
+                    values = {host: _find_value(database, host_key(region, host)) for host in hosts}
+                    secure = frozenset(
+                        host for host, value in values.items() if value and _hosts.decode(value).https
+                    )
+                    found[name] = HotEnvironment(record.hot_pages, record.hot_interval, purged, secure)
+    except (sqlite3.Error, msgspec.MsgspecError, ValueError):
+        return None
+    return found
+
+
+def list_suspended(path: Path, region: str, environments: Collection[str]) -> dict[str, float]:
+    """Those of the environments that are suspended, and when that was announced, in seconds since 1970. May
+    be called from any thread, as above."""
+    found: dict[str, float] = {}
+    try:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=_LOCK_SECONDS)) as database:
+            for name in environments:
+                row = database.execute(
+                    "select value, at from records where key = ? and value is not null",
+                    (environment_key(region, name),),
+                ).fetchone()
+                if row and _environments.decode(row[0]).state == "suspended":
+                    found[name] = row[1] / _SECOND
+    except (sqlite3.Error, msgspec.MsgspecError):
+        return {}
+    return found
+
+
+def _find_value(database: sqlite3.Connection, key: str) -> bytes | None:
+    row = database.execute("select value from records where key = ?", (key,)).fetchone()
+    return row[0] if row else None
+
+
+def _last_purge(database: sqlite3.Connection, prefix: str) -> int:
+    (revision,) = database.execute(
+        "select coalesce(max(revision), 0) from records where key > ? and key < ?",
+        (prefix, prefix[:-1] + "/"),
+    ).fetchone()
+    return int(revision)
+
+
+def peer_addresses(path: Path) -> list[str]:
+    """`host:port` of all edges that records name. May be called from any thread, as above."""
+    try:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=_LOCK_SECONDS)) as database:
+            rows = database.execute(
+                f"select value from records where {_has_kind('node')} and value is not null"  # noqa: S608
+            ).fetchall()
+        return [_peers.decode(value).address for (value,) in rows]
+    except (sqlite3.Error, msgspec.MsgspecError):
+        return []
 
 
 def _open_database(path: Path) -> sqlite3.Connection:

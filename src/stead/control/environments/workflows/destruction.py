@@ -2,8 +2,9 @@
 
 from stead.control.certificates import service as certificates
 from stead.control.deployments import service as deployments
+from stead.control.domains import service as domains
 from stead.control.engines.postgres import Tx
-from stead.control.environments import jobs
+from stead.control.environments import captured_mail, jobs
 from stead.control.environments import service as environments
 from stead.control.environments.events import ENV_DESTROYED
 from stead.control.environments.workflows import releases, steps
@@ -27,6 +28,8 @@ async def _finish(tx: Tx, job: EnvironmentJob) -> Results:
     await steps.remove_placement(tx, job)
     await deployments.reset_to_placeholder(tx, environment.id)
     await certificates.remove_certificate(tx, environment.subdomain)
+    await domains.release_environment(tx, environment.id)
+    await captured_mail.forget(tx, environment.id)
     await environments.publish_event(tx, environment, ENV_DESTROYED, job.id, reason=job.params.why)
     return {"env_id": environment.id}
 

@@ -7,15 +7,17 @@ page.
 from stead.control.artifacts import service as artifacts
 from stead.control.deployments import service as deployments
 from stead.control.deployments.rules import Deployment, DeploymentKind
+from stead.control.domains import service as domains
 from stead.control.edge_feed import announcements
 from stead.control.engines.postgres import Tx
 from stead.control.environments import service as environments
-from stead.control.environments.rules import EnvironmentBusy, NothingToPush
+from stead.control.environments.rules import Environment, EnvironmentBusy, NothingToPush
 from stead.control.environments.workflows.steps import EnvironmentJob, publish_failure
 from stead.control.jobs.definition import Announcement, FailureHandler, NodeCommand, Refused
 from stead.control.sites import node_commands
 from stead.control.sites import service as sites
-from stead.protocol.work import EnsureEnvironment, EnsureRelease, Probe, release_of
+from stead.control.wordpress import service as wordpress
+from stead.protocol.work import EnsureEnvironment, EnsureRelease, Probe, WordPressSettings, release_of
 
 
 async def start_clone(tx: Tx, job: EnvironmentJob) -> None:
@@ -38,7 +40,11 @@ async def start_push(tx: Tx, job: EnvironmentJob) -> None:
     production = await environments.get_production(tx, job.site_id)
     for environment in (job.params.environment, production.id):
         await _require_running(tx, environment)
-    if not await _start_deployment(tx, job, job.params.environment, production.id, "push"):
+    has_data = (await sites.get_facts(tx, job.site_id)).runtime in node_commands.WITH_PROCESSES
+    if job.params.push == "db":
+        return
+    started = await _start_deployment(tx, job, job.params.environment, production.id, "push")
+    if not started and not has_data:
         raise Refused(NothingToPush.code, NothingToPush.message)
 
 
@@ -59,20 +65,39 @@ async def _require_running(tx: Tx, environment: str) -> None:
         raise Refused(EnvironmentBusy.code, str(EnvironmentBusy(status=status)))
 
 
-async def build_new_environment_work(tx: Tx, job: EnvironmentJob) -> EnsureEnvironment:
-    """With the release that the job has chosen."""
+async def build_settings(tx: Tx, environment: Environment) -> WordPressSettings | None:
+    host = await domains.choose_host(tx, environment.id, environment.subdomain)
+    return await wordpress.build_settings(tx, environment, host)
+
+
+async def build_new_environment_work(tx: Tx, job: EnvironmentJob, dataset: str = "") -> EnsureEnvironment:
+    """With the release that the job has chosen, and the dataset that it has made."""
     runtime = (await sites.get_facts(tx, job.site_id)).runtime
     deployment = await deployments.find_by_job(tx, job.id)
     release: EnsureRelease | None = None
     if deployment is not None:
         release = await artifacts.build_release_work(tx, job.site_id, deployment.artifact_id, runtime)
-    return EnsureEnvironment(runtime, release)
+    settings = await build_settings(tx, await environments.get(tx, job.params.environment))
+    return EnsureEnvironment(runtime, release, settings, dataset)
 
 
 async def build_environment_work(tx: Tx, job: EnvironmentJob) -> EnsureEnvironment:
     """With the release that the environment serves: its node may have lost the files."""
     release = await deployments.find_live_release(tx, job.params.environment)
-    return EnsureEnvironment((await sites.get_facts(tx, job.site_id)).runtime, release)
+    settings = await build_settings(tx, await environments.get(tx, job.params.environment))
+    return EnsureEnvironment((await sites.get_facts(tx, job.site_id)).runtime, release, settings)
+
+
+async def has_deployment(tx: Tx, job: EnvironmentJob) -> bool:
+    return await deployments.find_by_job(tx, job.id) is not None
+
+
+async def find_pushed_release(tx: Tx, job: EnvironmentJob, production: str) -> EnsureRelease | None:
+    deployment = await deployments.find_by_job(tx, job.id)
+    if deployment is None:
+        return await deployments.find_live_release(tx, production)
+    runtime = (await sites.get_facts(tx, job.site_id)).runtime
+    return await artifacts.build_release_work(tx, job.site_id, deployment.artifact_id, runtime)
 
 
 async def fetch_release(tx: Tx, job: EnvironmentJob) -> NodeCommand | None:

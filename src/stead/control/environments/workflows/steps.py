@@ -93,7 +93,7 @@ async def mark_running(tx: Tx, job: EnvironmentJob) -> Environment:
 
 
 def build_results(environment: Environment, deployment: Deployment | None = None) -> Results:
-    results: Results = {"env_id": environment.id, "url": f"http://{environment.subdomain}/"}
+    results: Results = {"env_id": environment.id, "url": f"https://{environment.subdomain}/"}
     if environment.branch is not None:
         results["branch"] = environment.branch
     if deployment is not None:

@@ -1,4 +1,5 @@
-"""Suspending and resuming an environment. A suspended one keeps its files; the edges answer for it."""
+"""Suspending and resuming an environment. A suspended one keeps its files and has no processes; the edges
+answer for it."""
 
 from stead.control.engines.postgres import Tx
 from stead.control.environments import jobs
@@ -22,6 +23,17 @@ async def _ensure_environment(tx: Tx, job: EnvironmentJob) -> NodeCommand | None
     return await node_commands.build_environment_command(tx, await steps.get_environment(tx, job), work)
 
 
+async def _suspend_environment(tx: Tx, job: EnvironmentJob) -> NodeCommand | None:
+    return await node_commands.suspend(tx, await steps.get_environment(tx, job), job)
+
+
+async def _resume_environment(tx: Tx, job: EnvironmentJob) -> NodeCommand | None:
+    environment = await steps.get_environment(tx, job)
+    if not await node_commands.has_reachable_processes(tx, environment, job):
+        return None
+    return await _ensure_environment(tx, job)
+
+
 async def _finish_suspension(tx: Tx, job: EnvironmentJob) -> Results:
     environment = await steps.change_status(tx, job, "suspended", after=("suspending",))
     await environments.publish_event(tx, environment, ENV_SUSPENDED, job.id, reason=job.params.why)
@@ -38,6 +50,7 @@ SUSPEND = Workflow(
     jobs.SUSPEND,
     steps=[
         announce_step("route", steps.serve, undo=steps.serve_as_before),
+        node_step("processes", _suspend_environment, undo=_resume_environment),
         control_step("pause", _finish_suspension),
     ],
     failed=steps.restore_after_failure("suspend"),

@@ -1,4 +1,4 @@
--- Addresses and networks: as text, as bytes, and whether one lies in a list of the others.
+-- Addresses and networks: parsing them, and matching an address against a list of networks.
 local bit = require "bit"
 
 local byte, char, sub, find, gmatch = string.byte, string.char, string.sub, string.find, string.gmatch
@@ -14,7 +14,7 @@ local function v4(text)
   local parts = { a, b, c, d }
   for at = 1, 4 do
     local part = parts[at]
-    -- 010 is eight to some and ten to others.
+    -- Some programs read 010 as octal, so leading zeros are refused.
     if (#part > 1 and byte(part) == 48) or tonumber(part) > 255 then
       return nil
     end
@@ -48,7 +48,7 @@ local function groups(text)
       return table.concat(out)
     end
   end
-  -- It ended in a colon.
+  -- The text ended with a colon.
   return nil
 end
 
@@ -62,7 +62,7 @@ local function v6(text)
     return whole and #whole == 16 and whole or nil
   end
   local head, tail = sub(text, 1, at - 1), sub(text, at + 2)
-  -- Four bytes of dots stand only at the very end.
+  -- A dotted IPv4 address may only be at the end.
   if find(tail, "::", 1, true) or find(head, ".", 1, true) then
     return nil
   end
@@ -73,7 +73,7 @@ local function v6(text)
   return first .. ("\0"):rep(16 - #first - #last) .. last
 end
 
--- Four or sixteen bytes, or nil. A v4 address in the clothes of v6 is a v4 address.
+-- Returns four or sixteen bytes, or nil. An IPv4-mapped IPv6 address counts as IPv4.
 function M.parse(text)
   if #text > 45 then
     return nil
@@ -89,7 +89,7 @@ function M.parse(text)
   return sixteen
 end
 
--- The first `length` bits, the rest nought.
+-- The first `length` bits; the rest of the last byte is zero.
 local function masked(bytes, length)
   local whole = bit.rshift(length, 3)
   local rest = bit.band(length, 7)
@@ -120,7 +120,7 @@ local function network(text)
   return bytes, length
 end
 
--- A list as one look-up for each different length of prefix, however many networks there are.
+-- Compiles a list so that matching needs one look-up for each prefix length, however many networks there are.
 function M.compile(list)
   local by_length, steps = {}, {}
   for _, text in ipairs(list) do
@@ -151,8 +151,8 @@ function M.contains(compiled, text)
   return false
 end
 
--- Whom a count is kept for: a v6 customer has at least 2^64 addresses to come from.
-function M.owner(text)
+-- The key for counting requests of one client: an IPv6 client has at least 2^64 addresses, so its /64 network.
+function M.client_key(text)
   local bytes = M.parse(text)
   if bytes and #bytes == 16 then
     return masked(bytes, 64)

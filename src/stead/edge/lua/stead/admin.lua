@@ -1,4 +1,4 @@
--- What the node's feed says over a socket that only it can open.
+-- The admin socket: the node's feed applies records through it. No other user can open it.
 local cjson = require "cjson.safe"
 local node = require "stead.node"
 local records = require "stead.records"
@@ -8,7 +8,7 @@ local M = {}
 
 local DICTS = { "state", "records", "redirects", "certificates", "purges", "pages", "lockout", "misses" }
 
-local function say(status, value)
+local function respond(status, value)
   ngx.status = status
   ngx.header["Content-Type"] = "application/json"
   ngx.print(cjson.encode(value))
@@ -35,36 +35,61 @@ end
 local operations = {}
 
 operations["POST /apply"] = function()
-  local ok, problem = records.apply(body())
-  if ok then
-    return say(200, position())
-  elseif problem.dict then
-    return say(507, { error = "full", dict = problem.dict, line = problem.line })
+  local skipped, malformed = records.apply(body())
+  skipped = skipped[1] and skipped or nil
+  if malformed then
+    return respond(400, { error = "malformed", line = malformed, skipped = skipped })
   end
-  return say(400, { error = "malformed", line = problem.line })
+  local response = position()
+  response.skipped = skipped
+  return respond(200, response)
+end
+
+-- Purges by the node itself: one JSON object per line, with an environment and, unless all its pages are meant, tags.
+operations["POST /purge"] = function()
+  local refused = 0
+  for line in body():gmatch "[^\n]+" do
+    local purge = cjson.decode(line)
+    if type(purge) ~= "table" or type(purge.environment) ~= "string" then
+      return respond(400, { error = "malformed" })
+    end
+    if not records.purge(purge.environment, type(purge.tags) == "table" and purge.tags or nil) then
+      refused = refused + 1
+    end
+  end
+  local response = position()
+  response.refused = refused
+  return respond(200, response)
 end
 
 operations["POST /complete"] = function()
   state:safe_set("complete", true)
-  return say(200, position())
+  return respond(200, position())
+end
+
+-- The keys with which edges sign for each other, in hexadecimal digits, separated by spaces.
+operations["POST /hop-keys"] = function()
+  state:safe_set("hop_keys", body())
+  return respond(200, position())
 end
 
 operations["GET /state"] = function()
-  local free = {}
+  local free, size = {}, {}
   for _, name in ipairs(DICTS) do
     free[name] = ngx.shared[name]:free_space()
+    size[name] = ngx.shared[name]:capacity()
   end
   local answer = position()
   answer.complete = records.complete()
   answer.hosts = state:get("hosts") or 0
-  answer.free = free
-  return say(200, answer)
+  answer.free, answer.size = free, size
+  return respond(200, answer)
 end
 
 function M.serve()
   local operation = operations[ngx.req.get_method() .. " " .. ngx.var.uri]
   if not operation then
-    return say(404, { error = "unknown" })
+    return respond(404, { error = "unknown" })
   end
   return operation()
 end

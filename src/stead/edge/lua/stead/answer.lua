@@ -1,4 +1,4 @@
--- Says one of our own pages to the visitor.
+-- Responds with one of the edge's own pages.
 local pages = require "stead.pages"
 
 local M = {}
@@ -18,7 +18,7 @@ function M.page(reason, detail)
   return ngx.exit(status)
 end
 
--- For what nginx itself refused.
+-- For errors of nginx itself.
 function M.status()
   return M.page(pages.reason(ngx.status))
 end

@@ -1,5 +1,5 @@
--- A record as it lies in shared memory: its revision, a space, its content; nothing after the space for one
--- that is gone.
+-- The format of a record in shared memory: its revision, a space, its content. The content of a deleted record is
+-- empty.
 local find, sub, format = string.find, string.sub, string.format
 
 local M = {}

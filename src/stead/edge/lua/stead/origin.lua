@@ -1,48 +1,106 @@
--- On the way back from an application: how long its answer may be kept, what it is tagged with, and whether a
--- sign-in failed.
+-- Handles responses of an application: how long they may be cached, their tags, and failed sign-ins.
+local answer = require "stead.answer"
 local lines = require "stead.lines"
 local records = require "stead.records"
 local pagecache = require "stead.pagecache"
+local rules = require "stead.cache_rules"
 local lockout = require "stead.lockout"
+local room = require "stead.room"
 
 local pages = ngx.shared.pages
 local M = {}
 
 local PASS = "!"
 local PASS_SECONDS = 30
--- The cache counts in whole seconds; what we know of a page must be gone before the page is.
-local EARLIER = 0.5
+-- The memory for the entries about pages is shared by all sites. WordPress sites send at most half of this.
+local MAX_TAGS = 8192
+-- Of a page that says its size. It is a download then, and the cache is for pages.
+local MAX_BYTES = 16 * 2 ^ 20
+-- nginx's cache counts whole seconds; the entry about a page must expire before the page does.
+local MARGIN_SECONDS = 0.5
 
 M.PASS = PASS
 
--- Runs in the inner tier, so only when something was fetched. nginx's cache in the outer tier obeys the header
--- alone. A page that may not be kept is not waited for by others next time, unless it was a refusal or a failure:
--- those may be the work of one visitor.
+-- Runs in the inner tier, so only when a page was fetched. nginx's cache in the outer tier obeys only the header.
+-- Further requests for a page that may not be cached bypass the cache and do not wait for each other, unless it was
+-- refused or failed: a single visitor can cause that.
 function M.fetched()
+  local header, status = ngx.header, ngx.status
+  local tags = header["Cache-Tag"] or ""
+  if tags ~= "" then
+    -- The outer tier does not need it, and its buffers for headers are small.
+    header["Cache-Tag"] = nil
+  end
   local key = ngx.var.http_x_stead_key
   if not key then
     return
   end
-  local header, status = ngx.header, ngx.status
+  if type(tags) == "table" then
+    tags = table.concat(tags, ",")
+  end
   local view = records.view(ngx.var.host)
-  local seconds = view and pagecache.seconds(status, ngx.resp.get_headers(), view.ttl) or 0
+  local target = ngx.var.request_uri
+  local rule = pagecache.rule(ngx.unescape_uri(target:match "^[^?]*"), target)
+  local ttl = view and (ngx.var.http_x_stead_warm and view.ttl > 0 and view.hot_ttl or view.ttl)
+  local seconds = ttl and pagecache.seconds(status, ngx.resp.get_headers(), ttl, rule) or 0
+  if #tags > MAX_TAGS or (tonumber(header["Content-Length"]) or 0) > MAX_BYTES then
+    seconds = 0
+  end
   header["X-Accel-Expires"] = seconds
   local since, page = pagecache.parts(key)
+  local environment = page:match "^%S+"
+  local known = pages:get(page)
   if seconds <= 0 then
     if status < 500 and not header["X-Stead-Reason"] then
+      if not known then
+        room.charge_memory(environment, #page)
+      end
       pages:set(page, PASS, PASS_SECONDS)
     end
     return
   end
-  local known = pages:get(page)
+  ngx.ctx.stead_stored = environment
   if known and known ~= PASS and lines.split(known) > since then
     return
   end
-  local tags = header["Cache-Tag"] or ""
-  if type(tags) == "table" then
-    tags = table.concat(tags, ",")
+  local variants = not known and pagecache.variants(environment, target)
+  if variants and pages:incr(variants, 1, 0, rules.VARIANTS_SECONDS) == 1 then
+    room.charge_memory(environment, #variants)
   end
-  pages:set(page, lines.join(since, tags), math.max(seconds - EARLIER, EARLIER))
+  if not known or known == PASS then
+    room.charge_memory(environment, #page + #tags)
+  end
+  pages:set(page, lines.join(since, tags), math.max(seconds - MARGIN_SECONDS, MARGIN_SECONDS))
+end
+
+-- Runs in the inner tier when a response is complete.
+function M.stored()
+  local environment = ngx.ctx.stead_stored
+  if environment then
+    room.charge_disk(environment, tonumber(ngx.var.bytes_sent) or 0)
+  end
+end
+
+-- The node leaves this file beside `current` when the data of the application cannot be found.
+local function is_lost()
+  local file = io.open((ngx.var.document_root:gsub("/current$", "/data-lost")), "rb")
+  if file then
+    file:close()
+  end
+  return file ~= nil
+end
+
+-- There are no files of the application.
+function M.absent()
+  return answer.page(is_lost() and "data_lost" or "not_installed")
+end
+
+-- The application does not answer.
+function M.broken()
+  if is_lost() then
+    return answer.page("data_lost")
+  end
+  return answer.status()
 end
 
 function M.signed_in()

@@ -1,5 +1,4 @@
--- The pages a visitor sees when there is nothing to serve: what is wrong in a sentence, the reason for the
--- owner in a header.
+-- Error pages for visitors: a sentence about the problem, and the reason for the owner in a header.
 local format = string.format
 
 local M = {}
@@ -11,11 +10,16 @@ local TEXT = {
   unreleased = { 503, "Nothing is published here yet", "The first release of this site is still to come." },
   starting = { 503, "One moment, please", "This server has just started and is still learning which sites it serves.", 2 },
   not_allowed = { 403, "Not open to everyone", "This site answers only to addresses that its owner has named." },
+  listed = { 403, "Your address is blocked", "It is on a list of networks that send attacks. If it should not be, tell the owner of the site." },
+  not_through_partner = { 403, "Not reachable here", "This site answers only through its own firewall service." },
   locked_out = { 429, "Too many failed sign-ins", "Signing in from your address is paused for some minutes.", 900 },
+  too_many = { 429, "Too many requests", "Your address has sent more requests than this server accepts at once.", 5 },
   blocked = { 403, "This request was stopped", "It looked like an attack. If it was not, tell the owner of the site." },
   misdirected = { 421, "Misdirected request", "This connection was opened for another name." },
   node_unreachable = { 502, "The site cannot be reached", "The server that carries it does not answer.", 5 },
-  origin_unreachable = { 502, "The site does not answer", "Its application is not running or broke off.", 5 },
+  origin_unreachable = { 502, "The site does not answer", "It could not be started, or broke off. Please try again in a moment.", 5 },
+  not_installed = { 503, "This site is not ready", "It is being set up or restored. Please try again in a few minutes.", 60 },
+  data_lost = { 503, "This site is not available", "Its files are missing on this server. Its owner can restore it from a backup, or ask for help." },
   origin_slow = { 504, "The site took too long", "Its application did not answer in time.", 5 },
   busy = { 503, "The site is busy", "Please try again in a moment.", 5 },
   loop = { 508, "The site has no home", "Its servers do not agree on which of them carries it." },
@@ -28,7 +32,7 @@ local TEXT = {
 
 local BY_STATUS = {
   [400] = "bad_request", [403] = "not_allowed", [404] = "not_found", [405] = "method", [413] = "too_large",
-  [416] = "range", [421] = "misdirected", [429] = "locked_out", [502] = "origin_unreachable", [503] = "busy",
+  [416] = "range", [421] = "misdirected", [429] = "too_many", [502] = "origin_unreachable", [503] = "busy",
   [504] = "origin_slow",
 }
 
@@ -44,10 +48,18 @@ p{margin:0;opacity:.75}small{display:block;margin-top:2rem;opacity:.5}
 </style></head><body><main><h1>%s</h1><p>%s</p><small>%d</small></main></body></html>
 ]]
 
--- status, body, seconds after which to come again
+-- Returns status, body, and the seconds for Retry-After.
 function M.render(reason)
   local text = TEXT[reason] or TEXT.failed
   return text[1], format(LAYOUT, text[2], text[2], text[3], text[1]), text[4]
+end
+
+function M.reasons()
+  local names = {}
+  for name in pairs(TEXT) do
+    names[#names + 1] = name
+  end
+  return names
 end
 
 function M.reason(status)

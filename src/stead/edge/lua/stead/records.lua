@@ -1,7 +1,10 @@
--- The records of the region in shared memory, and each worker's decoded copies of those it uses.
+-- The records of the region in shared memory, and a cache of decoded records in each worker.
 --
--- A worker reads one number for each request. Only when it has changed does it look at the records of the host
--- again, and only if those differ does it decode them.
+-- A worker reads one number for each request. Only when it has changed, it reads the records of the host again, and
+-- only if they differ, it decodes them.
+--
+-- All tenants share the memory. A record that does not fit is skipped and reported, and the next one is applied.
+-- Certificates are a cache of the node's store: the least recently used is evicted.
 local cjson = require "cjson.safe"
 local lrucache = require "resty.lrucache"
 local lines = require "stead.lines"
@@ -13,39 +16,42 @@ local addresses = require "stead.addresses"
 local shared = ngx.shared
 local state, records, rules, certificates, purges =
   shared.state, shared.records, shared.redirects, shared.certificates, shared.purges
-local split, join = lines.split, lines.join
+local split, join, sub = lines.split, lines.join, string.sub
 
 local M = {}
 
-local KEPT_VIEWS = 20000
--- Longer than an answer of the store may be under way: a record that was forgotten is not brought back by it.
+local MAX_VIEWS = 20000
+-- Longer than a response of the store may take, so that a late response does not restore a deleted record.
 local TOMBSTONE_SECONDS = 60
--- The old rules of a site stay until the record that names the new ones has surely come.
+-- The old redirects of a site are kept until the record that names the new version has arrived.
 local OLD_RULES_SECONDS = 600
 local PURGE_SECONDS = 2592000 + 86400
+-- An environment with more purged URLs and tags than this has all its pages purged instead.
+local MAX_PURGES = 256
+-- This part of the memory is only for purges of whole environments.
+local RESERVED = 1 / 4
+-- The number of a purge by a record is its revision times this. The numbers between are for purges by the node itself,
+-- which have no record.
+local PURGE_STEP = 2 ^ 20
 
-local cache = lrucache.new(KEPT_VIEWS)
+local cache = lrucache.new(MAX_VIEWS)
 
-local function generation()
-  return state:get("generation")
-end
-M.generation = generation
-
--- Whether the record of this name may be replaced, and what it is now.
+-- Returns whether the record may be replaced, its current content, and its current value in memory.
 local function older(dict, key, revision)
   local raw = dict:get(key)
   if not raw then
-    return true, nil
+    return true, nil, nil
   end
   local known, content = split(raw)
-  return known < revision, content
+  return known < revision, content, raw
 end
 
-local function full(name, problem)
-  return nil, { dict = name, problem = problem }
+local function full(name)
+  return nil, { dict = name }
 end
 
-local function put(dict, name, key, revision, content, missing_only)
+-- A failed write removes the old value, so `before` is restored if the record does not fit.
+local function put(dict, name, key, revision, content, missing_only, before)
   local raw = join(revision, content)
   local ok, problem
   if missing_only then
@@ -54,122 +60,270 @@ local function put(dict, name, key, revision, content, missing_only)
       return true
     end
   elseif content == "" then
-    ok, problem = dict:safe_set(key, raw, TOMBSTONE_SECONDS)
+    ok = dict:safe_set(key, raw, TOMBSTONE_SECONDS)
   else
-    ok, problem = dict:safe_set(key, raw)
+    ok = dict:safe_set(key, raw)
   end
-  if not ok then
-    return full(name, problem)
+  if ok then
+    return true
+  elseif content == "" then
+    -- Without room for a tombstone, the record is deleted nevertheless.
+    dict:delete(key)
+    return true
   end
-  return true
+  if before then
+    dict:safe_set(key, before)
+  end
+  return full(name)
 end
 
 local kinds = {}
 
--- Said after the environment of a host that has a certificate.
+-- Marks a host with a certificate, after the name of its environment.
 local TLS = " tls"
+-- Precedes the host that visitors are redirected to, between the two.
+local TO = " to "
 
 function kinds.host(name, revision, value, missing_only)
   local key = "h:" .. name
-  local newer, was = older(records, key, revision)
+  local newer, was, before = older(records, key, revision)
   if not newer then
     return true
   end
-  local content = value and value.environment .. (value.https and TLS or "") or ""
-  local ok, problem = put(records, "records", key, revision, content, missing_only)
+  local content = ""
+  if value then
+    local to = value.redirect_to and value.redirect_to ~= "" and TO .. value.redirect_to or ""
+    content = value.environment .. to .. (value.https and TLS or "")
+  end
+  local ok, problem = put(records, "records", key, revision, content, missing_only, before)
   if ok then
-    local before, after = was and was ~= "" and 1 or 0, content ~= "" and 1 or 0
-    if before ~= after then
-      state:incr("hosts", after - before, 0)
+    local had, has = was and was ~= "" and 1 or 0, content ~= "" and 1 or 0
+    if had ~= has then
+      state:incr("hosts", has - had, 0)
     end
   end
   return ok, problem
 end
 
-local function plain(prefix, dict, dict_name)
+local function plain(prefix)
   return function(name, revision, value, missing_only)
     local key = prefix .. name
-    if not older(dict, key, revision) then
+    local newer, _, before = older(records, key, revision)
+    if not newer then
       return true
     end
-    return put(dict, dict_name, key, revision, value and cjson.encode(value) or "", missing_only)
+    return put(records, "records", key, revision, value and cjson.encode(value) or "", missing_only, before)
   end
 end
 
-kinds.environment = plain("e:", records, "records")
-kinds.challenge = plain("c:", records, "records")
-kinds.certificate = plain("", certificates, "certificates")
+kinds.challenge = plain "c:"
+local put_environment, put_node = plain "e:", plain "n:"
+
+-- Deletes the purges of single URLs and tags of an environment.
+local function forget_purges(environment)
+  local list = "l:" .. environment
+  local key = purges:lpop(list)
+  while key do
+    purges:delete(key)
+    key = purges:lpop(list)
+  end
+end
+
+function kinds.environment(name, revision, value, missing_only)
+  if not value then
+    forget_purges(name)
+  end
+  return put_environment(name, revision, value, missing_only)
+end
+
+-- A line without a chain has only the revision of a certificate: an older one is deleted, and the new one is looked up
+-- when a visitor needs it.
+function kinds.certificate(name, revision, value, missing_only)
+  local newer, was = older(certificates, name, revision)
+  if not newer then
+    return true
+  end
+  if missing_only then
+    certificates:add(name, join(revision, cjson.encode(value)))
+    return true
+  end
+  if value and not value.chain then
+    if not was then
+      return true
+    end
+    certificates:delete(name)
+  elseif value then
+    certificates:set(name, join(revision, cjson.encode(value)))
+  else
+    certificates:set(name, join(revision, ""), TOMBSTONE_SECONDS)
+  end
+  state:incr("certificates", 1, 0)
+  return true
+end
 
 function kinds.node(name, revision, value)
-  local ok, problem = plain("n:", records, "records")(name, revision, value)
+  local ok, problem = put_node(name, revision, value)
   if not ok then
     return ok, problem
   end
-  -- One list of all: a worker must know at once whether an address is a peer's.
+  -- One list of all peers, so that a worker can quickly decide whether an address is a peer's.
   local peers = cjson.decode(records:get("peers") or "{}")
   peers[name] = value and value.address or nil
-  ok, problem = records:safe_set("peers", cjson.encode(peers))
-  if not ok then
-    return full("records", problem)
+  if not records:safe_set("peers", cjson.encode(peers)) then
+    return full "records"
   end
   return true
 end
 
+local function remove_rules(base, paths, count)
+  for at = 1, count or #paths do
+    rules:delete(base .. paths[at])
+  end
+end
+
+-- Sets all rules, or none of them.
+local function set_rules(base, list, paths)
+  for at, rule in ipairs(list) do
+    paths[at] = rule[1]
+    if not rules:safe_set(base .. rule[1], rule[2], 0, rule[3]) then
+      remove_rules(base, paths, at)
+      return false
+    end
+  end
+  return true
+end
+
+-- Two versions of a part are kept: visitors are redirected by the old one until the record of the environment names the
+-- new one.
 function kinds.redirects(name, revision, value)
-  local key = "p:" .. name
-  local newer, was = older(rules, key, revision)
+  local key, old_key = "p:" .. name, "o:" .. name
+  local newer, was, before = older(rules, key, revision)
   if not newer then
     return true
   end
   local site = name:match "^[^.]*"
-  local old = was and was ~= "" and cjson.decode(was)
+  local current = was and was ~= "" and cjson.decode(was)
+  local replaced = current and not (value and value.version == current.version)
+  if replaced then
+    local oldest = cjson.decode(rules:get(old_key) or "null")
+    if type(oldest) == "table" then
+      remove_rules(redirects.base(site, oldest.version), oldest.paths)
+      rules:delete(old_key)
+    end
+  end
+  local content = ""
   if value then
-    local base = redirects.base(site, value.version)
-    for _, rule in ipairs(value.rules) do
-      local ok, problem = rules:safe_set(base .. rule[1], rule[2], 0, rule[3])
-      if not ok then
-        return full("redirects", problem)
-      end
+    local base, paths = redirects.base(site, value.version), {}
+    if not set_rules(base, value.rules, paths) then
+      return full "redirects"
     end
-  end
-  local ok, problem = put(rules, "redirects", key, revision, value and cjson.encode(value) or "")
-  if ok and old and not (value and value.version == old.version) then
-    local base = redirects.base(site, old.version)
-    for _, rule in ipairs(old.rules) do
-      rules:expire(base .. rule[1], OLD_RULES_SECONDS)
+    content = cjson.encode { version = value.version, paths = paths }
+    local ok, problem = put(rules, "redirects", key, revision, content, false, before)
+    if not ok then
+      remove_rules(base, paths)
+      return ok, problem
     end
+  else
+    put(rules, "redirects", key, revision, content)
   end
-  return ok, problem
+  if replaced then
+    local base = redirects.base(site, current.version)
+    for _, path in ipairs(current.paths) do
+      rules:expire(base .. path, OLD_RULES_SECONDS)
+    end
+    rules:safe_set(old_key, was, OLD_RULES_SECONDS)
+  end
+  return true
 end
 
 local function raise(key, revision)
   if (purges:get(key) or 0) >= revision then
     return true
   end
-  local ok, problem = purges:safe_set(key, revision, PURGE_SECONDS)
-  if not ok then
-    return full("purges", problem)
+  return purges:safe_set(key, revision, PURGE_SECONDS)
+end
+
+-- Keys of URLs and tags have a fixed size.
+local function purge_key(key)
+  local kind = sub(key, 1, 2)
+  return (kind == "u:" or kind == "t:") and kind .. ngx.md5_bin(key) or key
+end
+
+-- Records the purge of one URL or tag. Returns false if the environment has too many, or if the memory is nearly full.
+local function note(environment, key, revision)
+  key = purge_key(key)
+  if purges:get(key) then
+    return raise(key, revision)
   end
+  local list = "l:" .. environment
+  if (purges:llen(list) or 0) >= MAX_PURGES or purges:free_space() < RESERVED * purges:capacity() then
+    return false
+  elseif not raise(key, revision) then
+    return false
+  elseif not purges:rpush(list, key) then
+    purges:delete(key)
+    return false
+  end
+  return true
+end
+
+-- Purges all pages of an environment. Returns false if the memory is full.
+local function purge_all(environment, number)
+  if not raise("a:" .. environment, number) then
+    return false
+  end
+  forget_purges(environment)
   return true
 end
 
 function kinds.purge(name, revision, value)
   if not value then
-    -- It is older than anything in the cache.
+    -- A purge expires only when no older page is in the cache.
     return true
   end
   local environment = value.environment
-  -- The environment's own number comes first: whoever then sees the purge fetches under a new name.
-  local ok, problem = raise("s:" .. environment, revision)
-  if not ok then
-    return ok, problem
+  local latest = "s:" .. environment
+  local number = revision * PURGE_STEP
+  if revision > (state:get("revision") or 0) then
+    -- It is new: pages may have been fetched since any number of purges by the node.
+    number = math.max(number, (purges:get(latest) or 0) + 1)
   end
-  if value.url then
-    return raise("u:" .. environment .. ":" .. pagecache.target(value.url), revision)
-  elseif value.tag then
-    return raise("t:" .. environment .. ":" .. value.tag, revision)
+  if (purges:get("a:" .. environment) or 0) >= number then
+    return true
   end
-  return raise("a:" .. environment, revision)
+  -- The number of the environment is raised first, so that a request that sees the purge fetches under a new key.
+  if not raise(latest, number) then
+    return full "purges"
+  end
+  local key = value.url and "u:" .. environment .. ":" .. pagecache.target(value.url)
+    or value.tag and "t:" .. environment .. ":" .. value.tag
+  if key and note(environment, key, number) then
+    return true
+  end
+  -- Single pages may have been purged later than this revision.
+  if not purge_all(environment, purges:get(latest) or number) then
+    return full "purges"
+  end
+  return true
+end
+
+-- A purge by the node itself, which has no record: of pages with one of the tags, or without tags of all pages. It is
+-- forgotten together with the cache. Returns false if the memory is full.
+function M.purge(environment, tags)
+  local latest = "s:" .. environment
+  purges:safe_add(latest, 0, PURGE_SECONDS)
+  local number = purges:incr(latest, 1)
+  if not number then
+    return false
+  end
+  purges:expire(latest, PURGE_SECONDS)
+  for at = 1, tags and #tags or 0 do
+    if not note(environment, "t:" .. environment .. ":" .. tags[at], number) then
+      tags = nil
+      break
+    end
+  end
+  return tags ~= nil or purge_all(environment, number)
 end
 
 local function apply_one(text, missing_only)
@@ -188,21 +342,25 @@ local function apply_one(text, missing_only)
   if not fine then
     return nil, { malformed = true }
   end
-  return ok, problem, line.revision
+  return ok, problem, line.revision, line.kind
 end
 
--- Every line of the text; stops at the first that cannot be taken. With `missing_only` nothing that is there is
--- replaced: an answer of the store may be older than what the feed has brought meanwhile.
+-- Applies every line of the text, and stops at a malformed one. Returns the lines that were skipped for lack of memory,
+-- and the number of the malformed line. With `missing_only` existing records are kept: a response of the store may be
+-- older than what the feed has sent meanwhile.
 function M.apply(text, missing_only)
-  local highest, count, trouble = 0, 0, nil
+  local highest, count, skipped, malformed, changed = 0, 0, {}, nil, false
   for line in text:gmatch "[^\n]+" do
-    local ok, problem, revision = apply_one(line, missing_only)
-    if not ok then
-      problem.line = count + 1
-      trouble = problem
-      break
-    end
+    local ok, problem, revision, kind = apply_one(line, missing_only)
     count = count + 1
+    if not ok and problem.malformed then
+      malformed = count
+      break
+    elseif not ok then
+      skipped[#skipped + 1] = { line = count, dict = problem.dict }
+    end
+    -- No view depends on certificates, which have a number of their own.
+    changed = changed or kind ~= "certificate"
     if revision > highest then
       highest = revision
     end
@@ -210,8 +368,10 @@ function M.apply(text, missing_only)
   if not missing_only and highest > (state:get("revision") or 0) then
     state:safe_set("revision", highest)
   end
-  state:incr("generation", 1, 0)
-  return trouble == nil, trouble
+  if changed then
+    state:incr("generation", 1, 0)
+  end
+  return skipped, malformed
 end
 
 local function content(dict, key)
@@ -223,25 +383,27 @@ local function content(dict, key)
   return text ~= "" and text or nil, true
 end
 
--- The view of a host. Without one: whether it is known that there is none.
+-- Returns the view of a host. Without one, returns nil and whether the host is known not to exist.
 function M.view(host)
   local now = state:get("generation")
   local entry = cache:get(host)
   if entry and entry.generation == now then
     return entry.view
   end
-  local said, told = content(records, "h:" .. host)
-  if not said then
+  local target, known = content(records, "h:" .. host)
+  if not target then
     cache:delete(host)
-    return nil, told
+    return nil, known
   end
-  local secure = said:sub(-#TLS) == TLS
-  local environment = secure and said:sub(1, -#TLS - 1) or said
+  local secure = target:sub(-#TLS) == TLS
+  local rest = secure and target:sub(1, -#TLS - 1) or target
+  local environment, redirect_to = rest:match "^(%S+) to (%S+)$"
+  environment = environment or rest
   local raw = records:get("e:" .. environment)
   if not raw then
     return nil, false
   end
-  if entry and entry.said == said and entry.raw == raw then
+  if entry and entry.target == target and entry.raw == raw then
     entry.generation = now
     return entry.view
   end
@@ -250,12 +412,23 @@ function M.view(host)
     return nil, true
   end
   local view = views.make(environment, cjson.decode(text), require("stead.node").id, secure)
-  cache:set(host, { generation = now, said = said, raw = raw, view = view })
+  view.redirect_to = redirect_to
+  cache:set(host, { generation = now, target = target, raw = raw, view = view })
   return view
 end
 
 function M.certificate(host)
   return certificates:get(host)
+end
+
+-- A number that grows whenever a certificate is renewed or deleted.
+function M.certificates_changed()
+  return state:get("certificates")
+end
+
+-- Whether there is a record of this host.
+function M.has_host(host)
+  return records:get("h:" .. host) ~= nil
 end
 
 function M.challenge(token)
@@ -271,8 +444,7 @@ end
 
 local peers = { generation = -1, raw = nil, addresses = {} }
 
--- Whether the address is that of another edge of the region.
-function M.is_peer(address)
+local function peer_addresses()
   local now = state:get("generation")
   if peers.generation ~= now then
     local raw = records:get("peers")
@@ -289,8 +461,18 @@ function M.is_peer(address)
     end
     peers.generation = now
   end
+  return peers.addresses
+end
+
+-- Whether another edge of the region has this address, given as text.
+function M.is_peer(address)
   local bytes = addresses.parse(address)
-  return bytes ~= nil and peers.addresses[bytes] == true
+  return bytes ~= nil and peer_addresses()[bytes] == true
+end
+
+-- The same for an address given as four or sixteen bytes.
+function M.is_peer_address(bytes)
+  return peer_addresses()[bytes] == true
 end
 
 function M.rule(key)
@@ -298,7 +480,7 @@ function M.rule(key)
 end
 
 function M.purged(key)
-  return purges:get(key)
+  return purges:get(purge_key(key))
 end
 
 function M.complete()

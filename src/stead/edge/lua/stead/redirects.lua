@@ -1,19 +1,19 @@
--- Which rule a path meets and where it leads. Rules are asked for by key, never walked through.
+-- Finds the redirect for a path, and its destination. Redirects are looked up by key; the list is never scanned.
 local byte, sub, find, gsub, format = string.byte, string.sub, string.find, string.gsub, string.format
 
 local STAR = 42
 
 local M = {}
 
--- In front of every path of one version of a site's rules.
+-- The key prefix of one version of a site's redirects.
 function M.base(site, version)
   return site .. "\n" .. version .. "\n"
 end
 
--- `get(key)` gives destination and code. An exact rule comes before a prefix, a longer prefix before a shorter.
--- Returns the destination, the code and, for a prefix, the rest of the path.
+-- `get(key)` returns destination and status code. An exact path comes before a prefix, a longer prefix before a
+-- shorter one. Returns the destination, the code and, for a prefix, the rest of the path.
 function M.find(get, base, lengths, path)
-  -- A rule that ends in a star is a prefix, also for whoever asks for the star.
+  -- A redirect that ends in a star is a prefix, even if the requested path ends in a star.
   if byte(path, -1) ~= STAR then
     local to, code = get(base .. path)
     if to then
@@ -36,8 +36,8 @@ local function escaped(char)
   return format("%%%02X", byte(char))
 end
 
--- What `Location` says. Of the visitor only the rest and the query come in, and neither may leave the site
--- that the rule leads to.
+-- The value of `Location`. Only the rest of the path and the query come from the visitor, and neither may change the
+-- site that the redirect leads to.
 function M.location(to, rest, args)
   local where = to
   if rest and byte(to, -1) == STAR then
@@ -46,7 +46,7 @@ function M.location(to, rest, args)
       stem = stem .. "/"
     end
     if byte(stem, -1) == 47 then
-      -- `/*` with `/evil.example` as the rest would become `//evil.example`, another site.
+      -- With `/*` and the rest `/evil.example` it would become `//evil.example`, which is another site.
       rest = gsub(rest, "^[/\\]+", "")
     end
     where = stem .. gsub(rest, "[^%w%-%._~!$&'()*+,;=:@/%%]", escaped)

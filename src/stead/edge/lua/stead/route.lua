@@ -1,13 +1,18 @@
--- The decision: who answers this request.
+-- Decides how a request is answered.
 local addresses = require "stead.addresses"
 local answer = require "stead.answer"
+local cache_rules = require "stead.cache_rules"
+local hop = require "stead.hop"
+local listed_networks = require "stead.listed_networks"
 local lines = require "stead.lines"
 local lockout = require "stead.lockout"
 local node = require "stead.node"
 local origin = require "stead.origin"
 local pagecache = require "stead.pagecache"
+local partner = require "stead.partner"
 local records = require "stead.records"
 local redirects = require "stead.redirects"
+local room = require "stead.room"
 local store = require "stead.store"
 local trace = require "stead.trace"
 
@@ -18,56 +23,55 @@ local pages = ngx.shared.pages
 
 local M = {}
 local SLASH, DOT = 47, 46
--- Who comes by the node's own door.
+-- The remote address of the node's probes, which come through a private socket.
 local PROBE = "unix:"
-local LONGEST_ENDING = 5
+local MAX_EXTENSION = 5
 local ASSETS = {}
-for ending in ([[css js mjs map json png jpg jpeg gif webp avif svg ico bmp woff woff2 ttf otf eot mp3 mp4 m4a ogg
+for extension in ([[css js mjs map json png jpg jpeg gif webp avif svg ico bmp woff woff2 ttf otf eot mp3 mp4 m4a ogg
   webm pdf txt zip gz wasm]]):gmatch "%w+" do
-  ASSETS[ending] = true
+  ASSETS[extension] = true
 end
 local READS = { GET = true, HEAD = true }
 
--- Nobody has said anything about this host yet.
-local function cold(host, told)
-  local said = (told or host == "") and "unknown" or store.ask("host", host)
-  if said == "found" then
+-- The host is not in shared memory: look it up in the node's store, unless it is known not to exist.
+local function look_up(host, known)
+  local result = (known or host == "") and "unknown" or store.ask("host", host)
+  if result == "found" then
     local view = view_of(host)
     if view then
       return view
     end
     return answer.page("unreleased", "the environment of this host is not known yet")
-  elseif said == "unreachable" and not records.complete() then
+  elseif result == "unreachable" and not records.complete() then
     return answer.page("starting")
   end
   return answer.page("unknown_host")
 end
 
-local function hidden(uri)
+local function is_hidden(uri)
   return find(gsub(uri, "^/%.well%-known/", "/"), "/.", 1, true) ~= nil
 end
 
--- A header of another edge is believed only if it comes from one. Returns whether it came from anybody's edge,
--- and whether the visitor came to it by TLS.
-local function hop()
+-- Headers of another edge are trusted only if they come from the address of an edge and are signed. Returns whether the
+-- request was forwarded, whether the visitor reached the other edge over TLS, and whether the headers are trusted.
+local function forwarded()
   if not var.http_x_stead_hop then
-    return false, false
+    return false, false, false
   end
-  if not is_peer(var.remote_addr) then
-    return true, false
+  local visitor, scheme = var.http_x_stead_visitor, var.http_x_stead_scheme
+  if not (visitor and scheme and addresses.parse(visitor)) or not is_peer(var.remote_addr)
+    or not hop.verify(var.http_x_stead_signature, visitor, scheme) then
+    return true, false, false
   end
-  local visitor = var.http_x_stead_visitor
-  if visitor and addresses.parse(visitor) then
-    var.stead_from = visitor
-  end
-  local secure = var.http_x_stead_scheme == "https"
+  var.stead_from = visitor
+  local secure = scheme == "https"
   if secure then
     var.stead_scheme = "https"
   end
-  return true, secure
+  return true, secure, true
 end
 
-local function to_tls(host)
+local function redirect_to_tls(host)
   local port = node.secure_port == 443 and "" or ":" .. node.secure_port
   local target = var.request_uri
   if byte(target) ~= SLASH then
@@ -76,14 +80,25 @@ local function to_tls(host)
   return ngx.redirect("https://" .. host .. port .. target, READS[ngx.req.get_method()] and 301 or 308)
 end
 
-local function decoded_rest(rest)
+-- To the primary domain. It redirects to HTTPS itself if it has a certificate.
+local function redirect_to_primary(host)
+  local port = (var.http_host or ""):match ":%d+$" or ""
+  local target = var.request_uri
+  if byte(target) ~= SLASH then
+    target = "/"
+  end
+  local url = var.stead_seen_scheme .. "://" .. host .. port .. target
+  return ngx.redirect(url, READS[ngx.req.get_method()] and 301 or 308)
+end
+
+local function escape_percent(rest)
   return rest and gsub(rest, "%%", "%%25")
 end
 
-local function redirected(view, uri)
+local function find_redirect(view, uri)
   local to, code, rest = redirects.find(records.rule, view.rules, view.lengths, uri)
   if to then
-    rest = decoded_rest(rest)
+    rest = escape_percent(rest)
   else
     local raw = var.request_uri:match "^[^?]*"
     if raw == uri then
@@ -101,8 +116,9 @@ local function begin_trace(view)
   var.stead_parent = trace.parent(var.http_traceparent, var.stead_fresh, view.sample_rate, math.random())
 end
 
--- `stead_personal` is all headers in one by which a visitor could be told from others; mostly there are none.
-local function shareable()
+-- Whether the response may be shared between visitors. `stead_personal` joins all headers that could identify a
+-- visitor; usually it is empty.
+local function is_shareable()
   if not READS[ngx.req.get_method()] then
     return false
   elseif var.stead_personal == "" then
@@ -111,20 +127,30 @@ local function shareable()
   return var.stead_special == "" and pagecache.harmless_cookies(var.http_cookie or "")
 end
 
--- A file of an application that no program has to make. Byte by byte: a pattern would stop the compiler.
-local function asset(uri)
+-- Whether the path is a file that is served without the application. It compares bytes, because LuaJIT cannot compile
+-- string patterns.
+local function is_asset(uri)
   local size = #uri
-  for at = size, size > LONGEST_ENDING and size - LONGEST_ENDING or 1, -1 do
+  for at = size, size > MAX_EXTENSION and size - MAX_EXTENSION or 1, -1 do
     if byte(uri, at) == DOT then
-      return ASSETS[lower(sub(uri, at + 1))] and READS[ngx.req.get_method()] and not hidden(uri)
+      return ASSETS[lower(sub(uri, at + 1))] and READS[ngx.req.get_method()] and not is_hidden(uri)
     end
   end
   return false
 end
 
-local function application(view, host, uri, scheme)
+-- Whether the page may be in the cache. Not asked for pages that are.
+local function is_cacheable(environment, uri, target)
+  if pagecache.rule(uri, target) == "bypass" then
+    return false
+  end
+  local variants = pagecache.variants(environment, target)
+  return not variants or (pages:get(variants) or 0) < cache_rules.MAX_VARIANTS
+end
+
+local function serve_application(view, host, uri, scheme)
   var.stead_inner = node.firewall and view.waf or "off"
-  if asset(uri) then
+  if is_asset(uri) then
     begin_trace(view)
     return ngx.exec("@assets")
   elseif view.login_lockout and lockout.is_login(uri) then
@@ -133,37 +159,67 @@ local function application(view, host, uri, scheme)
     elseif ngx.req.get_method() == "POST" then
       var.stead_login = "1"
     end
-  elseif view.ttl > 0 and shareable() then
+  elseif view.ttl > 0 and is_shareable() then
     local target = pagecache.target(var.request_uri)
-    if #target <= pagecache.LONGEST then
+    if #target <= pagecache.MAX_TARGET then
       local page = pagecache.page(view.environment, view.release, scheme, host, target)
       local known = pages:get(page)
-      if known ~= origin.PASS then
+      if known and known ~= origin.PASS or not known and is_cacheable(view.environment, uri, target) then
         local since
-        if known then
+        local purged = records.purged("s:" .. view.environment) or 0
+        if known and var.stead_refresh ~= "1" then
           local at, tags = lines.split(known)
-          if pagecache.fresh(records.purged, view.environment, target, tags, at) then
+          if purged <= at or pagecache.fresh(records.purged, view.environment, target, tags, at) then
             since = at
           end
         end
-        if not since then
-          since = records.purged("s:" .. view.environment) or 0
-          begin_trace(view)
+        if since or room.available(view.environment) then
+          if not since then
+            since = purged
+            begin_trace(view)
+          end
+          var.stead_key = pagecache.key(node.instance, since, page)
+          var.stead_target = target
+          return ngx.exec("@cached")
         end
-        var.stead_key = pagecache.key(node.instance, since, page)
-        var.stead_target = target
-        return ngx.exec("@cached")
       end
     end
+  end
+  if var.stead_warm == "1" then
+    -- Nothing to keep warm.
+    return ngx.exit(204)
   end
   begin_trace(view)
   return ngx.exec("@dynamic")
 end
 
--- What stands before any answer of the site itself. `answer.page`, `ngx.exec` and `ngx.redirect` do not return.
-local function pass(view, uri, passed_on)
+-- An edge that has forwarded the visitor has checked this.
+local function require_partner(view)
+  local visitor = partner.visitor(view.partner, var.http_x_waf_partner_id, var.http_x_waf_partner_key,
+    var.http_x_forwarded_for)
+  if not visitor then
+    return answer.page("not_through_partner")
+  elseif visitor ~= "" then
+    var.stead_from = visitor
+  end
+end
+
+local function refuse_listed()
+  local from = var.stead_from
+  local address = from and from ~= "" and addresses.parse(from) or var.binary_remote_addr
+  if listed_networks.contains(address) then
+    return answer.page("listed")
+  end
+end
+
+-- The checks before the site itself answers. `answer.page`, `ngx.exec` and `ngx.redirect` do not return.
+local function check(view, uri, was_forwarded, is_trusted)
+  local probed = var.remote_addr == PROBE
+  if view.partner and not is_trusted and not probed then
+    require_partner(view)
+  end
   if not view.here then
-    if passed_on then
+    if was_forwarded then
       return answer.page("loop", "another edge says that it is carried here")
     end
     local peer = records.peer(view.node or "")
@@ -171,6 +227,7 @@ local function pass(view, uri, passed_on)
       return answer.page("node_unreachable", "the node that carries it is not known")
     end
     var.stead_peer = peer
+    var.stead_signature = hop.sign(view.node, var.stead_visitor, var.stead_seen_scheme)
     begin_trace(view)
     return ngx.exec("@peer")
   end
@@ -179,28 +236,40 @@ local function pass(view, uri, passed_on)
   elseif view.state ~= "serving" then
     return answer.page("unreleased", view.reason)
   end
-  if view.allowed and var.remote_addr ~= PROBE and not addresses.contains(view.allowed, var.stead_visitor) then
+  if view.refuse_listed and listed_networks.count > 0 and not probed then
+    refuse_listed()
+  end
+  if view.allowed and not probed and not addresses.contains(view.allowed, var.stead_visitor) then
     return answer.page("not_allowed")
   end
   if view.rules then
-    local location, code = redirected(view, uri)
+    local location, code = find_redirect(view, uri)
     if location then
       return ngx.redirect(location, code)
     end
   end
 end
 
--- A release that no record names yet. Only the node itself may ask for one, by its own door.
-local function show(release)
+-- Selects a release that no record names yet. Only the node's probes may do this.
+local function select_release(release)
   if release and #release == 64 and not find(release, "[^0-9a-f]") then
     var.stead_release = release
   end
 end
 
-local function enter(host, secure)
-  local view, told = view_of(host)
+-- The node keeps a page warm: `https` fetches it if it is not in the cache, `https refresh` in any case.
+local function warm(wanted)
+  local scheme, refresh = (wanted or ""):match "^(https?)( ?%a*)$"
+  if scheme then
+    var.stead_scheme, var.stead_warm = scheme, "1"
+    var.stead_refresh = refresh == " refresh" and "1" or ""
+  end
+end
+
+local function prepare(host, secure)
+  local view, known = view_of(host)
   if not view then
-    view = cold(host, told)
+    view = look_up(host, known)
   end
   var.stead_made = node.new_trace()
   var.stead_site = view.site
@@ -208,26 +277,37 @@ local function enter(host, secure)
   var.stead_release = view.release
   local probed = var.remote_addr == PROBE
   if probed then
-    show(var.http_x_stead_release)
+    select_release(var.http_x_stead_release)
+    warm(var.http_x_stead_warm)
   end
-  local passed_on, by_tls = hop()
+  if view.noindex and view.here then
+    var.stead_robots = "noindex, nofollow"
+  end
+  local was_forwarded, by_tls, is_trusted = forwarded()
   if secure or by_tls then
     if view.hsts and view.here then
       var.stead_hsts = view.hsts
     end
   elseif view.https and not probed then
-    to_tls(host)
+    redirect_to_tls(host)
   end
-  return view, passed_on
+  if view.redirect_to and not probed then
+    redirect_to_primary(view.redirect_to)
+  end
+  return view, was_forwarded, is_trusted
 end
 
 local function serve(host, secure)
-  local view, passed_on = enter(host, secure)
+  local view, was_forwarded, is_trusted = prepare(host, secure)
   local uri = var.uri
-  if not view.simple then
-    pass(view, uri, passed_on)
+  if view.simple then
+    if view.refuse_listed and listed_networks.count > 0 and var.remote_addr ~= PROBE then
+      refuse_listed()
+    end
+  else
+    check(view, uri, was_forwarded, is_trusted)
     if view.runtime == "cms" then
-      return application(view, host, uri, var.stead_seen_scheme)
+      return serve_application(view, host, uri, var.stead_seen_scheme)
     elseif view.runtime == "wasm" then
       begin_trace(view)
       return ngx.exec("@functions")
@@ -236,19 +316,19 @@ local function serve(host, secure)
   if byte(uri, -1) == SLASH then
     var.stead_index = "index.html"
   end
-  if find(uri, "/.", 1, true) and hidden(uri) then
+  if find(uri, "/.", 1, true) and is_hidden(uri) then
     return ngx.exit(404)
   end
 end
 
-local function call(host, secure)
-  local view, passed_on = enter(host, secure)
-  pass(view, var.uri, passed_on)
+local function call_function(host, secure)
+  local view, was_forwarded, is_trusted = prepare(host, secure)
+  check(view, var.uri, was_forwarded, is_trusted)
   begin_trace(view)
   return ngx.exec("@functions")
 end
 
-local function rightly_named(host)
+local function require_server_name(host)
   local name = var.ssl_server_name
   if name ~= host and (name or ""):lower() ~= host then
     return answer.page("misdirected")
@@ -261,18 +341,18 @@ end
 
 function M.https()
   local host = var.host
-  rightly_named(host)
+  require_server_name(host)
   return serve(host, true)
 end
 
 function M.http_function()
-  return call(var.host, false)
+  return call_function(var.host, false)
 end
 
 function M.https_function()
   local host = var.host
-  rightly_named(host)
-  return call(host, true)
+  require_server_name(host)
+  return call_function(host, true)
 end
 
 local function exists(path)
@@ -283,20 +363,24 @@ local function exists(path)
   return file ~= nil
 end
 
--- No file of this name: a directory lacks its slash, or a page has one too many, or there is nothing.
+-- There is no such file: redirect if a directory lacks its slash or a page has one too many, otherwise respond with
+-- 404.
 function M.missing()
   local uri, root = var.uri, var.document_root
-  local instead
+  local canonical
   if READS[ngx.req.get_method()] and not find(uri, "\0", 1, true) then
     if byte(uri, -1) ~= SLASH then
-      instead = exists(root .. uri .. "/index.html") and uri .. "/"
+      canonical = exists(root .. uri .. "/index.html") and uri .. "/"
     elseif #uri > 1 then
       local page = gsub(uri, "/+$", "")
-      instead = page ~= "" and exists(root .. page .. ".html") and page
+      canonical = page ~= "" and exists(root .. page .. ".html") and page
     end
   end
-  if instead then
-    return ngx.redirect(redirects.location("/*", decoded_rest(sub(instead, 2)), var.args), 301)
+  if canonical then
+    -- The next release may turn the page into a directory or back: browsers that remembered the redirects of both
+    -- releases would follow them in a circle.
+    ngx.header["Cache-Control"] = "public, max-age=0, must-revalidate"
+    return ngx.redirect(redirects.location("/*", escape_percent(sub(canonical, 2)), var.args), 301)
   end
   return ngx.exit(404)
 end

@@ -1,24 +1,25 @@
--- The node's own copy of all records, asked before anybody is told that a name is unknown. Asking is bounded:
--- in time, by name and in total, since whoever sends names at random must not keep us busy.
+-- Looks up names in the node's record store, before a name counts as unknown. Look-ups are limited in time, per name
+-- and in total, so that requests with random names cause little work.
 local node = require "stead.node"
 local records = require "stead.records"
 
 local misses = ngx.shared.misses
 local M = {}
 
-local MILLISECONDS = 200
-local REMEMBERED = 1
-local ASKED_A_SECOND = 200
-local LONGEST_ANSWER = 1024 * 1024
+local TIMEOUT_MILLISECONDS = 200
+local MISS_SECONDS = 1
+-- Known names have a share of their own, so that random names cannot use it up.
+local MAX_PER_SECOND = { known = 1000, unknown = 200 }
+local MAX_RESPONSE_BYTES = 1024 * 1024
 
 local function exchange(path)
   local socket = ngx.socket.tcp()
-  socket:settimeout(MILLISECONDS)
+  socket:settimeout(TIMEOUT_MILLISECONDS)
   local ok = socket:connect("unix:" .. node.run .. "/store.sock")
   if not ok then
     return nil
   end
-  -- HTTP/1.0 and a closed connection: the answer ends where the bytes end.
+  -- HTTP/1.0, so that the server closes the connection after the response.
   socket:send("GET " .. path .. " HTTP/1.0\r\nHost: store\r\n\r\n")
   local status = socket:receive "*l"
   if not status then
@@ -37,7 +38,7 @@ local function exchange(path)
     end
     length = length or tonumber(header:lower():match "^content%-length:%s*(%d+)%s*$")
   end
-  if length and length > LONGEST_ANSWER then
+  if length and length > MAX_RESPONSE_BYTES then
     socket:close()
     return nil
   end
@@ -46,7 +47,7 @@ local function exchange(path)
   return body and tonumber(status:match "^HTTP/1%.[01] (%d%d%d)"), body
 end
 
--- "found", "unknown" or "unreachable". `kind` is host, certificate or challenge.
+-- Returns "found", "unknown" or "unreachable". `kind` is host, certificate or challenge.
 function M.ask(kind, name)
   if #name > 253 or not name:find "^[%w._-]+$" then
     return "unknown"
@@ -56,16 +57,18 @@ function M.ask(kind, name)
   if before then
     return before
   end
-  local asked = misses:incr("asked:" .. ngx.time(), 1, 0, 2)
-  if asked and asked > ASKED_A_SECOND then
+  local share = kind == "certificate" and records.has_host(name) and "known" or "unknown"
+  local asked = misses:incr(share .. ":" .. ngx.time(), 1, 0, 2)
+  if asked and asked > MAX_PER_SECOND[share] then
     return "unreachable"
   end
   local status, body = exchange("/" .. key)
   if status == 200 then
-    return records.apply(body, true) and "found" or "unreachable"
+    local _, malformed = records.apply(body, true)
+    return malformed and "unreachable" or "found"
   end
   local answer = status == 404 and "unknown" or "unreachable"
-  misses:set(key, answer, REMEMBERED)
+  misses:set(key, answer, MISS_SECONDS)
   return answer
 end
 

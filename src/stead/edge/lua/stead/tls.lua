@@ -1,4 +1,5 @@
--- Certificates by the name a visitor asks for. Parsed ones are kept; an unknown name gets no handshake.
+-- Selects the certificate by the server name of the handshake, and caches parsed certificates. One that is not in memory
+-- is looked up in the node's store. An unknown name gets no handshake.
 local cjson = require "cjson.safe"
 local lrucache = require "resty.lrucache"
 local ssl = require "ngx.ssl"
@@ -9,7 +10,7 @@ local store = require "stead.store"
 local M = {}
 local parsed = lrucache.new(5000)
 
-local function found(name)
+local function find(name)
   local raw = records.certificate(name)
   if not raw and store.ask("certificate", name) == "found" then
     raw = records.certificate(name)
@@ -26,12 +27,12 @@ local function parse(raw)
 end
 
 local function certificate(name)
-  local now = records.generation()
+  local now = records.certificates_changed()
   local entry = parsed:get(name)
   if entry and entry.generation == now then
     return entry.pair
   end
-  local raw = found(name)
+  local raw = find(name)
   if entry and entry.raw == raw then
     entry.generation = now
     return entry.pair

@@ -1,11 +1,11 @@
--- W3C trace context: taken from the visitor if it is well formed, else made.
+-- W3C trace context: continued if the visitor's header is well formed, otherwise created.
 local tohex = require("bit").tohex
 local match, sub, format = string.match, string.sub, string.format
 
 local M = {}
 local NO_TRACE, NO_SPAN = ("0"):rep(32), ("0"):rep(16)
 
--- The trace's id, or nil if the header is not one we understand.
+-- The id of the trace, or nil if the header is not valid.
 function M.id(header)
   if not header or #header ~= 55 then
     return nil
@@ -17,8 +17,8 @@ function M.id(header)
   return trace
 end
 
--- Ids that no two requests share: what is random of this worker, what is random of this request, and a count.
--- They are names, not secrets, so they may cost less than nginx's own.
+-- Unique ids: random bytes of the worker, random bytes of the request, and a counter. They are not secrets, so they
+-- need not be as expensive as nginx's own.
 function M.maker(worker, random)
   local count = 0
   return function()
@@ -27,7 +27,7 @@ function M.maker(worker, random)
   end
 end
 
--- What the origin is told. `chance` lies in [0, 1) and decides whether a trace that begins here is kept.
+-- The traceparent for the origin. `chance` is in [0, 1) and decides whether a trace that begins here is sampled.
 function M.parent(header, fresh, rate, chance)
   if M.id(header) then
     return header

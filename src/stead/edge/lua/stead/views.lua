@@ -1,20 +1,21 @@
--- An environment's record as the edge uses it: checked, its lists compiled, the cheapest case marked.
+-- The view of an environment: its record, checked and with compiled lists. `simple` marks the case that needs no
+-- further checks.
 local addresses = require "stead.addresses"
 local redirects = require "stead.redirects"
 
 local M = {}
 
-local function named(text)
+local function is_name(text)
   return type(text) == "string" and #text <= 128 and text:find "^[%w][%w_-]*$" ~= nil
 end
 
--- Names become paths, so one with a dot in front or a slash anywhere is no name.
-local function release(text)
+-- Releases become paths, so a leading dot or a slash is refused.
+local function is_release(text)
   return type(text) == "string" and #text <= 160 and text:find "^[%w][%w._-]*$" ~= nil
 end
 
 function M.make(environment, record, node, secure)
-  if type(record) ~= "table" or not named(environment) or not named(record.site) then
+  if type(record) ~= "table" or not is_name(environment) or not is_name(record.site) then
     return { environment = "", site = "", state = "unreleased", reason = "the record is malformed", here = true }
   end
   local view = {
@@ -29,10 +30,13 @@ function M.make(environment, record, node, secure)
     waf = record.waf or "detection",
     login_lockout = record.login_lockout == true,
     ttl = tonumber(record.cache_ttl) or 0,
+    hot_ttl = tonumber(record.hot_ttl) or 300,
+    refuse_listed = record.ip_reputation == true,
     https = secure == true,
+    noindex = record.noindex == true,
     sample_rate = tonumber(record.trace_sample_rate) or 0.01,
   }
-  if not release(view.release) then
+  if not is_release(view.release) then
     view.state, view.reason = "unreleased", "the release has no proper name"
   end
   local hsts = tonumber(record.hsts) or 0
@@ -46,9 +50,12 @@ function M.make(environment, record, node, secure)
     view.rules = redirects.base(view.site, record.redirects.version)
     view.lengths = type(record.redirects.lengths) == "table" and record.redirects.lengths or {}
   end
-  -- Nothing to ask before a file is served.
+  if type(record.partner) == "table" then
+    view.partner = { client = record.partner.client, digest = record.partner.digest }
+  end
+  -- Files can be served without further checks.
   view.simple = view.here and view.state == "serving" and view.runtime == "static"
-    and not view.allowed and not view.rules
+    and not view.allowed and not view.rules and not view.partner
   return view
 end
 

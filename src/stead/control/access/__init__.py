@@ -1,0 +1,1 @@
+"""How people and their tools get into a site: sign-in links, passwords, keys."""

@@ -1,0 +1,75 @@
+"""Host names that a site may have: ASCII, lower case, public, and not ours. No I/O."""
+
+import re
+from collections.abc import Iterable
+from functools import cache
+
+import idna
+from publicsuffixlist import PublicSuffixList
+
+from stead.shared.errors import FieldInvalid
+
+WWW = "www."
+
+_LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+_NOT_PUBLIC = frozenset(
+    {
+        *("localhost", "localdomain", "local", "internal", "private", "intranet", "lan", "home", "corp"),
+        *("invalid", "onion", "alt", "arpa"),
+    }
+)
+"""Top-level domains that the public DNS does not have, or does not have for sites."""
+
+
+def normalize_hostname(text: str, *, own_names: Iterable[str] = (), param: str = "hostname") -> str:
+    """Return the form in which a host name is stored and compared. Raises FieldInvalid for anything else.
+
+    A top-level domain begins with a letter. Text whose last label does not is an IP address in some spelling.
+    `own_names` are names of the platform: no site may have one of them, or a name below one.
+    """
+    try:
+        hostname = (
+            idna.encode(text.strip().removesuffix("."), uts46=True, transitional=False)
+            .decode("ascii")
+            .lower()
+        )
+    except idna.IDNAError:
+        raise FieldInvalid(param=param, reason=f"{text!r} is not a domain name.") from None
+    labels = hostname.split(".")
+    if len(labels) < 2 or len(hostname) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
+        raise FieldInvalid(param=param, reason=f"{text!r} is not a domain name.")
+    if not labels[-1][0].isalpha() or labels[-1] in _NOT_PUBLIC:
+        raise FieldInvalid(param=param, reason=f"{text!r} is not a public domain name.")
+    for own in own_names:
+        if hostname == own or hostname.endswith(f".{own}"):
+            raise FieldInvalid(param=param, reason=f"The platform assigns the names under {own}.")
+    if get_registrable_domain(hostname) is None:
+        reason = f"{hostname} is a public suffix: anyone can register names under it. Use a name of your own."
+        raise FieldInvalid(param=param, reason=reason)
+    return hostname
+
+
+def get_registrable_domain(hostname: str) -> str | None:
+    """The domain that somebody registered: a public suffix and one label. None for a public suffix."""
+    return _public_suffixes().privatesuffix(hostname)
+
+
+def list_parents(hostname: str) -> list[str]:
+    """The names above a host name, down to the one that was registered; without the host name itself."""
+    registered = get_registrable_domain(hostname)
+    if registered is None or registered == hostname:
+        return []
+    labels = hostname.removesuffix(f".{registered}").split(".")
+    return [*(".".join([*labels[start:], registered]) for start in range(1, len(labels))), registered]
+
+
+def get_www_sibling(hostname: str) -> str:
+    """`www.example.com` for `example.com`, and the other way round."""
+    return hostname.removeprefix(WWW) if hostname.startswith(WWW) else f"{WWW}{hostname}"
+
+
+@cache
+def _public_suffixes() -> PublicSuffixList:
+    """The list of publicsuffix.org, as the package contains it. It includes suffixes of private operators,
+    such as hosting platforms: their customers do not trust each other either."""
+    return PublicSuffixList()

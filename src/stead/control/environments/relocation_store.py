@@ -1,0 +1,43 @@
+"""Queries for the environments of a node that is lost for good."""
+
+from dataclasses import dataclass
+
+from stead.control.engines.postgres import Tx
+from stead.control.environments.rules import EnvironmentStatus, EnvironmentType
+from stead.shared.ids import EnvironmentId
+
+
+@dataclass(frozen=True, slots=True)
+class HostedEnvironment:
+    id: EnvironmentId
+    site_id: str
+    type: EnvironmentType
+    status: EnvironmentStatus
+    status_reason: str | None
+    region: str
+    site_status: str
+    owner: str
+
+
+async def lock_hosted(tx: Tx, env: str, node: str, status: EnvironmentStatus) -> bool:
+    """Whether the environment is still on the node with this status, until the transaction ends."""
+    return bool(
+        await tx.all(
+            str,
+            "select id from environments where id = $1 and node_id = $2 and status = $3 for update",
+            *(env, node, status),
+        )
+    )
+
+
+async def list_hosted(tx: Tx, node: str, *, after: str, limit: int) -> list[HostedEnvironment]:
+    """Including deleted environments: they can be recovered with their site."""
+    return await tx.all(
+        HostedEnvironment,
+        "select e.id, e.site_id, e.type, e.status, e.status_reason, s.region, s.status,"
+        " coalesce(s.team_id, s.account_id) from environments e join sites s on s.id = e.site_id"
+        " where e.node_id = $1 and e.id > $2 order by e.id limit $3",
+        node,
+        after,
+        limit,
+    )

@@ -1,0 +1,1 @@
+"""The version of PHP that a WordPress site runs on."""

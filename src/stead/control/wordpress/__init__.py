@@ -1,0 +1,1 @@
+"""WordPress sites: their administrator, and what each plan lets them use."""

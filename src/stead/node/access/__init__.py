@@ -1,0 +1,1 @@
+"""Who may enter the environments of this node over SSH."""

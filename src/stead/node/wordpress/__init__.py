@@ -1,0 +1,1 @@
+"""The WordPress runtime: sites of the profiles `vanilla` and `git_managed`."""

@@ -1,0 +1,1 @@
+"""A free account that attacks what tenants share, its neighbour, and the size of the engines."""

@@ -1,0 +1,1 @@
+"""Behaviour with millions of rows."""

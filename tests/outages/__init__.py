@@ -1,0 +1,1 @@
+"""Engines that lose their data or their disk, and nodes that never come back."""

@@ -1,0 +1,1 @@
+"""The whole installation over a long time."""

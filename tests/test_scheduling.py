@@ -1,0 +1,20 @@
+"""Which worker gets which tests."""
+
+from tests.scheduling import next_unit
+
+QUEUE = (
+    "tests/faults/jobs/test_undo.py",
+    "tests/faults/jobs/test_load.py",
+    "tests/edges",
+    "tests/node/test_agent.py",
+)
+
+
+def test_tests_that_wait_have_a_worker_and_the_others_get_the_rest() -> None:
+    assert next_unit(QUEUE, waits=True) == "tests/faults/jobs/test_undo.py"
+    assert next_unit(QUEUE, waits=False) == "tests/edges"
+
+
+def test_a_worker_without_tests_of_its_kind_helps_the_others() -> None:
+    assert next_unit(QUEUE[2:], waits=True) == "tests/edges"
+    assert next_unit(QUEUE[:2], waits=False) == "tests/faults/jobs/test_undo.py"
