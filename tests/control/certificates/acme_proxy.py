@@ -23,6 +23,10 @@ def refusal(kind: str, detail: str, status: str, headers: str = "") -> bytes:
     return f"{head}Content-Length: {len(problem)}\r\nConnection: close\r\n\r\n".encode() + problem
 
 
+def _accepts(response: bytes) -> bool:
+    return response.split(b" ", 2)[1].startswith(b"2")
+
+
 @dataclass
 class AcmeProxy:
     """The keys of `refuse` and the value of `hold_back` are the beginnings of paths."""
@@ -69,10 +73,11 @@ class AcmeProxy:
                 response = await self._forward(
                     b"\r\n".join([lines[0], b"Connection: close", *lines[1:]]) + body
                 )
-                if response.split(b" ", 2)[1].startswith(b"2"):
+                if _accepts(response):
                     self.passed[f"/{path.split('/')[1]}{'/' if path.count('/') > 1 else ''}"] += 1
-            if self.hold_back is not None and path.startswith(self.hold_back):
-                # The authority has processed the request, but the client does not learn of it.
+            if self.hold_back is not None and path.startswith(self.hold_back) and _accepts(response):
+                # The authority has processed the request, but the client does not learn of it. What it
+                # refuses is sent on: it rejects some nonces at random, and the client repeats the request.
                 self.held_back.set()
                 await self._released.wait()
             writer.write(response)
