@@ -83,6 +83,15 @@ def edge() -> None:
 
 
 @app.command()
+def repositories() -> None:
+    """Let nodes add to the backups of their sites. Reads STEAD_REPOSITORIES_*, STEAD_S3_* and
+    STEAD_REPOSITORY_KEY."""
+    from stead.repositories.main import run
+
+    run()
+
+
+@app.command()
 def announce(
     delete_unknown: Annotated[
         bool, typer.Option(help="Also delete if a large part of all records is unknown.")
@@ -131,8 +140,9 @@ def generate(
     from stead.control import documents as control_documents
     from stead.dev import documents as dev_documents
     from stead.node import documents as node_documents
+    from stead.repositories import documents as repositories_documents
 
-    others = dev_documents, node_documents
+    others = dev_documents, node_documents, repositories_documents
     if not check:
         for documents in (control_documents, *others):
             documents.write(root)

@@ -57,6 +57,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The secret key of the object store."""
     s3_bucket: str = "stead"
     """The bucket of all artifacts and uploads."""
+    repositories_url: str = ""
+    """Worker only: the URL at which nodes reach the repository gateway. Without it there are no backups."""
+    repository_key: str = ""
+    """Worker and repository gateway: base64 of 32 random bytes. Signs the tokens with which a node reaches
+    the backups of one site for one job. Several keys are separated by commas: the first one signs, all of
+    them verify."""
     sealing_key: str
     """Base64 of 32 random bytes: `openssl rand -base64 32`. Encrypts secrets at rest. Keep it safe: anyone
     who has it can decrypt them, and without it they are lost. Several keys are
