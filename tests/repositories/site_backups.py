@@ -50,9 +50,10 @@ class Gateway:
         added: int = 1 << 30,
         seconds: int = 600,
         node: str = "",
+        as_of: int = 0,
     ) -> str:
         now = int(time.time())
-        token = RepositoryToken(site, new_id("job"), access, added, now, now + seconds, node)
+        token = RepositoryToken(site, new_id("job"), access, added, now, now + seconds, node, as_of)
         return repository_url(self.url, sign(self.key, token))
 
     async def new_site(self) -> "BackedUpSite":
@@ -84,10 +85,9 @@ class BackedUpSite:
         )
         assert completed.code == 0, completed.errors
 
-    async def restore(self, target: Path, snapshot: str = "latest") -> None:
-        completed = await self.restic(
-            "restore", "--no-lock", snapshot, "--target", str(target), url=self.gateway.token(self.id, "read")
-        )
+    async def restore(self, target: Path, snapshot: str = "latest", *, as_of: int = 0) -> None:
+        url = self.gateway.token(self.id, "read", as_of=as_of)
+        completed = await self.restic("restore", "--no-lock", snapshot, "--target", str(target), url=url)
         assert completed.code == 0, completed.errors
 
 

@@ -200,3 +200,20 @@ async def test_a_file_that_is_not_named_after_its_content_is_refused(site: Backe
         # Refused files do not count.
         response = await client.post(f"{url}data/{named(b'right')}", content=b"right")
         assert response.status_code == 200
+
+
+async def test_a_snapshot_is_restored_although_a_node_added_rubbish_later(
+    site: BackedUpSite, folder: Path, tmp_path: Path
+):
+    await site.back_up(folder)
+    taken_at = int(time.time()) + 1
+    await asyncio.sleep(taken_at + 1 - time.time())
+    url = site.gateway.token(site.id)
+    async with httpx.AsyncClient() as client:
+        for kind in ("index", "snapshots", "data"):
+            content = os.urandom(2000)
+            assert (await client.post(f"{url}{kind}/{named(content)}", content=content)).status_code == 200
+    with pytest.raises(AssertionError):
+        await site.restore(tmp_path / "disturbed")
+    await site.restore(tmp_path / "restored", as_of=taken_at)
+    assert checksums(tmp_path / "restored") == checksums(folder)

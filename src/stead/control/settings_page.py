@@ -1,4 +1,4 @@
-"""Generates the tables of settings in docs/operations.md from their classes and the docstrings of the fields."""
+"""Generates the tables of settings in docs/operations.md from the docstrings of the fields."""
 
 import ast
 import inspect

@@ -11,6 +11,7 @@ import hashlib
 import time
 from collections.abc import Sequence
 from contextlib import aclosing
+from datetime import datetime
 
 import msgspec
 import structlog
@@ -164,10 +165,16 @@ class RepositoryGateway:
         separator, started = b"[", False
         async with aclosing(self._objects.list_objects(kind_prefix(token.site, kind))) as batches:
             async for objects in batches:
+                entries = [
+                    {"name": each.key.rpartition("/")[2], "size": each.size}
+                    for each in objects
+                    if not _is_hidden(token, each.modified_at)
+                ]
+                if not entries:
+                    continue
                 if not started:
                     await _start(send, 200, (b"content-type", LIST_TYPE))
                     started = True
-                entries = [{"name": each.key.rpartition("/")[2], "size": each.size} for each in objects]
                 text = separator + msgspec.json.encode(entries)[1:-1]
                 await send({"type": "http.response.body", "body": text, "more_body": True})
                 separator = b","
@@ -210,6 +217,10 @@ class RepositoryGateway:
                         each.size for each in objects if each.modified_at.timestamp() > token.issued_at
                     )
         return total
+
+
+def _is_hidden(token: RepositoryToken, modified_at: datetime) -> bool:
+    return bool(token.as_of) and modified_at.timestamp() > token.as_of
 
 
 def _declared_size(headers: dict[bytes, bytes], most: int) -> int:

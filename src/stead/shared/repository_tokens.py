@@ -40,6 +40,9 @@ class RepositoryToken(msgspec.Struct, frozen=True, array_like=True):
     expires_at: int
     node: str = ""
     """The node that uses the token. Jobs of one node share limits."""
+    as_of: int = 0
+    """If not 0, only files that were stored before this moment exist for the token. So what a hostile node
+    adds later cannot disturb the restore of an older snapshot."""
 
 
 def keys_from_text(text: str) -> tuple[bytes, ...]:
