@@ -10,7 +10,9 @@ from urllib.parse import urlsplit
 import msgspec
 
 from stead.control.engines.object_store import ObjectStore
+from stead.control.jobs.repository_access import RepositoryGateway
 from stead.protocol.streams import EDGE_MB, OUTPUT_MB
+from stead.shared.repository_tokens import keys_from_text
 
 _MISSING = re.compile(r"missing required field `(\w+)`")
 
@@ -246,3 +248,9 @@ def object_store_of(settings: Settings) -> ObjectStore:
         settings.s3_bucket,
         public_endpoint=settings.s3_public_endpoint,
     )
+
+
+def repository_gateway_of(settings: Settings) -> RepositoryGateway | None:
+    if not settings.repositories_url or not settings.repository_key:
+        return None
+    return RepositoryGateway(settings.repositories_url, keys_from_text(settings.repository_key)[0])
