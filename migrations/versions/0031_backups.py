@@ -10,6 +10,7 @@ STATEMENTS = [
       site_id text primary key references sites (id),
       password bytea not null,
       created_at timestamptz not null,
+      initializing_until timestamptz,
       initialized_at timestamptz,
       checked_at timestamptz,
       stored_bytes bigint not null default 0 check (stored_bytes >= 0)

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from stead.control.engines.object_store import ObjectStore
+from stead.control.engines.restic import StoreLocation
 from stead.control.jobs.repository_access import RepositoryGateway
 from stead.protocol.streams import EDGE_MB, OUTPUT_MB
 from stead.shared.repository_tokens import keys_from_text
@@ -253,4 +254,12 @@ def object_store_of(settings: Settings) -> ObjectStore:
 def repository_gateway_of(settings: Settings) -> RepositoryGateway | None:
     if not settings.repositories_url or not settings.repository_key:
         return None
-    return RepositoryGateway(settings.repositories_url, keys_from_text(settings.repository_key)[0])
+    return RepositoryGateway(
+        settings.repositories_url, keys_from_text(settings.repository_key)[0], backup_store_of(settings)
+    )
+
+
+def backup_store_of(settings: Settings) -> StoreLocation:
+    return StoreLocation(
+        settings.s3_endpoint, settings.s3_access_key, settings.s3_secret_key, settings.s3_bucket
+    )

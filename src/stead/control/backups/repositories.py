@@ -1,16 +1,29 @@
 """The repository of a site: created by the first snapshot, and opened for one job of a node at a time."""
 
+import asyncio
 import base64
+import secrets
+from datetime import timedelta
+
+import structlog
 
 from stead.control.backups import store
+from stead.control.backups.rules import BackupPasswordWrong, BackupStoreUnavailable
+from stead.control.engines.object_store import ObjectStoreUnavailable
 from stead.control.engines.postgres import Tx
-from stead.control.jobs.definition import WorkerContext
-from stead.control.jobs.repository_access import describe_access
+from stead.control.engines.restic import PasswordWrong, ResticFailed, ResticRepository
+from stead.control.jobs.definition import NotYet, Refused, WorkerContext
+from stead.control.jobs.repository_access import describe_access, repository_password_context
 from stead.control.wordpress import service as wordpress
 from stead.protocol.work import RepositoryAccess
 from stead.shared.repository_tokens import Access
 
+log = structlog.get_logger()
+
 MB = 1_000_000
+_PASSWORD_BYTES = 32
+_CREATION_SECONDS, _CLAIMED_FOR = 60.0, timedelta(seconds=75)
+"""Creating a repository ends before another worker may try it."""
 _SPARE_MB = 64
 """What a repository may need besides the content of a site."""
 
@@ -27,4 +40,33 @@ async def build_access(tx: Tx, site: str, access: Access) -> RepositoryAccess:
 
 
 async def ensure_repository(context: WorkerContext, site: str) -> None:
-    raise NotImplementedError
+    """Create the repository if the site has none. Only one worker creates it at a time."""
+    gateway = context.repositories
+    if gateway is None:
+        raise Refused(BackupStoreUnavailable.code, "The installation has no backups.")
+    sealing = repository_password_context(site)
+    new_password = context.sealer.seal(secrets.token_urlsafe(_PASSWORD_BYTES).encode(), context=sealing)
+    async with context.database.transaction() as tx:
+        await store.insert_repository(tx, site, new_password)
+        if await store.is_initialized(tx, site):
+            return
+        password = await store.claim_initialization(tx, site, until=tx.now + _CLAIMED_FOR)
+    if password is None:
+        raise NotYet
+    opened = context.sealer.open(password, context=sealing).decode()
+    try:
+        async with asyncio.timeout(_CREATION_SECONDS):
+            await ResticRepository(gateway.store, site, opened).create()
+    except PasswordWrong:
+        raise Refused(BackupPasswordWrong.code, BackupPasswordWrong.message) from None
+    except (ResticFailed, ObjectStoreUnavailable, TimeoutError) as error:
+        log.warning("backups.repository_not_created", site=site, error=type(error).__name__)
+        await _release(context, site)
+        raise Refused(BackupStoreUnavailable.code, BackupStoreUnavailable.message) from None
+    async with context.database.transaction() as tx:
+        await store.mark_initialized(tx, site)
+
+
+async def _release(context: WorkerContext, site: str) -> None:
+    async with context.database.transaction() as tx:
+        await store.release_initialization(tx, site)

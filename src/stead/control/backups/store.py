@@ -160,6 +160,26 @@ async def insert_repository(tx: Tx, site: str, password: bytes) -> None:
     )
 
 
+async def is_initialized(tx: Tx, site: str) -> bool:
+    return bool(
+        await tx.value("select initialized_at is not null from repositories where site_id = $1", site)
+    )
+
+
+async def claim_initialization(tx: Tx, site: str, *, until: datetime) -> bytes | None:
+    """The sealed password, for the one worker that may create the repository now."""
+    password: bytes | None = await tx.value(
+        "update repositories set initializing_until = $2 where site_id = $1 and initialized_at is null"
+        " and (initializing_until is null or initializing_until <= $3) returning password",
+        *(site, until, tx.now),
+    )
+    return password
+
+
+async def release_initialization(tx: Tx, site: str) -> None:
+    await tx.run("update repositories set initializing_until = null where site_id = $1", site)
+
+
 async def mark_initialized(tx: Tx, site: str) -> None:
     await tx.run(
         "update repositories set initialized_at = $2 where site_id = $1 and initialized_at is null",

@@ -11,6 +11,7 @@ from typing import cast
 
 from msgspec.structs import replace
 
+from stead.control.engines.restic import StoreLocation
 from stead.control.sealing import Sealer
 from stead.protocol.work import RepositoryAccess, RestoreSnapshot, TakeSnapshot, VerifySnapshot, Work
 from stead.shared.repository_tokens import Access, RepositoryToken, repository_url, sign
@@ -26,10 +27,12 @@ def repository_password_context(site: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class RepositoryGateway:
-    """Where nodes reach the repositories, and the key that signs their tokens."""
+    """Where nodes reach the repositories, the key that signs their tokens, and where the worker itself
+    reaches them."""
 
     url: str
     key: bytes
+    store: StoreLocation
 
     def grant(self, token: RepositoryToken) -> str:
         return repository_url(self.url, sign(self.key, token))
