@@ -52,7 +52,7 @@ STATEMENTS = [
       last_status text check (last_status in ('succeeded', 'failed')),
       last_reason text,
       last_ended_at timestamptz,
-      failing_since timestamptz,
+      since timestamptz not null,
       mailed_at timestamptz
     )
     """,

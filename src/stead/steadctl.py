@@ -28,6 +28,8 @@ artifacts = typer.Typer(no_args_is_help=True, help="Manage artifacts and the key
 app.add_typer(artifacts, name="artifacts")
 keys = typer.Typer(no_args_is_help=True, help="Manage the keys that encrypt secrets at rest.")
 app.add_typer(keys, name="keys")
+backups = typer.Typer(no_args_is_help=True, help="Show the backups of sites.")
+app.add_typer(backups, name="backups")
 
 
 @app.command()
@@ -333,6 +335,17 @@ def collect_artifacts() -> None:
 
     removed, blobs = asyncio.run(collect())
     typer.echo(f"{removed} artifacts and {blobs} blobs were removed")
+
+
+@backups.command("status")
+def backup_status() -> None:
+    """Show how the last backups ended, and the sites without a recent one. Exits with 1 if there are any."""
+    from stead.control.backups.operating import describe_backups
+
+    text, has_overdue = asyncio.run(describe_backups())
+    typer.echo(text)
+    if has_overdue:
+        raise typer.Exit(1)
 
 
 @keys.command("rotate")

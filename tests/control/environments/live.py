@@ -19,6 +19,7 @@ from stead.dev.engines.redis import Redis
 from stead.dev.engines.seaweedfs import SeaweedFS
 from stead.dev.engines.temporal import Temporal
 from stead.dev.local_node import LOCAL_NODE
+from stead.dev.programs import Repositories
 from stead.dev.running_stack import run_stack
 from stead.shared.ids import new_id
 from tests.delivery.delivery import Delivery, Site
@@ -26,7 +27,7 @@ from tests.faults.jobs.harness import Harness
 from tests.faults.jobs.programs import until
 from tests.tls import usual_context
 
-ENGINES = [Postgres, Redis, Nats, Temporal, SeaweedFS, Nginx]
+ENGINES = [Postgres, Redis, Nats, Temporal, SeaweedFS, Nginx, Repositories]
 
 
 @dataclass

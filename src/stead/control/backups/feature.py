@@ -1,9 +1,30 @@
 """Backups: snapshots of sites, and restoring them."""
 
-from stead.control.backups import events, operations, service, workflows
+from stead.control.backups import events, operations, scheduling, service, workflows
 from stead.control.feature import Feature
 from stead.control.jobs.repository_access import repository_password_context
 from stead.control.sealed_columns import SealedColumn
+from stead.control.tasks import PeriodicTask, Task, WorkerServices, in_batches
+
+
+def _tasks(worker: WorkerServices) -> list[Task]:
+    if worker.repositories is None:
+        return []
+    database = worker.database
+
+    async def schedule() -> None:
+        await in_batches(database, scheduling.add_sites)
+        await in_batches(database, scheduling.queue_due)
+
+    async def report() -> None:
+        await in_batches(database, scheduling.report_overdue)
+        await in_batches(database, scheduling.expire_unrecoverable)
+
+    return [
+        PeriodicTask("backups.schedule", 60, schedule),
+        PeriodicTask("backups.report", 600, report),
+    ]
+
 
 FEATURE = Feature(
     name="backups",
@@ -18,5 +39,6 @@ FEATURE = Feature(
         events.SNAPSHOT_RESTORE_FAILED,
         events.BACKUPS_FAILING,
     ],
+    tasks=_tasks,
     sealed_columns=[SealedColumn("repositories", "site_id", "password", repository_password_context)],
 )

@@ -3,7 +3,6 @@
 from stead.control.backups import store
 from stead.control.backups.jobs import CREATE, RESTORE, BackupWork, RestoreWork
 from stead.control.backups.rules import SnapshotNotFound, VisibleSnapshot
-from stead.control.backups.schedule import next_due
 from stead.control.backups.schema import BackupsView, SnapshotView
 from stead.control.engines.postgres import Tx
 from stead.control.environments import service as environments
@@ -63,11 +62,3 @@ def _require_possible(site: VisibleSite) -> None:
         raise CapabilityUnsupported(capability="snapshots")
     if site.status not in _IN_SERVICE:
         raise SiteBusy(status=site.status)
-
-
-async def record_success(tx: Tx, site: str) -> None:
-    await store.record_success(tx, site, due_at=next_due(site, tx.now))
-
-
-async def record_failure(tx: Tx, site: str, reason: str) -> None:
-    await store.record_failure(tx, site, reason, due_at=next_due(site, tx.now))

@@ -35,6 +35,8 @@ from stead.protocol.work import (
 from stead.shared.ids import SnapshotId, new_id
 
 AnyJob = Job[Any]
+_ASKED_FOR: tuple[SnapshotKind, ...] = ("scheduled", "on_demand")
+"""Jobs that do nothing else."""
 FindEnvironment = Callable[[Tx, AnyJob], Awaitable[Environment | None]]
 """Whose snapshot a job takes; None if it takes none."""
 
@@ -54,16 +56,18 @@ class _SnapshotSteps:
             environment = await self.find_environment(tx, job)
             if environment is None:
                 return
-            kind = self.kind(job)
+            kind, is_test = self.kind(job), (await sites.get_facts(tx, job.site_id)).is_test
             full_check = await _needs_full_check(tx, environment, kind)
             document = await build_document(tx, environment)
-            snapshot = SnapshotId(new_id("snap"))
-            await store.insert(tx, snapshot, document, job=job.id, kind=kind, full_check=full_check)
+            # Without a gateway, the operator has decided that there are no backups.
+            has_backups = is_test or context.repositories is not None or kind in _ASKED_FOR
+            if has_backups:
+                snapshot = SnapshotId(new_id("snap"))
+                await store.insert(tx, snapshot, document, job=job.id, kind=kind, full_check=full_check)
             release = await _find_release(tx, environment) if full_check else None
-            is_test = (await sites.get_facts(tx, job.site_id)).is_test
         if release is not None:
             await verify_release(release, context.objects)
-        if not is_test:
+        if has_backups and not is_test:
             await repositories.ensure_repository(context, job.site_id)
 
     async def keep(self, tx: Tx, job: AnyJob, result: SnapshotVerified) -> None:

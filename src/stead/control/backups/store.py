@@ -32,7 +32,7 @@ _STATUS = f"""
   left join backup_schedules b on b.site_id = s.id
   left join lateral (
     select taken_at, size_bytes from snapshots n where n.site_id = s.id and n.status = 'kept'
-    order by n.id desc limit 1
+    and (n.expires_at is null or n.expires_at > $2) order by n.id desc limit 1
   ) n on true
   order by s.id desc limit $7
 """  # noqa: S608
@@ -47,9 +47,9 @@ def _read(*row: Any) -> Snapshot:
 async def find_visible(tx: Tx, site: VisibleSite, snapshot: str) -> VisibleSnapshot | None:
     return await tx.one(
         VisibleSnapshot,
-        "select id, site_id, env_id from snapshots where site_id = $1 and id = $2 and status = 'kept'",
-        site.id,
-        snapshot,
+        "select id, site_id, env_id from snapshots where site_id = $1 and id = $2 and status = 'kept'"
+        " and (expires_at is null or expires_at > $3)",
+        *(site.id, snapshot, tx.now),
     )
 
 
@@ -57,9 +57,9 @@ async def page(tx: Tx, site: VisibleSite, request: PageRequest) -> Page[Snapshot
     return await request.fetch(
         tx,
         SnapshotView,
-        f"select {_VIEW} from snapshots where site_id = $1 and status = 'kept' and id < $2"  # noqa: S608
-        " order by id desc limit $3",
-        site.id,
+        f"select {_VIEW} from snapshots where site_id = $1 and status = 'kept'"  # noqa: S608
+        " and (expires_at is null or expires_at > $2) and id < $3 order by id desc limit $4",
+        *(site.id, tx.now),
     )
 
 
@@ -95,8 +95,9 @@ async def find_by_job(tx: Tx, job: str) -> Snapshot | None:
 async def find(tx: Tx, site: str, snapshot: str) -> Snapshot | None:
     return await tx.one(
         _read,
-        f"select {_COLUMNS} from snapshots where site_id = $1 and id = $2 and status = 'kept'",  # noqa: S608
-        *(site, snapshot),
+        f"select {_COLUMNS} from snapshots where site_id = $1 and id = $2 and status = 'kept'"  # noqa: S608
+        " and (expires_at is null or expires_at > $3)",
+        *(site, snapshot, tx.now),
     )
 
 
@@ -184,23 +185,4 @@ async def mark_initialized(tx: Tx, site: str) -> None:
     await tx.run(
         "update repositories set initialized_at = $2 where site_id = $1 and initialized_at is null",
         *(site, tx.now),
-    )
-
-
-async def record_success(tx: Tx, site: str, *, due_at: datetime) -> None:
-    await tx.run(
-        "insert into backup_schedules (site_id, due_at, last_status, last_ended_at)"
-        " values ($1, $2, 'succeeded', $3) on conflict (site_id) do update set last_status = 'succeeded',"
-        " last_reason = null, last_ended_at = $3, failing_since = null, mailed_at = null",
-        *(site, due_at, tx.now),
-    )
-
-
-async def record_failure(tx: Tx, site: str, reason: str, *, due_at: datetime) -> None:
-    await tx.run(
-        "insert into backup_schedules as b (site_id, due_at, last_status, last_reason, last_ended_at,"
-        " failing_since) values ($1, $2, 'failed', $4, $3, $3) on conflict (site_id) do update"
-        " set last_status = 'failed', last_reason = $4, last_ended_at = $3,"
-        " failing_since = coalesce(b.failing_since, $3)",
-        *(site, due_at, tx.now, reason),
     )

@@ -1,7 +1,7 @@
 """The jobs of backups: taking a snapshot, and restoring one in place."""
 
 from stead.control.artifacts import service as artifacts
-from stead.control.backups import jobs, service, store
+from stead.control.backups import jobs, scheduling, store
 from stead.control.backups.documents import build_change
 from stead.control.backups.events import (
     SNAPSHOT_COMPLETED,
@@ -60,7 +60,7 @@ async def _finish_backup(tx: Tx, job: BackupJob) -> Results:
     taken = await keep(tx, job)
     if taken is None:
         raise LookupError("the job has no snapshot")
-    await service.record_success(tx, job.site_id)
+    await scheduling.record_success(tx, job.site_id, job.params.environment)
     await sites.publish_job_event(
         tx,
         job,
@@ -74,7 +74,7 @@ async def _finish_backup(tx: Tx, job: BackupJob) -> Results:
 
 
 async def _backup_failed(tx: Tx, job: BackupJob, reason: str) -> None:
-    await service.record_failure(tx, job.site_id, reason)
+    await scheduling.record_failure(tx, job.site_id, reason)
     await sites.publish_job_event(tx, job, SNAPSHOT_FAILED, kind=job.params.kind, reason=reason)
 
 
