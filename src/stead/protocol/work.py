@@ -233,7 +233,7 @@ class TakeSnapshot(RuntimeWork, frozen=True, tag="take_snapshot"):
 
 class VerifySnapshot(RuntimeWork, frozen=True, tag="verify_snapshot"):
     """The snapshot was restored out of sight, compared with its manifest, and discarded. One that is damaged
-    is refused with `backup.damaged`. The environment need not be on this node."""
+    is refused with `backup.damaged`, and one whose WordPress does not answer with `backup.unverified`."""
 
     result_type = SnapshotVerified
     has_own_limit = True
