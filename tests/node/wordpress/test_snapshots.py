@@ -18,11 +18,8 @@ from tests.node.wordpress.wordpress_node import Site, WordPressNode
 
 
 @pytest.fixture
-def repository(tmp_path_factory: pytest.TempPathFactory) -> LocalRepository:
-    directory = tmp_path_factory.mktemp("repository")
-    for parent in (directory, directory.parent, directory.parent.parent):
-        parent.chmod(parent.stat().st_mode | 0o111)
-    return LocalRepository(directory / "restic")
+def repository(scratch: Path) -> LocalRepository:
+    return LocalRepository(scratch / "restic")
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +32,8 @@ async def shared(node: WordPressNode) -> AsyncIterator[Site]:
 
 
 def fill(site: Site) -> None:
-    site.query("create table {schema}.`od``d` (a int, b blob, c varchar(90))")
-    site.query("insert into {schema}.`od``d` values (1, x'00ff0a27', 'one\\ntwo'), (1, null, '(1),')")
+    site.query("create table {schema}.`o-d d` (a int, b blob, c varchar(90))")
+    site.query("insert into {schema}.`o-d d` values (1, x'00ff0a27', 'one\\ntwo'), (1, null, '(1),')")
     site.query("create table {schema}.nothing (a int primary key)")
     site.query("create view {schema}.seen as select a from {schema}.nothing")
     folder = site.paths.uploads / "2026" / "11"
@@ -85,7 +82,7 @@ async def test_a_snapshot_has_a_manifest_that_describes_rows_and_files(
     assert manifest.database is not None
     assert manifest.files is not None
     rows = {table.name: table.rows for table in manifest.database.tables}
-    assert (rows["od`d"], rows["nothing"], rows["wp_users"]) == (2, 0, 1)
+    assert (rows["o-d d"], rows["nothing"], rows["wp_users"]) == (2, 0, 1)
     assert taken.rows == sum(rows.values())
     on_disk = [path for path in shared.paths.content.rglob("*") if path.is_file() and not path.is_symlink()]
     assert taken.files == manifest.files.count == len(on_disk)
