@@ -1,11 +1,12 @@
 """Queries of the schedule, of the results of backups, and of what is kept."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from stead.control.backups.retention import DatedSnapshot, Retention
 from stead.control.engines.postgres import Tx
+from stead.shared.ids import lower_bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +35,20 @@ class BackupCounts(NamedTuple):
     overdue: int
 
 
+_COMMITTED_AFTER = timedelta(hours=1)
 _IN_SERVICE = "s.mode = 'live' and s.runtime <> 'wasm' and s.status in ('running', 'failed', 'awaiting_push')"
 _HAS_SNAPSHOT = "n.status = 'kept' and (n.expires_at is null or n.expires_at > $2)"
 
 
 async def list_unscheduled(tx: Tx, *, limit: int) -> list[str]:
+    """Identifiers sort by age. Only sites are read that are newer than those that have a place already, and
+    for a while those a little older: their transactions may have ended later."""
     return await tx.all(
         str,
-        f"select s.id from sites s where {_IN_SERVICE} and not exists"  # noqa: S608
-        " (select from backup_schedules b where b.site_id = s.id) order by s.id limit $1",
-        limit,
+        "select s.id from sites s where s.mode = 'live' and s.runtime <> 'wasm' and s.id > least($1,"
+        " (select coalesce(max(site_id), '') from backup_schedules)) and not exists"
+        " (select from backup_schedules b where b.site_id = s.id) order by s.id limit $2",
+        *(lower_bound("site", tx.now - _COMMITTED_AFTER), limit),
     )
 
 

@@ -136,7 +136,12 @@ async def record_verified(tx: Tx, snapshot: str, engine: str) -> None:
 
 
 async def keep(tx: Tx, snapshot: str) -> None:
-    await tx.run("update snapshots set status = 'kept' where id = $1 and status = 'taking'", snapshot)
+    await tx.run(
+        "update snapshots set status = 'kept',"
+        " retention_reason = case kind when 'site_deleted' then kind end"
+        " where id = $1 and status = 'taking'",
+        snapshot,
+    )
 
 
 async def abandon(tx: Tx, job: str) -> None:
