@@ -1,4 +1,4 @@
-"""Snapshots of static sites on a complete installation: API, worker, node, nginx, object store and gateway."""
+"""Snapshots of static sites on a complete installation, with an object store and a repository gateway."""
 
 from collections.abc import AsyncIterator
 

@@ -13,6 +13,7 @@ from stead.control.artifacts import store as artifacts
 from stead.control.backups import repositories, scheduling, snapshot_steps
 from stead.control.backups.operating import describe
 from stead.control.backups.rules import SnapshotDocument
+from stead.control.environments import service as environments
 from stead.control.jobs.definition import NodeCommand
 from stead.control.jobs.kinds import Job
 from stead.control.jobs.repository_access import repository_password_context
@@ -341,7 +342,7 @@ async def test_a_scheduled_snapshot_is_verified_completely_once_a_week(
     person: Person, clock: MovableClock, site: str
 ) -> None:
     async with person.transaction() as tx:
-        env = await snapshot_steps.environments.get_production(tx, site)
+        env = await environments.get_production(tx, site)
         assert await snapshot_steps._needs_full_check(tx, env, "scheduled")
         snapshot = await insert_snapshot(tx, site, env.id, kind="scheduled")
         engine = await snapshot_steps._get_engine(tx, env)
