@@ -7,7 +7,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from stead.control.engines.restic import ResticRepository, StoreLocation
+from stead.control.engines.object_store import StoreLocation
+from stead.control.engines.restic import ResticRepository
 from stead.dev.stack import Stack
 from stead.shared.ids import new_id
 from stead.shared.repository_tokens import Access, RepositoryToken, keys_from_text, repository_url, sign

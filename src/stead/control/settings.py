@@ -9,8 +9,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from stead.control.engines.object_store import ObjectStore
-from stead.control.engines.restic import StoreLocation
+from stead.control.engines.object_store import ObjectStore, StoreLocation
 from stead.control.jobs.repository_access import RepositoryGateway
 from stead.protocol.streams import EDGE_MB, OUTPUT_MB
 from stead.shared.repository_tokens import keys_from_text
@@ -60,6 +59,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The secret key of the object store."""
     s3_bucket: str = "stead"
     """The bucket of all artifacts and uploads."""
+    offsite_s3_endpoint: str = ""
+    """Worker only: the URL of a second object store, in another place, that backups are copied to. Without it
+    there is only one copy of them."""
+    offsite_s3_access_key: str = ""
+    """Worker only: the access key of the second store."""
+    offsite_s3_secret_key: str = ""
+    """Worker only: the secret key of the second store."""
+    offsite_s3_bucket: str = "stead"
+    """Worker only: the bucket in the second store."""
     repositories_url: str = ""
     """Worker only: the URL at which nodes reach the repository gateway. Without it there are no backups."""
     repository_key: str = ""
@@ -248,6 +256,17 @@ def object_store_of(settings: Settings) -> ObjectStore:
         settings.s3_secret_key,
         settings.s3_bucket,
         public_endpoint=settings.s3_public_endpoint,
+    )
+
+
+def second_store_of(settings: Settings) -> ObjectStore | None:
+    if not settings.offsite_s3_endpoint:
+        return None
+    return ObjectStore(
+        settings.offsite_s3_endpoint,
+        settings.offsite_s3_access_key,
+        settings.offsite_s3_secret_key,
+        settings.offsite_s3_bucket,
     )
 
 

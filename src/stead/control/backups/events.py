@@ -45,6 +45,11 @@ class BackupsFailing(Payload):
     reason: Reason = None
 
 
+class BackupsProblem(Payload):
+    domain: Domain
+    reason: Reason = None
+
+
 SNAPSHOT_COMPLETED = EventType("snapshot.completed", "backup", "A snapshot was taken", data=SnapshotCompleted)
 SNAPSHOT_FAILED = EventType(
     "snapshot.failed",
@@ -83,4 +88,23 @@ BACKUPS_FAILING = EventType(
     in_app=True,
     email=True,
     text="No snapshot of {domain} could be taken since {since}: {reason}",
+)
+BACKUPS_SUSPICIOUS = EventType(
+    "snapshot.suspicious",
+    "backup",
+    "Something about the snapshots of a site looks wrong; none is removed until an operator has looked at it",
+    "warning",
+    data=BackupsProblem,
+    in_app=True,
+    text="Old snapshots of {domain} are kept until an operator has looked at them: {reason}",
+)
+BACKUPS_DAMAGED = EventType(
+    "snapshot.damaged",
+    "backup",
+    "A check of the snapshots of a site found damage",
+    "critical",
+    data=BackupsProblem,
+    in_app=True,
+    email=True,
+    text="The snapshots of {domain} are damaged, and an operator must look at them: {reason}",
 )

@@ -1,6 +1,6 @@
 """Backups: snapshots of sites, and restoring them."""
 
-from stead.control.backups import events, operations, scheduling, service, workflows
+from stead.control.backups import events, maintenance_tasks, operations, scheduling, service, workflows
 from stead.control.feature import Feature
 from stead.control.jobs.repository_access import repository_password_context
 from stead.control.sealed_columns import SealedColumn
@@ -23,6 +23,7 @@ def _tasks(worker: WorkerServices) -> list[Task]:
     return [
         PeriodicTask("backups.schedule", 60, schedule),
         PeriodicTask("backups.report", 600, report),
+        *maintenance_tasks.build_tasks(worker),
     ]
 
 
@@ -38,6 +39,8 @@ FEATURE = Feature(
         events.SNAPSHOT_RESTORED,
         events.SNAPSHOT_RESTORE_FAILED,
         events.BACKUPS_FAILING,
+        events.BACKUPS_SUSPICIOUS,
+        events.BACKUPS_DAMAGED,
     ],
     tasks=_tasks,
     sealed_columns=[SealedColumn("repositories", "site_id", "password", repository_password_context)],

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import structlog
 
-from stead.control.backups import store
+from stead.control.backups import maintenance_store, store
 from stead.control.backups.rules import BackupPasswordWrong, BackupStoreUnavailable
 from stead.control.engines.object_store import ObjectStoreUnavailable
 from stead.control.engines.postgres import Tx
@@ -40,7 +40,8 @@ async def build_access(tx: Tx, site: str, access: Access) -> RepositoryAccess:
 
 
 async def ensure_repository(context: WorkerContext, site: str) -> None:
-    """Create the repository if the site has none. Only one worker creates it at a time."""
+    """Create the repository if the site has none, and wait until no maintenance uses it. Only one worker
+    creates it at a time."""
     gateway = context.repositories
     if gateway is None:
         raise Refused(BackupStoreUnavailable.code, "The installation has no backups.")
@@ -48,9 +49,15 @@ async def ensure_repository(context: WorkerContext, site: str) -> None:
     new_password = context.sealer.seal(secrets.token_urlsafe(_PASSWORD_BYTES).encode(), context=sealing)
     async with context.database.transaction() as tx:
         await store.insert_repository(tx, site, new_password)
-        if await store.is_initialized(tx, site):
+        state = await maintenance_store.lock(tx, site)
+        is_held = state is not None and state.is_held
+        if is_held:
+            # Maintenance stops in a few seconds.
+            await maintenance_store.ask_for(tx, site)
+        elif state is not None and state.is_initialized:
             return
-        password = await store.claim_initialization(tx, site, until=tx.now + _CLAIMED_FOR)
+        until = tx.now + _CLAIMED_FOR
+        password = None if is_held else await store.claim_initialization(tx, site, until=until)
     if password is None:
         raise NotYet
     opened = context.sealer.open(password, context=sealing).decode()

@@ -10,7 +10,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from threading import Lock
-from typing import Any, BinaryIO, TypeVar
+from typing import IO, Any, BinaryIO, TypeVar
 
 import botocore.session
 from botocore.config import Config
@@ -80,6 +80,19 @@ class SignedUpload:
     """Must be sent with the object."""
 
 
+@dataclass(frozen=True, slots=True)
+class StoreLocation:
+    """A bucket, and the credentials for it."""
+
+    endpoint: str
+    access_key: str
+    secret_key: str
+    bucket: str
+
+    def objects(self) -> "ObjectStore":
+        return ObjectStore(self.endpoint, self.access_key, self.secret_key, self.bucket)
+
+
 @functools.cache
 def _api_descriptions() -> Loader:
     """Reads what botocore knows about the S3 API once. It is large, and every client needs it."""
@@ -93,6 +106,7 @@ class ObjectStore:
         self._bucket = bucket
         self._endpoint, self._public_endpoint = endpoint, public_endpoint or endpoint
         self._access_key, self._secret_key = access_key, secret_key
+        self.location = StoreLocation(endpoint, access_key, secret_key, bucket)
         self._clients: dict[str, Any] = {}
         self._lock = Lock()
 
@@ -148,6 +162,14 @@ class ObjectStore:
 
     async def put(self, key: str, content: bytes) -> None:
         await self._call(self._client.put_object, Bucket=self._bucket, Key=key, Body=content)
+
+    def put_file(self, key: str, content: IO[bytes]) -> None:
+        """Store the rest of a file. Blocking: the caller must run it in a thread."""
+        require_no_transaction("the object store")
+        try:
+            self._client.put_object(Bucket=self._bucket, Key=key, Body=content)
+        except (ClientError, BotoCoreError, OSError) as error:
+            raise _translate(error) from None
 
     async def put_new(self, key: str, content: bytes) -> bool:
         """Store an object unless there is one with this key. Returns whether it was stored."""

@@ -9,12 +9,11 @@ import os
 import shutil
 import signal
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
 
-from stead.control.engines.object_store import ObjectStore
+from stead.control.engines.object_store import StoreLocation
 from stead.control.engines.transaction_guard import require_no_transaction
 from stead.shared.repository_layout import repository_prefix
 
@@ -48,19 +47,6 @@ class RepositoryDamaged(ResticFailed):
 
 class ResticInterrupted(ResticFailed):
     """The object store did not respond, or restic took too long. It can be repeated."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoreLocation:
-    """A bucket that holds repositories, with the credentials that may change them."""
-
-    endpoint: str
-    access_key: str
-    secret_key: str
-    bucket: str
-
-    def objects(self) -> ObjectStore:
-        return ObjectStore(self.endpoint, self.access_key, self.secret_key, self.bucket)
 
 
 class ResticSnapshot(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from stead.control.engines.restic import StoreLocation
+from stead.control.engines.object_store import StoreLocation
 from stead.control.sealing import Sealer
 from stead.protocol.work import RepositoryAccess, RestoreSnapshot, TakeSnapshot, VerifySnapshot, Work
 from stead.shared.repository_tokens import Access, RepositoryToken, repository_url, sign
