@@ -1,11 +1,18 @@
 """Snapshots of static sites on a complete installation, with an object store and a repository gateway."""
 
+import os
+import re
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
 from stead.dev.programs import Repositories
 from tests.control.environments.live import Live, start_installation
+from tests.preloaded.processes import run
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "backups.md"
+CUSTOMERS, _, _ = DOCUMENT.read_text().partition("# For operators")
 
 
 @pytest.fixture(scope="module")
@@ -79,3 +86,22 @@ async def test_a_deleted_site_leaves_a_last_snapshot(live: Live) -> None:
     assert (await live.visit(domain)).text == "to be deleted"
     await live.complete("POST", f"/v1/sites/{site}/snapshots/{last['id']}/restore")
     assert (await live.visit(domain)).text == "to be deleted"
+
+
+async def test_the_commands_of_the_documentation_work(live: Live) -> None:
+    site, domain = await live.create_site()
+    await live.deploy(site, (await live.read(site, "production"))["id"], "documented")
+    settings = {
+        "PATH": os.environ["PATH"],
+        "STEAD_API_KEY": live.harness.client.headers["authorization"].removeprefix("Bearer "),
+        "STEAD_BASE_URL": str(live.harness.client.base_url).rstrip("/"),
+        "site": site,
+    }
+    commands = re.findall(r"^```bash\n(.*?)^```", CUSTOMERS, re.MULTILINE | re.DOTALL)
+    assert len(commands) == 3
+    script = "set -euo pipefail\n" + "\n".join(commands)
+    done = await run(["bash", "-c", script], env=settings)
+    assert done.code == 0, (done.output, done.errors)
+    assert (await live.visit(domain)).text == "documented"
+    kinds = [each["kind"] for each in await live.harness.read_list(f"/v1/sites/{site}/snapshots")]
+    assert kinds == ["before_restore", "on_demand"]
