@@ -12,7 +12,6 @@ import asyncio
 import os
 import re
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -63,7 +62,7 @@ async def load(
     """Run a complete dump in the schema, which must be empty. Raises LoadFailed."""
     if not await run_in_thread(is_complete, file):
         raise LoadFailed("the dump of the database has no end")
-    feeder = _Feeder(partial(file.open, "rb", buffering=_PIECE_BYTES), change_line)
+    feeder = _Feeder(lambda: file.open("rb", buffering=_PIECE_BYTES), change_line)
     await _load(run, socket, schema, password, feeder, progress)
 
 
@@ -79,8 +78,7 @@ async def load_stream(
 ) -> None:
     """Run a dump that another program writes to the pipe, while `reader` gets it unchanged. Raises
     LoadFailed, also if it has no end: some of it is then in the schema. Closes the descriptor."""
-    open_dump = partial(os.fdopen, descriptor, "rb", buffering=_PIECE_BYTES)
-    feeder = _Feeder(open_dump, change_line, reader)
+    feeder = _Feeder(lambda: os.fdopen(descriptor, "rb", buffering=_PIECE_BYTES), change_line, reader)
     await _load(run, socket, schema, password, feeder, progress)
     if not feeder.last_line.startswith(END):
         raise LoadFailed("the dump of the database has no end")

@@ -237,7 +237,7 @@ class Repository:
             await asyncio.wait({running})
         watch.end()
         if code and code not in may_end:
-            raise _explain(watch.errors)
+            raise _explain(bytes(watch.errors))
         return code
 
     def _environment(self) -> Mapping[str, str]:
@@ -301,7 +301,7 @@ class _Watch:
 
 
 def _explain(errors: bytes) -> SnapshotFailed:
-    text = bytes(errors).lower()
+    text = errors.lower()
     for words, code, meaning in _MEANINGS:
         if any(word in text for word in words):
             return SnapshotFailed(code, meaning)

@@ -175,7 +175,7 @@ class SnapshotRestoring:
                 except StatementFailed:
                     rows = 0
                 if rows != table.rows:
-                    raise SnapshotFailed(DAMAGED, f"the table {table.name} has {rows} of {table.rows} rows")
+                    raise SnapshotFailed(DAMAGED, f"the table {table.name} has {rows!r} of {table.rows} rows")
 
     def _compare_files(self, plan: WordPressPlan, manifest: SnapshotManifest) -> Comparison:
         """Blocks."""
