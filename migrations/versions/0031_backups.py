@@ -69,6 +69,8 @@ STATEMENTS = [
     insert into backup_plans (plan, daily_days, weekly, monthly)
     select name, case name when 'free' then 7 when 'pro' then 14 else 30 end, 4, 6 from plans
     """,
+    # It was moved from a node that is lost for good, and its files and rows are on no node.
+    "alter table environments add column data_lost boolean not null default false",
     "alter table deployments drop constraint deployments_kind_check",
     "alter table deployments add constraint deployments_kind_check check (kind in"
     " ('deploy', 'promote', 'rollback', 'clone', 'refresh', 'push', 'restore'))",

@@ -21,6 +21,7 @@ from stead.control.sealing import Sealer
 from stead.protocol.work import (
     DiscardDataset,
     EnsureEnvironment,
+    RemoveEnvironment,
     RestoreSnapshot,
     SnapshotTaken,
     SnapshotVerified,
@@ -358,3 +359,21 @@ async def test_a_scheduled_snapshot_is_verified_completely_once_a_week(
     clock.ahead += timedelta(days=7)
     async with person.transaction() as tx:
         assert await snapshot_steps._needs_full_check(tx, env, "scheduled")
+
+
+async def test_a_restore_on_a_new_node_copies_nothing_first_and_its_undo_leaves_nothing(
+    person: Person, plane: ControlPlane, site: str
+) -> None:
+    async with person.transaction() as tx:
+        env = await environment_of(tx, site)
+        snapshot = await insert_snapshot(tx, site, env)
+        await tx.run("update snapshots set runtime = 'cms' where id = $1", snapshot)
+        await tx.run("update environments set data_lost = true where id = $1", env)
+        await tx.run("update sites set status = 'failed' where id = $1", site)
+    job = await _queue(person.session, f"/v1/sites/{site}/snapshots/{snapshot}/restore")
+    driver, read = await _begin(plane, job)
+    assert await driver.fetch_value("select count(*) from snapshots where job_id = $1", job) == 0
+    assert (await _command(driver, read, "data")).snapshot == snapshot
+    assert await _command(driver, read, "data", undo=True) == RemoveEnvironment()
+    assert await driver.run_job(job) == "running"
+    assert not await driver.fetch_value("select data_lost from environments where id = $1", env)

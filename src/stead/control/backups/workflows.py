@@ -43,6 +43,7 @@ from stead.protocol.work import (
     EnsureEnvironment,
     EnsureRelease,
     Probe,
+    RemoveEnvironment,
     RestoreSnapshot,
     WordPressSettings,
     release_of,
@@ -125,11 +126,21 @@ async def _restore_data(tx: Tx, job: RestoreJob) -> NodeCommand | None:
     return await node_commands.build_environment_command(tx, environment, work)
 
 
+async def _find_copied_environment(tx: Tx, job: RestoreJob) -> Environment | None:
+    """None if there is nothing to copy: the node of the environment was lost, and this one has nothing."""
+    lost = await environments.is_data_lost(tx, job.params.environment)
+    return None if lost else await _get_environment(tx, job)
+
+
 async def _discard_data(tx: Tx, job: RestoreJob) -> NodeCommand | None:
     """The environment serves what it served before the job, also the release."""
     if not await _has_datasets(tx, job):
         return None
+    work: DiscardDataset | RemoveEnvironment
     work = DiscardDataset((await sites.get_facts(tx, job.site_id)).runtime, dataset_of(job))
+    if await environments.is_data_lost(tx, job.params.environment):
+        # The environment has no other dataset that it could serve again.
+        work = RemoveEnvironment()
     return await node_commands.build_command_if_placed(tx, await _get_environment(tx, job), work)
 
 
@@ -254,7 +265,7 @@ RESTORE = Workflow(
     jobs.RESTORE,
     steps=[
         control_step("begin", _begin_restore),
-        *build_snapshot_steps("before_restore", _get_environment),
+        *build_snapshot_steps("before_restore", _find_copied_environment),
         node_step("data", _restore_data, undo=_discard_data),
         node_step("fetch", _fetch_release),
         Step("settings", control=_restore_settings, undo_announce=_return_to_settings),
