@@ -28,7 +28,7 @@ artifacts = typer.Typer(no_args_is_help=True, help="Manage artifacts and the key
 app.add_typer(artifacts, name="artifacts")
 keys = typer.Typer(no_args_is_help=True, help="Manage the keys that encrypt secrets at rest.")
 app.add_typer(keys, name="keys")
-backups = typer.Typer(no_args_is_help=True, help="Show the backups of sites.")
+backups = typer.Typer(no_args_is_help=True, help="Show, maintain and recover the backups of sites.")
 app.add_typer(backups, name="backups")
 
 
@@ -345,6 +345,53 @@ def backup_status() -> None:
     text, has_overdue = asyncio.run(describe_backups())
     typer.echo(text)
     if has_overdue:
+        raise typer.Exit(1)
+
+
+@backups.command("recover")
+def recover_backups() -> None:
+    """Copy all repositories and releases from the second store to the first one, and check them. Adds only
+    what is missing, so it can be repeated. Needs the settings of a worker."""
+    from stead.control.backups.recovery import NoSecondStore, recover_first_store
+
+    async def report() -> None:
+        async for line in recover_first_store():
+            typer.echo(line)
+
+    try:
+        asyncio.run(report())
+    except NoSecondStore as error:
+        typer.echo(f"steadctl backups recover: {error}", err=True)
+        raise typer.Exit(1) from None
+
+
+@backups.command("restore-newest")
+def restore_newest_snapshots(
+    node: Annotated[str | None, typer.Option(help="Only environments on this node.")] = None,
+) -> None:
+    """Queue jobs that restore the newest snapshot of every WordPress environment, after a node was lost."""
+    from stead.control.backups.recovery import restore_newest
+
+    typer.echo(f"{asyncio.run(restore_newest(node))} environments are being restored")
+
+
+@backups.command("maintain")
+def maintain_repository(site: str) -> None:
+    """Remove old snapshots of a site, check its repository and copy it, as workers do once a day."""
+    from stead.control.backups.recovery import maintain_site
+
+    if problem := asyncio.run(maintain_site(site)):
+        typer.echo(problem, err=True)
+        raise typer.Exit(1)
+
+
+@backups.command("accept")
+def accept_backup_problem(site: str) -> None:
+    """Remove old snapshots of a site although something looked suspicious: you have found out why."""
+    from stead.control.backups.recovery import accept_problem
+
+    if not asyncio.run(accept_problem(site)):
+        typer.echo(f"nothing looks suspicious at {site}", err=True)
         raise typer.Exit(1)
 
 

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from stead.control.backups.repository_rules import RecordedSnapshot, RepositoryState
+from stead.control.backups.repository_rules import NewestSnapshot, RecordedSnapshot, RepositoryState
 from stead.control.engines.postgres import Tx
 
 _IDLE = (
@@ -169,4 +169,22 @@ async def list_blobs_of_releases(tx: Tx, site: str) -> list[str]:
         " snapshots n where n.artifact_id = a.id) or exists (select from deployments d where"
         " d.artifact_id = a.id and d.status = 'live'))",
         site,
+    )
+
+
+async def mark_lost(tx: Tx, ids: list[str]) -> None:
+    """Snapshots whose data is gone are not listed any more."""
+    await tx.run("update snapshots set status = 'failed' where id = any($1) and status = 'kept'", ids)
+
+
+async def list_newest_of_wordpress(tx: Tx, node: str | None) -> list[NewestSnapshot]:
+    """The newest snapshot of every WordPress environment that is in service."""
+    return await tx.all(
+        NewestSnapshot,
+        "select distinct on (n.env_id) n.env_id, n.site_id, n.id, coalesce(s.team_id, s.account_id)"
+        " from snapshots n join environments e on e.id = n.env_id join sites s on s.id = n.site_id"
+        " where n.status = 'kept' and n.runtime = 'cms' and (n.expires_at is null or n.expires_at > $1)"
+        " and e.status = 'running' and s.mode = 'live' and ($2::text is null or e.node_id = $2)"
+        " order by n.env_id, n.id desc",
+        *(tx.now, node),
     )

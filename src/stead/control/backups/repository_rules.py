@@ -46,6 +46,14 @@ class RecordedSnapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class NewestSnapshot:
+    env_id: str
+    site_id: str
+    snapshot_id: str
+    owner: str
+
+
+@dataclass(frozen=True, slots=True)
 class RemovalPlan:
     keep: tuple[str, ...]
     """As restic names them."""
