@@ -155,7 +155,7 @@ class VisitReporter:
             rotated = await self._rotation.rotate_if_due()
             if rotated is not None:
                 self._visited |= await run_in_thread(self._ledger.read_rest, rotated)
-                self._rotation.remove_old()
+                await run_in_thread(self._rotation.remove_old)
         except (LedgerStillOpen, OSError) as error:
             log.warning("ledger.not_rotated", error=type(error).__name__)
 

@@ -24,6 +24,7 @@ from stead.control.http.open_streams import OpenStream, OpenStreams
 from stead.control.http.operations import (
     BodyInput,
     Call,
+    Later,
     Operation,
     PageInput,
     PathInput,
@@ -108,7 +109,9 @@ class Endpoint:
                 result = await operation.handler(call, **values)
                 if operation.response_kind == "stream":
                     return self._open_stream(call, result, path, version)
-                return self._render(result, request, version)
+            if isinstance(result, Later):
+                result = await result.read()
+            return self._render(result, request, version)
         raw = await request.body() if self._body or operation.takes_idempotency_key else b""
         entry = AuditEntry(Actor.of(caller), meta=dict(path))
         try:

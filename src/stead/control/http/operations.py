@@ -87,6 +87,12 @@ class Tagged(msgspec.Struct, Generic[K]):
     etag: str
 
 
+class Later(msgspec.Struct, Generic[K]):
+    """A response that is read from another engine, after the database connection is released."""
+
+    read: Callable[[], Awaitable[K]]
+
+
 class Stream(msgspec.Struct):
     """A response of server-sent events. It starts after the database connection is released."""
 
@@ -290,7 +296,7 @@ def _response(returned: Any) -> tuple[ResponseKind, Any]:
         return "document", None
     if returned is Stream:
         return "stream", None
-    if get_origin(returned) is Tagged:
+    if get_origin(returned) in (Tagged, Later):
         return "object", get_args(returned)[0]
     if get_origin(returned) is Page:
         return "list", get_args(returned)[0]

@@ -1,0 +1,22 @@
+"""Windows, errors and names of insights. No I/O."""
+
+from stead.shared.errors import InvalidRequest, ServerFault
+
+PREFIX = "telemetry/"
+
+
+def object_name(node: str, chunk: str) -> str:
+    return f"{PREFIX}{node}/{chunk}"
+
+
+class InsightsUnavailable(ServerFault):
+    status = 503
+    code = "insights.unavailable"
+    message = "Insights cannot be read at the moment."
+    remedy = "Try again in a minute. Nothing is lost meanwhile: what happens now is recorded and shown later."
+
+
+class WindowTooExpensive(InvalidRequest):
+    code = "insights.too_expensive"
+    message = "There is too much data in this window to answer in time."
+    remedy = "Ask for a shorter window, or filter more."
