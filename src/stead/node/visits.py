@@ -104,8 +104,9 @@ class LedgerReader:
         for line in lines.splitlines():
             try:
                 visit = _decode_line(line)
-            except msgspec.MsgspecError:
-                # The first read may begin in the middle of a line.
+            except (msgspec.MsgspecError, UnicodeDecodeError):
+                # The first read may begin in the middle of a line, and nginx writes the bytes of a visitor as
+                # they are.
                 continue
             # A request that was forwarded to another node is counted there.
             counts = visit.environment and visit.address != PROBE_ADDRESS and not visit.peer

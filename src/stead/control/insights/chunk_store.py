@@ -41,7 +41,7 @@ class ClaimedChunk(NamedTuple):
 
 def _claimed(*row: Any) -> ClaimedChunk:
     read = None if row[-1] is None else msgspec.json.decode(row[-1], type=Decisions)
-    return ClaimedChunk(*row[:-1], read)
+    return ClaimedChunk._make((*row[:-1], read))
 
 
 async def is_enrolled(tx: Tx, node: str) -> bool:

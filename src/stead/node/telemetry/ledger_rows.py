@@ -42,7 +42,7 @@ def read_line(line: bytes) -> LedgerLine | None:
     """None if it is not a visit of this node: a probe, a request that another node counts, or no line."""
     try:
         visit = _decode(line)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeDecodeError):
         # nginx writes the bytes of a visitor as they are.
         try:
             visit = _decode(line.decode("utf-8", "replace").encode())
