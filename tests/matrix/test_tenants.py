@@ -80,7 +80,7 @@ IN_QUERY = {"site_id", "actor", "before"}
 NAMES_NOTHING_IN_PATH = {"kind"}
 NAMES_NOTHING_IN_QUERY = {
     *("resource_type", "event", "type", "category"),
-    *("method", "status", "q", "bots"),
+    *("method", "status", "q", "bots", "severity", "container", "trace_id", "name"),
 }
 
 

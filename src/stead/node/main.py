@@ -37,6 +37,7 @@ from stead.node.sign_in_requests import SignInRequests
 from stead.node.ssh.session_reports import SessionReports
 from stead.node.telemetry.ledger_source import LedgerSource
 from stead.node.telemetry.shipper import Shipper
+from stead.node.telemetry.site_logs import LogSource
 from stead.node.telemetry.spool import Spool
 from stead.node.visits import VisitReporter
 from stead.node.work_opener import work_opener
@@ -98,7 +99,6 @@ async def _serve(
     space = DiskSpace(settings.data, settings.node_min_free_mb)
     visited_pages = VisitedPages()
     ledger_source = LedgerSource(settings.ledger, spool)
-    shipper = Shipper(settings.node_id, connection, spool, ledger_source, every=settings.telemetry_seconds)
     visits = VisitReporter(
         settings.node_id,
         settings.ledger,
@@ -120,6 +120,14 @@ async def _serve(
         visits.visited_ago,
         SignInRequests(settings.node_id, connection).ask,
         session_reports.add,
+    )
+    shipper = Shipper(
+        settings.node_id,
+        connection,
+        spool,
+        ledger_source,
+        LogSource(lambda: [log for driver in drivers["live"].drivers for log in driver.list_logs()], spool),
+        every=settings.telemetry_seconds,
     )
     execution = Execution(
         journal,

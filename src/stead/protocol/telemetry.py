@@ -26,7 +26,7 @@ MAX_GAPS = 100
 TIME_DIGITS = 14
 """The first value of a row: `1763300000.123`."""
 
-StreamName = Literal["requests"]
+StreamName = Literal["requests", "logs"]
 
 REQUEST_COLUMNS = (
     *("ts", "release", "host", "method", "path", "status", "bytes_in", "bytes_out", "duration_ms"),
@@ -34,7 +34,9 @@ REQUEST_COLUMNS = (
 )
 """The values of a row of `requests`, in this order."""
 
-COLUMNS: dict[StreamName, tuple[str, ...]] = {"requests": REQUEST_COLUMNS}
+LOG_COLUMNS = ("ts", "severity", "container", "service", "body", "trace_id")
+
+COLUMNS: dict[StreamName, tuple[str, ...]] = {"requests": REQUEST_COLUMNS, "logs": LOG_COLUMNS}
 
 Moment = Annotated[float, Meta(ge=0, le=9_999_999_999)]
 """In seconds since 1970, by the clock of the node."""

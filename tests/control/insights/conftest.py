@@ -19,7 +19,7 @@ from stead.protocol.subjects import Program
 from stead.protocol.telemetry import Chunk, ChunkAnswer, ChunkReport
 from stead.shared.ids import new_id
 from tests.conftest import NewPerson
-from tests.control.insights.recorded import chunk_of
+from tests.control.insights.recorded import chunk_of, log_chunk_of
 from tests.control.served_site import ServedSite, create_served_site
 from tests.enrolled_nodes import record_node
 
@@ -73,6 +73,11 @@ class Pipeline:
     async def record(self, *lines: bytes, node: str = NODE) -> None:
         """These lines of a node's ledger arrive."""
         await self.deliver(*chunk_of(list(lines)), node=node)
+        await self.insert_all()
+
+    async def log(self, environment: str, text: str) -> None:
+        """The application of the environment writes this to its log."""
+        await self.deliver(*log_chunk_of(environment, text))
         await self.insert_all()
 
 

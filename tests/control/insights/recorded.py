@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from stead.node.telemetry.ledger_rows import format_row, read_line
+from stead.node.telemetry.site_logs import format_log_row, read_lines
 from stead.node.telemetry.spool import NewRows
 from stead.protocol.telemetry import Chunk
 from stead.shared.ids import new_id
@@ -63,7 +64,7 @@ def chunk_with(content: bytes, rows: NewRows, id_: str = "") -> Chunk:
     """A description of a chunk with this content, which need not be what the rows say."""
     return Chunk(
         id_ or new_id("chunk"),
-        "requests",
+        rows.stream,
         len(content),
         hashlib.sha256(content).digest(),
         rows.count,
@@ -71,3 +72,17 @@ def chunk_with(content: bytes, rows: NewRows, id_: str = "") -> Chunk:
         rows.last,
         time.time(),
     )
+
+
+def log_chunk_of(environment: str, text: str) -> tuple[Chunk, bytes]:
+    """A chunk of what an application has written to its log."""
+    rows, now = NewRows("logs"), time.time()
+    for line in read_lines(text, now):
+        rows.add(environment, line.moment, format_log_row(line, "php"))
+    content = rows.compress()
+    return chunk_with(content, rows), content
+
+
+def stamp(seconds_ago: float = 60) -> str:
+    """The beginning of a line of PHP."""
+    return time.strftime("[%d-%b-%Y %H:%M:%S UTC]", time.gmtime(time.time() - seconds_ago))

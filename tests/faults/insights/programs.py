@@ -18,6 +18,7 @@ from stead.node.nats_connection import NatsConnection
 from stead.node.settings import from_environment as node_settings
 from stead.node.telemetry.ledger_source import LedgerSource
 from stead.node.telemetry.shipper import Shipper
+from stead.node.telemetry.site_logs import LogSource
 from stead.node.telemetry.spool import Spool
 from stead.protocol.subjects import Program
 from stead.shared.clock import wall_clock
@@ -31,7 +32,14 @@ async def run_shipper() -> None:
     spool = Spool(settings.data / "telemetry")
     source = LedgerSource(settings.ledger, spool)
     async with connection.keep_open():
-        await Shipper(settings.node_id, connection, spool, source, every=settings.telemetry_seconds).run()
+        await Shipper(
+            settings.node_id,
+            connection,
+            spool,
+            source,
+            LogSource(list, spool),
+            every=settings.telemetry_seconds,
+        ).run()
 
 
 async def run_worker() -> None:

@@ -126,7 +126,14 @@ async def release(tx: Tx, chunk: ClaimedChunk, pause: timedelta) -> None:
 
 
 async def decide(
-    tx: Tx, chunk: ClaimedChunk, environments: list[str], first: datetime, last: datetime, slack: timedelta
+    tx: Tx,
+    chunk: ClaimedChunk,
+    environments: list[str],
+    first: datetime,
+    last: datetime,
+    *,
+    slack: timedelta,
+    max_days: int,
 ) -> Decisions:
     """A node may report only on environments that it hosted, while it hosted them. The first decision about
     a chunk stays."""
@@ -135,7 +142,7 @@ async def decide(
             env,
             Decision(
                 site,
-                days,
+                min(days, max_days),
                 max(since - slack, first).timestamp(),
                 min(last, last if until is None else until + slack).timestamp(),
             ),

@@ -24,7 +24,7 @@ from stead.control.insights import chunk_store as store
 from stead.control.insights.chunk_store import ClaimedChunk
 from stead.control.insights.chunks import ChunkInvalid, OpenChunk
 from stead.control.insights.rules import object_name
-from stead.control.insights.tables import columns_of
+from stead.control.insights.tables import MAX_DAYS, columns_of
 from stead.protocol.telemetry import MAX_CHUNK_BYTES
 
 LOOK_SECONDS = 1.0
@@ -95,7 +95,11 @@ class Ingestion:
             async with self._database.transaction() as tx:
                 first = max(chunk.first_at, tx.now - OLDEST)
                 last = min(chunk.last_at, tx.now + SLACK)
-                decisions = await store.decide(tx, chunk, opened.environments, first, last, SLACK)
+                decisions = await store.decide(
+                    *(tx, chunk, opened.environments, first, last),
+                    slack=SLACK,
+                    max_days=MAX_DAYS[opened.head.stream],
+                )
         rows, count = await asyncio.to_thread(opened.label_rows, decisions)
         if count:
             table = opened.head.stream

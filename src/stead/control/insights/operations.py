@@ -5,6 +5,13 @@ from stead.control.http.operations import Call, Later, Operations
 from stead.control.insights import service
 from stead.control.insights.rules import InsightsUnavailable, WindowTooExpensive
 from stead.control.insights.schema import (
+    LogFilter,
+    LogsView,
+    LogTailFilter,
+    LogVolumeFilter,
+    LogVolumeView,
+    MetricFilter,
+    MetricView,
     RequestFilter,
     RequestsView,
     RequestVolumeFilter,
@@ -17,6 +24,7 @@ operation = Operations(tag="Insights")
 SCOPE = "observability:read"
 SITE, ENVIRONMENT = "/v1/sites/{site_id}/insights", "/v1/sites/{site_id}/environments/{env_id}/insights"
 OF_SITE = [SiteNotFound, InsightsUnavailable, WindowTooExpensive]
+OF_ACCOUNT = [InsightsUnavailable, WindowTooExpensive]
 OF_ENVIRONMENT = [EnvironmentNotFound, InsightsUnavailable, WindowTooExpensive]
 
 
@@ -53,3 +61,59 @@ async def count_requests(
     For a site, those of its production environment.
     """
     return await service.request_volume(call, resource, query)
+
+
+@operation(f"GET {SITE}/logs", id="insights.logs", scope=SCOPE, errors=OF_SITE)
+@operation(
+    f"GET {ENVIRONMENT}/logs",
+    id="insights.logs_of_environment",
+    scope=SCOPE,
+    resources={"resource": VisibleEnvironment},
+    errors=OF_ENVIRONMENT,
+)
+async def list_log_lines(call: Call, resource: VisibleSite, query: LogFilter) -> Later[LogsView]:
+    """List the latest log lines of the application.
+
+    For a site, those of its production environment. Static sites have no application, and no lines.
+    """
+    return await service.logs(call, resource, query)
+
+
+@operation(f"GET {SITE}/logs/volume", id="insights.logs_volume", scope=SCOPE, errors=OF_SITE)
+@operation(
+    f"GET {ENVIRONMENT}/logs/volume",
+    id="insights.logs_volume_of_environment",
+    scope=SCOPE,
+    resources={"resource": VisibleEnvironment},
+    errors=OF_ENVIRONMENT,
+)
+async def count_log_lines(call: Call, resource: VisibleSite, query: LogVolumeFilter) -> Later[LogVolumeView]:
+    """Count the log lines over time, by severity.
+
+    For a site, those of its production environment.
+    """
+    return await service.log_volume(call, resource, query)
+
+
+@operation("GET /v1/logs", id="logs.tail", scope=SCOPE, errors=OF_ACCOUNT)
+async def tail_logs(call: Call, query: LogTailFilter) -> Later[LogsView]:
+    """List the latest log lines of all your sites.
+
+    Those of the production environments of up to 1,000 sites, the newest ones.
+    """
+    return await service.tail_all_logs(call, query)
+
+
+@operation("GET /v1/logs/volume", id="logs.volume", scope=SCOPE, errors=OF_ACCOUNT)
+async def count_all_log_lines(call: Call, query: LogVolumeFilter) -> Later[LogVolumeView]:
+    """Count the log lines of all your sites over time, by severity."""
+    return await service.count_all_logs(call, query)
+
+
+@operation("GET /v1/metrics", id="metrics.series", scope=SCOPE, errors=OF_ACCOUNT)
+async def get_series(call: Call, query: MetricFilter) -> Later[MetricView]:
+    """Get a metric of all your sites over time.
+
+    Of the production environments of up to 1,000 sites, the newest ones.
+    """
+    return await service.metric_series(call, query)

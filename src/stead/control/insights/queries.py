@@ -17,7 +17,7 @@ from stead.control.engines.clickhouse import (
     Statement,
 )
 from stead.control.environments.rules import Environment, VisibleEnvironment
-from stead.control.insights.rules import InsightsUnavailable, WindowTooExpensive
+from stead.control.insights.rules import InsightsUnavailable, VisibleSites, WindowTooExpensive
 from stead.control.sites.rules import VisibleSite
 
 __all__ = [
@@ -28,12 +28,13 @@ __all__ = [
     "Window",
     "scope_of_environment",
     "scope_of_site",
+    "scope_of_sites",
     "text",
 ]
 
 T = TypeVar("T")
 
-Table = Literal["requests", "request_minutes"]
+Table = Literal["requests", "request_minutes", "logs", "log_minutes"]
 
 LIMITS: Mapping[str, str | int] = {
     "max_execution_time": QUERY_SECONDS,
@@ -89,6 +90,11 @@ def scope_of_site(site: VisibleSite, production: Environment) -> Scope:
     if production.site_id != site.id:
         raise LookupError(f"{production.id} is not of {site.id}")
     return Scope(_KEY, [site.id], [production.id])
+
+
+def scope_of_sites(sites: VisibleSites) -> Scope:
+    found = sites.environments
+    return Scope(_KEY, sorted({site for site, _ in found}), [environment for _, environment in found])
 
 
 @dataclass(frozen=True, slots=True)

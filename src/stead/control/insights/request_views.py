@@ -5,6 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from stead.control.insights.buckets import Buckets
 from stead.control.insights.queries import ClickHouse, Condition, Query, Scope, Window, text
 from stead.control.insights.schema import (
     RequestFilter,
@@ -16,9 +17,6 @@ from stead.control.insights.schema import (
 )
 from stead.control.insights.store import Completeness
 
-MAX_BUCKETS = 360
-BUCKETS = (60, 300, 900, 3600, 3 * 3600, 6 * 3600, 12 * 3600)
-"""The sizes of buckets, in seconds. The smallest one that does not make too many is used."""
 _WITHOUT_BOTS = Condition("device <> 'bot'")
 
 _COLUMNS = (
@@ -118,33 +116,22 @@ def _view(row: _Row) -> RequestView:
     )
 
 
-def bucket_seconds(hours: int) -> int:
-    return next((size for size in BUCKETS if hours * 3600 / size <= MAX_BUCKETS), BUCKETS[-1])
-
-
 async def read_volume(
     clickhouse: ClickHouse, scope: Scope, window: Window, wanted: RequestVolumeFilter, known: Completeness
 ) -> RequestVolumeView:
-    """The first bucket is complete, so the window begins a little earlier."""
-    size = bucket_seconds(wanted.hours)
-    start = int(window.first.timestamp()) // size * size
-    whole = Window(datetime.fromtimestamp(start, UTC), window.last)
+    buckets_of = Buckets.of(window, wanted.hours)
     query = Query(
         "request_minutes",
-        f"intDiv(toUnixTimestamp(ts), {size:d}) * {size:d} as bucket, sum(requests), sum(client_errors),"
-        " sum(errors), sum(bytes_out)",
+        f"{buckets_of.column} as bucket, sum(requests), sum(client_errors), sum(errors), sum(bytes_out)",
         [Condition("is_bot = 0")] if wanted.bots == "exclude" else [],
         group_by="bucket",
         order_by="bucket",
     )
-    found = {row.ts: row for row in await query.run(clickhouse, _Bucket, scope, whole)}
-    buckets = [
-        found.get(moment, _Bucket(moment, 0, 0, 0, 0))
-        for moment in range(start, int(window.last.timestamp()) + 1, size)
-    ]
+    found = {row.ts: row for row in await query.run(clickhouse, _Bucket, scope, buckets_of.window)}
+    buckets = [found.get(moment, _Bucket(moment, 0, 0, 0, 0)) for moment in buckets_of.moments]
     return RequestVolumeView(
         hours=wanted.hours,
-        bucket_seconds=size,
+        bucket_seconds=buckets_of.seconds,
         requests=sum(bucket.requests for bucket in buckets),
         errors=sum(bucket.errors for bucket in buckets),
         buckets=[

@@ -2,14 +2,28 @@
 it is released."""
 
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from stead.control.environments import service as environments
 from stead.control.environments.rules import VisibleEnvironment
 from stead.control.http.operations import Call, Later
-from stead.control.insights import request_views, store
-from stead.control.insights.queries import ClickHouse, Scope, Window, scope_of_environment, scope_of_site
+from stead.control.insights import log_views, metric_views, request_views, store
+from stead.control.insights.queries import (
+    ClickHouse,
+    Scope,
+    Window,
+    scope_of_environment,
+    scope_of_site,
+    scope_of_sites,
+)
 from stead.control.insights.schema import (
+    LogFilter,
+    LogsView,
+    LogTailFilter,
+    LogVolumeFilter,
+    LogVolumeView,
+    MetricFilter,
+    MetricView,
     RequestFilter,
     RequestsView,
     RequestVolumeFilter,
@@ -17,35 +31,71 @@ from stead.control.insights.schema import (
 )
 from stead.control.insights.store import Completeness
 from stead.control.sites.rules import VisibleSite
+from stead.protocol.telemetry import StreamName
 
-F = TypeVar("F", RequestFilter, RequestVolumeFilter)
+Resource = VisibleSite | VisibleEnvironment
+
+
+class _Windowed(Protocol):
+    @property
+    def hours(self) -> int: ...
+
+
+F = TypeVar("F", bound=_Windowed)
 V = TypeVar("V")
 
 Reader = Callable[[ClickHouse, Scope, Window, F, Completeness], Awaitable[V]]
 
 
-async def requests(
-    call: Call, resource: VisibleSite | VisibleEnvironment, wanted: RequestFilter
-) -> Later[RequestsView]:
-    return await _read_later(call, resource, wanted, request_views.read_requests)
+async def requests(call: Call, resource: Resource, wanted: RequestFilter) -> Later[RequestsView]:
+    return await _read_later(call, resource, wanted, "requests", request_views.read_requests)
 
 
 async def request_volume(
-    call: Call, resource: VisibleSite | VisibleEnvironment, wanted: RequestVolumeFilter
+    call: Call, resource: Resource, wanted: RequestVolumeFilter
 ) -> Later[RequestVolumeView]:
-    return await _read_later(call, resource, wanted, request_views.read_volume)
+    return await _read_later(call, resource, wanted, "requests", request_views.read_volume)
+
+
+async def logs(call: Call, resource: Resource, wanted: LogFilter) -> Later[LogsView]:
+    return await _read_later(call, resource, wanted, "logs", log_views.read_logs)
+
+
+async def log_volume(call: Call, resource: Resource, wanted: LogVolumeFilter) -> Later[LogVolumeView]:
+    return await _read_later(call, resource, wanted, "logs", log_views.read_volume)
+
+
+async def tail_all_logs(call: Call, wanted: LogTailFilter) -> Later[LogsView]:
+    return await _read_all_later(call, wanted, "logs", log_views.read_logs)
+
+
+async def count_all_logs(call: Call, wanted: LogVolumeFilter) -> Later[LogVolumeView]:
+    return await _read_all_later(call, wanted, "logs", log_views.read_volume)
+
+
+async def metric_series(call: Call, wanted: MetricFilter) -> Later[MetricView]:
+    return await _read_all_later(call, wanted, "requests", metric_views.read_series)
 
 
 async def _read_later(
-    call: Call, resource: VisibleSite | VisibleEnvironment, wanted: F, read: Reader[F, V]
+    call: Call, resource: Resource, wanted: F, stream: StreamName, read: Reader[F, V]
 ) -> Later[V]:
     scope = await _scope_of(call, resource)
     window = Window.of_hours(call.tx.now, wanted.hours)
-    known = await store.get_completeness(call.tx, scope, "requests", window)
+    known = await store.get_completeness(call.tx, scope, stream, window)
     return Later(lambda: read(call.context.clickhouse, scope, window, wanted, known))
 
 
-async def _scope_of(call: Call, resource: VisibleSite | VisibleEnvironment) -> Scope:
+async def _read_all_later(call: Call, wanted: F, stream: StreamName, read: Reader[F, V]) -> Later[V]:
+    """About all sites that the caller can see."""
+    sites = await store.list_visible_sites(call.tx, call.caller)
+    scope, window = scope_of_sites(sites), Window.of_hours(call.tx.now, wanted.hours)
+    known = await store.get_completeness(call.tx, scope, stream, window)
+    known = known._replace(truncated=sites.truncated)
+    return Later(lambda: read(call.context.clickhouse, scope, window, wanted, known))
+
+
+async def _scope_of(call: Call, resource: Resource) -> Scope:
     if isinstance(resource, VisibleEnvironment):
         return scope_of_environment(resource)
     return scope_of_site(resource, await environments.get_production(call.tx, resource.id))

@@ -90,7 +90,54 @@ from requests as r
 group by site_id, env_id, keep_days, ts, is_bot
 """
 
-STATEMENTS = (_REQUESTS, _REQUEST_MINUTES, _REQUEST_MINUTES_VIEW)
+_LOGS = f"""
+create table if not exists logs (
+  site_id String codec(ZSTD(1)),
+  env_id String codec(ZSTD(1)),
+  keep_days UInt16 codec(ZSTD(1)),
+  ts DateTime64(3, 'UTC') codec(Delta, ZSTD(1)),
+  severity LowCardinality(String),
+  container LowCardinality(String),
+  service LowCardinality(String),
+  body String codec(ZSTD(1)),
+  trace_id String codec(ZSTD(1)),
+  index logs_by_word body type text(tokenizer = 'splitByNonAlpha', preprocessor = lower(body))
+) engine = MergeTree
+partition by (keep_days, toYYYYMM(ts))
+order by (site_id, ts)
+ttl toDateTime(ts) + toIntervalDay(keep_days)
+settings {_SETTINGS}
+"""
+
+_LOG_MINUTES = f"""
+create table if not exists log_minutes (
+  site_id String codec(ZSTD(1)),
+  env_id String codec(ZSTD(1)),
+  keep_days UInt16 codec(ZSTD(1)),
+  ts DateTime('UTC') codec(Delta, ZSTD(1)),
+  severity LowCardinality(String),
+  lines SimpleAggregateFunction(sum, UInt64)
+) engine = AggregatingMergeTree
+partition by (keep_days, toYYYYMM(ts))
+order by (site_id, env_id, ts, severity, keep_days)
+ttl ts + toIntervalDay(keep_days)
+settings {_SETTINGS}
+"""
+
+_LOG_MINUTES_VIEW = """
+create materialized view if not exists log_minutes_view to log_minutes as
+select
+  site_id, env_id, keep_days, toDateTime(toStartOfMinute(ts), 'UTC') as ts, severity, count() as lines
+from logs
+group by site_id, env_id, keep_days, ts, severity
+"""
+
+STATEMENTS = (
+    *(_REQUESTS, _REQUEST_MINUTES, _REQUEST_MINUTES_VIEW),
+    *(_LOGS, _LOG_MINUTES, _LOG_MINUTES_VIEW),
+)
+MAX_DAYS: dict[StreamName, int] = {"requests": 180, "logs": 30}
+"""Whatever the plan says."""
 
 
 async def create_tables(clickhouse: ClickHouse) -> None:

@@ -9,12 +9,13 @@ import time
 from pathlib import Path
 
 from stead.node.telemetry.ledger_rows import format_row, read_line
-from stead.node.telemetry.spool import NewRows, Spool
+from stead.node.telemetry.spool import NewRows, Position, Spool
 from stead.protocol.telemetry import Gap
 
 READ_BYTES = 12 << 20
 """The lines of one chunk; about 30,000."""
 MAX_FIRST_LINE = 64 * 1024
+_KIND = b"ledger:"
 FLUSH_SECONDS = 2.0
 """nginx writes a line at most this long after its request."""
 
@@ -39,7 +40,7 @@ class LedgerSource:
                 present.add(file)
                 while not self._spool.is_full and self._read_part(path, file, began - FLUSH_SECONDS):
                     pass
-            self._spool.forget_files(present)
+            self._spool.forget_files(_KIND, present)
             if not self._spool.is_full:
                 self.until = began - FLUSH_SECONDS
 
@@ -51,7 +52,7 @@ class LedgerSource:
                 return
             moments = []
             with path.open("rb") as lines:
-                lines.seek(self._spool.position(file))
+                lines.seek((self._spool.position(file) or Position()).offset)
                 for line in lines:
                     visit = read_line(line)
                     if visit is not None:
@@ -68,7 +69,7 @@ class LedgerSource:
 
     def _read_part(self, path: Path, file: bytes, until: float) -> bool:
         """Return whether there was anything."""
-        start = self._spool.position(file)
+        start = (self._spool.position(file) or Position()).offset
         try:
             with path.open("rb") as lines:
                 lines.seek(start)
@@ -83,7 +84,7 @@ class LedgerSource:
             visit = read_line(line) if line else None
             if visit is not None:
                 rows.add(visit.environment, visit.ts, format_row(visit))
-        self._spool.save(file, start + len(complete), rows, until)
+        self._spool.save({file: Position(start + len(complete))}, rows, until)
         return True
 
 
@@ -95,4 +96,4 @@ def _identify(path: Path) -> bytes | None:
             line = file.readline(MAX_FIRST_LINE)
     except FileNotFoundError:
         return None
-    return hashlib.sha256(line).digest() if line.endswith(b"\n") else None
+    return _KIND + hashlib.sha256(line).digest() if line.endswith(b"\n") else None

@@ -12,6 +12,7 @@ import structlog
 from stead.node import metrics, transfer
 from stead.node.nats_connection import NatsConnection
 from stead.node.telemetry.ledger_source import LedgerSource
+from stead.node.telemetry.site_logs import LogSource
 from stead.node.telemetry.spool import PendingChunk, Spool
 from stead.node.uninterrupted import run_in_thread
 from stead.protocol import subjects
@@ -31,9 +32,17 @@ class Shipper:
     """`every` is the time between two looks at the files, in seconds."""
 
     def __init__(
-        self, node: str, connection: NatsConnection, spool: Spool, ledger: LedgerSource, *, every: float
+        self,
+        node: str,
+        connection: NatsConnection,
+        spool: Spool,
+        ledger: LedgerSource,
+        logs: LogSource,
+        *,
+        every: float,
     ) -> None:
-        self._node, self._connection, self._spool, self._ledger = node, connection, spool, ledger
+        self._node, self._connection, self._spool = node, connection, spool
+        self._ledger, self._logs = ledger, logs
         self._every = every
 
     async def run(self) -> None:
@@ -45,6 +54,7 @@ class Shipper:
     async def _read_files(self) -> None:
         while True:
             await run_in_thread(self._ledger.read_new)
+            await run_in_thread(self._logs.read_new)
             metrics.telemetry_waiting.set(self._spool.waiting_bytes)
             metrics.telemetry_lost.set(self._ledger.lost)
             await asyncio.sleep(self._every)
@@ -64,7 +74,7 @@ class Shipper:
 
     async def deliver_next(self) -> bool:
         """Return whether there was a chunk. Raises NotDelivered."""
-        until = self._ledger.until
+        until = min(self._ledger.until, self._logs.until)
         pending = await run_in_thread(self._spool.next_chunk)
         if pending is None:
             await self._report(None, until=until)

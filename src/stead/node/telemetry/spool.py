@@ -8,6 +8,7 @@ import hashlib
 import os
 import secrets
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,14 +22,20 @@ MAX_BYTES = 256 << 20
 _LEVEL = 3
 _TABLES = (
     "create table if not exists spool (id text not null) strict",
-    "create table if not exists positions (file blob primary key, offset integer not null, seen integer"
-    " not null) strict, without rowid",
+    "create table if not exists positions (file blob primary key, offset integer not null,"
+    " before blob not null, seen integer not null) strict, without rowid",
     "create table if not exists chunks (sequence integer primary key autoincrement, stream text not null,"
     " size integer not null, sha256 blob not null, rows integer not null, first real not null,"
     " last real not null, until real not null) strict",
     "create table if not exists gaps (id integer primary key autoincrement, stream text not null,"
     " first real not null, last real not null, rows integer not null) strict",
 )
+
+
+class Position(NamedTuple):
+    offset: int = 0
+    before: bytes = b""
+    """The bytes in front of it, for files that lose their beginning."""
 
 
 class PendingChunk(NamedTuple):
@@ -94,23 +101,24 @@ class Spool:
             (size,) = self._database.execute("select coalesce(sum(size), 0) from chunks").fetchone()
         return int(size)
 
-    def position(self, file: bytes) -> int:
-        """How far a file has been read; it is identified by its first line."""
+    def position(self, file: bytes) -> Position | None:
+        """How far a file has been read. `file` is a name that its source has chosen."""
         with self._lock:
-            found = self._database.execute("select offset from positions where file = ?", (file,)).fetchone()
-        return int(found[0]) if found else 0
+            found = self._database.execute("select offset, before from positions where file = ?", (file,))
+            row = found.fetchone()
+        return Position(*row) if row else None
 
-    def save(self, file: bytes, offset: int, rows: NewRows | None, until: float) -> None:
-        """Store a chunk, if there are any rows, together with the new position."""
+    def save(self, positions: Mapping[bytes, Position], rows: NewRows, until: float) -> None:
+        """Store a chunk, if there are any rows, together with the new positions."""
         with self._lock:
             (last,) = self._database.execute(
                 "select coalesce(max(seq), 0) from sqlite_sequence where name = 'chunks'"
             ).fetchone() or (0,)
-            content = rows.compress() if rows is not None and rows.count else b""
+            content = rows.compress() if rows.count else b""
             if content:
                 _write(self._path(last + 1), content)
             with transaction(self._database):
-                if content and rows is not None:
+                if content:
                     self._database.execute(
                         "insert into chunks (sequence, stream, size, sha256, rows, first, last, until)"
                         " values (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -119,18 +127,18 @@ class Spool:
                             *(rows.count, rows.first, rows.last, until),
                         ),
                     )
-                self._database.execute(
-                    "insert into positions values (?, ?, unixepoch()) on conflict (file) do update"
-                    " set offset = excluded.offset, seen = excluded.seen",
-                    (file, offset),
+                self._database.executemany(
+                    "insert into positions values (?, ?, ?, unixepoch()) on conflict (file) do update"
+                    " set offset = excluded.offset, before = excluded.before, seen = excluded.seen",
+                    [(file, *position) for file, position in positions.items()],
                 )
 
-    def forget_files(self, present: set[bytes]) -> None:
-        """Forget the positions of files that are gone for a day."""
+    def forget_files(self, kind: bytes, present: set[bytes]) -> None:
+        """Forget the positions of files of a kind, which their names begin with, that are gone for a day."""
         with self._lock:
             found = self._database.execute("select file from positions where seen < unixepoch() - 86400")
             for (file,) in found.fetchall():
-                if file not in present:
+                if file.startswith(kind) and file not in present:
                     self._database.execute("delete from positions where file = ?", (file,))
 
     def add_gap(self, gap: Gap) -> None:
