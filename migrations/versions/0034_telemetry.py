@@ -84,6 +84,16 @@ STATEMENTS = [
     )
     """,
     "create index telemetry_gaps_by_end on telemetry_gaps (last_at)",
+    # How much each site stored on each day.
+    """
+    create table site_storage (
+      site_id text collate "C" not null references sites on delete cascade,
+      day date not null,
+      bytes bigint not null,
+      primary key (site_id, day)
+    )
+    """,
+    "create index site_storage_by_day on site_storage (day)",
     """
     create table telemetry_progress (
       node_id text collate "C" not null,

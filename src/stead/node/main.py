@@ -5,7 +5,7 @@ import fcntl
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import structlog
 from stead.node.access.table import AccessTable
 from stead.node.agent import Agent
 from stead.node.disk_space import DiskSpace
+from stead.node.drivers.driver import Driver
 from stead.node.drivers.installed import install_drivers
 from stead.node.drivers.layout import edge_store, probe_socket
 from stead.node.execution import Execution
@@ -36,6 +37,7 @@ from stead.node.settings import Settings, SettingsInvalid, from_environment
 from stead.node.sign_in_requests import SignInRequests
 from stead.node.ssh.session_reports import SessionReports
 from stead.node.telemetry.ledger_source import LedgerSource
+from stead.node.telemetry.resource_samples import ResourceSource
 from stead.node.telemetry.shipper import Shipper
 from stead.node.telemetry.site_logs import LogSource
 from stead.node.telemetry.spool import Spool
@@ -121,12 +123,17 @@ async def _serve(
         SignInRequests(settings.node_id, connection).ask,
         session_reports.add,
     )
+
+    def live() -> Sequence[Driver]:
+        return drivers["live"].drivers
+
     shipper = Shipper(
         settings.node_id,
         connection,
         spool,
         ledger_source,
-        LogSource(lambda: [log for driver in drivers["live"].drivers for log in driver.list_logs()], spool),
+        LogSource(lambda: [log for driver in live() for log in driver.list_logs()], spool),
+        ResourceSource(lambda: [each for driver in live() for each in driver.list_containers()], spool),
         every=settings.telemetry_seconds,
     )
     execution = Execution(

@@ -26,7 +26,7 @@ MAX_GAPS = 100
 TIME_DIGITS = 14
 """The first value of a row: `1763300000.123`."""
 
-StreamName = Literal["requests", "logs"]
+StreamName = Literal["requests", "logs", "resources"]
 
 REQUEST_COLUMNS = (
     *("ts", "release", "host", "method", "path", "status", "bytes_in", "bytes_out", "duration_ms"),
@@ -36,7 +36,13 @@ REQUEST_COLUMNS = (
 
 LOG_COLUMNS = ("ts", "severity", "container", "service", "body", "trace_id")
 
-COLUMNS: dict[StreamName, tuple[str, ...]] = {"requests": REQUEST_COLUMNS, "logs": LOG_COLUMNS}
+RESOURCE_COLUMNS = ("ts", "container", "cpu_ms", "elapsed_ms", "memory_bytes", "memory_limit")
+
+COLUMNS: dict[StreamName, tuple[str, ...]] = {
+    "requests": REQUEST_COLUMNS,
+    "logs": LOG_COLUMNS,
+    "resources": RESOURCE_COLUMNS,
+}
 
 Moment = Annotated[float, Meta(ge=0, le=9_999_999_999)]
 """In seconds since 1970, by the clock of the node."""

@@ -20,8 +20,10 @@ from tests.control.conftest import Pin
 from tests.control.insights.conftest import Pipeline
 from tests.control.insights.recorded import ledger_line, log_chunk_of, stamp
 from tests.control.served_site import ServedSite, create_served_site
+from tests.teams import insert_member, insert_team
 
-OPERATIONS = list(operations)
+OPERATIONS = [each for each in operations if each.id != "usage.storage"]
+"""How much is stored is in PostgreSQL: test_storage.py."""
 OF_A_RESOURCE = [each for each in OPERATIONS if each.path_parameters]
 OF_THE_ACCOUNT = [each for each in OPERATIONS if not each.path_parameters]
 OURS, THEIRS = 3, 1000
@@ -30,6 +32,7 @@ OURS, THEIRS = 3, 1000
 NUMBERS: dict[str, Callable[[Any], float]] = {
     "requests": lambda data: sum(row["bytes_out"] for row in data["requests"]),
     "requests_volume": lambda data: sum(row["bytes_out"] for row in data["buckets"]),
+    "resources": lambda data: sum(row["network_out_bytes"] for row in data["app"]),
     "logs": lambda data: sum(float(row["body"].split()[-1]) for row in data["lines"]),
     "logs_volume": lambda data: data["lines"],
     "logs.tail": lambda data: sum(float(row["body"].split()[-1]) for row in data["lines"]),

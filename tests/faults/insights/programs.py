@@ -17,6 +17,7 @@ from stead.control.settings import object_store_of
 from stead.node.nats_connection import NatsConnection
 from stead.node.settings import from_environment as node_settings
 from stead.node.telemetry.ledger_source import LedgerSource
+from stead.node.telemetry.resource_samples import ResourceSource
 from stead.node.telemetry.shipper import Shipper
 from stead.node.telemetry.site_logs import LogSource
 from stead.node.telemetry.spool import Spool
@@ -38,6 +39,7 @@ async def run_shipper() -> None:
             spool,
             source,
             LogSource(list, spool),
+            ResourceSource(list, spool),
             every=settings.telemetry_seconds,
         ).run()
 

@@ -107,7 +107,7 @@ class Endpoint:
                 call = self._make_call(tx, request, caller, AuditEntry())
                 values = await self._prepare(call, path, b"", version)
                 result = await operation.handler(call, **values)
-                if operation.response_kind == "stream":
+                if isinstance(result, Stream):
                     return self._open_stream(call, result, path, version)
             if isinstance(result, Later):
                 result = await result.read()

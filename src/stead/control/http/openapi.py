@@ -56,7 +56,7 @@ def errors_of(operation: Operation) -> list[type[ApiError]]:
         (requires.scopes, (errors.ScopeInsufficient,)),
         (any(issubclass(each.type, Governed) for each in resources), (errors.RoleInsufficient,)),
         (operation.account_wide, (errors.AccountNotFound,)),
-        (operation.response_kind == "stream", (errors.StreamsExceeded,)),
+        (operation.response_kind == "stream" or operation.can_follow, (errors.StreamsExceeded,)),
         (operation.capability, (errors.CapabilityUnsupported,)),
         (operation.input_of(BodyInput), WITH_BODY),
         (page or query, WITH_QUERY),
@@ -252,10 +252,11 @@ def _success(operation: Operation, shapes: _Shapes) -> Json:
     if operation.response_kind == "document":
         return {**response, "content": {"application/json": {"schema": {"type": "object"}}}}
     if operation.response_kind == "stream":
-        return {**response, "content": {"text/event-stream": {"schema": {"type": "string"}}}}
+        return {**response, "content": _STREAM}
     item, data = shapes.of(operation.shape), example(operation.shape)
     if operation.response_kind != "list":
-        return {**response, "content": _envelope(item, data)}
+        followed = _STREAM if operation.can_follow else {}
+        return {**response, "content": {**_envelope(item, data), **followed}}
     pagination = {"pagination": shapes.of(Pagination)}
     shown = {"pagination": {"next_cursor": None, "has_more": False}}
     return {**response, "content": _envelope({"type": "array", "items": item}, [data], pagination, shown)}
@@ -280,6 +281,7 @@ def _header(description: str, kind: str) -> Json:
     return {"description": description, "schema": {"type": kind}}
 
 
+_STREAM: Json = {"text/event-stream": {"schema": {"type": "string"}}}
 _HEADERS: Json = {
     "Api-Version": _header("The API version of this response.", "string"),
     "X-Api-Stability": _header("`preview` while the API is in developer preview.", "string"),

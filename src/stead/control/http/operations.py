@@ -171,6 +171,8 @@ class Operation:
     path_parameters: tuple[str, ...]
     shape_without_job: Any = None
     """The type of `data` in a response with status 200, if the operation does not always queue its job."""
+    can_follow: bool = False
+    """Whether a caller that accepts `text/event-stream` gets a stream of what is new."""
 
     @property
     def takes_idempotency_key(self) -> bool:
@@ -223,7 +225,8 @@ class Operations:
         belongs to one mode. `audit` is the name of the audit event of a mutation, by default derived from the
         id. `rate_limited=False`
         excludes the operation from rate limits. `job` is the type of the job that the handler queues and
-        returns; a handler that may answer without one returns `JobView | OtherView`. `extension` says why an
+        returns; a handler that may answer without one returns `JobView | OtherView`. One that streams what is
+        new to callers that accept `text/event-stream` returns `OtherView | Stream`. `extension` says why an
         operation exists that is not in the contract. `resources` replaces the types of resource parameters,
         so that one handler can be declared for several paths.
         """
@@ -236,6 +239,7 @@ class Operations:
                 raise TypeError(f"{id}: the docstring of the handler must begin with one sentence")
             hints = {**get_type_hints(handler), **(resources or {})}
             returned, without_job = _split(hints.pop("return"))
+            can_follow, without_job = without_job is Stream, None if without_job is Stream else without_job
             response_kind, shape = _response(returned)
             response_kind = "job" if job is not None else response_kind
             inputs = () if response_kind == "document" else _inputs(id, path, hints, requires)
@@ -268,6 +272,7 @@ class Operations:
                     shape=shape,
                     path_parameters=tuple(_PARAMETER.findall(path)),
                     shape_without_job=without_job,
+                    can_follow=can_follow,
                 )
             )
             return handler
@@ -283,7 +288,7 @@ def _audit_name(id_: str) -> str:
 
 def _split(returned: Any) -> tuple[Any, Any]:
     """What the handler returns, and what it may return instead of a job."""
-    if get_origin(returned) is not types.UnionType:
+    if get_origin(returned) not in (types.UnionType, Union):
         return returned, None
     job, other = get_args(returned)
     return job, other

@@ -7,18 +7,22 @@ from stead.control.engines.clickhouse import ClickHouse
 from stead.control.engines.postgres import Tx
 from stead.control.feature import Feature
 from stead.control.insights import chunk_store, ingestion, operations, tables
+from stead.control.insights.storage import record_today
 from stead.control.tasks import LongRunningTask, PeriodicTask, PreparationTask, Task, WorkerServices
 
 REMOVE_SECONDS = 60
+RECORD_SECONDS = 3600
 
 
 def _tasks(worker: WorkerServices) -> list[Task]:
-    """There are no tasks if ClickHouse is not configured."""
+    """Nothing is inserted if ClickHouse is not configured."""
+    recording = PeriodicTask("storage.record", RECORD_SECONDS, partial(record_today, worker.database))
     if not worker.settings.clickhouse_url:
-        return []
+        return [recording]
     clickhouse = ClickHouse(worker.settings.clickhouse_url)
     inserting = ingestion.Ingestion(worker.database, worker.objects, clickhouse)
     return [
+        recording,
         PreparationTask("insights.create_tables", partial(tables.create_tables, clickhouse)),
         LongRunningTask("insights.insert", inserting.run),
         PeriodicTask(

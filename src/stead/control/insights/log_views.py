@@ -44,7 +44,20 @@ async def read_logs(
     wanted: LogFilter | LogTailFilter,
     known: Completeness,
 ) -> LogsView:
-    conditions = _severity(wanted.severity)
+    lines = await list_lines(clickhouse, scope, window, wanted, wanted.limit + 1)
+    truncated = known.truncated or len(lines) > wanted.limit
+    return LogsView(wanted.hours, lines[: wanted.limit], truncated, known.as_of, known.gaps)
+
+
+async def list_lines(
+    clickhouse: ClickHouse,
+    scope: Scope,
+    window: Window,
+    wanted: LogFilter | LogTailFilter,
+    limit: int,
+    *more: Condition,
+) -> list[LogLineView]:
+    conditions = [*_severity(wanted.severity), *more]
     if isinstance(wanted, LogFilter):
         conditions += _more_conditions(wanted)
     query = Query(
@@ -52,10 +65,9 @@ async def read_logs(
         "toUnixTimestamp64Milli(ts), site_id, severity, body, container, service, trace_id",
         conditions,
         order_by="ts desc",
-        limit=wanted.limit + 1,
+        limit=limit,
     )
-    rows = await query.run(clickhouse, _Row, scope, window)
-    lines = [
+    return [
         LogLineView(
             ts=datetime.fromtimestamp(row.ts / 1000, UTC),
             site_id=row.site_id,
@@ -65,10 +77,8 @@ async def read_logs(
             service_name=row.service,
             trace_id=row.trace_id or None,
         )
-        for row in rows[: wanted.limit]
+        for row in await query.run(clickhouse, _Row, scope, window)
     ]
-    truncated = known.truncated or len(rows) > wanted.limit
-    return LogsView(wanted.hours, lines, truncated, known.as_of, known.gaps)
 
 
 def _severity(severity: str | None) -> list[Condition]:

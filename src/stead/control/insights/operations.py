@@ -1,8 +1,8 @@
 """HTTP operations that read what happens on sites. Each is for a site, and again for an environment."""
 
 from stead.control.environments.rules import EnvironmentNotFound, VisibleEnvironment
-from stead.control.http.operations import Call, Later, Operations
-from stead.control.insights import service
+from stead.control.http.operations import Call, Later, Operations, Stream
+from stead.control.insights import service, storage
 from stead.control.insights.rules import InsightsUnavailable, WindowTooExpensive
 from stead.control.insights.schema import (
     LogFilter,
@@ -16,6 +16,10 @@ from stead.control.insights.schema import (
     RequestsView,
     RequestVolumeFilter,
     RequestVolumeView,
+    ResourceFilter,
+    ResourcesView,
+    StorageFilter,
+    StorageView,
 )
 from stead.control.sites.rules import SiteNotFound, VisibleSite
 
@@ -36,12 +40,18 @@ OF_ENVIRONMENT = [EnvironmentNotFound, InsightsUnavailable, WindowTooExpensive]
     resources={"resource": VisibleEnvironment},
     errors=OF_ENVIRONMENT,
 )
-async def list_requests(call: Call, resource: VisibleSite, query: RequestFilter) -> Later[RequestsView]:
+async def list_requests(
+    call: Call, resource: VisibleSite, query: RequestFilter
+) -> Later[RequestsView] | Stream:
     """List the latest requests of visitors.
 
     For a site, those of its production environment. Every request is there, none are sampled. Addresses are
     cut to networks, and query strings are not recorded.
+
+    With `Accept: text/event-stream`: an event `request` for each new one that meets the filters.
     """
+    if service.wants_stream(call):
+        return await service.follow_requests(call, resource, query)
     return await service.requests(call, resource, query)
 
 
@@ -71,11 +81,15 @@ async def count_requests(
     resources={"resource": VisibleEnvironment},
     errors=OF_ENVIRONMENT,
 )
-async def list_log_lines(call: Call, resource: VisibleSite, query: LogFilter) -> Later[LogsView]:
+async def list_log_lines(call: Call, resource: VisibleSite, query: LogFilter) -> Later[LogsView] | Stream:
     """List the latest log lines of the application.
 
     For a site, those of its production environment. Static sites have no application, and no lines.
+
+    With `Accept: text/event-stream`: an event `line` for each new one that meets the filters.
     """
+    if service.wants_stream(call):
+        return await service.follow_logs(call, resource, query)
     return await service.logs(call, resource, query)
 
 
@@ -95,12 +109,31 @@ async def count_log_lines(call: Call, resource: VisibleSite, query: LogVolumeFil
     return await service.log_volume(call, resource, query)
 
 
+@operation(f"GET {SITE}/resources", id="insights.resources", scope=SCOPE, errors=OF_SITE)
+@operation(
+    f"GET {ENVIRONMENT}/resources",
+    id="insights.resources_of_environment",
+    scope=SCOPE,
+    resources={"resource": VisibleEnvironment},
+    errors=OF_ENVIRONMENT,
+)
+async def get_resources(call: Call, resource: VisibleSite, query: ResourceFilter) -> Later[ResourcesView]:
+    """Get what the containers use, and how the application answers, over time.
+
+    For a site, those of its production environment.
+    """
+    return await service.resources(call, resource, query)
+
+
 @operation("GET /v1/logs", id="logs.tail", scope=SCOPE, errors=OF_ACCOUNT)
-async def tail_logs(call: Call, query: LogTailFilter) -> Later[LogsView]:
+async def tail_logs(call: Call, query: LogTailFilter) -> Later[LogsView] | Stream:
     """List the latest log lines of all your sites.
 
-    Those of the production environments of up to 1,000 sites, the newest ones.
+    Those of the production environments of up to 1,000 sites, the newest ones. With
+    `Accept: text/event-stream`: an event `line` for each new one that meets the filters.
     """
+    if service.wants_stream(call):
+        return await service.follow_all_logs(call, query)
     return await service.tail_all_logs(call, query)
 
 
@@ -117,3 +150,12 @@ async def get_series(call: Call, query: MetricFilter) -> Later[MetricView]:
     Of the production environments of up to 1,000 sites, the newest ones.
     """
     return await service.metric_series(call, query)
+
+
+@operation("GET /v1/usage/storage", id="usage.storage", scope=SCOPE)
+async def get_storage(call: Call, query: StorageFilter) -> StorageView:
+    """Get how much each of your sites stores.
+
+    Of up to 1,000 sites, the newest ones: now, and on each of the last 30 days.
+    """
+    return await storage.get_storage(call, query)

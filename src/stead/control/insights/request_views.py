@@ -57,17 +57,27 @@ class _Bucket(Struct, array_like=True):
 async def read_requests(
     clickhouse: ClickHouse, scope: Scope, window: Window, wanted: RequestFilter, known: Completeness
 ) -> RequestsView:
-    query = Query(
-        "requests", _COLUMNS, _conditions(wanted), order_by="site_id desc, ts desc", limit=wanted.limit + 1
-    )
-    rows = await query.run(clickhouse, _Row, scope, window)
+    rows = await list_requests(clickhouse, scope, window, wanted, wanted.limit + 1)
     return RequestsView(
         hours=wanted.hours,
-        requests=[_view(row) for row in rows[: wanted.limit]],
+        requests=rows[: wanted.limit],
         truncated=len(rows) > wanted.limit,
         as_of=known.as_of,
         gaps=known.gaps,
     )
+
+
+async def list_requests(
+    clickhouse: ClickHouse,
+    scope: Scope,
+    window: Window,
+    wanted: RequestFilter,
+    limit: int,
+    *more: Condition,
+) -> list[RequestView]:
+    conditions = [*_conditions(wanted), *more]
+    query = Query("requests", _COLUMNS, conditions, order_by="site_id desc, ts desc", limit=limit)
+    return [_view(row) for row in await query.run(clickhouse, _Row, scope, window)]
 
 
 def _conditions(wanted: RequestFilter) -> list[Condition]:

@@ -1,6 +1,6 @@
 """The JSON shapes of insights."""
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -233,6 +233,77 @@ class MetricView(Struct):
         Meta(description="Newest first; there is none for a site without requests in a bucket."),
     ]
     truncated: Annotated[bool, Meta(description="There is more than the answer shows.", examples=[False])]
+    as_of: Annotated[
+        datetime | None,
+        Meta(description="Everything up to then is included. `null` if nothing was received yet."),
+    ]
+    gaps: list[GapView]
+
+
+class StorageFilter(Struct):
+    latest: Annotated[bool, Meta(description="Only what is stored now, without the series.")] = False
+
+
+Day = Annotated[date, Meta(examples=["2026-11-16"])]
+
+
+class StorageDay(Struct):
+    date: Day
+    bytes: Annotated[int, Meta(examples=[52428800])]
+
+
+class SiteStorageView(Struct):
+    site_id: Annotated[str, Meta(examples=["site_01k9zy3v7d00r3m8w5x2t6b4qa"])]
+    bytes: Annotated[
+        int,
+        Meta(description="Unpacked artifacts and uploads, as they count for the plan.", examples=[52428800]),
+    ]
+    series: Annotated[list[StorageDay], Meta(description="The last 30 days, oldest first.")]
+
+
+class StorageView(Struct):
+    days: Annotated[int, Meta(description="The length of the series.", examples=[30])]
+    sites: Annotated[list[SiteStorageView], Meta(description="Newest first.")]
+    truncated: Annotated[bool, Meta(description="You have more sites than are shown.", examples=[False])]
+    as_of: datetime
+
+
+class ResourceFilter(Struct):
+    hours: Annotated[int, Meta(ge=1, le=360, description="How far to look back.")] = 6
+
+
+class ContainerPoint(Struct):
+    ts: Annotated[datetime, Meta(description="When the bucket begins.")]
+    cpu_pct: Annotated[float, Meta(description="100 is one processor.", examples=[12.5])]
+    memory_bytes: Annotated[int, Meta(description="The highest in the bucket.", examples=[83886080])]
+    memory_limit_bytes: Annotated[
+        int | None, Meta(description="`null` without a limit.", examples=[268435456])
+    ]
+
+
+class ContainerSeries(Struct):
+    container: Annotated[str, Meta(examples=["php"])]
+    points: Annotated[
+        list[ContainerPoint],
+        Meta(description="Oldest first; there is none while the container did not run."),
+    ]
+
+
+class AppPoint(Struct):
+    ts: Annotated[datetime, Meta(description="When the bucket begins.")]
+    requests: Annotated[int, Meta(examples=[120])]
+    errors: Annotated[int, Meta(description="With a status of 500 and above.", examples=[0])]
+    first_byte_p75_ms: Annotated[float | None, Meta(examples=[42.0])]
+    network_in_bytes: Annotated[int, Meta(examples=[73440])]
+    network_out_bytes: Annotated[int, Meta(examples=[1048576])]
+
+
+class ResourcesView(Struct):
+    hours: Annotated[int, Meta(examples=[6])]
+    bucket_seconds: Annotated[int, Meta(examples=[60])]
+    containers: Annotated[list[ContainerSeries], Meta(description="Static sites have no containers.")]
+    app: Annotated[list[AppPoint], Meta(description="Oldest first; there is none without requests.")]
+    truncated: Annotated[bool, Meta(examples=[False])]
     as_of: Annotated[
         datetime | None,
         Meta(description="Everything up to then is included. `null` if nothing was received yet."),

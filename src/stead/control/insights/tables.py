@@ -25,6 +25,7 @@ create table if not exists requests (
   env_id String codec(ZSTD(1)),
   keep_days UInt16 codec(ZSTD(1)),
   ts DateTime64(3, 'UTC') codec(Delta, ZSTD(1)),
+  received DateTime64(3, 'UTC') default now64(3) codec(Delta, ZSTD(1)),
   release String codec(ZSTD(1)),
   host String codec(ZSTD(1)),
   method LowCardinality(String),
@@ -96,6 +97,7 @@ create table if not exists logs (
   env_id String codec(ZSTD(1)),
   keep_days UInt16 codec(ZSTD(1)),
   ts DateTime64(3, 'UTC') codec(Delta, ZSTD(1)),
+  received DateTime64(3, 'UTC') default now64(3) codec(Delta, ZSTD(1)),
   severity LowCardinality(String),
   container LowCardinality(String),
   service LowCardinality(String),
@@ -132,11 +134,30 @@ from logs
 group by site_id, env_id, keep_days, ts, severity
 """
 
+_RESOURCES = f"""
+create table if not exists resources (
+  site_id String codec(ZSTD(1)),
+  env_id String codec(ZSTD(1)),
+  keep_days UInt16 codec(ZSTD(1)),
+  ts DateTime64(3, 'UTC') codec(Delta, ZSTD(1)),
+  container LowCardinality(String),
+  cpu_ms UInt64 codec(T64, ZSTD(1)),
+  elapsed_ms UInt64 codec(T64, ZSTD(1)),
+  memory_bytes UInt64 codec(T64, ZSTD(1)),
+  memory_limit UInt64 codec(T64, ZSTD(1))
+) engine = MergeTree
+partition by (keep_days, toYYYYMM(ts))
+order by (site_id, ts)
+ttl toDateTime(ts) + toIntervalDay(keep_days)
+settings {_SETTINGS}
+"""
+
 STATEMENTS = (
     *(_REQUESTS, _REQUEST_MINUTES, _REQUEST_MINUTES_VIEW),
     *(_LOGS, _LOG_MINUTES, _LOG_MINUTES_VIEW),
+    _RESOURCES,
 )
-MAX_DAYS: dict[StreamName, int] = {"requests": 180, "logs": 30}
+MAX_DAYS: dict[StreamName, int] = {"requests": 180, "logs": 30, "resources": 15}
 """Whatever the plan says."""
 
 

@@ -46,6 +46,15 @@ class SiteLog:
 
 
 @dataclass(frozen=True)
+class SiteContainer:
+    """A container that an application runs in, if it runs now."""
+
+    environment: str
+    cgroup: str
+    name: str
+
+
+@dataclass(frozen=True)
 class Assignment:
     """The job, site and environment that work is done for, and where to report about it."""
 
@@ -91,6 +100,10 @@ class Driver(ABC):
 
     def list_logs(self) -> Sequence[SiteLog]:
         """The files that applications write their messages to."""
+        return ()
+
+    def list_containers(self) -> Sequence[SiteContainer]:
+        """The containers whose use of the machine is recorded."""
         return ()
 
     def list_captured_mail(self) -> Sequence[CapturedMail]:

@@ -12,6 +12,7 @@ import structlog
 from stead.node import metrics, transfer
 from stead.node.nats_connection import NatsConnection
 from stead.node.telemetry.ledger_source import LedgerSource
+from stead.node.telemetry.resource_samples import ResourceSource
 from stead.node.telemetry.site_logs import LogSource
 from stead.node.telemetry.spool import PendingChunk, Spool
 from stead.node.uninterrupted import run_in_thread
@@ -38,11 +39,12 @@ class Shipper:
         spool: Spool,
         ledger: LedgerSource,
         logs: LogSource,
+        resources: ResourceSource,
         *,
         every: float,
     ) -> None:
         self._node, self._connection, self._spool = node, connection, spool
-        self._ledger, self._logs = ledger, logs
+        self._ledger, self._logs, self._resources = ledger, logs, resources
         self._every = every
 
     async def run(self) -> None:
@@ -55,6 +57,7 @@ class Shipper:
         while True:
             await run_in_thread(self._ledger.read_new)
             await run_in_thread(self._logs.read_new)
+            await run_in_thread(self._resources.sample_if_due)
             metrics.telemetry_waiting.set(self._spool.waiting_bytes)
             metrics.telemetry_lost.set(self._ledger.lost)
             await asyncio.sleep(self._every)
