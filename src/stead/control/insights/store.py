@@ -16,10 +16,10 @@ MAX_SITES = 1_000
 
 _VISIBLE_SITES = f"""
   with {OWNERS}
-  select s.id, e.id from owners o join sites s on {sites_of_owner(environment="e.id")}
+  select s.id, e.id from owners o join sites s on coalesce(s.team_id, s.account_id) = o.id
   join environments e on e.site_id = s.id
     and (e.type = 'production' or ($5 = 'environment' and e.id = $6))
-  where s.status <> 'deleted' order by s.id desc limit $7
+  where {sites_of_owner(environment="e.id")} and s.status <> 'deleted' order by s.id desc limit $7
 """  # noqa: S608
 
 
