@@ -207,9 +207,12 @@ def _header_parameter(name: str, schema: Json) -> Json:
 
 
 def _filters(kind: Any) -> list[Json]:
-    schema = msgspec.json.schema(kind)
-    properties = schema["$defs"][kind.__name__]["properties"]
-    return [_query_parameter(name, each, each.get("description", "")) for name, each in properties.items()]
+    schema = msgspec.json.schema(kind)["$defs"][kind.__name__]
+    required = schema.get("required", [])
+    return [
+        {**_query_parameter(name, each, each.get("description", "")), "required": name in required}
+        for name, each in schema["properties"].items()
+    ]
 
 
 def _responses(operation: Operation, shapes: _Shapes) -> Json:
