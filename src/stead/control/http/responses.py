@@ -57,6 +57,8 @@ class ApiResponse(msgspec.Struct):
     body: bytes = b""
     headers: list[Header] = []
     stream: OpenStream | None = None
+    is_event_stream: bool = False
+    """Whether it is a stream, also if the frames are not sent because the request was `HEAD`."""
 
 
 _FIXED: dict[date, list[Header]] = {
@@ -105,14 +107,14 @@ def headers_of(
     answer: ApiResponse, request_id: str, version: date, spent: RateLimitResult | None
 ) -> list[Header]:
     fixed = _FIXED[version]
-    if answer.stream is not None:
+    if answer.stream is not None or answer.is_event_stream:
         fixed = [EVENT_STREAM, *fixed[1:]]
     headers = [*fixed, (b"x-request-id", request_id.encode())]
     if spent is not None:
         headers += spent.headers()
     if answer.headers:
         headers += answer.headers
-    if answer.stream is not None:
+    if answer.stream is not None or answer.is_event_stream:
         return headers
     if answer.status in (204, 304):
         return headers[1:]

@@ -5,12 +5,14 @@ from html import escape
 from pathlib import Path
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from stead.control.http.error_pages import html, page
+from stead.control.http.page_errors import error_handlers
 from stead.control.http.version_changes import CHANGES
 from stead.shared.errors import catalog
 from stead.shared.metrics import CONTENT_TYPE, Metrics
@@ -99,6 +101,7 @@ def website(
     checks: Mapping[str, Check],
     required: frozenset[str],
     failing_tasks: FailingTasks = dict,
+    docs_url: str = "/docs",
     pages: Sequence[Route] = (),
 ) -> Starlette:
     """`pages` are the pages of the features."""
@@ -113,7 +116,7 @@ def website(
         for error in catalog():
             if (error.type, error.code) == requested:
                 return HTMLResponse(html(error), headers=_headers())
-        return PlainTextResponse("There is no such error.\n", 404)
+        raise HTTPException(404)
 
     async def versions(_: Request) -> Response:
         return HTMLResponse(_versions_page(), headers=_headers())
@@ -129,7 +132,7 @@ def website(
         *pages,
         Mount("/docs/viewer", StaticFiles(directory=assets, check_dir=False)),
     ]
-    return Starlette(routes=routes)
+    return Starlette(routes=routes, exception_handlers=error_handlers(docs_url, _headers()))
 
 
 def _versions_page() -> str:
