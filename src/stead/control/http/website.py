@@ -1,5 +1,6 @@
 """Pages for browsers and load balancers: the API reference at `/docs`, error pages and health checks."""
 
+import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -11,6 +12,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from stead.artifacts.site_rules import site_file
 from stead.control.http.error_pages import html, page
 from stead.control.http.page_errors import error_handlers
 from stead.control.http.version_changes import CHANGES
@@ -23,6 +25,7 @@ FailingTasks = Callable[[], Mapping[str, str]]
 """The names of the tasks that fail at the moment, with the types of their errors."""
 
 _CHECKOUT_VIEWER = Path(__file__).parents[4] / "web" / "node_modules" / "swagger-ui-dist"
+_SITE_FILE_SCHEMA = json.dumps(site_file.json_schema(), ensure_ascii=False)
 _POLICY = (
     "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:;"
     " font-src 'self' data:; frame-ancestors 'none'; base-uri 'none'"
@@ -127,6 +130,7 @@ def website(
         Route("/docs", reference),
         Route("/docs/page.js", _asset(_START, "text/javascript")),
         Route("/docs/page.css", _asset(_STYLE, "text/css")),
+        Route("/docs/stead.schema.json", _asset(_SITE_FILE_SCHEMA, "application/schema+json")),
         Route("/docs/errors/{type}/{code}", error_page),
         Route("/docs/versions", versions),
         *pages,

@@ -13,6 +13,7 @@ from stead.node.builds.failures import BuildFailed
 
 T = TypeVar("T")
 
+SITE_FILE = "stead.json"
 OUTPUT_CONVENTIONS = ("dist", "build", "out", "_site", "public")
 LOCK_FILES = ("package-lock.json", "npm-shrinkwrap.json")
 OTHER_LOCK_FILES = ("yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb")
@@ -54,7 +55,7 @@ class BuildPlan:
 
 
 def plan_build(root: Path) -> BuildPlan:
-    settings = read_json(root, "stead.json", ProjectSettings) or ProjectSettings()
+    settings = read_json(root, SITE_FILE, ProjectSettings) or ProjectSettings()
     package = read_json(root, "package.json", Package)
     if package is None:
         return BuildPlan(install=False, script=None, output=settings.output, plain=True)
@@ -84,6 +85,16 @@ def find_output(root: Path, plan: BuildPlan) -> Path:
     if not trees.has_files(root):
         raise BuildFailed("the source is empty")
     return root
+
+
+def copy_site_file(root: Path, site: Path) -> None:
+    """The rules in `stead.json` of the project apply if the output has no such file."""
+    if site == root or os.path.lexists(site / SITE_FILE):
+        return
+    content = trees.read_file(root, SITE_FILE)
+    if content is not None:
+        with (site / SITE_FILE).open("xb") as file:
+            file.write(content)
 
 
 def _configured_output(root: Path, output: str) -> Path:
