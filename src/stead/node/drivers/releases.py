@@ -103,6 +103,7 @@ class Releases:
         shutil.rmtree(self._downloads, ignore_errors=True)
         self._downloads.mkdir(mode=0o700)
         self._rules = ReleaseRules(data)
+        self._rules.remove_others({path.name for path in self._home.iterdir()})
         self._wanted: Counter[str] = Counter()
         self._wanted_since_collection: set[str] = set()
         """All releases that were wanted since a collection began. The lists that it read may not name them
