@@ -79,6 +79,23 @@ class EmailVerification(Struct, forbid_unknown_fields=True):
     ]
 
 
+class NewPasswordReset(Struct, forbid_unknown_fields=True):
+    email: Annotated[str, Meta(min_length=1, max_length=254, examples=["ada@example.com"])]
+
+
+class PasswordResetConfirmation(Struct, forbid_unknown_fields=True):
+    token: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=200,
+            description="From the email.",
+            examples=["oX3v0S7m4tq1Jc9fWb2uNzKd8LrYpG5hAeT6iQwExkM"],
+        ),
+    ]
+    new_password: Password
+
+
 class AccountView(Struct):
     id: AccountIdText
     email: Email

@@ -21,6 +21,8 @@ PASSWORDS_PER_MINUTE_FROM_UNKNOWN_NETWORKS = 300
 PASSWORDS_PER_MINUTE_AND_NETWORK = 30
 SIGN_UPS_PER_MINUTE_AND_NETWORK = 10
 SIGN_UPS_PER_MINUTE = 600
+RESETS_PER_MINUTE_AND_NETWORK = 10
+RESETS_PER_MINUTE_AND_ACCOUNT = 3
 VERIFICATIONS_PER_MINUTE_AND_NETWORK = 30
 
 
@@ -44,6 +46,16 @@ async def limit_sign_ups(call: PublicCall) -> None:
         call.limiter,
         (f"sign-up:from:{network_of(call.address)}", SIGN_UPS_PER_MINUTE_AND_NETWORK),
         ("sign-up:all", SIGN_UPS_PER_MINUTE),
+    )
+
+
+async def limit_password_resets(call: PublicCall, email: str) -> None:
+    """Counted for every address, also if it has no account."""
+    name = sha256(normalize_email(email).encode()).hexdigest()
+    await _spend(
+        call.limiter,
+        (f"reset:from:{network_of(call.address)}", RESETS_PER_MINUTE_AND_NETWORK),
+        (f"reset:of:{name}", RESETS_PER_MINUTE_AND_ACCOUNT),
     )
 
 

@@ -11,7 +11,15 @@ from stead.control.environments.rules import (
     SiteNotRunning,
     VisibleEnvironment,
 )
-from stead.control.environments.schema import EnvironmentView, LeaseView, MailView, NewEnvironment, NewPush
+from stead.control.environments.schema import (
+    EnvironmentView,
+    LeaseView,
+    LockView,
+    MailView,
+    NewEnvironment,
+    NewLock,
+    NewPush,
+)
 from stead.control.http.operations import Call, Operations
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.jobs.rules import JobsWaiting
@@ -170,3 +178,23 @@ async def resume_environment(call: Call, environment: VisibleEnvironment) -> Job
 async def renew_environment(call: Call, environment: VisibleEnvironment) -> LeaseView:
     """Renew the lease of an environment and issue a new metrics token. The previous token stops working."""
     return await actions.renew(call.tx, environment)
+
+
+@operation(
+    f"PUT {_ONE}/lock", id="environments.lock", scope="deployments:write", errors=[EnvironmentNotFound]
+)
+async def lock_environment(call: Call, environment: VisibleEnvironment, body: NewLock) -> LockView:
+    """Hold automatic deployments to an environment back.
+
+    Pushes are still built, and builds with `auto_deploy` still run, but their artifacts are not deployed; the
+    `error` of the build says why. Deployments, promotions and rollbacks that somebody asks for still work.
+    """
+    return await service.lock(call.tx, environment, body)
+
+
+@operation(
+    f"DELETE {_ONE}/lock", id="environments.unlock", scope="deployments:write", errors=[EnvironmentNotFound]
+)
+async def unlock_environment(call: Call, environment: VisibleEnvironment) -> None:
+    """Allow automatic deployments again. Artifacts that were held back are not deployed by this."""
+    await service.unlock(call.tx, environment)

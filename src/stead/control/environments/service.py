@@ -12,7 +12,7 @@ from stead.control.environments.rules import (
     previous_statuses,
     status_after_recovery,
 )
-from stead.control.environments.schema import EnvironmentView
+from stead.control.environments.schema import EnvironmentView, LockView, NewLock
 from stead.control.environments.store import SiteOwner
 from stead.control.http.operations import Call
 from stead.control.http.pagination import Page, PageRequest
@@ -180,3 +180,18 @@ async def enqueue_job(
 ) -> JobView:
     subject = jobs.Subject(site, owner, env_id=work.environment)
     return await jobs.enqueue(tx, kind, work, subject, scope=SCOPE, by_platform=by_platform)
+
+
+async def lock(tx: Tx, env: VisibleEnvironment, wanted: NewLock) -> LockView:
+    """Hold automatic deployments back. Locking again replaces the reason."""
+    await store.lock(tx, env, wanted.reason)
+    return LockView(wanted.reason, tx.now)
+
+
+async def unlock(tx: Tx, env: VisibleEnvironment) -> None:
+    await store.unlock(tx, env)
+
+
+async def find_lock_reason(tx: Tx, env: str) -> str | None:
+    """Why automatic deployments to the environment are held back, if they are."""
+    return await store.find_lock_reason(tx, env)

@@ -74,6 +74,21 @@ class SiteView(Struct):
     ] = None
 
 
+class SiteFilter(Struct):
+    status: Annotated[
+        SiteStatus | None,
+        Meta(description="Only sites with this status. Deleted sites are listed only with `deleted`."),
+    ] = None
+    q: Annotated[
+        Annotated[str, Meta(max_length=200)] | None,
+        Meta(description="Only sites whose primary domain or slug contains this text.", examples=["shop"]),
+    ] = None
+    domain: Annotated[
+        Annotated[str, Meta(max_length=253)] | None,
+        Meta(description="Only the sites that have this domain.", examples=["example.com"]),
+    ] = None
+
+
 class NewSite(Struct, forbid_unknown_fields=True):
     domain: Annotated[
         Domain, Meta(description="Unique on the platform. Internationalized names are accepted.")

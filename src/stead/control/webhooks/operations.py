@@ -113,6 +113,23 @@ async def roll_endpoint(call: Call, endpoint: VisibleEndpoint) -> RevealedEndpoi
 
 
 @operation(
+    "POST /v1/webhook-endpoints/{endpoint_id}/ping",
+    id="webhook_endpoints.ping",
+    scope="webhooks:write",
+    status=202,
+    errors=[EndpointNotFound, EndpointIsDisabled],
+)
+async def ping_endpoint(call: Call, endpoint: VisibleEndpoint) -> DeliveryView:
+    """Send a test event, `webhook.ping`, to an endpoint, whatever it subscribes to.
+
+    It is signed, repeated and logged like any other delivery: read its outcome in the deliveries of the
+    endpoint.
+    """
+    call.audit.note(endpoint_id=endpoint.id)
+    return await service.ping(call.tx, call.caller, endpoint)
+
+
+@operation(
     "GET /v1/webhook-endpoints/{endpoint_id}/deliveries",
     id="webhook_deliveries.list",
     scope="webhooks:read",

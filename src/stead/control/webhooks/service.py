@@ -25,6 +25,7 @@ from stead.control.webhooks.events import (
     WEBHOOK_ENDPOINT_CREATED,
     WEBHOOK_ENDPOINT_DELETED,
     WEBHOOK_ENDPOINT_ROLLED,
+    WEBHOOK_PING,
 )
 from stead.control.webhooks.rules import (
     EVERYTHING,
@@ -147,8 +148,24 @@ async def replay(tx: Tx, delivery: VisibleDelivery) -> DeliveryView:
     return replayed
 
 
+async def ping(tx: Tx, caller: Principal, endpoint: VisibleEndpoint) -> DeliveryView:
+    """Send a test event to the endpoint, whatever it subscribes to."""
+    if not await store.is_enabled(tx, endpoint.id):
+        raise EndpointIsDisabled
+    about = About(account_id=caller.account_id)
+    event = await publish(tx, WEBHOOK_PING, about, endpoint_id=endpoint.id)
+    delivery = await store.view_delivery(tx, endpoint, await store.insert_delivery(tx, endpoint, event))
+    if delivery is None:
+        raise DeliveryNotFound
+    return delivery
+
+
 async def receive_events(tx: Tx, events: Sequence[PublishedEvent], catalog: EventCatalog) -> None:
-    """Create a delivery for every endpoint that subscribes to an event and whose account may read it."""
+    """Create a delivery for every endpoint that subscribes to an event and whose account may read it.
+
+    A test event has its delivery already.
+    """
+    events = [event for event in events if event.type != WEBHOOK_PING.type]
     await queue.insert_deliveries(tx, events, [_category(event.type, catalog) for event in events])
 
 
