@@ -36,13 +36,15 @@ async def _wait_for_answers(connection: Nats) -> None:
 
 
 async def test_a_flush_that_took_too_long_does_not_make_the_connection_deaf(connection: Nats) -> None:
-    given_up = 0
-    for _ in range(ATTEMPTS):
-        try:
-            await connection.client.flush(timeout=1e-9)  # type: ignore[arg-type]
-        except NATS_UNREACHABLE:
-            given_up += 1
-    assert given_up
+    attempts = given_up = 0
+    async with time_limit(SECONDS):
+        # On a busy machine the server may answer before this process runs again.
+        while attempts < ATTEMPTS or not given_up:
+            attempts += 1
+            try:
+                await connection.client.flush(timeout=1e-9)  # type: ignore[arg-type]
+            except NATS_UNREACHABLE:
+                given_up += 1
     await _wait_for_answers(connection)
 
 
