@@ -57,6 +57,8 @@ class ApiResponse(msgspec.Struct):
     body: bytes = b""
     headers: list[Header] = []
     stream: OpenStream | None = None
+    stored: bool = False
+    """Whether a client may store it, and asks whether it has changed before each use."""
 
 
 _FIXED: dict[date, list[Header]] = {
@@ -107,6 +109,8 @@ def headers_of(
     fixed = _FIXED[version]
     if answer.stream is not None:
         fixed = [EVENT_STREAM, *fixed[1:]]
+    if answer.stored:
+        fixed = [*fixed[:-1], (b"cache-control", b"no-cache")]
     headers = [*fixed, (b"x-request-id", request_id.encode())]
     if spent is not None:
         headers += spent.headers()

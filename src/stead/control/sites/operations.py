@@ -50,6 +50,7 @@ async def list_sites(call: Call, page: PageRequest) -> Page[SiteView]:
     scope="sites:write",
     test_keys=True,
     job="deployment.deploy",
+    creates="sites.get",
     errors=[
         *(DomainTaken, RegionUnavailable, RuntimeUnavailable, SitesExhausted, JobsWaiting),
         *(TeamNotFound, TargetNotAdministered, AccountNotFound),
@@ -78,6 +79,7 @@ async def get_site(call: Call, site: VisibleSite) -> SiteView:
     id="sites.delete",
     scope="sites:admin",
     job="site.delete",
+    destructive="reversible",
     errors=[SiteNotFound, SiteBusy, ConfirmDomainMismatch, JobsWaiting],
 )
 async def delete_site(call: Call, site: VisibleSite, body: Deletion) -> JobView:

@@ -4,6 +4,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from stead.shared.sensitive import SENSITIVE
+
 Username = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,59}$(?!\n)", examples=["editor"])]
 Email = Annotated[str, Meta(pattern=r"^[^@\s]+@[^@\s]+\.[^@\s]+$(?!\n)", max_length=100)]
 Password = Annotated[str, Meta(min_length=12, max_length=128, examples=["correct horse battery staple"])]
@@ -20,6 +22,7 @@ class NewAdministrator(Struct, forbid_unknown_fields=True):
         Password | None,
         Meta(
             description="Write-only. If omitted, a random one that nobody knows: choose your own with"
-            " *Lost your password?* on `/wp-login.php`, which sends a link to the administrator's address."
+            " *Lost your password?* on `/wp-login.php`, which sends a link to the administrator's address.",
+            extra_json_schema=SENSITIVE,
         ),
     ] = None
