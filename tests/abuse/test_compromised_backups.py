@@ -24,9 +24,7 @@ BUDGET = 20_000_000
 
 
 @pytest.fixture
-async def victim(
-    plane: ControlPlane, worker: Worker, person: Person, tmp_path: Path
-) -> MaintainedSite:
+async def victim(plane: ControlPlane, worker: Worker, person: Person, tmp_path: Path) -> MaintainedSite:
     """A site whose node is taken over after its snapshot of yesterday."""
     site = await worker.new_site(person, tmp_path / "victim")
     await site.take_snapshot()

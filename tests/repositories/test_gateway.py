@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import os
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import httpx
@@ -163,7 +164,7 @@ async def test_a_token_for_reading_adds_nothing(site: BackedUpSite):
 async def test_a_token_ends_while_a_file_is_uploaded(site: BackedUpSite):
     url = site.gateway.token(site.id, seconds=2)
 
-    async def slow():
+    async def slow() -> AsyncIterator[bytes]:
         yield b"a"
         await asyncio.sleep(end - time.time())
         yield b"b"

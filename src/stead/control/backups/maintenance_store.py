@@ -91,9 +91,10 @@ async def list_all(tx: Tx) -> list[str]:
 
 
 async def get_password(tx: Tx, site: str) -> bytes | None:
-    return await tx.value(
+    password: bytes | None = await tx.value(
         "select password from repositories where site_id = $1 and initialized_at is not null", site
     )
+    return password
 
 
 async def list_snapshots(tx: Tx, site: str) -> list[RecordedSnapshot]:

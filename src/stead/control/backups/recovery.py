@@ -1,7 +1,7 @@
 """What operators do after a loss: bring repositories back from the second store, and sites from snapshots."""
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from stead.control.backups import maintenance_store as store
 from stead.control.backups import offsite
 from stead.control.backups.jobs import RESTORE, RestoreWork
 from stead.control.backups.maintenance import Maintainer
-from stead.control.backups.repository_leases import RepositoryInUse, run_alone
+from stead.control.backups.repository_leases import RepositoryInUse, RepositoryWanted, run_alone
 from stead.control.backups.service import SCOPE
 from stead.control.engines.object_store import ObjectStore, ObjectStoreUnavailable
 from stead.control.engines.postgres import Database, Tx
@@ -56,7 +56,7 @@ class Recovery:
                 copied += await offsite.copy_missing(self._second, self._first, names)
         return copied
 
-    async def recover_all(self) -> AsyncIterator[RecoveredSite]:
+    async def recover_all(self) -> AsyncGenerator[RecoveredSite, None]:
         async with self._database.reading() as tx:
             found = await store.list_all(tx)
         for site in found:
@@ -66,7 +66,7 @@ class Recovery:
         started = time.monotonic()
         try:
             copied, kept, lost = await run_alone(self._database, site, lambda: self._recover(site))
-        except (ResticFailed, ObjectStoreUnavailable, RepositoryInUse) as error:
+        except (ResticFailed, ObjectStoreUnavailable, RepositoryInUse, RepositoryWanted) as error:
             reason = str(error) or type(error).__name__
             return RecoveredSite(site, 0, 0, time.monotonic() - started, 0, 0, reason)
         return RecoveredSite(site, copied.files, copied.bytes, time.monotonic() - started, kept, lost)

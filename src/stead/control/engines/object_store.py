@@ -5,7 +5,7 @@ botocore is blocking, so every call runs in a thread. Presigning a URL needs no 
 
 import asyncio
 import functools
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -228,12 +228,12 @@ class ObjectStore:
         found = await self._call(self._client.head_object, Bucket=self._bucket, Key=key)
         return int(found["ContentLength"])
 
-    async def list_names(self, prefix: str) -> AsyncIterator[list[str]]:
+    async def list_names(self, prefix: str) -> AsyncGenerator[list[str], None]:
         """The keys of all objects with this prefix, in batches."""
         async for objects in self.list_objects(prefix):
             yield [each.key for each in objects]
 
-    async def list_objects(self, prefix: str) -> AsyncIterator[list[StoredObject]]:
+    async def list_objects(self, prefix: str) -> AsyncGenerator[list[StoredObject], None]:
         """All objects with this prefix, in batches."""
         after = ""
         while True:
