@@ -385,6 +385,22 @@ def maintain_repository(site: str) -> None:
         raise typer.Exit(1)
 
 
+@backups.command("repair")
+def repair_repository(site: str) -> None:
+    """Replace damaged files of a repository from the second store, remove those that cannot be replaced, and
+    mark the snapshots that need them."""
+    from stead.control.backups.recovery import REPAIR_FAILED, repair_site
+
+    try:
+        repaired = asyncio.run(repair_site(site))
+    except REPAIR_FAILED as error:
+        typer.echo(f"steadctl backups repair: {str(error) or type(error).__name__}", err=True)
+        raise typer.Exit(1) from None
+    typer.echo(f"{repaired.replaced} files were replaced, {repaired.removed} were removed")
+    for snapshot in repaired.lost:
+        typer.echo(f"{snapshot} is lost")
+
+
 @backups.command("accept")
 def accept_backup_problem(site: str) -> None:
     """Remove old snapshots of a site although something looked suspicious: you have found out why."""

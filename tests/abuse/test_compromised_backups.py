@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from stead.control.app import ControlPlane
+from stead.control.engines.restic import ResticRepository
 from stead.shared.ids import new_id
 from tests.conftest import FIGURE
 from tests.people import Person
@@ -121,19 +122,47 @@ async def test_an_index_that_names_rubbish_in_place_of_good_data_removes_nothing
     (yesterday,) = victim.taken
     today = await victim.take_snapshot()
     await victim.expire(today)
+    moment = int(time.time())
+    await asyncio.sleep(1.1)
     url = victim.site.gateway.token(victim.id, added=BUDGET)
-    await craft_index(url, victim.site.password)
+    assert await craft_index(url, victim.site.password) == 200
     before = await victim.list_restic_ids()
     assert not await victim.maintain()
     assert await victim.list_restic_ids() == before
     assert await victim.list_events() == ["snapshot.damaged"]
-    await victim.site.restore(tmp_path / "restored", yesterday.restic_id, as_of=int(time.time()) - 1)
+    await victim.site.restore(tmp_path / "restored", yesterday.restic_id, as_of=moment)
+
+
+async def test_an_index_that_arrives_after_all_data_was_read_removes_nothing(
+    victim: MaintainedSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The token of a job that has ended may still be valid while old snapshots are removed."""
+    (yesterday,) = victim.taken
+    today = await victim.take_snapshot()
+    await victim.expire(today)
+    url = victim.site.gateway.token(victim.id, added=BUDGET)
+    check, statuses = ResticRepository.check, []
+
+    async def check_and_attack(repository: ResticRepository, subset: str | None = None) -> None:
+        await check(repository, subset)
+        if subset == "100%":
+            statuses.append(await craft_index(url, victim.site.password))
+
+    monkeypatch.setattr(ResticRepository, "check", check_and_attack)
+    assert await victim.maintain()
+    assert statuses == [403]
+    assert await victim.list_restic_ids() == {yesterday.restic_id}
+    await victim.require_restorable(yesterday, tmp_path / "restored")
+    # The repository is open again.
+    await victim.take_snapshot()
 
 
 async def test_snapshots_with_chosen_times_do_not_push_out_good_ones(victim: MaintainedSite, tmp_path: Path):
     (yesterday,) = victim.taken
     for moment in ("2031-01-01 00:00:00", "2031-02-01 00:00:00", "2001-01-01 00:00:00"):
-        await victim.site.back_up(victim.folder, "--time", moment, "--tag", yesterday.id)
+        await victim.site.back_up(
+            victim.folder, "--host", victim.env, "--time", moment, "--tag", yesterday.id
+        )
     assert not await victim.maintain()
     assert await victim.list_events() == ["snapshot.suspicious"]
     await victim.require_restorable(yesterday, tmp_path / "restored")

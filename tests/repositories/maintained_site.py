@@ -101,20 +101,20 @@ class MaintainedSite:
         size: int = 2 * MEGABYTE,
         kept: bool = True,
         recorded_size: int | None = None,
-        host: str = "stead",
+        host: str | None = None,
     ) -> Taken:
         """As a node and a job do it together."""
         snapshot = new_id("snap")
         manifest = fill(self.folder, snapshot, size)
-        words = ("--tag", snapshot, "--host", host, *restic)
+        words = ("--tag", snapshot, "--host", host or self.env, *restic)
         await self.site.back_up(self.folder, *words)
         found = [each for each in await self.repository.list_snapshots() if snapshot in each.tags]
         taken = Taken(snapshot, found[0].id, checksums(self.folder))
         self.taken.append(taken)
         await self.sql(
             "insert into snapshots (id, site_id, env_id, job_id, kind, status, runtime, document, full_check,"
-            " restic_id, manifest_digest, size_bytes, taken_at) values"
-            " ($1, $2, $3, $4, 'scheduled', $5, 'static', '{}', false, $6, $7, $8, now())",
+            " restic_id, manifest_digest, size_bytes, taken_at, stored_at) values"
+            " ($1, $2, $3, $4, 'scheduled', $5, 'static', '{}', false, $6, $7, $8, now(), now())",
             *(snapshot, self.id, self.env, new_id("job"), "kept" if kept else "failed", taken.restic_id),
             *(f"sha256:{hashlib.sha256(manifest).hexdigest()}", recorded_size or size),
         )

@@ -10,7 +10,7 @@ from stead.control.backups import maintenance_store
 from stead.control.backups.repository_leases import RepositoryInUse, RepositoryWanted, run_alone
 from stead.control.engines.restic import PasswordWrong, ResticRepository
 from stead.shared.ids import new_id
-from stead.shared.repository_layout import kind_prefix
+from stead.shared.repository_layout import closed_key, kind_prefix
 from tests.repositories.maintained_site import MaintainedSite, Worker
 
 
@@ -49,11 +49,11 @@ async def test_nothing_is_removed_while_something_looks_suspicious(
         case "unknown host":
             await site.take_snapshot(host="elsewhere", recorded_size=500_000_000)
         case "unknown snapshot":
-            await site.site.back_up(site.folder, "--tag", new_id("snap"))
+            await site.site.back_up(site.folder, "--host", site.env, "--tag", new_id("snap"))
         case "shrunk":
             await site.take_snapshot(recorded_size=1_000_000)
         case "second snapshot":
-            await site.site.back_up(site.folder, "--tag", kept.id)
+            await site.site.back_up(site.folder, "--host", site.env, "--tag", kept.id)
     before = await site.list_restic_ids()
     assert not await site.maintain()
     assert not await site.maintain()
@@ -133,6 +133,20 @@ async def test_maintenance_begins_when_no_job_runs_and_stops_for_one(worker: Wor
         await run_alone(database, site.id, work)
     async with database.reading() as tx:
         assert site.id not in await maintenance_store.list_due(tx, interval=timedelta(), limit=1000)
+
+
+async def test_a_repository_that_a_killed_worker_has_closed_is_opened_by_the_next_job(
+    worker: Worker, site: MaintainedSite
+):
+    objects = worker.gateway.store.objects()
+    async with worker.plane.database.transaction() as tx:
+        await maintenance_store.set_closed(tx, site.id, is_closed=True)
+    await objects.put(closed_key(site.id), b"")
+    site.folder.mkdir()
+    completed = await site.site.restic("backup", str(site.folder), seconds=3)
+    assert completed.code != 0
+    await worker.ensure_repository(site.id)
+    await site.take_snapshot()
 
 
 async def test_two_workers_create_one_repository(worker: Worker, site: MaintainedSite):

@@ -34,6 +34,7 @@ from stead.repositories.budgets import (
 )
 from stead.shared.repository_layout import (
     RepositoryFile,
+    closed_key,
     kind_prefix,
     parse_file,
     parse_list,
@@ -46,6 +47,8 @@ MAX_LOCK_BYTES = 4096
 RETRY_SECONDS = "1"
 WRITABLE = frozenset({"data", "index", "snapshots"})
 """What a node adds. Keys and the configuration are created by the control plane."""
+BELIEVED = frozenset({"index", "snapshots"})
+"""What restic believes when it removes data. A pack that no index names is harmless."""
 FILE_TYPE, LIST_TYPE = b"application/octet-stream", b"application/vnd.x.restic.rest.v2"
 
 log = structlog.get_logger()
@@ -200,6 +203,8 @@ class RepositoryGateway:
                 content = await _receive_verified(receive, size, file.name)
                 if time.time() >= token.expires_at:
                     raise Refused(401, "token_refused")
+                if file.kind in BELIEVED and await self._is_closed(token.site):
+                    raise Refused(403, "closed")
                 # A file that exists has the same content, because both have the digest that is their name.
                 added = await self._objects.put_new(file.key(token.site), content)
             finally:
@@ -207,6 +212,13 @@ class RepositoryGateway:
                     metrics.added_bytes.inc(size)
                 else:
                     self._budgets.give_back(token, size)
+
+    async def _is_closed(self, site: str) -> bool:
+        try:
+            await self._objects.size(closed_key(site))
+        except ObjectMissing:
+            return False
+        return True
 
     async def _measure_added(self, token: RepositoryToken) -> int:
         total = 0

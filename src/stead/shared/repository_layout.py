@@ -35,6 +35,12 @@ def kind_prefix(site: str, kind: str) -> str:
     return f"{repository_prefix(site)}{kind}/"
 
 
+def closed_key(site: str) -> str:
+    """An object that exists while the worker removes data: nodes add nothing to the repository meanwhile,
+    although their tokens may still be valid."""
+    return f"{repository_prefix(site)}closed"
+
+
 def parse_file(path: str) -> RepositoryFile | None:
     """A path below the repository in restic's REST protocol; None if it names no file."""
     if path == CONFIG:

@@ -10,9 +10,11 @@ import pytest
 
 from stead.control.app import ControlPlane
 from stead.control.artifacts import store as artifacts
-from stead.control.backups import repositories, scheduling, snapshot_steps
+from stead.control.backups import maintenance_store, repositories, scheduling, snapshot_steps
+from stead.control.backups import store as repository_store
 from stead.control.backups.operating import describe
 from stead.control.backups.rules import SnapshotDocument
+from stead.control.engines.postgres import Tx
 from stead.control.environments import service as environments
 from stead.control.jobs.definition import NodeCommand
 from stead.control.jobs.kinds import Job
@@ -301,8 +303,29 @@ async def test_the_password_is_sealed_and_a_node_gets_what_it_needs_for_one_site
         )
         access = await repositories.build_access(tx, site, "append")
     assert base64.b64decode(access.password) == sealed
-    kind, _, added = access.url.partition(" ")
-    assert (kind, int(added) > 0) == ("append", True)
+    kind, added, as_of = access.url.split(" ")
+    assert (kind, int(added) > 0, as_of) == ("append", True, "0")
+
+
+async def test_files_that_came_after_a_snapshot_are_hidden_from_its_restore(
+    person: Person, plane: ControlPlane, site: str
+) -> None:
+    async def read_moment(tx: Tx) -> int:
+        access = await repositories.build_access(tx, site, "read", stored_at=stored)
+        return int(access.url.split(" ")[2])
+
+    async with person.transaction() as tx:
+        stored = tx.now - timedelta(days=1)
+        sealed = Sealer.from_text(plane.settings.sealing_key).seal(
+            b"a password", context=repository_password_context(site)
+        )
+        await repository_store.insert_repository(tx, site, sealed)
+        assert 0 < await read_moment(tx) - stored.timestamp() < 120
+        # While files are being replaced, nobody knows which ones a snapshot needs.
+        await maintenance_store.begin_rewriting(tx, site)
+        assert await read_moment(tx) == 0
+        await maintenance_store.end_rewriting(tx, site)
+        assert 0 < await read_moment(tx) - tx.now.timestamp() < 120
 
 
 async def test_the_night_queues_a_backup_and_the_second_day_without_one_is_reported(

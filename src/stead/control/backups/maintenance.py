@@ -14,6 +14,7 @@ import structlog
 from stead.control.artifacts.rules import blob_name
 from stead.control.backups import maintenance_store as store
 from stead.control.backups import offsite
+from stead.control.backups.closing import closed, list_indexes
 from stead.control.backups.events import BACKUPS_DAMAGED, BACKUPS_SUSPICIOUS
 from stead.control.backups.repository_leases import RepositoryInUse, RepositoryWanted, run_alone
 from stead.control.backups.repository_rules import (
@@ -75,6 +76,8 @@ class Maintainer:
         async with self._database.reading() as tx:
             waiting = await store.list_uncopied(tx, limit=BATCH)
         for site in waiting:
+            async with self._database.transaction() as tx:
+                await store.record_copy_tried(tx, site)
             await self._try(site, partial(self._copy, site))
 
     async def maintain(self, site: str) -> bool:
@@ -108,7 +111,7 @@ class Maintainer:
             raise SuspicionFound(suspicion)
         plan = plan_removal(recorded, found)
         if plan.forget or plan.rows:
-            await self._remove(repository, plan)
+            await self._remove(site, repository, plan)
         else:
             await repository.check(f"{now.toordinal() % DAYS + 1}/{DAYS}")
         stored = sum((await offsite.list_files(self._objects, site)).values())
@@ -119,10 +122,20 @@ class Maintainer:
             await store.delete_snapshots(tx, list(plan.rows))
             await store.record_maintained(tx, site, stored_bytes=stored, pruned=bool(plan.forget))
 
-    async def _remove(self, repository: ResticRepository, plan: RemovalPlan) -> None:
+    async def _remove(self, site: str, repository: ResticRepository, plan: RemovalPlan) -> None:
         """All data is read first. A node could have added an index that names rubbish in place of good data,
-        and then the good data would look superfluous."""
-        await repository.check("100%")
+        and then the good data would look superfluous. An upload that had begun before the repository was
+        closed may end later, so the indexes are compared."""
+        async with closed(self._database, self._objects, site):
+            indexes = await list_indexes(self._objects, site)
+            await repository.check("100%")
+            if await list_indexes(self._objects, site) != indexes:
+                raise SuspicionFound("A node added an index while the repository was closed.")
+            await self._rewrite(site, repository, plan)
+
+    async def _rewrite(self, site: str, repository: ResticRepository, plan: RemovalPlan) -> None:
+        async with self._database.transaction() as tx:
+            await store.begin_rewriting(tx, site)
         if plan.forget:
             await repository.forget(plan.forget)
         await repository.prune()
@@ -130,6 +143,8 @@ class Maintainer:
         left = {each.id for each in await repository.list_snapshots()}
         if lost := set(plan.keep) - left:
             raise RepositoryDamaged(f"{len(lost)} snapshots are missing after others were removed")
+        async with self._database.transaction() as tx:
+            await store.end_rewriting(tx, site)
 
     async def _copy(self, site: str) -> None:
         """Snapshots count as copied only after the copy was read: a sample of the files, and each of the

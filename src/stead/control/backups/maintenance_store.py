@@ -2,7 +2,12 @@
 
 from datetime import datetime, timedelta
 
-from stead.control.backups.repository_rules import NewestSnapshot, RecordedSnapshot, RepositoryState
+from stead.control.backups.repository_rules import (
+    NewestSnapshot,
+    RecordedSnapshot,
+    RepositoryState,
+    Rewriting,
+)
 from stead.control.engines.postgres import Tx
 
 _IDLE = (
@@ -19,7 +24,8 @@ _UNCOPIED = f"""
   select r.site_id from repositories r
   where exists (
     select from snapshots n where n.site_id = r.site_id and n.status = 'kept' and n.synced_at is null
-  ) and {_FREE} and {_IDLE} limit $1
+  ) and {_FREE} and {_IDLE}
+  order by r.copy_tried_at nulls first, r.site_id limit $1
 """  # noqa: S608
 
 
@@ -27,8 +33,8 @@ async def lock(tx: Tx, site: str) -> RepositoryState | None:
     """Jobs and maintenance that begin at the same time see each other, because both lock the row."""
     return await tx.one(
         RepositoryState,
-        "select password, initialized_at is not null, held_until is not null and held_until > $2"
-        " from repositories where site_id = $1 for update",
+        "select password, initialized_at is not null, held_until is not null and held_until > $2,"
+        " is_closed from repositories where site_id = $1 for update",
         *(site, tx.now),
     )
 
@@ -68,6 +74,10 @@ async def ask_for(tx: Tx, site: str) -> None:
     await tx.run("update repositories set wanted_at = $2 where site_id = $1", site, tx.now)
 
 
+async def set_closed(tx: Tx, site: str, *, is_closed: bool) -> None:
+    await tx.run("update repositories set is_closed = $2 where site_id = $1", site, is_closed)
+
+
 async def list_due(tx: Tx, *, interval: timedelta, limit: int) -> list[str]:
     """Sites whose repository was not maintained for a while, those that have waited longest first."""
     return await tx.all(
@@ -78,11 +88,35 @@ async def list_due(tx: Tx, *, interval: timedelta, limit: int) -> list[str]:
 
 
 async def list_uncopied(tx: Tx, *, limit: int) -> list[str]:
-    """Sites with snapshots that are not in the second store yet."""
+    """Sites with snapshots that are not in the second store yet, first those whose last attempt is oldest:
+    one that fails again and again does not keep others waiting."""
     return await tx.all(
         str,
         _UNCOPIED,
         *(limit, tx.now),
+    )
+
+
+async def record_copy_tried(tx: Tx, site: str) -> None:
+    await tx.run("update repositories set copy_tried_at = $2 where site_id = $1", site, tx.now)
+
+
+async def find_rewriting(tx: Tx, site: str) -> Rewriting:
+    found = await tx.one(
+        Rewriting, "select is_being_rewritten, rewritten_at from repositories where site_id = $1", site
+    )
+    return found or Rewriting(is_unfinished=False, ended_at=None)
+
+
+async def begin_rewriting(tx: Tx, site: str) -> None:
+    """From now on, files that older snapshots need may be newer than these snapshots."""
+    await tx.run("update repositories set is_being_rewritten = true where site_id = $1", site)
+
+
+async def end_rewriting(tx: Tx, site: str) -> None:
+    await tx.run(
+        "update repositories set is_being_rewritten = false, rewritten_at = $2 where site_id = $1",
+        *(site, tx.now),
     )
 
 
@@ -145,6 +179,15 @@ async def record_maintained(tx: Tx, site: str, *, stored_bytes: int, pruned: boo
         "update repositories set maintained_at = $2, checked_at = $2, stored_bytes = $3, problem = null,"
         " problem_accepted_at = null, pruned_at = case when $4 then $2 else pruned_at end where site_id = $1",
         *(site, tx.now, stored_bytes, pruned),
+    )
+
+
+async def record_repaired(tx: Tx, site: str) -> None:
+    """It is maintained soon, which says whether it is intact."""
+    await tx.run(
+        "update repositories set problem = null, problem_accepted_at = null, maintained_at = null"
+        " where site_id = $1",
+        site,
     )
 
 

@@ -37,7 +37,7 @@ async def list_files(objects: ObjectStore, site: str) -> dict[str, int]:
     files: dict[str, int] = {}
     async with aclosing(objects.list_objects(repository_prefix(site))) as batches:
         async for batch in batches:
-            files |= {each.key: each.size for each in batch if _kind(each.key, site) in ORDER}
+            files |= {each.key: each.size for each in batch if kind_of(each.key, site) in ORDER}
     return files
 
 
@@ -46,11 +46,11 @@ async def copy_repository(source: ObjectStore, target: ObjectStore, site: str) -
     here, there = await list_files(source, site), await list_files(target, site)
     missing = [key for key, size in here.items() if there.get(key) != size]
     for kind in ORDER:
-        await copy_objects(source, target, [key for key in missing if _kind(key, site) == kind])
+        await copy_objects(source, target, [key for key in missing if kind_of(key, site) == kind])
     sample = random.sample(missing, min(SAMPLE, len(missing)))
-    snapshots = [key for key in missing if _kind(key, site) == "snapshots"]
+    snapshots = [key for key in missing if kind_of(key, site) == "snapshots"]
     for key in {*sample, *snapshots}:
-        await asyncio.to_thread(_read, target, key)
+        await asyncio.to_thread(read_object, target, key)
     return CopyResult(len(missing), sum(here[key] for key in missing), len({*sample, *snapshots}))
 
 
@@ -60,7 +60,7 @@ async def remove_extra(source: ObjectStore, target: ObjectStore, site: str) -> i
     here, there = await list_files(source, site), await list_files(target, site)
     extra = [key for key in there if key not in here]
     for kind in reversed(ORDER):
-        await target.delete([key for key in extra if _kind(key, site) == kind])
+        await target.delete([key for key in extra if kind_of(key, site) == kind])
     return len(extra)
 
 
@@ -83,12 +83,12 @@ async def copy_objects(source: ObjectStore, target: ObjectStore, keys: Sequence[
 
 def _copy(source: ObjectStore, target: ObjectStore, key: str) -> None:
     with TemporaryFile() as file:
-        _read(source, key, file)
+        read_object(source, key, file)
         file.seek(0)
         target.put_file(key, file)
 
 
-def _read(objects: ObjectStore, key: str, file: IO[bytes] | None = None) -> None:
+def read_object(objects: ObjectStore, key: str, file: IO[bytes] | None = None) -> None:
     """Read an object completely. Raises RepositoryDamaged if its content does not fit its name."""
     digest, name = hashlib.sha256(), key.rpartition("/")[2]
     for chunk in objects.read_chunks(key):
@@ -99,7 +99,7 @@ def _read(objects: ObjectStore, key: str, file: IO[bytes] | None = None) -> None
         raise RepositoryDamaged(f"the content of {key} is damaged")
 
 
-def _kind(key: str, site: str) -> str:
+def kind_of(key: str, site: str) -> str:
     return key.removeprefix(repository_prefix(site)).partition("/")[0]
 
 

@@ -10,6 +10,7 @@ from stead.control.backups import maintenance_store as store
 from stead.control.backups import offsite
 from stead.control.backups.jobs import RESTORE, RestoreWork
 from stead.control.backups.maintenance import Maintainer
+from stead.control.backups.repairing import RepairedSite, Repairer
 from stead.control.backups.repository_leases import RepositoryInUse, RepositoryWanted, run_alone
 from stead.control.backups.service import SCOPE
 from stead.control.engines.object_store import ObjectStore, ObjectStoreUnavailable
@@ -22,6 +23,9 @@ from stead.shared.clock import wall_clock
 
 BLOBS = blob_name("")
 """Releases are not a part of any repository."""
+
+
+REPAIR_FAILED = (ResticFailed, ObjectStoreUnavailable, RepositoryInUse, RepositoryWanted)
 
 
 class NoSecondStore(Exception):
@@ -66,12 +70,14 @@ class Recovery:
         started = time.monotonic()
         try:
             copied, kept, lost = await run_alone(self._database, site, lambda: self._recover(site))
-        except (ResticFailed, ObjectStoreUnavailable, RepositoryInUse, RepositoryWanted) as error:
+        except REPAIR_FAILED as error:
             reason = str(error) or type(error).__name__
             return RecoveredSite(site, 0, 0, time.monotonic() - started, 0, 0, reason)
         return RecoveredSite(site, copied.files, copied.bytes, time.monotonic() - started, kept, lost)
 
     async def _recover(self, site: str) -> tuple[offsite.CopyResult, int, int]:
+        async with self._database.transaction() as tx:
+            await store.begin_rewriting(tx, site)
         copied = await offsite.copy_repository(self._second, self._first, site)
         repository = await self._maintainer.open(site)
         await repository.unlock()
@@ -84,6 +90,7 @@ class Recovery:
         lost = [each.id for each in recorded if each.restic_id not in present]
         async with self._database.transaction() as tx:
             await store.mark_lost(tx, lost)
+            await store.end_rewriting(tx, site)
         return copied, len(kept), len(lost)
 
 
@@ -140,6 +147,13 @@ async def restore_newest(node: str | None) -> int:
 async def accept_problem(site: str) -> bool:
     async with _database(from_environment()) as database, database.transaction() as tx:
         return await store.accept_problem(tx, site)
+
+
+async def repair_site(site: str) -> RepairedSite:
+    settings = from_environment()
+    async with _database(settings) as database:
+        sealer, first = Sealer.from_text(settings.sealing_key), object_store_of(settings)
+        return await Repairer(database, sealer, first, second_store_of(settings)).repair_site(site)
 
 
 async def maintain_site(site: str) -> str | None:

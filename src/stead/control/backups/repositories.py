@@ -3,17 +3,22 @@
 import asyncio
 import base64
 import secrets
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import structlog
 
-from stead.control.backups import maintenance_store, store
+from stead.control.backups import closing, maintenance_store, store
+from stead.control.backups.repository_rules import choose_moment
 from stead.control.backups.rules import BackupPasswordWrong, BackupStoreUnavailable
 from stead.control.engines.object_store import ObjectStoreUnavailable
 from stead.control.engines.postgres import Tx
 from stead.control.engines.restic import PasswordWrong, ResticFailed, ResticRepository
 from stead.control.jobs.definition import NotYet, Refused, WorkerContext
-from stead.control.jobs.repository_access import describe_access, repository_password_context
+from stead.control.jobs.repository_access import (
+    RepositoryGateway,
+    describe_access,
+    repository_password_context,
+)
 from stead.control.wordpress import service as wordpress
 from stead.protocol.work import RepositoryAccess
 from stead.shared.repository_tokens import Access
@@ -28,15 +33,19 @@ _SPARE_MB = 64
 """What a repository may need besides the content of a site."""
 
 
-async def build_access(tx: Tx, site: str, access: Access) -> RepositoryAccess:
+async def build_access(
+    tx: Tx, site: str, access: Access, *, stored_at: datetime | None = None
+) -> RepositoryAccess:
     """How a node reaches the repository. The password is opened and the token signed when the command is
-    sent. A test site has no repository."""
+    sent. A test site has no repository. To read a snapshot, say when it was stored: files that came later
+    are hidden, because a hostile node may have added them."""
     found = await store.find_repository(tx, site)
     if found is None:
         return RepositoryAccess("", "")
     password, _ = found
     added = (await wordpress.get_promised_mb(tx, site) + _SPARE_MB) * MB if access == "append" else 0
-    return RepositoryAccess(describe_access(access, added), base64.b64encode(password).decode())
+    as_of = choose_moment(stored_at, await maintenance_store.find_rewriting(tx, site))
+    return RepositoryAccess(describe_access(access, added, as_of), base64.b64encode(password).decode())
 
 
 async def ensure_repository(context: WorkerContext, site: str) -> None:
@@ -54,10 +63,14 @@ async def ensure_repository(context: WorkerContext, site: str) -> None:
         if is_held:
             # Maintenance stops in a few seconds.
             await maintenance_store.ask_for(tx, site)
-        elif state is not None and state.is_initialized:
+        elif state is not None and state.is_initialized and not state.is_closed:
             return
         until = tx.now + _CLAIMED_FOR
-        password = None if is_held else await store.claim_initialization(tx, site, until=until)
+        is_closed = not is_held and state is not None and state.is_closed
+        password = None if is_held or is_closed else await store.claim_initialization(tx, site, until=until)
+    if is_closed:
+        await _reopen(context, gateway, site)
+        return
     if password is None:
         raise NotYet
     opened = context.sealer.open(password, context=sealing).decode()
@@ -72,6 +85,14 @@ async def ensure_repository(context: WorkerContext, site: str) -> None:
         raise Refused(BackupStoreUnavailable.code, BackupStoreUnavailable.message) from None
     async with context.database.transaction() as tx:
         await store.mark_initialized(tx, site)
+
+
+async def _reopen(context: WorkerContext, gateway: RepositoryGateway, site: str) -> None:
+    """The maintenance that has closed it was killed."""
+    try:
+        await closing.reopen(context.database, gateway.store.objects(), site)
+    except ObjectStoreUnavailable:
+        raise Refused(BackupStoreUnavailable.code, BackupStoreUnavailable.message) from None
 
 
 async def _release(context: WorkerContext, site: str) -> None:

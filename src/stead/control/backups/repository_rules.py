@@ -8,6 +8,7 @@ plane. What restic says is compared with the table; a difference stops the remov
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from math import ceil
 
 from stead.control.engines.restic import ResticSnapshot
 
@@ -18,8 +19,8 @@ SHRUNK_TO = 0.2
 SMALL_BYTES = 10 * 1024 * 1024
 """Smaller sites change by large factors for harmless reasons."""
 COMPARED = 5
-HOST = "stead"
-"""What nodes give restic as the name of their host, if not the environment: a site can move."""
+CLOCK_TOLERANCE = timedelta(seconds=60)
+"""By which the clocks of the store and of the control plane may differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,15 @@ class RepositoryState:
     password: bytes
     is_initialized: bool
     is_held: bool
+    is_closed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """When the worker has last replaced files of a repository by others with the same content."""
+
+    is_unfinished: bool
+    ended_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +81,15 @@ def plan_removal(recorded: Sequence[RecordedSnapshot], found: Sequence[ResticSna
     return RemovalPlan(tuple(sorted(keep)), tuple(sorted(forget)), tuple(rows))
 
 
+def choose_moment(stored_at: datetime | None, rewriting: Rewriting) -> int:
+    """In seconds since 1970: when all files that a snapshot needs were in the store. 0 if that is unknown.
+    Whoever restores it needs no file that came later."""
+    if stored_at is None or rewriting.is_unfinished:
+        return 0
+    moment = max(stored_at, rewriting.ended_at or stored_at)
+    return ceil((moment + CLOCK_TOLERANCE).timestamp())
+
+
 def find_missing(recorded: Sequence[RecordedSnapshot], found: Sequence[ResticSnapshot]) -> list[str]:
     """Snapshots that the table wants and the repository does not have."""
     present = {each.id for each in found}
@@ -92,7 +111,8 @@ def find_suspicion(
             return f"The snapshot {name} claims to be from the future, {each.time:%Y-%m-%d %H:%M}."
         if row is None:
             return f"Nobody asked for the snapshot {name} of the host {each.hostname!r}."
-        if each.hostname not in (row.env_id, HOST):
+        # Nodes give restic the environment as the name of the host: a site can move.
+        if each.hostname != row.env_id:
             return f"The snapshot {row.id} names the unknown host {each.hostname!r}."
         if abs(each.time - row.taken_at) > TIME_TOLERANCE:
             return f"The snapshot {row.id} claims to be from {each.time:%Y-%m-%d %H:%M}."

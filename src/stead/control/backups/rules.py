@@ -70,6 +70,8 @@ class Snapshot:
     size_bytes: int
     taken_at: datetime
     verified_at: datetime | None
+    stored_at: datetime | None
+    """When all its data was in the store."""
 
 
 @dataclass(frozen=True, slots=True)

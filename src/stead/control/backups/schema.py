@@ -24,8 +24,9 @@ class SnapshotView(Struct):
     verified_at: Annotated[
         datetime | None,
         Meta(
-            description="When it was restored on trial and compared with the original; for WordPress also"
-            " started. Null if it was not."
+            description="When it was restored on trial and compared with the original. WordPress was also"
+            " started and has answered, except for `before_restore` and `site_deleted`: these sites may be"
+            " broken. Null if this has not happened."
         ),
     ]
     synced_at: Annotated[

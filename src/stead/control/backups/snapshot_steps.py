@@ -152,7 +152,7 @@ async def _verify(tx: Tx, job: AnyJob) -> NodeCommand | None:
     environment = await environments.get(tx, snapshot.env_id)
     work = VerifySnapshot(
         snapshot.runtime,
-        await repositories.build_access(tx, job.site_id, "read"),
+        await repositories.build_access(tx, job.site_id, "read", stored_at=snapshot.stored_at),
         snapshot.id,
         snapshot.restic_id or "",
         snapshot.manifest_digest or "",

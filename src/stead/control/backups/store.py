@@ -16,7 +16,7 @@ from stead.shared.ids import SnapshotId
 
 _COLUMNS = (
     "id, site_id, env_id, kind, status, runtime, artifact_id, document, full_check, restic_id,"
-    " manifest_digest, size_bytes, taken_at, verified_at"
+    " manifest_digest, size_bytes, taken_at, verified_at, stored_at"
 )
 _VIEW = (
     "id, site_id, kind, case kind when 'scheduled' then 'scheduled' else replace(kind, '_', '-') end,"
@@ -116,9 +116,9 @@ async def record_taken(
 ) -> None:
     """Once, although a node may report it again."""
     recorded = await tx.run(
-        "update snapshots set restic_id = $2, manifest_digest = $3, size_bytes = $4, added_bytes = $5"
-        " where id = $1 and status = 'taking' and restic_id is null",
-        *(snapshot, restic_id, manifest_digest, size_bytes, added_bytes),
+        "update snapshots set restic_id = $2, manifest_digest = $3, size_bytes = $4, added_bytes = $5,"
+        " stored_at = $6 where id = $1 and status = 'taking' and restic_id is null",
+        *(snapshot, restic_id, manifest_digest, size_bytes, added_bytes, tx.now),
     )
     if recorded:
         await tx.run(

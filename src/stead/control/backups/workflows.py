@@ -115,7 +115,7 @@ async def _restore_data(tx: Tx, job: RestoreJob) -> NodeCommand | None:
     host = await domains.choose_host(tx, environment.id, environment.subdomain)
     work = RestoreSnapshot(
         snapshot.runtime,
-        await build_access(tx, job.site_id, "read"),
+        await build_access(tx, job.site_id, "read", stored_at=snapshot.stored_at),
         snapshot.id,
         snapshot.restic_id or "",
         snapshot.manifest_digest or "",

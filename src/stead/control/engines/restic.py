@@ -6,6 +6,7 @@ Nodes never come here: they use the repository gateway, which only adds.
 import asyncio
 import contextlib
 import os
+import re
 import shutil
 import signal
 from collections.abc import Sequence
@@ -23,6 +24,9 @@ SHORT_SECONDS = 300.0
 LONG_SECONDS = 6 * 3600.0
 _WITH_WORKER = ("setpriv", "--pdeathsig", "KILL", "--")
 """restic ends with the worker, however that ends: what is not supervised must not delete anything."""
+
+
+_DAMAGED_PACK = re.compile(r"\bpack ([0-9a-f]{8,64})\b[^\n]* contains \d+ errors")
 
 
 class ResticFailed(Exception):
@@ -43,6 +47,10 @@ class PasswordWrong(ResticFailed):
 
 class RepositoryDamaged(ResticFailed):
     """restic found a file that is missing or whose content is wrong."""
+
+    def __init__(self, reason: str, packs: frozenset[str] = frozenset()) -> None:
+        super().__init__(reason)
+        self.packs = packs
 
 
 class ResticInterrupted(ResticFailed):
@@ -98,6 +106,28 @@ class ResticRepository:
         """Check the structure and, with a subset, also data: `2/7`, `10%`, or `100%` for all of it."""
         data = [] if subset is None else ["--read-data-subset", subset]
         await self.run("check", "--no-lock", *data, seconds=LONG_SECONDS)
+
+    async def rebuild_index(self) -> None:
+        """Make the index again from the packs. Packs that cannot be read are left out."""
+        await self.run("rebuild-index", "--read-all-packs", seconds=LONG_SECONDS)
+
+    async def find_damaged_packs(self) -> list[str]:
+        """Read all data. Returns the names of packs with wrong content, or their beginnings."""
+        try:
+            await self.check("100%")
+        except RepositoryDamaged as damage:
+            return sorted(damage.packs)
+        return []
+
+    async def has_all_data(self, snapshot: str) -> bool:
+        """Whether the index has everything that the snapshot needs."""
+        try:
+            await self.run("stats", "--mode", "raw-data", "--no-lock", snapshot, seconds=LONG_SECONDS)
+        except (ResticInterrupted, PasswordWrong):
+            raise
+        except ResticFailed:
+            return False
+        return True
 
     async def read_file(self, snapshot: str, path: str) -> bytes:
         return await self.run("dump", "--no-lock", snapshot, path)
@@ -170,5 +200,5 @@ def _failure(command: str, code: int, errors: str) -> ResticFailed:
     if "connection refused" in text or "timeout" in text or "connection reset" in text or code < 0:
         return ResticInterrupted(reason)
     if command == "check" or "does not exist" in text or "ciphertext verification" in text:
-        return RepositoryDamaged(reason)
+        return RepositoryDamaged(reason, frozenset(_DAMAGED_PACK.findall(text)))
     return ResticFailed(reason)

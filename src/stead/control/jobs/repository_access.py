@@ -50,9 +50,9 @@ class CommandAddress:
     now: datetime
 
 
-def describe_access(access: Access, max_added_bytes: int) -> str:
+def describe_access(access: Access, max_added_bytes: int, as_of: int = 0) -> str:
     """What a command says instead of a URL until it is sent."""
-    return f"{access} {max_added_bytes}"
+    return f"{access} {max_added_bytes} {as_of}"
 
 
 def grant_access(work: Work, gateway: RepositoryGateway, sealer: Sealer, command: CommandAddress) -> Work:
@@ -65,7 +65,7 @@ def grant_access(work: Work, gateway: RepositoryGateway, sealer: Sealer, command
 def _grant(
     described: RepositoryAccess, gateway: RepositoryGateway, sealer: Sealer, command: CommandAddress
 ) -> RepositoryAccess:
-    access, _, added = described.url.partition(" ")
+    access, added, as_of = described.url.split(" ")
     issued = int(command.now.timestamp())
     token = RepositoryToken(
         site=command.site,
@@ -75,6 +75,7 @@ def _grant(
         issued_at=issued,
         expires_at=issued + int(command.seconds) + SPARE_SECONDS,
         node=command.node,
+        as_of=int(as_of),
     )
     context = repository_password_context(command.site)
     password = sealer.open(base64.b64decode(described.password), context=context)
