@@ -16,12 +16,14 @@ from stead.control.backups.closing import closed
 from stead.control.backups.events import BACKUPS_DAMAGED
 from stead.control.backups.maintenance import Maintainer
 from stead.control.backups.repository_leases import run_alone
+from stead.control.backups.repository_rules import RecordedSnapshot
 from stead.control.engines.object_store import ObjectMissing, ObjectStore
 from stead.control.engines.postgres import Database
 from stead.control.engines.restic import RepositoryDamaged, ResticRepository
 from stead.control.outbox.events import About, publish
 from stead.control.sealing import Sealer
 from stead.control.sites import service as sites
+from stead.shared.repository_layout import RepositoryFile
 
 ROUNDS = 5
 """How often packs are removed that restic names. Each time it names all that it finds."""
@@ -59,8 +61,11 @@ class Repairer:
             await repository.unlock()
             removed += await self._remove_unreadable(site, repository)
             lost = await self._find_lost(site, repository)
-            await self._record(site, lost)
-        return RepairedSite(replaced, removed, tuple(lost))
+            await self._record(site, [each.id for each in lost])
+            # Otherwise every check would find that their data is missing.
+            names = [each.restic_id for each in lost if each.restic_id is not None]
+            await self._first.delete([RepositoryFile("snapshots", name).key(site) for name in names])
+        return RepairedSite(replaced, removed, tuple(each.id for each in lost))
 
     async def _replace_damaged(self, site: str) -> tuple[int, int]:
         """Files whose content does not fit their name, and packs and snapshots that are missing."""
@@ -94,10 +99,10 @@ class Repairer:
         return True
 
     async def _remove_unreadable(self, site: str, repository: ResticRepository) -> int:
-        """Snapshots that nobody asked for, and packs that restic cannot read."""
+        """Snapshots that nobody asked for or that were lost, and packs that restic cannot read."""
         async with self._database.reading() as tx:
             recorded = await store.list_snapshots(tx, site)
-        known = {each.restic_id for each in recorded}
+        known = {each.restic_id for each in recorded if each.status != "failed"}
         keys = list(await offsite.list_files(self._first, site))
         unknown = [
             key
@@ -120,12 +125,12 @@ class Repairer:
             removed += len(unreadable)
         return len(unknown) + removed
 
-    async def _find_lost(self, site: str, repository: ResticRepository) -> list[str]:
+    async def _find_lost(self, site: str, repository: ResticRepository) -> list[RecordedSnapshot]:
         present = {each.id for each in await repository.list_snapshots()}
         async with self._database.reading() as tx:
             recorded = [each for each in await store.list_snapshots(tx, site) if each.status == "kept"]
         return [
-            each.id
+            each
             for each in recorded
             if each.restic_id not in present or not await repository.has_all_data(each.restic_id)
         ]
