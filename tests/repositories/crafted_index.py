@@ -53,7 +53,7 @@ def open_key(file: bytes, password: str) -> RepositoryKey:
 
 
 async def craft_index(url: str, password: str) -> int:
-    """Upload a pack of rubbish, and an index that says that it contains all data of the repository. Returns
+    """Upload packs of rubbish, and an index that says that they contain all data of the repository. Returns
     the status of the index."""
     async with httpx.AsyncClient() as client:
 
@@ -72,13 +72,17 @@ async def craft_index(url: str, password: str) -> int:
             for pack in json.loads(_decompress(key.open(sealed)))["packs"]
             for blob in pack["blobs"]
         ]
-        position, lies = 0, []
-        for blob in blobs:
-            lies.append({**blob, "offset": position})
-            position += blob["length"]
-        pack, status = await upload("data", os.urandom(position + _header_size(lies)))
-        assert status == 200
-        lie = json.dumps({"packs": [{"id": pack, "blobs": lies}]}).encode()
+        packs = []
+        # As restic does it: a pack has either data or trees.
+        for kind in ("data", "tree"):
+            position, lies = 0, []
+            for blob in (each for each in blobs if each["type"] == kind):
+                lies.append({**blob, "offset": position})
+                position += blob["length"]
+            pack, status = await upload("data", os.urandom(position + _header_size(lies)))
+            assert status == 200
+            packs.append({"id": pack, "blobs": lies})
+        lie = json.dumps({"packs": packs}).encode()
         _, status = await upload("index", key.seal(b"\x02" + zstandard.compress(lie)))
         return status
 
