@@ -118,7 +118,7 @@ async def test_rubbish_does_not_prevent_a_restore_of_yesterday(victim: Maintaine
 async def test_an_index_that_names_rubbish_in_place_of_good_data_removes_nothing(
     victim: MaintainedSite, tmp_path: Path
 ):
-    """With the password, a node can write a valid index. Nothing depends on what restic does with it when it prunes."""
+    """With the password, a node can write a valid index. Nothing depends on how restic prunes then."""
     (yesterday,) = victim.taken
     today = await victim.take_snapshot()
     await victim.expire(today)
