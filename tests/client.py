@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 from jsonschema_rs import Draft202012Validator
 
-from stead.control.features import all_operations, id_prefixes
+from stead.control.features import all_operations, id_prefixes, job_results
 from stead.control.http.openapi import document, errors_of
 from stead.control.http.operations import Operation
 from stead.control.http.router import Router
@@ -15,7 +15,17 @@ from stead.shared.errors import ApiError
 
 @cache
 def description() -> dict[str, Any]:
-    return document(all_operations(), id_prefixes())
+    return document(all_operations(), id_prefixes(), job_results())
+
+
+def resolved(part: dict[str, Any]) -> dict[str, Any]:
+    """A part of the description, or what it refers to. What stands beside a reference replaces it."""
+    if "$ref" not in part:
+        return part
+    target: Any = description()
+    for step in part["$ref"].split("/")[1:]:
+        target = target[step]
+    return {**target, **{name: value for name, value in part.items() if name != "$ref"}}
 
 
 @cache
@@ -25,7 +35,7 @@ def _router() -> Router:
 
 @cache
 def _validator(path: str, method: str, status: str) -> Draft202012Validator:
-    response = description()["paths"][path][method.lower()]["responses"][status]
+    response = resolved(description()["paths"][path][method.lower()]["responses"][status])
     schema = response["content"]["application/json"]["schema"]
     return Draft202012Validator({**schema, "components": description()["components"]})
 

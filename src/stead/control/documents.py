@@ -5,7 +5,7 @@ from pathlib import Path
 
 from stead.artifacts.site_rules import site_file
 from stead.control import metrics, permissions
-from stead.control.features import all_operations, event_catalog, id_prefixes
+from stead.control.features import all_operations, event_catalog, id_prefixes, job_results
 from stead.control.http import error_pages, openapi
 from stead.control.outbox import event_pages
 from stead.control.settings_page import settings_table
@@ -14,7 +14,12 @@ from stead.shared.metrics import labels_table, metrics_table
 
 
 def description() -> str:
-    return json.dumps(openapi.document(all_operations(), id_prefixes()), indent=1, ensure_ascii=False) + "\n"
+    return (
+        json.dumps(
+            openapi.document(all_operations(), id_prefixes(), job_results()), indent=1, ensure_ascii=False
+        )
+        + "\n"
+    )
 
 
 def site_file_schema() -> str:

@@ -56,13 +56,23 @@ def all_operations(*, preview: bool = True, base_url: str = "/") -> list[Operati
     """Without those marked Preview if they are turned off; the description leaves them out too."""
     declared = [each for feature in FEATURES for group in feature.operations for each in group]
     offered = [operation for operation in declared if preview or not operation.preview]
-    offered += openapi_operations(lambda: offered, id_prefixes(), base_url=base_url)
+    offered += openapi_operations(lambda: offered, id_prefixes(), job_results(), base_url=base_url)
     return offered
 
 
 def id_prefixes() -> dict[str, str]:
     """The prefix of the identifier in each path parameter."""
     return {name: prefix for feature in FEATURES for name, prefix in feature.id_prefixes.items()}
+
+
+def job_results() -> dict[str, frozenset[str]]:
+    """The keys of the result of each type of job."""
+    found: dict[str, frozenset[str]] = {}
+    for feature in FEATURES:
+        for workflow in feature.workflows:
+            kind = workflow.kind
+            found[kind.type] = found.get(kind.type, frozenset()) | kind.results
+    return found
 
 
 def resolvers() -> Resolvers:

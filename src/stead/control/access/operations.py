@@ -53,6 +53,7 @@ async def create_magic_link(call: Call, site: VisibleSite, body: NewMagicLink | 
 @operation(
     "POST /v1/sites/{site_id}/admin-password/reset",
     id="access.admin_password_reset",
+    destructive="irreversible",
     audit="admin_password_reset",
     scope=SCOPE,
     capability="magic_link",
@@ -102,6 +103,7 @@ async def get_credentials(call: Call, site: VisibleSite) -> CredentialsView:
 @operation(
     f"POST {_CREDENTIALS}/{{kind}}/reset",
     id="access.credentials_reset",
+    destructive="irreversible",
     scope=SCOPE,
     errors=[SiteNotFound, EnvironmentNotFound, CredentialKindUnknown, SiteBusy],
 )

@@ -7,6 +7,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from stead.control.access.public_keys import MAX_LABEL
 from stead.control.access.rules import MAX_KEYS, CredentialKind
+from stead.shared.sensitive import SENSITIVE
 
 WordPressUser = Annotated[
     str,
@@ -73,6 +74,7 @@ class MagicLinkView(Struct):
                 "https://example.com/wp-login.php?action=stead-sign-in"
                 "#3mJ4nS0mEr4nd0mT0k3nOf32Byt3sInBase64UrlXyZ"
             ],
+            extra_json_schema=SENSITIVE,
         ),
     ]
     expires_at: datetime
@@ -85,6 +87,7 @@ class NewPasswordView(Struct):
         Meta(
             description="Returned only once; stored only as a hash.",
             examples=["vT3-9yQm2LkR7wXc5HnB8dZs4PfJ6aGu"],
+            extra_json_schema=SENSITIVE,
         ),
     ]
     job_id: Annotated[
@@ -229,6 +232,10 @@ class NewCredentialView(Struct):
     ]
     password: Annotated[
         str,
-        Meta(description="Returned only once.", examples=["stead_sftp_0073WakrfVbNJBaAmhQtEeDvXkZ2mR8pLq"]),
+        Meta(
+            description="Returned only once.",
+            examples=["stead_sftp_0073WakrfVbNJBaAmhQtEeDvXkZ2mR8pLq"],
+            extra_json_schema=SENSITIVE,
+        ),
     ]
     created_at: datetime

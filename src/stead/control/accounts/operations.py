@@ -157,7 +157,13 @@ async def sign_in(call: PublicCall, body: SignIn) -> SessionView:
     return session
 
 
-@operation("DELETE /v1/sessions/current", id="sessions.revoke", scope=ANY_CREDENTIAL, test_keys=True)
+@operation(
+    "DELETE /v1/sessions/current",
+    id="sessions.revoke",
+    scope=ANY_CREDENTIAL,
+    test_keys=True,
+    destructive="reversible",
+)
 async def sign_out(call: Call) -> None:
     """End the current session.
 
@@ -176,6 +182,7 @@ async def list_sessions(call: Call, page: PageRequest) -> Page[SessionSummaryVie
 @operation(
     "DELETE /v1/sessions/{session_id}",
     id="sessions.revoke_one",
+    destructive="reversible",
     scope="account:write",
     account_wide=True,
     errors=[SessionNotFound],

@@ -6,6 +6,7 @@ from typing import Annotated
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from stead.shared import emails
+from stead.shared.sensitive import SENSITIVE
 
 Email = Annotated[
     str,
@@ -16,8 +17,15 @@ Email = Annotated[
         examples=["ada@example.com"],
     ),
 ]
-Password = Annotated[str, Meta(min_length=12, max_length=256, examples=["correct horse battery staple"])]
-AnyPassword = Annotated[str, Meta(max_length=256, examples=["correct horse battery staple"])]
+Password = Annotated[
+    str,
+    Meta(
+        min_length=12, max_length=256, examples=["correct horse battery staple"], extra_json_schema=SENSITIVE
+    ),
+]
+AnyPassword = Annotated[
+    str, Meta(max_length=256, examples=["correct horse battery staple"], extra_json_schema=SENSITIVE)
+]
 PersonName = Annotated[str, Meta(min_length=1, max_length=200, examples=["Ada Lovelace"])]
 AccountIdText = Annotated[str, Meta(examples=["client_01k9zy3v7d00r3m8w5x2t6b4qa"])]
 
@@ -46,6 +54,7 @@ class SessionView(Struct):
         Meta(
             description="A Bearer credential, shown once.",
             examples=["stead_session_00Jx4TzYq8rN2mW6vKc1Lb9Hd5Gf3Sa70AbCdE"],
+            extra_json_schema=SENSITIVE,
         ),
     ]
     account_id: AccountIdText
@@ -75,6 +84,7 @@ class EmailVerification(Struct, forbid_unknown_fields=True):
             max_length=200,
             description="From the email.",
             examples=["oX3v0S7m4tq1Jc9fWb2uNzKd8LrYpG5hAeT6iQwExkM"],
+            extra_json_schema=SENSITIVE,
         ),
     ]
 

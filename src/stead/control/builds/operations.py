@@ -21,6 +21,7 @@ _BUILDS = "/v1/sites/{site_id}/environments/{env_id}/builds"
     id="builds.create",
     scope="deployments:write",
     job="build.run",
+    creates="builds.get",
     capability="build",
     errors=[EnvironmentNotFound, EnvironmentNotReady, StorageExhausted, JobsWaiting],
 )

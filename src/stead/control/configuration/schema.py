@@ -20,6 +20,7 @@ from stead.control.configuration.rules import (
     Settings,
     WafMode,
 )
+from stead.shared.sensitive import SENSITIVE
 
 Allowed = Annotated[
     AllowedIps,
@@ -139,7 +140,12 @@ class SecurityChange(Struct, forbid_unknown_fields=True, omit_defaults=True):
     waf_partner_client_id: PartnerText | UnsetType | None = UNSET
     waf_partner_secret_key: (
         Annotated[
-            PartnerText | None, Meta(description="Can be written, but is never returned.", examples=[None])
+            PartnerText | None,
+            Meta(
+                description="Can be written, but is never returned.",
+                examples=[None],
+                extra_json_schema=SENSITIVE,
+            ),
         ]
         | UnsetType
     ) = UNSET

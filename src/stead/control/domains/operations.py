@@ -58,6 +58,7 @@ async def get_domain(call: Call, environment: VisibleEnvironment, domain: Visibl
 @operation(
     f"DELETE {_ONE}",
     id="domains.detach",
+    destructive="reversible",
     scope=_WRITE,
     preview=True,
     errors=[*_FINDING, DomainIsPrimary, SiteBusy],

@@ -47,6 +47,7 @@ async def list_environments(call: Call, site: VisibleSite, page: PageRequest) ->
     id="environments.create",
     scope=_WRITE,
     job="environment.clone|environment.create",
+    creates="environments.get",
     errors=[
         SiteNotFound,
         SiteNotRunning,
@@ -92,6 +93,7 @@ async def destroy_environment(call: Call, environment: VisibleEnvironment) -> Jo
     id="environments.refresh",
     scope=_WRITE,
     job="environment.refresh",
+    destructive="irreversible",
     capability="clone_content",
     errors=_CHANGING,
 )
@@ -101,7 +103,12 @@ async def refresh_environment(call: Call, environment: VisibleEnvironment) -> Jo
 
 
 @operation(
-    f"POST {_ONE}/reset", id="environments.reset", scope=_WRITE, job="environment.reset", errors=_CHANGING
+    f"POST {_ONE}/reset",
+    id="environments.reset",
+    scope=_WRITE,
+    job="environment.reset",
+    destructive="irreversible",
+    errors=_CHANGING,
 )
 async def reset_environment(call: Call, environment: VisibleEnvironment) -> JobView:
     """Reset an environment to its initial state.
@@ -117,6 +124,7 @@ async def reset_environment(call: Call, environment: VisibleEnvironment) -> JobV
     id="environments.push",
     scope=_WRITE,
     job="environment.push",
+    destructive="reversible",
     capability="clone_content",
     errors=[*_CHANGING, PushNotAllowed, NothingToPush, CapabilityUnsupported],
 )

@@ -7,6 +7,7 @@ from msgspec import Meta, Struct
 
 from stead.control.environments.rules import EnvironmentStatus, EnvironmentType
 from stead.shared import branches
+from stead.shared.sensitive import SENSITIVE
 
 Branch = Annotated[str, Meta(min_length=1, max_length=branches.LONGEST)]
 PushMode = Literal["files", "db", "full"]
@@ -98,5 +99,10 @@ class MailView(Struct):
 
 
 class LeaseView(Struct):
-    metrics_token: Annotated[str, Meta(description="Returned only once.", examples=["stead_metrics_zT0k…"])]
+    metrics_token: Annotated[
+        str,
+        Meta(
+            description="Returned only once.", examples=["stead_metrics_zT0k…"], extra_json_schema=SENSITIVE
+        ),
+    ]
     lease_expires_at: datetime

@@ -6,6 +6,7 @@ from typing import Annotated
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from stead.control.git.branch_rules import MAX_RULES, BranchRule
+from stead.shared.sensitive import SENSITIVE
 
 
 class BranchRoutesView(Struct):
@@ -37,7 +38,11 @@ class BranchRoutesView(Struct):
     hook_secret: (
         Annotated[
             str,
-            Meta(description="Returned only once, when it is created.", examples=["c2hvd24gb25jZSBvbmx5"]),
+            Meta(
+                description="Returned only once, when it is created.",
+                examples=["c2hvd24gb25jZSBvbmx5"],
+                extra_json_schema=SENSITIVE,
+            ),
         ]
         | UnsetType
     ) = UNSET

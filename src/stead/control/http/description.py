@@ -1,6 +1,8 @@
 """The operation that serves the OpenAPI description."""
 
-from collections.abc import Callable, Mapping
+import gzip
+import hashlib
+from collections.abc import Callable, Collection, Mapping
 
 import msgspec
 
@@ -10,7 +12,11 @@ from stead.control.http.requirements import PUBLIC
 
 
 def openapi_operations(
-    operations: Callable[[], list[Operation]], id_prefixes: Mapping[str, str], *, base_url: str
+    operations: Callable[[], list[Operation]],
+    id_prefixes: Mapping[str, str],
+    job_results: Mapping[str, Collection[str]],
+    *,
+    base_url: str,
 ) -> Operations:
     """Declare `openapi.get`. It describes all `operations`, including itself."""
     operation = Operations(tag="Description")
@@ -18,10 +24,17 @@ def openapi_operations(
 
     @operation("GET /v1/openapi.json", id="openapi.get", scope=PUBLIC)
     async def get_description() -> Document:
-        """Read this description, as OpenAPI 3.1."""
+        """Read this description, as OpenAPI 3.1.
+
+        It is compressed if you accept gzip. The response has an `ETag`. If you send it in `If-None-Match`,
+        the response is 304 until the description changes.
+        """
         if not cached:
-            document = openapi.document(operations(), id_prefixes, base_url=base_url)
-            cached.append(Document(msgspec.json.encode(document)))
+            body = msgspec.json.encode(
+                openapi.document(operations(), id_prefixes, job_results, base_url=base_url)
+            )
+            digest = hashlib.sha256(body).hexdigest()[:32]
+            cached.append(Document(body, gzip.compress(body, mtime=0), digest))
         return cached[0]
 
     return operation

@@ -24,6 +24,7 @@ from stead.control.http.open_streams import OpenStream, OpenStreams
 from stead.control.http.operations import (
     BodyInput,
     Call,
+    Document,
     Operation,
     PageInput,
     PathInput,
@@ -96,7 +97,7 @@ class Endpoint:
     async def handle(self, request: Request, path: Mapping[str, str], version: date) -> ApiResponse:
         operation, dependencies = self.operation, self._dependencies
         if operation.response_kind == "document":
-            return ApiResponse(operation.status, await operation.handler())
+            return _document(operation.status, await operation.handler(), request)
         if operation.requires.public:
             return await self._handle_public(request, path, version)
         caller = await dependencies.authenticator.authenticate(request, operation.rate)
@@ -272,6 +273,21 @@ class Endpoint:
         if operation.response_kind == "list":
             return ApiResponse(operation.status, wrap_page(data, result, request.id), headers)
         return ApiResponse(operation.status, wrap(data, request.id), headers)
+
+
+def _document(status: int, document: Document, request: Request) -> ApiResponse:
+    """A client that has it is told so; one that can read gzip gets it compressed."""
+    as_gzip = "gzip" in {
+        coding.strip() for coding in request.header(b"accept-encoding").split(",") if ";" not in coding
+    }
+    etag = f"{document.etag}-gzip" if as_gzip else document.etag
+    headers: list[Header] = [(b"etag", f'"{etag}"'.encode()), (b"vary", b"accept-encoding")]
+    if _matches(request.header(b"if-none-match"), etag):
+        return ApiResponse(304, headers=headers, stored=True)
+    if not as_gzip:
+        return ApiResponse(status, document.body, headers, stored=True)
+    headers.append((b"content-encoding", b"gzip"))
+    return ApiResponse(status, document.compressed, headers, stored=True)
 
 
 def require_allowed(request: Request) -> None:

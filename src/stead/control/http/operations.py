@@ -14,7 +14,7 @@ import inspect
 import re
 import types
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -33,6 +33,7 @@ from stead.shared.errors import ApiError
 from stead.shared.roles import Role
 
 ResponseKind = Literal["object", "list", "none", "document", "job", "stream"]
+Destructive = Literal["none", "reversible", "irreversible"]
 Handler = Callable[..., Awaitable[Any]]
 K = TypeVar("K")
 
@@ -76,8 +77,13 @@ class Call(msgspec.Struct, frozen=True):
     context: ApiContext
 
 
-class Document(bytes):
-    """A response without an envelope that is the same for every request."""
+class Document(msgspec.Struct):
+    """A response without an envelope that is the same for every request, with an `ETag`."""
+
+    body: bytes
+    compressed: bytes
+    """The body as gzip."""
+    etag: str
 
 
 class Tagged(msgspec.Struct, Generic[K]):
@@ -91,6 +97,16 @@ class Stream(msgspec.Struct):
     """A response of server-sent events. It starts after the database connection is released."""
 
     frames: AsyncGenerator[bytes, None]
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A kind of server-sent event, as the API description shows it. The data of `str` is text."""
+
+    type: Any
+    description: str
+    ends: bool = False
+    """Whether nothing follows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +181,12 @@ class Operation:
     path_parameters: tuple[str, ...]
     shape_without_job: Any = None
     """The type of `data` in a response with status 200, if the operation does not always queue its job."""
+    destructive: Destructive = "none"
+    """What it takes away: nothing, something that can be restored, or something that is lost."""
+    creates: str | None = None
+    """The id of the operation that reads what its job creates."""
+    frames: Mapping[str, Frame] = field(default_factory=dict)
+    """The kinds of event in a stream, by their names."""
 
     @property
     def takes_idempotency_key(self) -> bool:
@@ -207,6 +229,9 @@ class Operations:
         extension: str | None = None,
         resources: Mapping[str, type] | None = None,
         page_size: int = DEFAULT_LIMIT,
+        destructive: Destructive | None = None,
+        creates: str | None = None,
+        frames: Mapping[str, Frame] | None = None,
         errors: Sequence[type[ApiError]] = (),
     ) -> Callable[[Handler], Handler]:
         """Declare the decorated handler.
@@ -219,7 +244,10 @@ class Operations:
         excludes the operation from rate limits. `job` is the type of the job that the handler queues and
         returns; a handler that may answer without one returns `JobView | OtherView`. `extension` says why an
         operation exists that is not in the contract. `resources` replaces the types of resource parameters,
-        so that one handler can be declared for several paths.
+        so that one handler can be declared for several paths. `destructive` says whether the operation takes
+        something away, and whether that can be restored: clients ask before they call it. By default a
+        `DELETE` is irreversible, and everything else takes nothing away. `creates` names the operation that
+        reads what the job creates. `frames` are the kinds of event of a stream.
         """
         method, path = route.split()
         requires = requirement(scope)
@@ -262,6 +290,9 @@ class Operations:
                     shape=shape,
                     path_parameters=tuple(_PARAMETER.findall(path)),
                     shape_without_job=without_job,
+                    destructive=destructive or ("irreversible" if method == "DELETE" else "none"),
+                    creates=creates,
+                    frames=frames or {},
                 )
             )
             return handler

@@ -59,6 +59,8 @@ class ApiResponse(msgspec.Struct):
     stream: OpenStream | None = None
     is_event_stream: bool = False
     """Whether it is a stream, also if the frames are not sent because the request was `HEAD`."""
+    stored: bool = False
+    """Whether a client may store it, and asks whether it has changed before each use."""
 
 
 _FIXED: dict[date, list[Header]] = {
@@ -109,6 +111,8 @@ def headers_of(
     fixed = _FIXED[version]
     if answer.stream is not None or answer.is_event_stream:
         fixed = [EVENT_STREAM, *fixed[1:]]
+    if answer.stored:
+        fixed = [*fixed[:-1], (b"cache-control", b"no-cache")]
     headers = [*fixed, (b"x-request-id", request_id.encode())]
     if spent is not None:
         headers += spent.headers()

@@ -59,6 +59,7 @@ async def create_invite(call: Call, team: VisibleTeam, body: NewInvite) -> Creat
 @operation(
     "DELETE /v1/teams/{team_id}/invites/{invite_id}",
     id="invites.revoke",
+    destructive="reversible",
     scope="teams:write",
     role=Role.ADMIN,
     errors=[TeamNotFound, InviteNotFound],

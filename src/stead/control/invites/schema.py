@@ -7,6 +7,7 @@ from msgspec import Meta, Struct
 
 from stead.shared import emails
 from stead.shared.roles import Role
+from stead.shared.sensitive import SENSITIVE
 
 InviteIdText = Annotated[str, Meta(examples=["inv_01k9zy3v7d00r3m8w5x2t6b4qa"])]
 TeamIdText = Annotated[str, Meta(examples=["team_01k9zy3v7d00r3m8w5x2t6b4qa"])]
@@ -21,7 +22,13 @@ Email = Annotated[
     ),
 ]
 Token = Annotated[
-    str, Meta(min_length=1, max_length=200, examples=["oX3v0S7m4tq1Jc9fWb2uNzKd8LrYpG5hAeT6iQwExkM"])
+    str,
+    Meta(
+        min_length=1,
+        max_length=200,
+        examples=["oX3v0S7m4tq1Jc9fWb2uNzKd8LrYpG5hAeT6iQwExkM"],
+        extra_json_schema=SENSITIVE,
+    ),
 ]
 
 

@@ -1,10 +1,10 @@
 """HTTP operations on jobs."""
 
-from stead.control.http.operations import Call, Operations, Stream, Tagged
+from stead.control.http.operations import Call, Frame, Operations, Stream, Tagged
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.jobs import service
 from stead.control.jobs.rules import JobAlreadyFinal, JobNotFound, VisibleJob
-from stead.control.jobs.schema import JobFilter, JobView
+from stead.control.jobs.schema import JobEnd, JobFilter, JobView
 from stead.control.jobs.stream import follow
 from stead.shared.versions import BY_NAME, LATEST
 
@@ -29,7 +29,16 @@ async def get_job(call: Call, job: VisibleJob) -> Tagged[JobView]:  # noqa: ARG0
     return Tagged(_view(job), f"{job.id}-{job.revision}")
 
 
-@operation("GET /v1/jobs/{job_id}/stream", id="jobs.stream", scope="jobs:read", errors=[JobNotFound])
+_FRAMES = {
+    "message": Frame(str, "One line of output."),
+    "job": Frame(JobView, "The job, after each change of its status."),
+    "done": Frame(JobEnd, "The job has ended.", ends=True),
+}
+
+
+@operation(
+    "GET /v1/jobs/{job_id}/stream", id="jobs.stream", scope="jobs:read", frames=_FRAMES, errors=[JobNotFound]
+)
 async def stream_job(call: Call, job: VisibleJob) -> Stream:
     """Stream a job as server-sent events: output lines, status changes, and `event: done` at the end.
 

@@ -66,6 +66,12 @@ class JobView(Struct):
         )
 
 
+class JobEnd(Struct):
+    """The last event of a stream."""
+
+    status: JobStatus
+
+
 class JobFilter(Struct):
     status: Annotated[JobStatus | None, Meta(description="Only jobs with this status.")] = None
     resource_type: Annotated[

@@ -18,7 +18,7 @@ from stead.control.http.version_changes import History
 from stead.control.jobs import service
 from stead.control.jobs.output import Lines, Reader
 from stead.control.jobs.rules import FINAL
-from stead.control.jobs.schema import JobView
+from stead.control.jobs.schema import JobEnd, JobView
 from stead.shared.versions import LATEST
 
 KEEP_ALIVE_SECONDS = 15.0
@@ -88,7 +88,7 @@ async def _last_frames(
         return
     at.status = _STATUS_NUMBER[state.status]
     yield _job_event(at, state, version)
-    yield _frame(at, _encode({"status": state.status}), event=b"done")
+    yield _frame(at, _encode(JobEnd(state.status)), event=b"done")
 
 
 def _output(context: ApiContext, job: str, at: Position) -> AbstractAsyncContextManager[Reader]:

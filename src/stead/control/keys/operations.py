@@ -92,6 +92,7 @@ async def revoke_key(call: Call, key: VisibleKey) -> None:
 @operation(
     "POST /v1/api-keys/{key_id}/roll",
     id="api_keys.roll",
+    destructive="irreversible",
     scope="keys:write",
     errors=[KeyNotFound, KeyAlreadyRevoked, KeyReachesFurther],
 )

@@ -7,6 +7,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from stead.control.http.principal import Mode, Pin
 from stead.shared.scopes import GRANTABLE
+from stead.shared.sensitive import SENSITIVE
 
 KeyIdText = Annotated[str, Meta(examples=["key_01k9zy3v7d00r3m8w5x2t6b4qa"])]
 KeyName = Annotated[str, Meta(max_length=200, examples=["deploys from CI"])]
@@ -27,6 +28,7 @@ SecretText = Annotated[
     Meta(
         description="Returned only once; stored only as a hash.",
         examples=["stead_live_00Jx4TzYq8rN2mW6vKc1Lb9Hd5Gf3Sa70AbCdE"],
+        extra_json_schema=SENSITIVE,
     ),
 ]
 Prefix = Annotated[str, Meta(examples=["stead_live"])]

@@ -57,6 +57,7 @@ async def update_member(call: Call, team: VisibleTeam, client_id: str, body: Mem
 @operation(
     "DELETE /v1/teams/{team_id}/members/{client_id}",
     id="members.remove",
+    destructive="reversible",
     scope="teams:write",
     role=Role.ADMIN,
     own_account_param="client_id",

@@ -148,12 +148,14 @@ async def assign_site(call: Call, project: VisibleProject, body: Assignment) -> 
 @operation(
     "DELETE /v1/projects/{project_id}/sites/{site_id}",
     id="projects.remove_site",
+    destructive="reversible",
     scope="sites:write",
     errors=_REMOVE_ERRORS,
 )
 @team_operation(
     "DELETE /v1/teams/{team_id}/projects/{project_id}/sites/{site_id}",
     id="team_projects.remove_site",
+    destructive="reversible",
     scope="teams:write",
     resources=_IN_TEAM,
     errors=_REMOVE_ERRORS,

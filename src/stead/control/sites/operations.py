@@ -51,6 +51,7 @@ async def list_sites(call: Call, query: SiteFilter, page: PageRequest) -> Page[S
     scope="sites:write",
     test_keys=True,
     job="deployment.deploy",
+    creates="sites.get",
     errors=[
         *(DomainTaken, RegionUnavailable, RuntimeUnavailable, SitesExhausted, JobsWaiting),
         *(TeamNotFound, TargetNotAdministered, AccountNotFound),
@@ -79,6 +80,7 @@ async def get_site(call: Call, site: VisibleSite) -> SiteView:
     id="sites.delete",
     scope="sites:admin",
     job="site.delete",
+    destructive="reversible",
     errors=[SiteNotFound, SiteBusy, ConfirmDomainMismatch, JobsWaiting],
 )
 async def delete_site(call: Call, site: VisibleSite, body: Deletion) -> JobView:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from stead.control.uploads.rules import MAX_BYTES
+from stead.shared.sensitive import SENSITIVE
 
 
 class NewUpload(Struct, forbid_unknown_fields=True):
@@ -29,6 +30,7 @@ class UploadView(Struct):
         Meta(
             description="Where to send the archive, unchanged. Keep the URL secret while it is valid.",
             examples=["https://objects.example.com/stead/uploads/upl_01k9zy3v7d00r3m8w5x2t6b4qa?…"],
+            extra_json_schema=SENSITIVE,
         ),
     ]
     method: Literal["PUT"]

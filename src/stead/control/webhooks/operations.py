@@ -100,6 +100,7 @@ async def delete_endpoint(call: Call, endpoint: VisibleEndpoint) -> None:
 @operation(
     "POST /v1/webhook-endpoints/{endpoint_id}/roll",
     id="webhook_endpoints.roll",
+    destructive="irreversible",
     scope="webhooks:write",
     errors=[EndpointNotFound],
 )

@@ -7,6 +7,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from stead.control.outbox.event_types import Category, Severity
 from stead.control.webhooks.rules import DeliveryStatus
+from stead.shared.sensitive import SENSITIVE
 
 EndpointIdText = Annotated[str, Meta(examples=["whe_01k9zy3v7d00r3m8w5x2t6b4qa"])]
 Url = Annotated[
@@ -33,6 +34,7 @@ SecretText = Annotated[
     Meta(
         description="The secret that signs deliveries. Shown only once.",
         examples=["whsec_aGVyZSBhcmUgMzIgcmFuZG9tIGJ5dGVzIG9mIHlvdXI="],
+        extra_json_schema=SENSITIVE,
     ),
 ]
 

@@ -4,6 +4,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from stead.shared.sensitive import SENSITIVE
+
 Username = Annotated[
     str,
     Meta(
@@ -38,6 +40,7 @@ class NewAdministrator(Struct, forbid_unknown_fields=True):
         Password | None,
         Meta(
             description="Write-only. If omitted, a random one that nobody knows: choose your own with"
-            " *Lost your password?* on `/wp-login.php`, which sends a link to the administrator's address."
+            " *Lost your password?* on `/wp-login.php`, which sends a link to the administrator's address.",
+            extra_json_schema=SENSITIVE,
         ),
     ] = None
