@@ -1,4 +1,4 @@
-"""Locks that hold automatic deployments back, and tokens for new passwords."""
+"""Locks that keep a release, and tokens for new passwords."""
 
 from alembic import op
 
@@ -13,6 +13,13 @@ STATEMENTS = [
       email text not null,
       created_at timestamptz not null,
       expires_at timestamptz not null
+    )
+    """,
+    """
+    create table password_reset_requests (
+      id text collate "C" primary key,
+      email text not null,
+      created_at timestamptz not null
     )
     """,
     "create unique index password_resets_of_account on password_resets (account_id)",

@@ -114,7 +114,7 @@ async def request_password_reset(call: PublicCall, body: NewPasswordReset) -> No
     The token is valid for an hour, once; a newer one replaces it.
     """
     await limit_password_resets(call, body.email)
-    await password_resets.send(call.tx, call.sealer, body.email)
+    await password_resets.request(call.tx, body.email)
 
 
 @operation(

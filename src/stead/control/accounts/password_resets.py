@@ -12,15 +12,31 @@ from stead.control.outbox import mail, mail_limits
 from stead.control.outbox.mail_limits import EmailsExhausted
 from stead.control.sealing import Sealer
 
+BATCH_SIZE = 100
 
-async def send(tx: Tx, sealer: Sealer, email: str) -> None:
+
+async def request(tx: Tx, email: str) -> None:
+    """Save the request. A worker looks for the account, so that neither the response nor the time it takes
+    depends on whether there is one."""
+    await store.insert_reset_request(tx, normalize_email(email))
+
+
+async def answer_requests(tx: Tx, sealer: Sealer) -> int:
+    """Answer a batch of requests. Returns how many there were. Accounts are locked in one order."""
+    emails = await store.take_reset_requests(tx, BATCH_SIZE)
+    for email in sorted(set(emails)):
+        await _send(tx, sealer, email)
+    return len(emails)
+
+
+async def _send(tx: Tx, sealer: Sealer, email: str) -> None:
     """Send a token, if there is an account with this address, and the address is verified.
 
-    Nothing tells the caller whether there is: limits have no effect but that no email is sent. An address
-    that is not verified may be of somebody else, who would take over an account that a stranger has
-    prepared.
+    An address that is not verified may be of somebody else, who would take over an account that a stranger
+    has prepared. If the address has received enough for today, no email is sent, and the newest token that
+    was sent stays valid.
     """
-    account = await store.by_email(tx, normalize_email(email))
+    account = await store.by_email(tx, email)
     token = secrets.token_urlsafe(32)
     if account is None or account.email_verified_at is None:
         return

@@ -101,6 +101,7 @@ class PasswordResetConfirmation(Struct, forbid_unknown_fields=True):
             max_length=200,
             description="From the email.",
             examples=["oX3v0S7m4tq1Jc9fWb2uNzKd8LrYpG5hAeT6iQwExkM"],
+            extra_json_schema=SENSITIVE,
         ),
     ]
     new_password: Password

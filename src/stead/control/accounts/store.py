@@ -19,7 +19,7 @@ from stead.control.accounts.schema import SessionSummaryView
 from stead.control.engines.postgres import Tx
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import ACCOUNT_COLUMNS, ACCOUNT_JOINS, AccountAttributes, Principal
-from stead.shared.ids import AccountId, SessionId, lower_bound
+from stead.shared.ids import AccountId, SessionId, lower_bound, new_id
 
 _ACCOUNT = "id, email, name, password_hash, plan, default_team_id, email_verified_at"
 
@@ -100,6 +100,23 @@ async def delete_expired_verifications(tx: Tx, limit: int) -> int:
         "delete from email_verifications where token_hash in"
         " (select token_hash from email_verifications where expires_at < $1 limit $2)",
         tx.now,
+        limit,
+    )
+
+
+async def insert_reset_request(tx: Tx, email: str) -> None:
+    await tx.run(
+        "insert into password_reset_requests (id, email, created_at) values ($1, $2, $3)",
+        *(new_id("reset"), email, tx.now),
+    )
+
+
+async def take_reset_requests(tx: Tx, limit: int) -> list[str]:
+    """Delete the oldest requests and return their addresses."""
+    return await tx.all(
+        str,
+        "delete from password_reset_requests where id in (select id from password_reset_requests"
+        " order by id limit $1 for update skip locked) returning email",
         limit,
     )
 

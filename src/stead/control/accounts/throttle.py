@@ -1,4 +1,4 @@
-"""Rate limits for password attempts, sign-ups and verifications.
+"""Rate limits for password attempts, sign-ups, password resets and verifications.
 
 Whoever guesses passwords must be slowed down, but must not be able to lock the owner of the account out. So
 attempts are counted per network and account together. All networks from which nobody has signed in to the
@@ -23,6 +23,8 @@ SIGN_UPS_PER_MINUTE_AND_NETWORK = 10
 SIGN_UPS_PER_MINUTE = 600
 RESETS_PER_MINUTE_AND_NETWORK = 10
 RESETS_PER_MINUTE_AND_ACCOUNT = 3
+"""From one network."""
+RESETS_PER_MINUTE = 600
 VERIFICATIONS_PER_MINUTE_AND_NETWORK = 30
 
 
@@ -50,12 +52,14 @@ async def limit_sign_ups(call: PublicCall) -> None:
 
 
 async def limit_password_resets(call: PublicCall, email: str) -> None:
-    """Counted for every address, also if it has no account."""
-    name = sha256(normalize_email(email).encode()).hexdigest()
+    """Counted for every address, also if it has no account. How many emails an address gets in a day is
+    limited for all networks together, silently (`mail_limits`)."""
+    name, network = sha256(normalize_email(email).encode()).hexdigest(), network_of(call.address)
     await _spend(
         call.limiter,
-        (f"reset:from:{network_of(call.address)}", RESETS_PER_MINUTE_AND_NETWORK),
-        (f"reset:of:{name}", RESETS_PER_MINUTE_AND_ACCOUNT),
+        (f"reset:from:{network}", RESETS_PER_MINUTE_AND_NETWORK),
+        (f"reset:of:{name}:from:{network}", RESETS_PER_MINUTE_AND_ACCOUNT),
+        ("reset:all", RESETS_PER_MINUTE),
     )
 
 

@@ -19,7 +19,7 @@ from stead.control.builds.rules import (
 from stead.control.deployments import service as deployments
 from stead.control.deployments.rules import EnvironmentNotReady
 from stead.control.engines.postgres import Tx
-from stead.control.environments import service as environments
+from stead.control.environments.rules import EnvironmentLocked
 from stead.control.git import service as git
 from stead.control.jobs.definition import (
     NodeCommand,
@@ -133,11 +133,9 @@ async def _deploy(tx: Tx, build: Build, artifact: str) -> tuple[str | None, str 
 
     If that is not possible, return the reason instead: the build has succeeded all the same.
     """
-    if (reason := await environments.find_lock_reason(tx, build.env_id)) is not None:
-        return None, f"The environment is locked, so the artifact was not deployed: {reason}"
     try:
         job = await deployments.enqueue(tx, build.env_id, artifact)
-    except (EnvironmentNotReady, JobsWaiting) as refusal:
+    except (EnvironmentNotReady, EnvironmentLocked, JobsWaiting) as refusal:
         return None, str(refusal)
     return str(job.resource["id"]), None
 

@@ -163,6 +163,12 @@ class EnvironmentIsProduction(Conflict):
     )
 
 
+class EnvironmentLocked(Conflict):
+    code = "environment.locked"
+    message = "The environment is locked, so nothing is deployed to it: {reason}"
+    remedy = "Unlock it with `DELETE …/environments/{env_id}/lock`, and try again."
+
+
 class PushNotAllowed(Conflict):
     code = "environment.push_not_allowed"
     message = "On a site with a repository, only the staging environment can be pushed to production."

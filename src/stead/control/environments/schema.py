@@ -34,9 +34,9 @@ class EnvironmentView(Struct):
     ]
     last_active: Annotated[datetime | None, Meta(description="The time of the last visit.", examples=[None])]
     lock_reason: Annotated[
-        str | None, Meta(description="Why automatic deployments are held back.", examples=[None])
+        str | None, Meta(description="Why nothing is deployed to the environment.", examples=[None])
     ]
-    locked_at: Annotated[datetime | None, Meta(description="Since when they are held back.", examples=[None])]
+    locked_at: Annotated[datetime | None, Meta(description="Since when it is locked.", examples=[None])]
     created_at: datetime
 
 

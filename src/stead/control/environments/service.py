@@ -6,6 +6,7 @@ from stead.control.environments.jobs import EnvironmentWork
 from stead.control.environments.rules import (
     PRODUCTION,
     Environment,
+    EnvironmentLocked,
     EnvironmentNotFound,
     EnvironmentStatus,
     VisibleEnvironment,
@@ -183,7 +184,7 @@ async def enqueue_job(
 
 
 async def lock(tx: Tx, env: VisibleEnvironment, wanted: NewLock) -> LockView:
-    """Hold automatic deployments back. Locking again replaces the reason."""
+    """Keep what the environment serves. Locking again replaces the reason."""
     await store.lock(tx, env, wanted.reason)
     return LockView(wanted.reason, tx.now)
 
@@ -192,6 +193,7 @@ async def unlock(tx: Tx, env: VisibleEnvironment) -> None:
     await store.unlock(tx, env)
 
 
-async def find_lock_reason(tx: Tx, env: str) -> str | None:
-    """Why automatic deployments to the environment are held back, if they are."""
-    return await store.find_lock_reason(tx, env)
+async def require_unlocked(tx: Tx, env: str) -> None:
+    """For everything that changes the release of an environment."""
+    if (reason := await store.find_lock_reason(tx, env)) is not None:
+        raise EnvironmentLocked(reason=reason)

@@ -12,6 +12,7 @@ from stead.control.http.examples import example
 from stead.control.http.operations import Call
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import Network, Principal
+from stead.control.http.rate_limits import Limiter
 from stead.control.metrics import COUNT_TO
 from stead.control.outbox.event_pages import payload_schema
 from stead.control.outbox.event_types import CATEGORIES, EventCatalog, EventType
@@ -46,10 +47,12 @@ from stead.control.webhooks.schema import (
     NewEndpoint,
 )
 from stead.shared.address_policy import AddressPolicy
-from stead.shared.errors import FieldInvalid
+from stead.shared.errors import FieldInvalid, RateLimitExceeded
 from stead.shared.ids import EndpointId, has_shape, new_id
 
 _BATCH_SIZE = 1000
+PINGS_PER_MINUTE_AND_ENDPOINT = 5
+PINGS_PER_MINUTE_AND_ACCOUNT = 20
 
 
 async def visible_endpoint(call: Call, endpoint_id: str) -> VisibleEndpoint:
@@ -146,6 +149,16 @@ async def replay(tx: Tx, delivery: VisibleDelivery) -> DeliveryView:
     if replayed is None:
         raise DeliveryNotFound
     return replayed
+
+
+async def limit_pings(limiter: Limiter, caller: Principal, endpoint: VisibleEndpoint) -> None:
+    """The receiver may belong to somebody else, who has not asked for these requests."""
+    wait = await limiter.spend_anonymous(
+        (f"ping:to:{endpoint.id}", PINGS_PER_MINUTE_AND_ENDPOINT),
+        (f"ping:of:{caller.account_id}", PINGS_PER_MINUTE_AND_ACCOUNT),
+    )
+    if wait:
+        raise RateLimitExceeded(seconds=wait)
 
 
 async def ping(tx: Tx, caller: Principal, endpoint: VisibleEndpoint) -> DeliveryView:
