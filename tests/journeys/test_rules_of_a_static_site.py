@@ -1,4 +1,4 @@
-"""Rule files from the commit to the visitor: built, warned about, deployed, applied, locked and rolled back."""
+"""Rule files from the commit to the visitor: built, deployed, applied, locked and rolled back."""
 
 import json
 
