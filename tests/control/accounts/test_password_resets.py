@@ -61,6 +61,22 @@ async def _confirm(client: Client, token: str, password: str = NEW_PASSWORD) -> 
     return code_of(await client.post(CONFIRM, json={"token": token, "new_password": password}))
 
 
+async def _count_allowed(ask: Callable[[int], Awaitable[str]], limit: int) -> tuple[int, set[str]]:
+    """How many requests were allowed before the first that was not, and their answers. While they are sent,
+    the limit refills."""
+    codes: list[str] = []
+    for number in range(3 * limit):
+        code = await ask(number)
+        if code == "rate_limit.exceeded":
+            break
+        codes.append(code)
+    return len(codes), set(codes)
+
+
+async def _count_requests(client: Client, email: str, limit: int) -> tuple[int, set[str]]:
+    return await _count_allowed(lambda _: _request(client, email), limit)
+
+
 async def _sign_in(client: Client, email: str, password: str) -> int:
     body = {"email": email, "password": password}
     return (await client.post("/v1/sessions", json=body)).status_code
@@ -208,18 +224,17 @@ async def test_a_new_password_calls_off_a_new_address(
 async def test_requests_are_limited_alike_for_every_address_and_never_lock_its_owner_out(
     person: Person, email: str, elsewhere: Callable[[], Client]
 ):
-    allowed = throttle.RESETS_PER_MINUTE_AND_ACCOUNT
+    limit = throttle.RESETS_PER_MINUTE_AND_ACCOUNT
     for address in (person.account.email, email):
-        stranger = elsewhere()
-        codes = [await _request(stranger, address) for _ in range(allowed + 1)]
-        assert codes == ["204"] * allowed + ["rate_limit.exceeded"]
+        allowed, codes = await _count_requests(elsewhere(), address, limit)
+        assert (codes, limit <= allowed < 3 * limit) == ({"204"}, True)
         assert await _request(elsewhere(), address) == "204"
 
 
 async def test_a_network_cannot_ask_for_many_addresses(elsewhere: Callable[[], Client], email: str):
-    stranger, allowed = elsewhere(), throttle.RESETS_PER_MINUTE_AND_NETWORK
-    codes = [await _request(stranger, f"{n}{email}") for n in range(allowed + 1)]
-    assert codes == ["204"] * allowed + ["rate_limit.exceeded"]
+    stranger, limit = elsewhere(), throttle.RESETS_PER_MINUTE_AND_NETWORK
+    allowed, codes = await _count_allowed(lambda number: _request(stranger, f"{number}{email}"), limit)
+    assert (codes, limit <= allowed < 3 * limit) == ({"204"}, True)
 
 
 async def test_an_address_gets_few_emails_a_day_and_the_last_token_stays_valid(
@@ -233,7 +248,6 @@ async def test_an_address_gets_few_emails_a_day_and_the_last_token_stays_valid(
 
 
 async def test_tokens_cannot_be_guessed_quickly(elsewhere: Callable[[], Client]):
-    stranger, allowed = elsewhere(), throttle.VERIFICATIONS_PER_MINUTE_AND_NETWORK
-    codes = [await _confirm(stranger, secrets.token_urlsafe(32)) for _ in range(allowed + 5)]
-    assert codes[:allowed] == ["password_reset.not_found"] * allowed
-    assert "rate_limit.exceeded" in codes[allowed:]
+    stranger, limit = elsewhere(), throttle.VERIFICATIONS_PER_MINUTE_AND_NETWORK
+    allowed, codes = await _count_allowed(lambda _: _confirm(stranger, secrets.token_urlsafe(32)), limit)
+    assert (codes, limit <= allowed < 3 * limit) == ({"password_reset.not_found"}, True)

@@ -1,5 +1,7 @@
 """Test events: delivered to one endpoint, on request, and not often."""
 
+import time
+
 from stead.control.webhooks.service import PINGS_PER_MINUTE_AND_ACCOUNT, PINGS_PER_MINUTE_AND_ENDPOINT
 from stead.shared.clock import MovableClock
 from tests.client import code_of
@@ -61,13 +63,13 @@ async def test_pings_cannot_flood_a_receiver(outbox: Outbox, person: Person, rec
     ]
     another = await person.key(expires_in_days=365)
     clients = (person.session, another) * PINGS_PER_MINUTE_AND_ENDPOINT
+    started = time.monotonic()
     codes = [code_of(await client.post(_path(endpoint))) for endpoint in endpoints for client in clients]
-    assert codes[: PINGS_PER_MINUTE_AND_ENDPOINT + 1] == [
-        *["202"] * PINGS_PER_MINUTE_AND_ENDPOINT,
-        "rate_limit.exceeded",
-    ]
-    # Buckets refill while the test runs.
-    assert codes.count("202") <= PINGS_PER_MINUTE_AND_ACCOUNT + len(endpoints)
+    # What refills while the test runs is allowed again.
+    minutes = (time.monotonic() - started) / 60
     assert set(codes) == {"202", "rate_limit.exceeded"}
+    assert codes.count("202") <= PINGS_PER_MINUTE_AND_ACCOUNT * (1 + minutes) + 1
+    of_first = codes[: len(clients)].count("202")
+    assert PINGS_PER_MINUTE_AND_ENDPOINT <= of_first <= PINGS_PER_MINUTE_AND_ENDPOINT * (1 + minutes) + 1
     await outbox.deliver()
     assert len(receiver.requests) == codes.count("202")
