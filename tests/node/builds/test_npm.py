@@ -89,7 +89,7 @@ async def test_the_output_directory_is_configured_or_found_by_convention(
 async def test_stead_json_may_name_another_script(bench: BuildHarness) -> None:
     files = {
         "package.json": package(build="exit 1", site="mkdir out && echo made > out/index.html"),
-        "stead.json": json.dumps({"build": "site"}),
+        "stead.json": json.dumps({"build": "site", "spa": "yes", "redirects": 7, "headers": [{}]}),
     }
     wanted = bench.wanted(bench.upload(files))
     await bench.build(wanted)

@@ -26,6 +26,11 @@ class ProjectSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The directory that becomes the site."""
     build: str = "build"
     """The script of package.json that builds the site."""
+    # Rules for the edge, which `read_rules` checks: a wrong one is a warning and fails no build.
+    spa: msgspec.Raw = msgspec.Raw(b"")
+    redirects: msgspec.Raw = msgspec.Raw(b"")
+    headers: msgspec.Raw = msgspec.Raw(b"")
+    schema: msgspec.Raw = msgspec.field(name="$schema", default=msgspec.Raw(b""))
 
 
 class Package(msgspec.Struct, frozen=True):
