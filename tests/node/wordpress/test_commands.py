@@ -54,6 +54,14 @@ async def test_bash_runs_with_the_user_of_the_site(site: Site):
     assert "33" in printed
 
 
+async def test_the_first_process_of_the_container_is_quiet_and_its_setting_is_not_passed_on(site: Site):
+    """tini warns when a signal arrives just after the command has ended; that is no output of the command."""
+    script = "env; tr '\\0' '\\n' < /proc/1/environ | sed 's/^/first: /'"
+    printed = (await run(site, "-c", script, program="bash", restricted=False)).splitlines()
+    assert "first: TINI_VERBOSITY=0" in printed
+    assert not [line for line in printed if line.startswith("TINI")]
+
+
 async def test_a_command_that_was_begun_is_not_repeated(site: Site):
     job = new_id("job")
     await run(site, "post", "create", "--post_title=Once", "--post_status=publish", job=job)

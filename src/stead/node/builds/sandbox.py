@@ -6,7 +6,7 @@ from pathlib import Path
 
 from stead.node.builds.limits import BuildLimits
 from stead.node.builds.workspaces import Workspace
-from stead.node.containers.bundle import START_SCRIPT, BindMount, ContainerProcess, configuration
+from stead.node.containers.bundle import QUIET_TINI, START_SCRIPT, BindMount, ContainerProcess, configuration
 from stead.node.containers.cgroups import LimitEvents
 from stead.node.containers.runc import Container, Runc, new_container, open_files_limit
 from stead.node.images.recipes import BUILD_UID
@@ -64,7 +64,7 @@ class Sandbox:
         inside = ContainerProcess(
             # tini reaps orphaned processes; when it ends, the kernel ends every process of the container.
             ("/usr/bin/tini", "-g", "--", "/bin/sh", "/run/start.sh", *process.argv),
-            process.environment,
+            {**QUIET_TINI, **process.environment},
             process.directory,
             (
                 BindMount(workspace.work, "/work", writable=True),

@@ -10,6 +10,9 @@ from stead.node.containers.seccomp import profile
 
 OPEN_FILES = 16384
 START_SCRIPT = Path(__file__).parent / "scripts" / "start.sh"
+QUIET_TINI = {"TINI_VERBOSITY": "0"}
+"""Without it, tini writes a warning into the output of a program that ends just before it gets a signal. The
+start script removes it from the environment of the program."""
 """The first program of containers that may use the egress proxy; it starts the program in its arguments."""
 
 _MASKED = (

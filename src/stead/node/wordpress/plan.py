@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from stead.mariadb.data_directory import ServerUnavailable
-from stead.node.containers.bundle import START_SCRIPT, BindMount, ContainerProcess, configuration
+from stead.node.containers.bundle import QUIET_TINI, START_SCRIPT, BindMount, ContainerProcess, configuration
 from stead.node.containers.limits import ContainerFailed, first_uid
 from stead.node.containers.runc import open_files_limit
 from stead.node.containers.services import ServiceContainer
@@ -170,6 +170,7 @@ class WordPressPlan:
                 "TZ": "UTC",
                 "EGRESS_SOCKET": "/run/platform/egress.sock",
                 **dict.fromkeys(("http_proxy", "https_proxy", "HTTPS_PROXY"), PROXY),
+                **QUIET_TINI,
                 **environment,
             },
             directory,
