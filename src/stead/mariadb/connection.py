@@ -1,5 +1,6 @@
 """A connection to the server as its administrator, over its socket. The only module that uses PyMySQL."""
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,9 @@ from stead.mariadb.server_settings import system_user
 _CONNECT_SECONDS = 5.0
 _ANSWER_SECONDS = 600.0
 """Dropping a large schema takes long."""
-_UNREACHABLE = {2002, 2003, 2006, 2013, 1040, 1053, 1203}
+_NO_CONNECTION_LEFT = 1040
+_POLL_SECONDS = 0.05
+_UNREACHABLE = {_NO_CONNECTION_LEFT, 2002, 2003, 2006, 2013, 1053, 1203}
 """The server does not listen, has ended, is stopping, or has no connection left."""
 
 Value = str | bytes | int | float | None
@@ -74,27 +77,44 @@ def connect(
 ) -> Iterator[Connection]:
     """Raises ServerUnavailable if there is no server. `many` allows several statements at once."""
     try:
-        connection = pymysql.connect(
-            unix_socket=str(socket),
-            # A socket needs no TLS, and preparing it would take longer than most statements.
-            ssl_disabled=True,
-            user=system_user(),
-            charset="utf8mb4",
-            autocommit=True,
-            client_flag=CLIENT.MULTI_STATEMENTS if many else 0,
-            connect_timeout=_CONNECT_SECONDS,
-            read_timeout=answer_seconds,
-            write_timeout=answer_seconds,
-            # Without NO_AUTO_CREATE_USER, a GRANT to an account that does not exist would make one without a
-            # password.
-            init_command="SET max_statement_time = 0, sql_mode = 'NO_AUTO_CREATE_USER'",
-        )
+        connection = _open_when_free(socket, answer_seconds, many=many)
     except (pymysql.MySQLError, OSError) as error:
         raise _translate(error) from None
     try:
         yield Connection(connection)
     finally:
         connection.close()
+
+
+def _open_when_free(socket: Path, answer_seconds: float, *, many: bool) -> pymysql.Connection:
+    """When tenants use all connections, the server has one left for its administrator. Another part of the
+    node may be using that one: wait for it."""
+    ends = time.monotonic() + _CONNECT_SECONDS
+    while True:
+        try:
+            return _open(socket, answer_seconds, many=many)
+        except pymysql.OperationalError as error:
+            if error.args[:1] != (_NO_CONNECTION_LEFT,) or time.monotonic() > ends:
+                raise
+            time.sleep(_POLL_SECONDS)
+
+
+def _open(socket: Path, answer_seconds: float, *, many: bool) -> pymysql.Connection:
+    return pymysql.connect(
+        unix_socket=str(socket),
+        # A socket needs no TLS, and preparing it would take longer than most statements.
+        ssl_disabled=True,
+        user=system_user(),
+        charset="utf8mb4",
+        autocommit=True,
+        client_flag=CLIENT.MULTI_STATEMENTS if many else 0,
+        connect_timeout=_CONNECT_SECONDS,
+        read_timeout=answer_seconds,
+        write_timeout=answer_seconds,
+        # Without NO_AUTO_CREATE_USER, a GRANT to an account that does not exist would make one without a
+        # password.
+        init_command="SET max_statement_time = 0, sql_mode = 'NO_AUTO_CREATE_USER'",
+    )
 
 
 def answers(socket: Path) -> bool:
