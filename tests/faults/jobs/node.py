@@ -53,9 +53,12 @@ class Node:
         self.program = self._usual
         self.held: dict[JobStep, int] = {}
         """The process of each step that is held."""
+        self._to_hold: set[JobStep] = set()
         self._step_seconds = 0.0
 
     def start(self, step_seconds: float = 0.0) -> None:
+        """A new agent holds nothing: what it resumes goes on."""
+        self._set_holds(set())
         self._step_seconds = step_seconds
         self.program.start(STEAD_SIMULATOR_SECONDS=f"{step_seconds:g}")
 
@@ -122,11 +125,19 @@ class Node:
         write_lines(self.data / "simulator" / "fail-at", lines)
 
     def hold(self, steps: Iterable[JobStep]) -> None:
-        """Hold these steps as soon as they start. They must not have started yet."""
-        write_lines(self.data / "simulator" / "hold-at", [" ".join(step) for step in steps])
+        """Hold these steps as soon as they start, until they are released. They must not have started yet.
+        A worker that is too slow to send heartbeats is taken for lost, and its step is started again: it is
+        held again."""
+        self._set_holds(set(steps))
+
+    def _set_holds(self, steps: set[JobStep]) -> None:
+        self._to_hold = steps
+        home = self.data / "simulator"
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_lines(home / "hold-at", [" ".join(step) for step in steps])
 
     async def wait_until_held(self, steps: Collection[JobStep]) -> None:
-        """Wait until each of these steps is held. What starts after that is not held any more."""
+        """Wait until each of these steps is held."""
         by_job = dict(steps)
         assert len(by_job) == len(steps), "only one step of a job can run"
 
@@ -137,7 +148,6 @@ class Node:
             return self.held.keys() >= set(steps)
 
         await until(look, f"the node holds {steps}")
-        self.hold([])
 
     def _waiting_processes(self) -> dict[str, int]:
         """The processes of simulated steps, by job."""
@@ -147,9 +157,12 @@ class Node:
 
     def release(self, *steps: JobStep) -> None:
         """Let held steps go on. The process of a step may have been ended by something else."""
+        held = self._to_hold.intersection(steps)
+        self._set_holds(self._to_hold - held)
+        waiting = self._waiting_processes() if held else {}
         for step in steps:
-            pid = self.held.pop(step, None)
-            if pid is not None and is_waiting(pid):
+            pids = {self.held.pop(step, 0), waiting.get(step[0], 0) if step in held else 0}
+            for pid in filter(is_waiting, pids - {0}):
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
 
