@@ -1,6 +1,5 @@
 """An installation that delivers events: API, sequencer, delivery worker and digest mailer."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -26,6 +25,7 @@ from stead.shared.address_policy import AddressPolicy
 from stead.shared.clock import MovableClock
 from tests.client import Client
 from tests.conftest import UNLIMITED
+from tests.patience import time_limit
 from tests.people import Person, make_person
 from tests.teams import spare_database
 
@@ -83,7 +83,7 @@ class Outbox:
         """Number published events, and send deliveries until none is due."""
         worker = worker or self.delivery_worker()
         await self.number_events()
-        async with asyncio.timeout(60):
+        async with time_limit(60):
             while await worker.send_due():
                 await worker.wait_until_idle()
 

@@ -16,6 +16,7 @@ from tests.abuse.test_edge import BASIC, h2, literal
 from tests.conftest import FIGURE
 from tests.edge.edge_harness import EdgeHarness, start_edge, status_of, unverified_context
 from tests.edge.fastcgi import Reply, Request
+from tests.patience import time_limit
 
 Property = Callable[[str, object], None]
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -166,7 +167,7 @@ async def visit(edge: EdgeHarness, address: str, path: str) -> bytes:
     reader, writer = await asyncio.open_connection(LOOPBACK, edge.port, local_addr=(address, 0))
     try:
         writer.write(f"GET {path} HTTP/1.1\r\nHost: app.test\r\nConnection: close\r\n\r\n".encode())
-        async with asyncio.timeout(30):
+        async with time_limit(30):
             return await reader.read()
     finally:
         writer.close()

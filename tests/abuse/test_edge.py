@@ -19,7 +19,7 @@ from stead.dev.supervised_program import LOOPBACK
 from stead.protocol.edge_records import PeerRecord
 from tests.edge.edge_harness import EdgeHarness, status_of, unverified_context
 from tests.edge.fastcgi import Application, Reply, Request
-from tests.patience import slowdown
+from tests.patience import slowdown, time_limit
 
 SECRET = b"victims-own-page"
 OUTSIDE = b"outside-every-release"
@@ -321,7 +321,7 @@ async def test_slow_visitors_do_not_block_others(tenants: EdgeHarness, slow_part
 async def test_a_slow_header_times_out(tenants: EdgeHarness) -> None:
     reader, writer = await asyncio.open_connection(LOOPBACK, tenants.port)
     writer.write(b"GET / HTTP/1.1\r\nHost: attacker.test\r\nX: ")
-    async with asyncio.timeout(30):
+    async with time_limit(30):
         with contextlib.suppress(ConnectionResetError):
             assert SECRET not in await reader.read()
     writer.close()

@@ -7,6 +7,7 @@ import pytest
 from stead.control.engines.nats import NatsDown
 from stead.control.tasks import PreparationTask, TaskRunner
 from stead.shared import supervision
+from tests.patience import time_limit
 
 
 @pytest.mark.parametrize("failure", [NatsDown, TimeoutError, ValueError])
@@ -26,7 +27,7 @@ async def test_a_preparation_that_fails_is_started_again_until_it_returns(
 
     runner = TaskRunner([PreparationTask("fails.twice", run)])
     runner.start()
-    async with asyncio.timeout(10):
+    async with time_limit(10):
         await done.wait()
     for _ in range(5):
         await asyncio.sleep(0)

@@ -11,6 +11,7 @@ from stead.control.engines import postgres_pool
 from stead.control.engines.object_store import ObjectInfo, ObjectStore
 from stead.control.jobs.definition import NotYet
 from tests.delivery.delivery import Delivery
+from tests.patience import time_limit
 
 HOLD_SECONDS = 0.5
 
@@ -60,13 +61,13 @@ async def test_a_blob_that_is_being_removed_is_stored_again_only_afterwards(
     await delivery.harness.sql("delete from artifacts where site_id = $1", site.id)
     await delivery.harness.sql("update blobs set held_until = now() - interval '1 second'")
     removal = asyncio.create_task(garbage_collection.collect_garbage(delivery.harness.database, slow))
-    async with asyncio.timeout(20):
+    async with time_limit(20):
         await slow.deleting.wait()
     again, _ = await delivery.staged(site, files)
     with pytest.raises(NotYet):
         await delivery.signed(again)
     slow.may_delete.set()
-    async with asyncio.timeout(20):
+    async with time_limit(20):
         assert (await removal)[1] >= 1
     await delivery.signed(again)
     assert await delivery.objects.size(blob_name(digests.parse(packed.digest))) == packed.size

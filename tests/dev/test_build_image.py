@@ -7,6 +7,7 @@ import psutil
 import pytest
 
 from stead.dev.build_image import build_settings, ensure_build_image
+from tests.patience import time_limit
 
 
 async def test_a_machine_that_cannot_create_an_image_reports_the_reason_and_continues(
@@ -33,7 +34,7 @@ async def test_creating_an_image_can_be_cancelled_and_leaves_no_process(
         started.set()
 
     build = asyncio.create_task(ensure_build_image(report))
-    async with asyncio.timeout(60):
+    async with time_limit(60):
         await started.wait()
     assert reported == ["images: creating the build image; only the first time, takes about a minute"]
     build.cancel()

@@ -19,6 +19,7 @@ from stead.protocol import subjects
 from stead.protocol.edge_records import bucket_subject
 from stead.protocol.streams import commands_consumer, edge_consumer, stream_specs
 from stead.protocol.subjects import APPLIED, COMMANDS, EDGE_BUCKET, OUTPUT, Node, Program
+from tests.patience import time_limit
 
 HERE, THERE = Node("here"), Node("there")
 REGIONS = {HERE: "east", THERE: "west"}
@@ -56,7 +57,7 @@ class Client:
             return any(f'"{subject.lower()}"' in refusal for refusal in self.refusals)
 
         try:
-            async with asyncio.timeout(BOUND), self.changed:
+            async with time_limit(BOUND), self.changed:
                 return await self.changed.wait_for(found)
         except TimeoutError:
             return False

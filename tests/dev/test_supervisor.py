@@ -27,6 +27,7 @@ from stead.dev.process_identity import ProcessId
 from stead.dev.running_stack import AlreadyRunning, RunningStack, run_stack
 from stead.dev.stack import ALL_PROGRAMS
 from stead.dev.supervised_program import LOOPBACK
+from tests.patience import time_limit
 
 BOUND = 30.0
 
@@ -67,7 +68,7 @@ async def test_a_killed_engine_is_restarted_on_its_port_and_reported(scratch: Pa
         first, port = stack.child(kind).status.process, stack[kind].port
         assert first is not None
         assert first.send_signal(signal.SIGKILL)
-        async with asyncio.timeout(BOUND):
+        async with time_limit(BOUND):
             await again.wait()
         assert stack[kind].port == port
         assert await stack[kind].is_ready()
@@ -89,9 +90,8 @@ async def test_an_engine_that_keeps_crashing_is_restarted_after_increasing_delay
         elif it.state is ChildState.READY and it.process is not None:
             it.process.send_signal(signal.SIGKILL)
 
-    async with run_stack(scratch, [Redis], on_change=changed):
-        async with asyncio.timeout(BOUND):
-            await three_restarts.wait()
+    async with run_stack(scratch, [Redis], on_change=changed), time_limit(BOUND):
+        await three_restarts.wait()
     pauses = [float(note.split()[-2]) for note in changes]
     assert pauses == sorted(set(pauses))
 

@@ -10,7 +10,6 @@ import ssl
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -28,6 +27,7 @@ from stead.edge.certificate import make_self_signed
 from stead.edge.ledger import nginx_processes
 from stead.protocol.edge_records import EnvironmentRecord, HostRecord, RecordKind, RecordLine
 from tests.edge.fastcgi import Application, Reply, Request
+from tests.patience import Patience, time_limit
 from tests.preloaded.processes import Process, spawn
 
 NODE = "node-a"
@@ -107,14 +107,14 @@ class EdgeHarness:
             )
 
     async def until_ready(self) -> None:
-        until = time.monotonic() + BOUND
+        patience = Patience(BOUND)
         while True:
             try:
                 await self.admin.state()
             except AdminFailed:
                 assert self._process is not None
                 assert self._process.poll() is None, self.log()
-                assert time.monotonic() < until, self.log()
+                assert not patience.is_over, self.log()
                 await asyncio.sleep(POLL)
             else:
                 return
@@ -216,25 +216,25 @@ class EdgeHarness:
 
     async def ledger_lines(self, count: int) -> list[dict[str, Any]]:
         """Wait until the ledger has this many lines."""
-        until = time.monotonic() + BOUND
+        patience = Patience(BOUND)
         while True:
             text = self.ledger.read_text()
             lines = text.splitlines() if text.endswith("\n") else text.splitlines()[:-1]
             if len(lines) >= count:
                 return [json.loads(line) for line in lines]
-            assert time.monotonic() < until
+            assert not patience.is_over
             await asyncio.sleep(POLL)
 
     async def ledgered(self, path: str) -> dict[str, Any]:
         """The ledger line of a path that only this test requests."""
-        until = time.monotonic() + BOUND
+        patience = Patience(BOUND)
         while True:
             for text in self.ledger.read_text().splitlines():
                 if path in text and text.endswith("}"):
                     line: dict[str, Any] = json.loads(text)
                     if line["path"] == path:
                         return line
-            assert time.monotonic() < until
+            assert not patience.is_over
             await asyncio.sleep(POLL)
 
 
@@ -251,7 +251,7 @@ async def _converse(
     heard = b""
     try:
         writer.write(said)
-        async with asyncio.timeout(patience):
+        async with time_limit(patience):
             while part := await reader.read(65536):
                 heard += part
     except (TimeoutError, ConnectionError, ssl.SSLError):

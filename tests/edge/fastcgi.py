@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.patience import time_limit
+
 BEGIN, END, PARAMS, STDIN, STDOUT = 1, 3, 4, 5, 6
 
 
@@ -50,7 +52,7 @@ class Application:
 
     async def asked(self, times: int) -> None:
         """Wait until there were this many requests in total."""
-        async with asyncio.timeout(30), self._changed:
+        async with time_limit(30), self._changed:
             await self._changed.wait_for(lambda: len(self.seen) >= times)
 
     async def stop(self) -> None:

@@ -23,6 +23,7 @@ from stead.protocol.edge_records import (
 )
 from tests.edge.edge_harness import BOUND, NODE, POLL, EdgeHarness
 from tests.edge.fastcgi import Application, Reply, Request
+from tests.patience import time_limit
 
 REGION, INTERVAL = "here", 240
 HOT = EnvironmentRecord(
@@ -74,7 +75,7 @@ class Node:
         for path, count in visits.items():
             for _ in range(count):
                 assert (await self.edge.get("hot.test", f"/{path}")).status_code == 200
-        async with asyncio.timeout(BOUND):
+        async with time_limit(BOUND):
             while self.counted < sum(visits.values()):
                 await asyncio.sleep(POLL)
                 self.ledger.read_new()

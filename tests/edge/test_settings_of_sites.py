@@ -14,6 +14,7 @@ from stead.node.listed_networks import FILE, ListedNetworks
 from stead.protocol.edge_records import PartnerRecord, PurgeRecord
 from tests.edge.edge_harness import BOUND, POLL, EdgeHarness, status_of
 from tests.edge.fastcgi import Application, Reply, Request
+from tests.patience import time_limit
 
 KEY = "a-long-key-that-only-the-partner-knows"
 PARTNER = {"X-WAF-Partner-Id": "acme", "X-WAF-Partner-Key": KEY}
@@ -47,7 +48,7 @@ async def send(edge: EdgeHarness, host: str, path: str, address: str, **headers:
     writer.write(
         "\r\n".join([*lines, *(f"{name}: {value}" for name, value in headers.items()), "", ""]).encode()
     )
-    async with asyncio.timeout(BOUND):
+    async with time_limit(BOUND):
         answer = await reader.read()
     writer.close()
     return answer
@@ -64,7 +65,7 @@ async def listed(edge: EdgeHarness, tmp_path: Path) -> AsyncIterator[Path]:
 
 
 async def until_status(edge: EdgeHarness, host: str, address: str, status: int) -> bytes:
-    async with asyncio.timeout(BOUND):
+    async with time_limit(BOUND):
         while True:
             answer = await send(edge, host, "/", address)
             if status_of(answer) == status:
@@ -141,7 +142,7 @@ async def warm(edge: EdgeHarness, path: str, wanted: str) -> bytes:
     reader, writer = await asyncio.open_unix_connection(edge.run / "private" / "probe.sock")
     lines = [f"GET {path} HTTP/1.1", "Host: set.test", f"X-Stead-Warm: {wanted}", "Connection: close", "", ""]
     writer.write("\r\n".join(lines).encode())
-    async with asyncio.timeout(BOUND):
+    async with time_limit(BOUND):
         answer = await reader.read()
     writer.close()
     return answer
@@ -181,7 +182,7 @@ async def test_a_site_cannot_use_up_the_counters_of_failed_sign_ins(
             f"POST /wp-login.php HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
         )
         writer.write(head.encode())
-        async with asyncio.timeout(BOUND):
+        async with time_limit(BOUND):
             answer = await reader.read()
         writer.close()
         return status_of(answer)

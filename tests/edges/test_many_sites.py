@@ -19,7 +19,7 @@ from stead.dev.child_process import ChildState
 from stead.dev.engines.nginx import Nginx
 from stead.dev.running_stack import RunningStack
 from tests.faults.jobs.programs import until
-from tests.patience import slowdown
+from tests.patience import Patience, slowdown
 
 SITES, CHANGES, WARM_UP = 10_000, 300, 10
 P50_MS, P99_MS = 50.0, 500.0
@@ -93,12 +93,12 @@ async def test_after_a_restart_every_host_is_served_again_and_none_is_reported_a
 
 def visit_all(address: str, pages: dict[str, bytes]) -> Counter[str]:
     """Request the page of every host until it is right. Count the answers."""
-    visitor, answers, ends = Visitor(address), Counter[str](), time.monotonic() + 2 * BACK_WITHIN
+    visitor, answers, patience = Visitor(address), Counter[str](), Patience(2 * BACK_WITHIN)
     for host, page in pages.items():
         while (said := visit(visitor, host, page)) != "right":
             answers[said] += 1
             assert said in ("starting", "no connection"), f"{host}: {said}"
-            assert time.monotonic() < ends, f"{host} is not served in time"
+            assert not patience.is_over, f"{host} is not served in time"
             time.sleep(0.01)
         answers["right"] += 1
     visitor.close()

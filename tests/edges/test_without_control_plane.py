@@ -1,7 +1,6 @@
 """Visitors need nothing of the control plane: every site is served while all of it is away."""
 
 import asyncio
-import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,6 +12,7 @@ from stead.protocol.subjects import Node
 from tests.edges.machine import Machine
 from tests.edges.region import Region, Site
 from tests.faults.jobs.programs import until
+from tests.patience import Patience
 
 SITES_A_NODE = 4
 BACK_WITHIN = 30.0
@@ -43,10 +43,10 @@ async def all_right(region: Region, sites: list[Site]) -> None:
 
 async def until_back(region: Region, machine: Machine, sites: list[Site]) -> Counter[str]:
     """Asks for every site again and again until each is answered; how often with what."""
-    answers, ends = Counter[str](), time.monotonic() + BACK_WITHIN
+    answers, patience = Counter[str](), Patience(BACK_WITHIN)
     left = list(sites)
     while left:
-        assert time.monotonic() < ends, f"{[site.host for site in left]} did not come back: {answers}"
+        assert not patience.is_over, f"{[site.host for site in left]} did not come back: {answers}"
         for site in tuple(left):
             try:
                 answer = await region.visit(machine, site.host)

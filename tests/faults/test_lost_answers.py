@@ -14,6 +14,7 @@ from stead.dev.supervised_program import LOOPBACK
 from tests.client import Client, code_of
 from tests.faults.processes import ApiProcess
 from tests.faults.world import World
+from tests.patience import Patience
 from tests.people import Person
 
 TRIES = 20
@@ -44,9 +45,9 @@ async def mint(client: httpx.AsyncClient, name: str) -> httpx.Response:
 
 async def mint_again(client: Client, name: str) -> httpx.Response:
     """Repeated for as long as the dead process's transaction has not ended."""
-    until = time.monotonic() + 5
+    patience = Patience(5)
     while code_of(answer := await mint(client, name)) == "idempotency.in_flight":
-        assert time.monotonic() < until
+        assert not patience.is_over
         await asyncio.sleep(0.02)
     return answer
 

@@ -5,13 +5,14 @@ import base64
 import shutil
 import socket
 import tempfile
-import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
+
+from tests.patience import Patience
 
 LOOPBACK = "127.0.0.1"
 BOUND = 60.0
@@ -61,8 +62,8 @@ class Browser:
 
     async def until(self, script: str, what: str, *, within: float = BOUND) -> Any:
         """Wait until the script returns something. While a page loads it may fail."""
-        ends, seen = time.monotonic() + within, None
-        while time.monotonic() < ends:
+        patience, seen = Patience(within), None
+        while not patience.is_over:
             try:
                 if seen := await self.run(script):
                     return seen
@@ -121,12 +122,12 @@ async def _begin(client: httpx.AsyncClient, arguments: Sequence[str]) -> str:
         "acceptInsecureCerts": True,
         "goog:chromeOptions": {"args": list(arguments)},
     }
-    ends = time.monotonic() + BOUND
+    patience = Patience(BOUND)
     while True:
         try:
             begun = await client.post("/session", json={"capabilities": {"alwaysMatch": capabilities}})
         except httpx.TransportError:
-            assert time.monotonic() < ends, "chromedriver does not answer"
+            assert not patience.is_over, "chromedriver does not answer"
             await asyncio.sleep(_POLL_SECONDS)
             continue
         assert begun.is_success, begun.text

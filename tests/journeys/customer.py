@@ -1,12 +1,12 @@
 """A customer: calls the API and follows the stream of each job, over a connection that breaks."""
 
-import time
 from typing import Any
 
 import httpx
 
 from stead.dev.running_stack import RunningStack
 from tests.client import Client
+from tests.patience import Patience
 from tests.streams.sse import MESSAGE, Heard, listening
 
 JOB_BOUND = 240.0
@@ -53,8 +53,8 @@ class Customer:
         also end a stream early, when it cannot read the output. A client then reconnects."""
         async with listening(self._port, job, self._secret) as first:
             heard = await first.until(lambda heard: len(heard.frames) >= 2 or heard.ended, within=JOB_BOUND)
-        ends = time.monotonic() + JOB_BOUND
-        while not heard.done and time.monotonic() < ends:
+        patience = Patience(JOB_BOUND)
+        while not heard.done and not patience.is_over:
             async with listening(self._port, job, self._secret, after=heard.last_id) as again:
                 more = await again.to_the_end(within=JOB_BOUND)
             heard.frames += more.frames

@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 from tests.journeys.customer import Customer
+from tests.patience import time_limit
 
 
 async def become(customer: Customer, site: str, status: str) -> dict[str, Any]:
@@ -46,7 +47,7 @@ async def deployed(
 
 async def _until(look: Any, what: str) -> dict[str, Any]:
     try:
-        async with asyncio.timeout(120):
+        async with time_limit(120):
             while True:
                 if (found := await look()) is not None:
                     return dict(found)

@@ -12,6 +12,7 @@ import httpx
 from stead.dev.engines.pebble import Pebble
 from stead.dev.running_stack import RunningStack
 from stead.dev.supervised_program import LOOPBACK
+from tests.patience import time_limit
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class Visitor:
         """Read until the text is on the page. Before that, handshakes fail without a certificate."""
         seen: object = None
         try:
-            async with asyncio.timeout(within):
+            async with time_limit(within):
                 while True:
                     try:
                         seen = answer = await self.get(host, path)

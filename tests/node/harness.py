@@ -5,7 +5,6 @@ import os
 import signal
 import sqlite3
 import sys
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -39,6 +38,7 @@ from stead.protocol.streams import commands_consumer, edge_consumer, stream_spec
 from stead.protocol.subjects import COMMANDS, REPORTS, Node
 from stead.protocol.work import Work
 from stead.shared.ids import new_id
+from tests.patience import Patience
 from tests.preloaded.processes import Process, spawn
 
 AGENT = [sys.executable, "-m", "stead.steadctl", "node"]
@@ -49,9 +49,9 @@ T = TypeVar("T")
 
 async def until(look: Callable[[], Awaitable[T | None]], bound: float = BOUND, pause: float = 0.05) -> T:
     """Call the function until it returns something, and return that."""
-    ends = time.monotonic() + bound
+    patience = Patience(bound)
     while (found := await look()) is None:
-        assert time.monotonic() < ends, "nothing was found in time"
+        assert not patience.is_over, "nothing was found in time"
         await asyncio.sleep(pause)
     return found
 

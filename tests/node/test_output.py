@@ -144,7 +144,7 @@ async def test_closing_the_output_does_not_wait_for_ever_for_nats(
     async with link.keep_open():
         await link.client()
         await stack.stop(Nats)
-        async with asyncio.timeout(5), JobOutput(link, here.node, "job_1") as output:
+        async with time_limit(5), JobOutput(link, here.node, "job_1") as output:
             await output.say("lost")
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from stead.node.leftovers import end_leftovers, is_zombie
 from stead.node.processes import TERMINATE_SECONDS, Processes, StreamName
-from tests.patience import slowdown
+from tests.patience import slowdown, time_limit
 
 RUN = Processes("a-token").run
 PARENT = (
@@ -120,7 +120,7 @@ async def test_background_processes_end_with_the_program() -> None:
 async def test_a_daemon_that_keeps_the_pipe_open_does_not_block_the_command(tmp_path: Path) -> None:
     heard = Heard()
     daemon = PARENT.replace("'300']", "'300'], start_new_session=True")
-    async with asyncio.timeout(15):
+    async with time_limit(15):
         assert await RUN(python(daemon), heard) == 0
     assert end_leftovers("a-token") == 1
     assert ended(int(heard.streams["stdout"]))

@@ -1,6 +1,5 @@
 """The tests' side: starts programs through the server, and processes that behave like `subprocess.Popen`."""
 
-import asyncio
 import os
 import select
 import signal
@@ -20,6 +19,7 @@ import pytest
 
 from stead.dev import child_process, subprocesses
 from stead.dev.subprocesses import CompletedCommand, Streams
+from tests.patience import time_limit
 from tests.preloaded.protocol import Reap, Reply, Request, Start
 
 ROOT = Path(__file__).parents[2]
@@ -63,7 +63,7 @@ async def run(argv: Sequence[str], *, env: Mapping[str, str]) -> CompletedComman
     """Runs a command and waits for it."""
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = spawn(argv, streams=Streams(output, output, errors), env=env)
-        async with asyncio.timeout(subprocesses.RUN_TIMEOUT):
+        async with time_limit(subprocesses.RUN_TIMEOUT):
             code = await wait_for_exit(process)
         output.seek(0)
         errors.seek(0)

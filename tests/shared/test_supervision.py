@@ -6,6 +6,7 @@ import pytest
 
 from stead.shared import supervision
 from stead.shared.supervision import Supervisor
+from tests.patience import time_limit
 
 BOUND = 10.0
 
@@ -48,7 +49,7 @@ async def test_a_task_that_raises_or_ends_is_started_again(
     counted: list[str] = []
     supervisor, task = Supervisor(counted.append), Task(3, error)
     supervisor.keep_running("some.task", task.run)
-    async with asyncio.timeout(BOUND):
+    async with time_limit(BOUND):
         await task.runs.wait()
     assert (task.starts, counted) == (4, ["some.task"] * 3)
     assert supervisor.statuses["some.task"].failures == 3
@@ -64,7 +65,7 @@ async def test_a_task_that_raises_or_ends_is_started_again(
 async def test_a_preparation_is_repeated_until_it_succeeds() -> None:
     supervisor, task = Supervisor(), Task(2, None)
     supervisor.run_until_done("some.preparation", task.run_once)
-    async with asyncio.timeout(BOUND):
+    async with time_limit(BOUND):
         await task.runs.wait()
     await asyncio.sleep(0.1)
     assert (task.starts, supervisor.failing) == (3, {})
@@ -75,7 +76,7 @@ async def test_a_periodic_task_fails_until_it_succeeds_again() -> None:
     supervisor, task = Supervisor(), Task(2, None)
     supervisor.repeat("some.period", 0.01, task.run_once)
     seen = set()
-    async with asyncio.timeout(BOUND):
+    async with time_limit(BOUND):
         while not task.runs.is_set():
             seen.add(supervisor.failing.get("some.period"))
             await asyncio.sleep(0.001)

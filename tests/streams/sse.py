@@ -4,7 +4,6 @@ cost less than the server under test."""
 import asyncio
 import codecs
 import re
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ import httptools
 import msgspec
 
 from stead.dev.supervised_program import LOOPBACK
+from tests.patience import time_limit
 
 BOUND = 30.0
 MESSAGE = "message"
@@ -127,18 +127,16 @@ class Listener:
 
     async def until(self, holds: Callable[[Heard], bool], *, within: float = BOUND) -> Heard:
         """Read until the condition holds for what was received."""
-        ends = time.monotonic() + within
-        while not holds(self.heard):
-            assert not self.heard.ended, f"it ended before: {_brief(self.heard)}"
-            try:
-                async with asyncio.timeout(ends - time.monotonic()):
-                    chunk = await self._reader.read(65_536)
-            except TimeoutError:
-                raise AssertionError(f"not within {within:g} s: {_brief(self.heard)}") from None
-            if chunk:
-                self._http.feed_data(chunk)
-            else:
-                self.heard.ended = True
+        try:
+            async with time_limit(within):
+                while not holds(self.heard):
+                    assert not self.heard.ended, f"it ended before: {_brief(self.heard)}"
+                    if chunk := await self._reader.read(65_536):
+                        self._http.feed_data(chunk)
+                    else:
+                        self.heard.ended = True
+        except TimeoutError:
+            raise AssertionError(f"not within {within:g} s: {_brief(self.heard)}") from None
         return self.heard
 
     async def to_the_end(self, *, within: float = BOUND) -> Heard:

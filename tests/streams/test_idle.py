@@ -1,6 +1,5 @@
 """An idle stream sends a comment from time to time and uses no CPU time."""
 
-import asyncio
 import time
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from stead.control.app import ControlPlane
 from stead.control.jobs import stream
 from tests import teams
+from tests.patience import time_limit
 from tests.people import Person
 
 
@@ -28,7 +28,7 @@ async def test_a_comment_comes_while_nothing_else_does(
     # So that the test need not wait for the pause that ships.
     monkeypatch.setattr(stream, "KEEP_ALIVE_SECONDS", 0.1)
     frames = stream.follow(plane.context, job, "").frames
-    async with asyncio.timeout(10):
+    async with time_limit(10):
         assert await anext(frames) == b"retry: 2000\n\n"
         assert (await anext(frames)).startswith(b"event: job\n")
         began = time.monotonic()

@@ -8,6 +8,7 @@ import pytest
 
 from stead.dev.engines.nats import Nats
 from tests.faults.processes import eventually
+from tests.patience import time_limit
 from tests.streams.sse import Heard, listening
 from tests.streams.stage import Stage
 
@@ -28,7 +29,7 @@ async def _walk(
     """Follow a job to its end over connections that break at random points, from process to process."""
     chance = random.Random(seed)  # noqa: S311 - to be repeated, not to be secret
     lines, statuses, last, connections = list[str](), list[object](), "", 0
-    async with asyncio.timeout(within):
+    async with time_limit(within):
         while True:
             process = (stage.one, stage.two)[connections % 2]
             connections += 1

@@ -14,6 +14,7 @@ import httpx
 from tests.abuse.hostile_tenant.neighbour import DOMAIN as NEIGHBOUR_DOMAIN
 from tests.abuse.hostile_tenant.person import Person
 from tests.git_server import Repository, git
+from tests.patience import time_limit
 
 DOMAIN = "hostile.example.com"
 BRANCHES = 10_000
@@ -185,7 +186,7 @@ class HostileTenant:
         try:
             async with self.person.api.stream("GET", path) as response:
                 if response.is_success:
-                    async with asyncio.timeout(20):
+                    async with time_limit(20):
                         async for _ in response.aiter_bytes():
                             pass
                 return str(response.status_code)

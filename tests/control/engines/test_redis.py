@@ -17,7 +17,7 @@ from stead.control.http.rate_limits import Limiter
 from stead.control.settings import Settings
 from stead.shared.ids import new_id
 from tests.control.http.principals import keys_of_one_account
-from tests.patience import slowdown
+from tests.patience import slowdown, time_limit
 
 TIMEOUT = 0.1
 Reply = Callable[[list[bytes]], bytes | None]
@@ -82,7 +82,7 @@ async def client(port: int, patience: float = TIMEOUT) -> AsyncIterator[Redis]:
 
 
 async def until(condition: Callable[[], bool], seconds: float = 5) -> None:
-    async with asyncio.timeout(seconds):
+    async with time_limit(seconds):
         while not condition():  # noqa: ASYNC110 - what is waited for has no event to set
             await asyncio.sleep(0.01)
 

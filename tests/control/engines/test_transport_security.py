@@ -18,6 +18,7 @@ from stead.dev.self_signed import create_certificate
 from stead.protocol.subjects import Program
 from stead.shared.nats_urls import InvalidNatsUrl
 from tests.control.invites.sink import new_sink
+from tests.patience import time_limit
 
 BOUND = 10
 CLIENT_HELLO = b"\x16"
@@ -47,7 +48,7 @@ class PlainServer:
             yield server.sockets[0].getsockname()[1]
 
     async def assert_only_tls(self) -> None:
-        async with asyncio.timeout(BOUND):
+        async with time_limit(BOUND):
             await self.something.wait()
         assert self.received.startswith(CLIENT_HELLO)
         assert PASSWORD.encode() not in self.received
@@ -110,7 +111,7 @@ async def test_temporal_with_tls_is_never_used_without() -> None:
         connecting = asyncio.create_task(Orchestrator.connect(f"127.0.0.1:{port}", end, tls=True))
         await server.assert_only_tls()
         end.set()
-        async with asyncio.timeout(BOUND):
+        async with time_limit(BOUND):
             assert await connecting is None
 
 

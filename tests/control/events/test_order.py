@@ -15,6 +15,7 @@ from stead.control.outbox.events import About, publish
 from stead.control.sites.events import SITE_RESTARTED
 from tests.client import Client
 from tests.outbox import Outbox
+from tests.patience import time_limit
 from tests.people import Person
 
 
@@ -177,7 +178,7 @@ async def test_the_sequencer_is_woken_by_a_commit(outbox: Outbox, reader: Person
     running = asyncio.create_task(sequencer.run())
     try:
         await outbox.publish("site.restarted", account_id=reader.id, data={"domain": "a.example"})
-        async with asyncio.timeout(10):
+        async with time_limit(10):
             while not await read_all(reader.session):  # noqa: ASYNC110 - polls the database
                 await asyncio.sleep(0.01)
     finally:

@@ -22,6 +22,7 @@ from tests.client import Client, code_of
 from tests.control.invites.conftest import Mailing
 from tests.control.invites.sink import Sink, mail_sender_of
 from tests.matrix.dump import rows_mentioning
+from tests.patience import time_limit
 from tests.people import make_person
 from tests.teams import found_team
 
@@ -66,7 +67,7 @@ async def test_a_chore_delivers_what_waits(post_office: Settings, sink: Sink, cl
         assert (await ada.session.post(f"/v1/teams/{team}/invites", json=body)).status_code == 201
         sending = TaskRunner([PeriodicTask("mail.send", 0.1, mail_sender_of(plane).send_due)])
         sending.start()
-        async with asyncio.timeout(10):
+        async with time_limit(10):
             while not sink.letters or await _waiting(plane):  # noqa: ASYNC110 - it comes from another thread
                 await asyncio.sleep(0.05)
         await sending.stop()

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 
 from stead.control.tasks import PeriodicTask, TaskRunner
+from tests.patience import time_limit
 
 
 async def test_housekeeping_stops_although_a_chore_missed_that_it_was_cancelled():
@@ -20,5 +21,5 @@ async def test_housekeeping_stops_although_a_chore_missed_that_it_was_cancelled(
     housekeeping = TaskRunner([PeriodicTask("mail.send", 0.001, send)])
     housekeeping.start()
     await begun.wait()
-    async with asyncio.timeout(10):
+    async with time_limit(10):
         await housekeeping.stop()

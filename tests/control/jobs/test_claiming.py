@@ -133,7 +133,7 @@ async def test_no_more_are_taken_than_were_asked_for(job_queue: QueueHarness):
 
 async def test_who_comes_while_another_claims_takes_nothing_and_waits_for_nobody(job_queue: QueueHarness):
     jobs = set(await job_queue.jobs(await job_queue.owner(3), 6))
-    async with job_queue.database.transaction() as first, asyncio.timeout(5):
+    async with job_queue.database.transaction() as first, time_limit(5):
         mine = await claimed(first)
         assert len(mine) == 3
         assert await job_queue.claim() == set()
@@ -167,7 +167,7 @@ async def test_however_many_claim_at_once_each_job_is_taken_once(job_queue: Queu
             await job_queue.end(*mine)
             await asyncio.sleep(0)
 
-    async with asyncio.timeout(20):
+    async with time_limit(20):
         await asyncio.gather(*(work() for _ in range(8)))
     assert sorted(taken) == sorted(jobs)
 

@@ -10,6 +10,7 @@ from stead.control.plans.rules import Owner, SitesExhausted
 from stead.shared.ids import TeamId
 from tests import teams
 from tests.conftest import NewPerson
+from tests.patience import time_limit
 from tests.people import Person
 from tests.teams import found_team
 
@@ -100,7 +101,7 @@ async def test_of_two_who_take_the_last_place_at_once_one_gets_it(
 
 async def test_one_owner_does_not_wait_for_another(new_person: NewPerson, plane: ControlPlane):
     one, two = [Owner(account_id=(await new_person(plan="free")).id) for _ in range(2)]
-    async with plane.database.transaction() as tx, asyncio.timeout(5):
+    async with plane.database.transaction() as tx, time_limit(5):
         await service.require_room(tx, one, "sites")
         assert await _take(plane, two) is True
 

@@ -8,6 +8,7 @@ from stead.control.webhooks.queue import LEASE
 from stead.shared.clock import MovableClock
 from tests.control.webhooks.deliveries import DOMAIN, publish_event
 from tests.outbox import Outbox
+from tests.patience import time_limit
 from tests.people import Person
 from tests.receiver import Receiver, http_response, never_respond, respond_with
 
@@ -38,7 +39,7 @@ async def test_deliveries_of_a_dead_worker_are_sent_by_another(
     await outbox.number_events()
     dead = outbox.delivery_worker()
     assert await dead.send_due() == 1
-    async with asyncio.timeout(10):
+    async with time_limit(10):
         while not receiver.requests:  # noqa: ASYNC110 - the receiver has no event to wait for
             await asyncio.sleep(0.01)
     for task in list(dead._tasks):
@@ -72,7 +73,7 @@ async def test_the_delivery_worker_sends_published_events(outbox: Outbox, person
         await outbox.endpoint(person, receiver.url, "site.restarted")
         await outbox.publish("site.restarted", times=20, account_id=person.id, data=DOMAIN)
         await outbox.number_events()
-        async with asyncio.timeout(20):
+        async with time_limit(20):
             pending = "select count(*) from webhook_deliveries where status = 'pending'"
             while await outbox.value(pending):  # noqa: ASYNC110 - polls the database
                 await asyncio.sleep(0.05)

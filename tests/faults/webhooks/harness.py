@@ -21,6 +21,7 @@ from stead.dev.certificate_authority import CertificateAuthority
 from stead.dev.subprocesses import Streams
 from stead.shared.ids import new_id
 from tests.faults.webhooks.worker import SharedClock
+from tests.patience import time_limit
 from tests.preloaded.processes import Process, spawn
 from tests.teams import spare_database
 
@@ -106,7 +107,7 @@ class Harness:
             )
             os.close(writing)
             self.workers.append(worker)
-            async with asyncio.timeout(60):
+            async with time_limit(60):
                 assert await asyncio.to_thread(output.readline) == b"ready\n"
 
     async def keep_killing_workers(self, seconds: float) -> None:
@@ -182,7 +183,7 @@ async def _start_receivers(harness: Harness) -> asyncio.subprocess.Process:
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write(json.dumps(config).encode() + b"\n")
-    async with asyncio.timeout(30):
+    async with time_limit(30):
         assert await process.stdout.readline() == b"ready\n"
     return process
 

@@ -5,7 +5,6 @@ import functools
 import io
 import subprocess
 import tarfile
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +26,7 @@ from stead.node.settings import Settings
 from stead.protocol.work import ArchiveSource, Build, BuildResult, GitSource
 from stead.shared.ids import new_id
 from tests.node.builds.servers import GitServer, Store
+from tests.patience import Patience
 
 
 @functools.cache
@@ -50,9 +50,9 @@ class CapturedOutput:
         return "\n".join(self.lines)
 
     async def until(self, text: str, bound: float = 60.0) -> None:
-        ends = time.monotonic() + bound
+        patience = Patience(bound)
         while text not in self.text:
-            assert time.monotonic() < ends, self.text
+            assert not patience.is_over, self.text
             await asyncio.sleep(0.05)
 
 

@@ -19,6 +19,7 @@ from stead.node.processes import StreamName
 from stead.protocol.work import ArchiveSource, GitSource
 from tests.node.builds.build_harness import BuildHarness, CapturedOutput, make_tar
 from tests.node.builds.servers import git, git_server
+from tests.patience import Patience
 
 PAGE = {"index.html": "<h1>Hello</h1>", "css/site.css": "body {}"}
 PUBLISHED = {name: text.encode() for name, text in PAGE.items()}
@@ -149,12 +150,12 @@ async def test_an_archive_that_the_sandbox_may_not_or_cannot_reach_is_explained(
 
 
 def _wait_for(port: int) -> None:
-    ends = time.monotonic() + 20
+    patience = Patience(20)
     while True:
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
         except OSError:
-            assert time.monotonic() < ends
+            assert not patience.is_over
             time.sleep(0.05)
         else:
             return

@@ -27,6 +27,7 @@ from stead.node.platform_addresses import find_platform_addresses
 from stead.node.settings import Settings
 from stead.protocol.edge_records import PeerRecord, encode
 from stead.shared.address_policy import Address
+from tests.patience import time_limit
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"
 
@@ -79,7 +80,7 @@ async def ask(door: Path, request: str) -> bytes:
     reader, writer = await asyncio.open_unix_connection(door)
     writer.write(request.encode())
     try:
-        async with asyncio.timeout(20):
+        async with time_limit(20):
             return await reader.read()
     finally:
         writer.close()
@@ -302,7 +303,7 @@ async def tunnel(door: Path, host: str, port: int, *pieces: bytes) -> None:
     """Open a tunnel and send the pieces one after the other."""
     reader, writer = await asyncio.open_unix_connection(door)
     writer.write(f"CONNECT {host}:{port} HTTP/1.1\r\n\r\n".encode())
-    async with asyncio.timeout(20):
+    async with time_limit(20):
         assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
         for piece in pieces:
             writer.write(piece)

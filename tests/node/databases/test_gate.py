@@ -14,6 +14,7 @@ import pytest
 from stead.node.databases.gate import DatabaseGate, find_nginx
 from tests.edge.edge_harness import scratch
 from tests.node.harness import until
+from tests.patience import time_limit
 
 GREETING = b"greeting"
 PATIENCE = 30.0
@@ -61,7 +62,7 @@ async def connect(path: Path) -> Connection | None:
     """None if the connection was closed at once."""
     reader, writer = await asyncio.open_unix_connection(path)
     with suppress(ConnectionResetError):
-        async with asyncio.timeout(PATIENCE):
+        async with time_limit(PATIENCE):
             if await reader.read(100) == GREETING:
                 return reader, writer
     writer.close()

@@ -9,6 +9,8 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
+from tests.patience import time_limit
+
 
 @dataclass
 class FakeNginx:
@@ -45,7 +47,7 @@ class FakeNginx:
             self.socket.unlink(missing_ok=True)
 
     async def until(self, seen: Any, bound: float = 20.0) -> None:
-        async with asyncio.timeout(bound), self.told:
+        async with time_limit(bound), self.told:
             await self.told.wait_for(seen)
 
     def has(self, kind: str, name: str) -> bool:

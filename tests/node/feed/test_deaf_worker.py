@@ -15,6 +15,7 @@ from stead.dev.running_stack import RunningStack
 from stead.protocol.commands import Heartbeat, encode
 from stead.protocol.subjects import Program
 from tests.node.harness import connected
+from tests.patience import time_limit
 
 BOUND = 30.0
 
@@ -51,7 +52,7 @@ async def test_a_worker_hears_nodes_after_its_preparation_has_failed(
     tasks = TaskRunner(program.own_tasks)
     tasks.start()
     try:
-        async with connected(nats_stack, Program.OPERATOR) as operator, asyncio.timeout(BOUND):
+        async with connected(nats_stack, Program.OPERATOR) as operator, time_limit(BOUND):
             beat = encode(Heartbeat("node-deaf", "us-east", 1, 0, "0.1.0"))
             while not heard.is_set():
                 await operator.publish("node.node-deaf.heartbeat", beat)

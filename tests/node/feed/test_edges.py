@@ -34,6 +34,7 @@ from stead.protocol.subjects import Program, applied, bucket_stream
 from stead.shared.edge_keys import key_from_text, key_to_text, region_key
 from stead.steadctl import app
 from tests.node.feed.feed_harness import FeedHarness
+from tests.patience import time_limit
 
 STREAM = bucket_stream(BUCKET)
 
@@ -64,7 +65,7 @@ async def test_purges_and_deletions_expire_and_all_other_records_do_not(there: F
 async def test_a_message_with_an_expiry_expires(there: FeedHarness) -> None:
     jetstream, subject = there.stage.operator.jetstream(), bucket_subject(there.host(0))
     await jetstream.publish(subject, b"{}", msg_ttl=1)
-    async with asyncio.timeout(10):
+    async with time_limit(10):
         while True:
             try:
                 await jetstream.get_last_msg(STREAM, subject)
@@ -180,7 +181,7 @@ async def test_an_unreachable_nats_is_reported(apart: tuple[RunningStack, FeedHa
         await it.applied(1, within=1)
     await stack.start(Nats)
     async with it.feeding():
-        async with asyncio.timeout(20):
+        async with time_limit(20):
             while True:
                 try:
                     revision = await it.put(it.hosts(1))
@@ -195,7 +196,7 @@ async def test_a_worker_can_be_stopped_while_it_waits(there: FeedHarness) -> Non
         waiting = asyncio.create_task(there.applied(1 << 50, within=60))
         await asyncio.sleep(0.01)
         waiting.cancel()
-        async with asyncio.timeout(5):
+        async with time_limit(5):
             with pytest.raises(asyncio.CancelledError):
                 await waiting
 

@@ -21,6 +21,7 @@ from stead.protocol import edge_records
 from stead.protocol.edge_records import EdgeRecord
 from stead.shared.edge_keys import seal
 from tests.node.harness import until
+from tests.patience import time_limit
 
 REGION, KEY = "us-east", bytes(32)
 
@@ -81,7 +82,7 @@ async def ask(socket: Path, path: str, method: str = "GET") -> tuple[int, list[d
     reader, writer = await asyncio.open_unix_connection(socket)
     try:
         writer.write(f"{method} {path} HTTP/1.1\r\nHost: store\r\n\r\n".encode())
-        async with asyncio.timeout(5):
+        async with time_limit(5):
             return await said(reader)
     finally:
         writer.close()
@@ -139,7 +140,7 @@ async def test_a_connection_serves_many_requests(socket: Path) -> None:
 async def test_an_endless_request_is_rejected(socket: Path) -> None:
     reader, writer = await asyncio.open_unix_connection(socket)
     writer.write(b"GET /host/" + b"x" * 100_000)
-    async with asyncio.timeout(5):
+    async with time_limit(5):
         with suppress(ConnectionResetError):
             assert await reader.read() == b""
     writer.close()

@@ -19,6 +19,7 @@ from stead.node.containers.services import ServiceContainer, Services
 from stead.node.hosting.environment import HostedEnvironment
 from stead.node.hosting.wake_budget import Needs, WakeBudget
 from stead.node.images.image_store import ImageStore
+from tests.patience import time_limit
 
 SERVER = """
 const http = require("http");
@@ -81,7 +82,7 @@ class ServerPlan:
 
     async def get(self, path: str = "/") -> str:
         """The body of the response, which identifies the process that answered."""
-        async with asyncio.timeout(60):
+        async with time_limit(60):
             reader, writer = await asyncio.open_unix_connection(self.socket)
             writer.write(f"GET {path} HTTP/1.0\r\nHost: x\r\n\r\n".encode())
             response = await reader.read()

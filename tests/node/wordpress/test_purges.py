@@ -12,7 +12,7 @@ import pytest
 from stead.node.wordpress.purge_queue import MAX_TAGS, PurgeQueue
 from tests.node.harness import until
 from tests.node.wordpress.wordpress_node import Site, WordPressNode
-from tests.patience import slowdown
+from tests.patience import slowdown, time_limit
 
 LOAD = 'require "/srv/site/wp-load.php"; wp_set_current_user(1);'
 SAY = '$s = stream_socket_client("unix:///run/platform/agent.sock"); fwrite($s, %s . "\\n"); echo fgets($s);'
@@ -268,7 +268,7 @@ async def test_purges_of_a_site_are_collected_and_a_failing_edge_loses_none(tmp_
         last = queue.add("env_a", {f"tag-{number}"})
     other = queue.add("env_b", {"two"})
     fails = False
-    async with asyncio.timeout(20):
+    async with time_limit(20):
         await last.wait()
         await other.wait()
     assert len(requests) <= 4

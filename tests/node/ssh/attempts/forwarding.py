@@ -1,6 +1,5 @@
 """Attempts to forward connections, agents and displays."""
 
-import asyncio
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -9,6 +8,7 @@ import asyncssh
 
 from tests.node.ssh.attempts.registry import attempt, connected
 from tests.node.ssh.gateway_node import GatewayNode, run
+from tests.patience import time_limit
 
 
 def _add_forwarding(name: str, host: str, port: int = 0) -> None:
@@ -20,7 +20,7 @@ def _add_forwarding(name: str, host: str, port: int = 0) -> None:
                 reader, _writer = await connection.open_connection(host, chosen, encoding=None)
             except asyncssh.ChannelOpenError:
                 return False
-            async with asyncio.timeout(10):
+            async with time_limit(10):
                 return bool(await reader.read(1)) or True
 
 

@@ -8,6 +8,7 @@ from asyncssh.packet import Boolean, String
 
 from tests.node.ssh.attempts.registry import attempt, connected, resident_mb
 from tests.node.ssh.gateway_node import GatewayNode
+from tests.patience import time_limit
 
 
 @attempt("fill the memory by not reading")
@@ -43,7 +44,7 @@ async def _(gateway: GatewayNode) -> bool:
         for _number in range(5000):
             send(asyncssh.constants.MSG_GLOBAL_REQUEST, String(b"x"), Boolean(True))
         try:
-            async with asyncio.timeout(15):
+            async with time_limit(15):
                 await connection.wait_closed()
         except TimeoutError:
             connection.abort()

@@ -90,7 +90,7 @@ async def _stays_open(gateway: GatewayNode, sent: bytes) -> bool:
     reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port, local_addr=(new_source(), 0))
     try:
         writer.write(sent)
-        async with asyncio.timeout(15):
+        async with time_limit(15):
             while await reader.read(65536):
                 continue
     except TimeoutError:
