@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from bench import (
     api_reads,
+    backups,
     cms,
     cms_pages,
     cms_work,
@@ -47,6 +48,8 @@ BENCHMARKS: dict[str, Callable[[Bench], Awaitable[Result]]] = {
     "cms_wake_ms": cms.measure_wakes,
     "cms_density": cms.measure_density,
     "clone_ratio": cms_work.compare_copies,
+    "backup_ratio": backups.compare_backups,
+    "restore_ratio": backups.compare_restores,
     "exec_ratio": cms_work.compare_commands,
     "sftp_mb_s": sftp.compare_transfers,
 }

@@ -9,8 +9,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from stead.control.engines.object_store import ObjectStore
+from stead.control.engines.object_store import ObjectStore, StoreLocation
+from stead.control.jobs.repository_access import RepositoryGateway
 from stead.protocol.streams import EDGE_MB, OUTPUT_MB
+from stead.shared.repository_tokens import keys_from_text
 
 _MISSING = re.compile(r"missing required field `(\w+)`")
 
@@ -57,6 +59,21 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The secret key of the object store."""
     s3_bucket: str = "stead"
     """The bucket of all artifacts and uploads."""
+    offsite_s3_endpoint: str = ""
+    """Worker only: the URL of a second object store, in another place, that backups are copied to. Without it
+    there is only one copy of them."""
+    offsite_s3_access_key: str = ""
+    """Worker only: the access key of the second store."""
+    offsite_s3_secret_key: str = ""
+    """Worker only: the secret key of the second store."""
+    offsite_s3_bucket: str = "stead"
+    """Worker only: the bucket in the second store."""
+    repositories_url: str = ""
+    """Worker only: the URL at which nodes reach the repository gateway. Without it there are no backups."""
+    repository_key: str = ""
+    """Worker and repository gateway: base64 of 32 random bytes. Signs the tokens with which a node reaches
+    the backups of one site for one job. Several keys are separated by commas: the first one signs, all of
+    them verify."""
     sealing_key: str
     """Base64 of 32 random bytes: `openssl rand -base64 32`. Encrypts secrets at rest. Keep it safe: anyone
     who has it can decrypt them, and without it they are lost. Several keys are
@@ -239,4 +256,29 @@ def object_store_of(settings: Settings) -> ObjectStore:
         settings.s3_secret_key,
         settings.s3_bucket,
         public_endpoint=settings.s3_public_endpoint,
+    )
+
+
+def second_store_of(settings: Settings) -> ObjectStore | None:
+    if not settings.offsite_s3_endpoint:
+        return None
+    return ObjectStore(
+        settings.offsite_s3_endpoint,
+        settings.offsite_s3_access_key,
+        settings.offsite_s3_secret_key,
+        settings.offsite_s3_bucket,
+    )
+
+
+def repository_gateway_of(settings: Settings) -> RepositoryGateway | None:
+    if not settings.repositories_url or not settings.repository_key:
+        return None
+    return RepositoryGateway(
+        settings.repositories_url, keys_from_text(settings.repository_key)[0], backup_store_of(settings)
+    )
+
+
+def backup_store_of(settings: Settings) -> StoreLocation:
+    return StoreLocation(
+        settings.s3_endpoint, settings.s3_access_key, settings.s3_secret_key, settings.s3_bucket
     )

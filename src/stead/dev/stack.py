@@ -12,6 +12,7 @@ from stead.dev.data_directory import DataDirectory
 from stead.dev.engine import Engine
 from stead.dev.engines import CORE_ENGINES, ENGINES
 from stead.dev.engines.nats import Nats, NatsLogin
+from stead.dev.engines.seaweedfs import SeaweedFS
 from stead.dev.errors import DevError
 from stead.dev.local_node import LOCAL_NODE, LOCAL_REGION, node_home
 from stead.dev.programs import (
@@ -19,6 +20,7 @@ from stead.dev.programs import (
     STEAD_PROGRAMS,
     Api,
     NodeAgent,
+    Repositories,
     SshGateway,
     Worker,
     steadctl,
@@ -75,6 +77,17 @@ class Stack:
             | {"STEAD_WORKER_PORT": str(self.ports["worker_health"])},
             lambda: self[Nats].has_stream(stream_specs()[-1].name),
         )
+        self._programs[Repositories] = Repositories(
+            self._instance(Repositories),
+            self[SeaweedFS].control_settings(Program.WORKER)
+            | {
+                "STEAD_REPOSITORY_KEY": self.secrets["repository_key"],
+                "STEAD_REPOSITORIES_HOST": LOOPBACK,
+                "STEAD_REPOSITORIES_PORT": str(self.ports["repositories"]),
+                "STEAD_REPOSITORIES_METRICS_PORT": str(self.ports["repositories_metrics"]),
+            }
+            | dict(self._overrides),
+        )
         self._programs[NodeAgent] = NodeAgent(
             self._instance(NodeAgent),
             self._add_local_node,
@@ -119,6 +132,8 @@ class Stack:
             "STEAD_API_PORT": str(self.ports["api"]),
             "STEAD_METRICS_PORT": str(self.ports["api_metrics"]),
             "STEAD_BASE_URL": f"http://{LOOPBACK}:{self.ports['api']}",
+            "STEAD_REPOSITORY_KEY": self.secrets["repository_key"],
+            "STEAD_REPOSITORIES_URL": f"http://{LOOPBACK}:{self.ports['repositories']}",
             # The gateway of the node on this machine.
             "STEAD_SSH_PUBLIC_HOST": LOOPBACK,
             "STEAD_SSH_PUBLIC_PORT": str(self.ports["ssh"]),

@@ -88,6 +88,11 @@ def secret_context(subject: str) -> bytes:
     return f"waf partner of {subject}".encode()
 
 
+async def get_settings(tx: Tx, subject: str) -> Settings:
+    """What was set for a site, or for an environment itself; without the defaults."""
+    return await store.get_settings(tx, subject)
+
+
 async def apply_change(tx: Tx, subject: str, site: str, wanted: Settings, *, job: str) -> None:
     await store.apply_change(tx, subject, site, wanted, job=job)
 

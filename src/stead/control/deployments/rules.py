@@ -12,7 +12,7 @@ from stead.shared.ids import AccountId, DeploymentId, EnvironmentId, SiteId, Tea
 from stead.shared.runtimes import Runtime
 
 DeploymentStatus = Literal["pending", "deploying", "live", "failed", "superseded"]
-DeploymentKind = Literal["deploy", "promote", "rollback", "clone", "refresh", "push"]
+DeploymentKind = Literal["deploy", "promote", "rollback", "clone", "refresh", "push", "restore"]
 
 NEXT_STATUSES: dict[DeploymentStatus, frozenset[DeploymentStatus]] = {
     "pending": frozenset({"deploying", "failed"}),

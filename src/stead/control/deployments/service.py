@@ -44,7 +44,7 @@ from stead.shared.errors import FieldInvalid
 from stead.shared.ids import DeploymentId, has_shape
 
 _LIVE_EVENTS: dict[DeploymentKind, EventType] = {"promote": DEPLOY_PROMOTED, "rollback": DEPLOY_ROLLED_BACK}
-_ENVIRONMENT_KINDS: tuple[DeploymentKind, ...] = ("clone", "refresh", "push")
+_ENVIRONMENT_KINDS: tuple[DeploymentKind, ...] = ("clone", "refresh", "push", "restore")
 SCOPE = "deployments:write"
 _JOBS: dict[DeploymentKind, JobKind[DeploymentWork]] = {
     "deploy": DEPLOY,

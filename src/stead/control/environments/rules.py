@@ -172,14 +172,6 @@ class NothingToPush(Conflict):
     remedy = "Deploy to it first, or refresh it from production."
 
 
-class BackupUnverified(Conflict):
-    code = "backup.unverified"
-    message = "The current release of production could not be verified, so nothing was changed: {reason}"
-    remedy = (
-        "Deploy production from a new build, then push again. If the error persists, contact the operator."
-    )
-
-
 class CopyFailed(Conflict):
     code = "environment.copy_failed"
     message = "The files or rows of production could not be copied: {reason}"

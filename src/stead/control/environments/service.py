@@ -129,6 +129,11 @@ async def set_dataset(tx: Tx, env: str, dataset: str) -> None:
     await store.set_dataset(tx, env, dataset)
 
 
+async def is_data_lost(tx: Tx, env: str) -> bool:
+    """Whether its files and rows were on a node that is lost for good, and nothing has replaced them."""
+    return await store.is_data_lost(tx, env)
+
+
 async def set_git_ref(tx: Tx, env: str, ref: str | None) -> None:
     await store.set_git_ref(tx, env, ref)
 

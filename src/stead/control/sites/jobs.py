@@ -85,7 +85,7 @@ DELETE = JobKind(
     params=SiteWork,
     resource="site",
     lock="site",
-    limit=timedelta(minutes=5),
+    limit=timedelta(minutes=60),
 )
 
 PURGE = JobKind(

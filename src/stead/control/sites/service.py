@@ -240,6 +240,11 @@ async def mark_first_push_live(tx: Tx, site: str) -> None:
     await store.set_status(tx, site, "running", after=("awaiting_push",))
 
 
+async def mark_restored(tx: Tx, site: str) -> None:
+    """The site answers again, whatever its status was."""
+    await store.set_status(tx, site, "running", after=("failed",))
+
+
 async def get_facts(tx: Tx, site: str) -> SiteFacts:
     found = await store.get_facts(tx, site)
     if found is None:
