@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from stead.control.engines.object_store import ObjectStore, StoreLocation
+from stead.control.http.cross_origin import AllowedOrigins, OriginInvalid
 from stead.control.jobs.repository_access import RepositoryGateway
 from stead.protocol.streams import EDGE_MB, OUTPUT_MB
 from stead.shared.repository_tokens import keys_from_text
@@ -121,6 +122,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The base of `doc_url` in errors. Default: `<base_url>/docs`."""
     trusted_proxies: str = ""
     """Comma-separated addresses and CIDRs of proxies whose `X-Forwarded-For` header is trusted."""
+    cors_origins: str = ""
+    """Comma-separated origins of web pages that may call the API from a browser, for example
+    `https://dashboard.example.com`; `*` for all. Without any, browsers refuse."""
     preview: bool = True
     """Whether operations marked Preview are available."""
     database_connections: Annotated[int, msgspec.Meta(ge=1)] = 16
@@ -183,6 +187,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return _split(self.trusted_proxies)
 
     @property
+    def allowed_origins(self) -> list[str]:
+        return _split(self.cors_origins)
+
+    @property
     def verify_domains(self) -> bool:
         return self.domain_verification != "none"
 
@@ -234,6 +242,11 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
         msgspec.convert(_split(settings.git_ports), list[Port], strict=False)
     except msgspec.ValidationError as error:
         raise SettingsInvalid(f"{_variable('git_ports')}: {error}") from None
+    try:
+        AllowedOrigins.parse(settings.allowed_origins)
+    except OriginInvalid as error:
+        reason = f"{str(error)!r} is not an origin such as https://dashboard.example.com"
+        raise SettingsInvalid(f"{_variable('cors_origins')}: {reason}") from None
     return settings
 
 

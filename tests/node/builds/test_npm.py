@@ -83,17 +83,20 @@ async def test_the_output_directory_is_configured_or_found_by_convention(
 ) -> None:
     wanted = bench.wanted(bench.upload(files))
     await bench.build(wanted)
-    assert bench.layer(wanted) == (output or {name: text.encode() for name, text in files.items()})
+    expected = output or {name: text.encode() for name, text in files.items()}
+    if rules := files.get("stead.json"):
+        expected = {**expected, "stead.json": rules.encode()}
+    assert bench.layer(wanted) == expected, "rules in the root of the project belong to the site"
 
 
 async def test_stead_json_may_name_another_script(bench: BuildHarness) -> None:
     files = {
         "package.json": package(build="exit 1", site="mkdir out && echo made > out/index.html"),
-        "stead.json": json.dumps({"build": "site"}),
+        "stead.json": json.dumps({"build": "site", "spa": "yes", "redirects": 7, "headers": [{}]}),
     }
     wanted = bench.wanted(bench.upload(files))
     await bench.build(wanted)
-    assert bench.layer(wanted) == {"index.html": b"made\n"}
+    assert bench.layer(wanted) == {"index.html": b"made\n", "stead.json": files["stead.json"].encode()}
 
 
 @pytest.mark.parametrize(

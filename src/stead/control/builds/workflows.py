@@ -19,6 +19,7 @@ from stead.control.builds.rules import (
 from stead.control.deployments import service as deployments
 from stead.control.deployments.rules import EnvironmentNotReady
 from stead.control.engines.postgres import Tx
+from stead.control.environments.rules import EnvironmentLocked
 from stead.control.git import service as git
 from stead.control.jobs.definition import (
     NodeCommand,
@@ -134,7 +135,7 @@ async def _deploy(tx: Tx, build: Build, artifact: str) -> tuple[str | None, str 
     """
     try:
         job = await deployments.enqueue(tx, build.env_id, artifact)
-    except (EnvironmentNotReady, JobsWaiting) as refusal:
+    except (EnvironmentNotReady, EnvironmentLocked, JobsWaiting) as refusal:
         return None, str(refusal)
     return str(job.resource["id"]), None
 

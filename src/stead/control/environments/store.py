@@ -237,3 +237,18 @@ async def set_lease(tx: Tx, env: str, token_hash: bytes, until: datetime) -> Non
 
 async def is_data_lost(tx: Tx, env: str) -> bool:
     return bool(await tx.value("select data_lost from environments where id = $1", env))
+
+
+async def lock(tx: Tx, env: VisibleEnvironment, reason: str) -> None:
+    await tx.run(
+        "update environments set lock_reason = $2, locked_at = $3 where id = $1", env.id, reason, tx.now
+    )
+
+
+async def unlock(tx: Tx, env: VisibleEnvironment) -> None:
+    await tx.run("update environments set lock_reason = null, locked_at = null where id = $1", env.id)
+
+
+async def find_lock_reason(tx: Tx, env: str) -> str | None:
+    found: str | None = await tx.value("select lock_reason from environments where id = $1", env)
+    return found

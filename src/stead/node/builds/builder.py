@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from stead.artifacts.packer import PackedLayer, pack_layer
 from stead.artifacts.refusals import TreeRefused, printable
+from stead.artifacts.site_rules.compiler import read_rules
 from stead.node import transfer
 from stead.node.builds import projects, trees
 from stead.node.builds.caches import Caches
@@ -86,6 +87,7 @@ class StaticBuilder(Driver):
                 raise explain_timeout(workspace, self.limits) from None
             raise
         log.begin_step("pack")
+        await self.report_rules(workspace, site, log)
         layer = workspace.directory / "layer"
         packed = await run_in_thread(_pack, site, layer)
         await log.say(f"{packed.files} files, {packed.content_bytes} bytes, packed into {packed.size}")
@@ -116,6 +118,15 @@ class StaticBuilder(Driver):
         site = await run_in_thread(projects.find_output, workspace.source, plan)
         await log.say(f"the site is in {site.relative_to(workspace.source)}")
         return site
+
+    async def report_rules(self, workspace: Workspace, site: Path, log: BuildLog) -> None:
+        """Say which rules the site has, and which cannot be used. They are applied when it is deployed."""
+        await run_in_thread(projects.copy_site_file, workspace.source, site)
+        rules = await run_in_thread(read_rules, site)
+        if rules.redirects or rules.headers:
+            await log.say(f"{len(rules.redirects)} redirects and {len(rules.headers)} header rules")
+        for warning in rules.warnings:
+            await log.say(f"warning: {printable(warning)}")
 
     def read_php_requirements(self, site: Path) -> tuple[PhpRequirement, ...]:  # noqa: ARG002
         """Which versions of PHP the code is for. Blocks."""

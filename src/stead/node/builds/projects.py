@@ -13,6 +13,7 @@ from stead.node.builds.failures import BuildFailed
 
 T = TypeVar("T")
 
+SITE_FILE = "stead.json"
 OUTPUT_CONVENTIONS = ("dist", "build", "out", "_site", "public")
 LOCK_FILES = ("package-lock.json", "npm-shrinkwrap.json")
 OTHER_LOCK_FILES = ("yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb")
@@ -25,6 +26,11 @@ class ProjectSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The directory that becomes the site."""
     build: str = "build"
     """The script of package.json that builds the site."""
+    # Rules for the edge, which `read_rules` checks: a wrong one is a warning and fails no build.
+    spa: msgspec.Raw = msgspec.Raw(b"")
+    redirects: msgspec.Raw = msgspec.Raw(b"")
+    headers: msgspec.Raw = msgspec.Raw(b"")
+    schema: msgspec.Raw = msgspec.field(name="$schema", default=msgspec.Raw(b""))
 
 
 class Package(msgspec.Struct, frozen=True):
@@ -54,7 +60,7 @@ class BuildPlan:
 
 
 def plan_build(root: Path) -> BuildPlan:
-    settings = read_json(root, "stead.json", ProjectSettings) or ProjectSettings()
+    settings = read_json(root, SITE_FILE, ProjectSettings) or ProjectSettings()
     package = read_json(root, "package.json", Package)
     if package is None:
         return BuildPlan(install=False, script=None, output=settings.output, plain=True)
@@ -84,6 +90,16 @@ def find_output(root: Path, plan: BuildPlan) -> Path:
     if not trees.has_files(root):
         raise BuildFailed("the source is empty")
     return root
+
+
+def copy_site_file(root: Path, site: Path) -> None:
+    """The rules in `stead.json` of the project apply if the output has no such file."""
+    if site == root or os.path.lexists(site / SITE_FILE):
+        return
+    content = trees.read_file(root, SITE_FILE)
+    if content is not None:
+        with (site / SITE_FILE).open("xb") as file:
+            file.write(content)
 
 
 def _configured_output(root: Path, output: str) -> Path:
