@@ -2,7 +2,7 @@
 
 from alembic import op
 
-revision, down_revision = "0035", "0030"
+revision, down_revision = "0035", "0032"
 
 STATEMENTS = [
     "alter table environments add column lock_reason text, add column locked_at timestamptz",
