@@ -93,7 +93,7 @@ IN_BODY: dict[str, Callable[[Asking], Any]] = {
     "expires_at": lambda asking: (asking.world.database._clock() + 30 * DAY).isoformat(),
     "mode": lambda asking: asking.caller.mode,
     "NewAccount.email": lambda _: f"{new_id('client')}@example.com",
-    "NewPasswordReset.email": lambda _: f"{new_id('client')}@example.com",
+    "NewPasswordReset.email": lambda asking: asking.world.newcomer.email,
     "SignIn.email": lambda asking: asking.world.newcomer.email,
     "SignIn.password": lambda _: PASSWORD,
     **merged("body_values"),
