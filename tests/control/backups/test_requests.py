@@ -14,6 +14,7 @@ from stead.control.backups import maintenance_store, repositories, scheduling, s
 from stead.control.backups import store as repository_store
 from stead.control.backups.operating import describe
 from stead.control.backups.rules import SnapshotDocument
+from stead.control.backups.schedule import OVERDUE_AFTER
 from stead.control.engines.postgres import Tx
 from stead.control.environments import service as environments
 from stead.control.jobs.definition import NodeCommand
@@ -348,7 +349,7 @@ async def test_the_night_queues_a_backup_and_the_second_day_without_one_is_repor
     await driver.fail_job(job, "backup.store_unavailable")
     async with person.transaction() as tx:
         assert await scheduling.report_overdue(tx) == 0
-    clock.ahead += timedelta(days=1)
+    clock.ahead += OVERDUE_AFTER
     async with person.transaction() as tx:
         assert await scheduling.report_overdue(tx) == 1
         assert await scheduling.report_overdue(tx) == 0
