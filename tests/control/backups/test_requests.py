@@ -14,9 +14,10 @@ from stead.control.backups import maintenance_store, repositories, scheduling, s
 from stead.control.backups import store as repository_store
 from stead.control.backups.operating import describe
 from stead.control.backups.rules import SnapshotDocument
+from stead.control.backups.schedule import OVERDUE_AFTER
 from stead.control.engines.postgres import Tx
 from stead.control.environments import service as environments
-from stead.control.jobs.definition import NodeCommand
+from stead.control.jobs.definition import NodeCommand, Refused
 from stead.control.jobs.kinds import Job
 from stead.control.jobs.repository_access import repository_password_context
 from stead.control.sealing import Sealer
@@ -328,6 +329,21 @@ async def test_files_that_came_after_a_snapshot_are_hidden_from_its_restore(
         assert 0 < await read_moment(tx) - tx.now.timestamp() < 120
 
 
+@pytest.mark.parametrize("step", ["copy", "verify"])
+async def test_a_snapshot_that_the_node_does_not_describe_is_refused(
+    person: Person, plane: ControlPlane, site: str, step: str
+) -> None:
+    """A malformed report is none."""
+    job = await _queue(person.session, f"/v1/sites/{site}/backup")
+    driver, read = await _begin(plane, job)
+    if step == "verify":
+        await _report(driver, read, "copy", TAKEN)
+    with pytest.raises(Refused, match="has not described") as refused:
+        await _report(driver, read, step, None)
+    assert refused.value.code == "backup.interrupted"
+    assert await _list(person.session, site) == []
+
+
 async def test_the_night_queues_a_backup_and_the_second_day_without_one_is_reported(
     person: Person, plane: ControlPlane, clock: MovableClock, site: str
 ) -> None:
@@ -348,7 +364,8 @@ async def test_the_night_queues_a_backup_and_the_second_day_without_one_is_repor
     await driver.fail_job(job, "backup.store_unavailable")
     async with person.transaction() as tx:
         assert await scheduling.report_overdue(tx) == 0
-    clock.ahead += timedelta(days=1)
+    # The turn of the site may have been a moment ago.
+    clock.ahead += OVERDUE_AFTER
     async with person.transaction() as tx:
         assert await scheduling.report_overdue(tx) == 1
         assert await scheduling.report_overdue(tx) == 0

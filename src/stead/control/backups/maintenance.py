@@ -27,9 +27,9 @@ from stead.control.backups.repository_rules import (
 from stead.control.engines.object_store import ObjectStore, ObjectStoreUnavailable
 from stead.control.engines.postgres import Database
 from stead.control.engines.restic import (
-    PasswordWrong,
     RepositoryDamaged,
     RepositoryMissing,
+    ResticFailed,
     ResticInterrupted,
     ResticRepository,
 )
@@ -89,10 +89,11 @@ class Maintainer:
             await run_alone(self._database, site, work)
         except SuspicionFound as suspicion:
             await self._report(site, BACKUPS_SUSPICIOUS, str(suspicion))
-        except (RepositoryDamaged, RepositoryMissing, PasswordWrong) as damage:
-            await self._report(site, BACKUPS_DAMAGED, damage.reason)
         except UNAVAILABLE as error:
             log.warning("backups.maintenance_postponed", site=site, reason=type(error).__name__)
+        except ResticFailed as damage:
+            # Whatever it is, it belongs to one site: the others are maintained nevertheless.
+            await self._report(site, BACKUPS_DAMAGED, damage.reason)
         else:
             return True
         return False

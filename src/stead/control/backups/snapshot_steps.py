@@ -14,12 +14,18 @@ import msgspec
 from stead.control.backups import repositories, store
 from stead.control.backups.documents import build_document
 from stead.control.backups.releases import verify_release
-from stead.control.backups.rules import FULL_CHECK_AFTER, MAY_BE_BROKEN, Snapshot, SnapshotKind
+from stead.control.backups.rules import (
+    FULL_CHECK_AFTER,
+    MAY_BE_BROKEN,
+    BackupInterrupted,
+    Snapshot,
+    SnapshotKind,
+)
 from stead.control.deployments import service as deployments
 from stead.control.engines.postgres import Tx
 from stead.control.environments import service as environments
 from stead.control.environments.rules import Environment
-from stead.control.jobs.definition import NodeCommand, Step, WorkerContext, node_step
+from stead.control.jobs.definition import NodeCommand, Refused, Step, WorkerContext, node_step
 from stead.control.jobs.kinds import Job
 from stead.control.nodes import service as nodes
 from stead.control.sites import node_commands
@@ -70,7 +76,7 @@ class _SnapshotSteps:
         if has_backups and not is_test:
             await repositories.ensure_repository(context, job.site_id)
 
-    async def keep(self, tx: Tx, job: AnyJob, result: SnapshotVerified) -> None:
+    async def keep(self, tx: Tx, job: AnyJob, result: SnapshotVerified | None) -> None:
         await _record_verified(tx, job, result)
         if self.keep_at_once:
             await keep(tx, job)
@@ -132,17 +138,20 @@ async def _take(tx: Tx, job: AnyJob) -> NodeCommand | None:
     return await _build_command(tx, snapshot, work)
 
 
-async def _record_taken(tx: Tx, job: AnyJob, taken: SnapshotTaken) -> None:
+async def _record_taken(tx: Tx, job: AnyJob, taken: SnapshotTaken | None) -> None:
     snapshot = await store.find_by_job(tx, job.id)
-    if snapshot is not None:
-        await store.record_taken(
-            tx,
-            snapshot.id,
-            restic_id=taken.restic_id,
-            manifest_digest=taken.manifest_digest,
-            size_bytes=taken.size_bytes,
-            added_bytes=taken.added_bytes,
-        )
+    if snapshot is None:
+        return
+    if taken is None:
+        raise _no_report()
+    await store.record_taken(
+        tx,
+        snapshot.id,
+        restic_id=taken.restic_id,
+        manifest_digest=taken.manifest_digest,
+        size_bytes=taken.size_bytes,
+        added_bytes=taken.added_bytes,
+    )
 
 
 async def _verify(tx: Tx, job: AnyJob) -> NodeCommand | None:
@@ -162,16 +171,24 @@ async def _verify(tx: Tx, job: AnyJob) -> NodeCommand | None:
     return await _build_command(tx, snapshot, work)
 
 
-async def _record_verified(tx: Tx, job: AnyJob, result: SnapshotVerified) -> None:
+async def _record_verified(tx: Tx, job: AnyJob, result: SnapshotVerified | None) -> None:
     """A site that may be broken counts as verified when its rows and files are the same."""
     snapshot = await store.find_by_job(tx, job.id)
     if snapshot is None:
         return
+    if result is None:
+        raise _no_report()
     has_answered = snapshot.full_check and (result.booted or snapshot.runtime != "cms")
     if has_answered or snapshot.kind in MAY_BE_BROKEN:
         env = await environments.get(tx, snapshot.env_id)
         engine = await _get_engine(tx, env) if has_answered else ""
         await store.record_verified(tx, snapshot.id, engine)
+
+
+def _no_report() -> Refused:
+    """The node said that it is done, but not what it did, or nothing that can be read."""
+    reason = "the node has not described the snapshot."
+    return Refused(BackupInterrupted.code, str(BackupInterrupted(reason=reason)))
 
 
 async def _build_command(tx: Tx, snapshot: Snapshot, work: TakeSnapshot | VerifySnapshot) -> NodeCommand:

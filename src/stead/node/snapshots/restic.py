@@ -164,11 +164,11 @@ class Repository:
 
     async def read(self, snapshot: str, path: str, max_bytes: int) -> bytes:
         """The content of one file."""
-        return await self._collect(["dump", "--no-lock", snapshot, f"/{path}"], max_bytes)
+        return await self._collect(["dump", "--no-lock", "--", snapshot, f"/{path}"], max_bytes)
 
     async def write_to(self, descriptor: int, snapshot: str, path: str) -> None:
         """Write the content of one file to a pipe."""
-        await self._call(["dump", "--no-lock", snapshot, f"/{path}"], stdout=descriptor)
+        await self._call(["dump", "--no-lock", "--", snapshot, f"/{path}"], stdout=descriptor)
 
     async def list_entries(self, snapshot: str, visit: Callable[[ListedEntry], None]) -> None:
         """All files of a snapshot."""
@@ -179,13 +179,13 @@ class Repository:
             with suppress(msgspec.MsgspecError):
                 visit(decoder.decode(line))
 
-        await self._call(["ls", "--json", "--no-lock", snapshot], lines=look_at)
+        await self._call(["ls", "--json", "--no-lock", "--", snapshot], lines=look_at)
 
     async def restore(self, snapshot: str, target: Path, owner: int, *, without: Sequence[str] = ()) -> None:
         """Write the files of the snapshot below the target, as this user, who must own it. What is in a
         repository is not trusted: nothing else can be changed by it."""
         excluded = [f"--exclude=/{name}" for name in without]
-        argv = ["restore", "--quiet", "--no-lock", f"--target={target}", *excluded, snapshot]
+        argv = ["restore", "--quiet", "--no-lock", f"--target={target}", *excluded, "--", snapshot]
         await self._call(argv, owner=owner)
 
     async def _collect(self, argv: Sequence[str], max_bytes: int = MAX_OUTPUT_BYTES) -> bytes:
