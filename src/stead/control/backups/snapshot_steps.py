@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from stead.control.backups import repositories, store
+from stead.control.backups import repositories, storage, store
 from stead.control.backups.documents import build_document
 from stead.control.backups.releases import verify_release
 from stead.control.backups.rules import (
@@ -28,6 +28,7 @@ from stead.control.environments.rules import Environment
 from stead.control.jobs.definition import NodeCommand, Refused, Step, WorkerContext, node_step
 from stead.control.jobs.kinds import Job
 from stead.control.nodes import service as nodes
+from stead.control.plans.rules import StorageExhausted
 from stead.control.sites import node_commands
 from stead.control.sites import service as sites
 from stead.control.wordpress import service as wordpress
@@ -68,6 +69,7 @@ class _SnapshotSteps:
             # Without a gateway, the operator has decided that there are no backups.
             has_backups = is_test or context.repositories is not None or kind in _ASKED_FOR
             if has_backups:
+                await _require_room(tx, job, kind)
                 snapshot = SnapshotId(new_id("snap"))
                 await store.insert(tx, snapshot, document, job=job.id, kind=kind, full_check=full_check)
             release = await _find_release(tx, environment) if full_check else None
@@ -105,6 +107,14 @@ async def keep(tx: Tx, job: AnyJob) -> Snapshot | None:
     if taken is not None:
         await store.keep(tx, taken.id)
     return taken
+
+
+async def _require_room(tx: Tx, job: AnyJob, kind: SnapshotKind) -> None:
+    facts = await sites.get_facts(tx, job.site_id)
+    try:
+        await storage.require_room(tx, facts.owner, kind)
+    except StorageExhausted as full:
+        raise Refused(full.code, str(full)) from None
 
 
 async def _find_release(tx: Tx, env: Environment) -> EnsureRelease | None:
@@ -150,7 +160,7 @@ async def _record_taken(tx: Tx, job: AnyJob, taken: SnapshotTaken | None) -> Non
         restic_id=taken.restic_id,
         manifest_digest=taken.manifest_digest,
         size_bytes=taken.size_bytes,
-        added_bytes=taken.added_bytes,
+        added_bytes=min(taken.added_bytes, await repositories.get_allowance(tx, job.site_id)),
     )
 
 
