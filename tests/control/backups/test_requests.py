@@ -436,7 +436,7 @@ async def test_the_night_queues_a_backup_and_the_second_day_without_one_is_repor
     types = await driver.event_types(site)
     assert [each for each in types if each.startswith("snapshot.")] == ["snapshot.failed", "snapshot.overdue"]
     async with person.transaction() as tx:
-        await scheduling.record_success(tx, site, await environment_of(tx, site))
+        await scheduling.record_success(tx, site, await environments.get_production(tx, site))
         assert site not in (await describe(tx))[0]
 
 

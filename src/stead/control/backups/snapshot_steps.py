@@ -126,7 +126,7 @@ async def _needs_full_check(tx: Tx, env: Environment, kind: SnapshotKind) -> boo
     the version of the node."""
     if kind != "scheduled":
         return kind not in MAY_BE_BROKEN
-    last = await store.find_last_full_check(tx, env.site_id)
+    last = await store.find_last_full_check(tx, env.site_id, env.id)
     return last is None or tx.now - last[0] >= FULL_CHECK_AFTER or last[1] != await _get_engine(tx, env)
 
 
