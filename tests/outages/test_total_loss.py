@@ -13,28 +13,30 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import asyncpg
 import msgspec
 import pytest
 
+from stead.control.engines.postgres import Database
 from stead.dev.build_image import build_settings
 from stead.dev.engines.nginx import Nginx
 from stead.dev.engines.seaweedfs import SeaweedFS
 from stead.dev.local_node import LOCAL_NODE
 from stead.dev.programs import STEADCTL, NodeAgent, SshGateway
-from stead.dev.running_stack import RunningStack, run_stack
+from stead.dev.running_stack import Kinds, RunningStack, run_stack
+from stead.dev.stack import ALL_PROGRAMS
 from stead.dev.supervised_program import clean_environment
 from stead.node.snapshots.tree_scan import decode
 from stead.protocol.subjects import Program as Role
-from tests.building_stack import building_stack
+from stead.shared.clock import wall_clock
 from tests.conftest import FIGURE
+from tests.delivery.delivery import Delivery, Site
+from tests.faults.jobs.harness import Harness
 from tests.faults.jobs.programs import Program, until
-from tests.git_server import GitServer
-from tests.journeys import projects
 from tests.journeys.customer import Customer
-from tests.journeys.deliveries import built, deployed
 from tests.journeys.visitor import Visitor
 from tests.journeys.wordpress_site import create_wordpress_site
 from tests.preloaded.processes import preloaded_programs, run
@@ -79,7 +81,7 @@ def _commands(text: str) -> str:
 @dataclass
 class Installation:
     stack: RunningStack
-    git_server: GitServer
+    delivery: Delivery
     customer: Customer
     visitor: Visitor
     second: RunningStack
@@ -104,11 +106,21 @@ class Installation:
         return done.output
 
 
+def _make_directory() -> Path:
+    made = Path(tempfile.mkdtemp(prefix="stead-loss-"))
+    # PostgreSQL runs as another user, who must be able to enter.
+    made.chmod(0o711)
+    return made
+
+
 @asynccontextmanager
-async def _start_second_store() -> AsyncIterator[RunningStack]:
-    with tempfile.TemporaryDirectory(prefix="stead-second-") as data:
-        async with run_stack(Path(data), [SeaweedFS]) as stack:
+async def _start_stack(programs: Kinds, settings: Mapping[str, str]) -> AsyncIterator[RunningStack]:
+    data = await asyncio.to_thread(_make_directory)
+    try:
+        async with run_stack(data, programs, settings=settings) as stack:
             yield stack
+    finally:
+        await asyncio.to_thread(shutil.rmtree, data, ignore_errors=True)
 
 
 def _offsite(second: RunningStack) -> dict[str, str]:
@@ -120,13 +132,18 @@ def _offsite(second: RunningStack) -> dict[str, str]:
 async def installation() -> AsyncIterator[Installation]:
     with preloaded_programs():
         async with (
-            _start_second_store() as second,
-            building_stack(**_offsite(second)) as building,
+            _start_stack([SeaweedFS], {}) as second,
+            _start_stack(ALL_PROGRAMS, _offsite(second)) as stack,
         ):
-            customer = Customer(building.stack)
+            customer, visitor = Customer(stack), await Visitor.of(stack)
+            settings = stack.environment(Role.WORKER)
+            database = Database(settings["STEAD_DATABASE_URL"], clock=wall_clock)
+            # It needs only these of a harness.
+            delivery = Delivery(cast("Harness", SimpleNamespace(stack=stack, database=database)))
             async with customer.api:
-                visitor = await Visitor.of(building.stack)
-                yield Installation(building.stack, building.git_server, customer, visitor, second)
+                yield Installation(stack, delivery, customer, visitor, second)
+            await delivery.visitor.aclose()
+            await database.close()
 
 
 @dataclass
@@ -146,13 +163,10 @@ class Sites:
 
 async def _create_sites(it: Installation) -> Sites:
     customer = it.customer
-    repository = it.git_server.create("returns.git")
-    commit = projects.write(repository, "static words")
-    wanted = {"domain": STATIC_DOMAIN, "profile": "static", "git_repo": repository.url, "git_branch": "main"}
-    created = await customer.does("POST", "/v1/sites", wanted)
-    static = f"/v1/sites/{created['resource']['site_id']}"
-    live = f"{static}/environments/production"
-    await deployed(customer, live, (await built(customer, live, commit))["artifact_id"])
+    created = await customer.does("POST", "/v1/sites", {"domain": STATIC_DOMAIN, "profile": "static"})
+    static = Site(created["resource"]["site_id"], created["result"]["env_id"], STATIC_DOMAIN)
+    artifact = await it.delivery.artifact(static, {"index.html": "static words"})
+    await customer.does("POST", f"{static.path}/deployments", {"artifact_id": artifact})
 
     wordpress = await create_wordpress_site(customer)
     production = f"{wordpress.path}/environments/production"
@@ -167,7 +181,9 @@ async def _create_sites(it: Installation) -> Sites:
         "production": wordpress.host,
         "staging": (await customer.get(staging))["subdomain"],
     }
-    return Sites(static, wordpress.path, hosts, {"production": production, "staging": staging})
+    return Sites(
+        f"/v1/sites/{static.id}", wordpress.path, hosts, {"production": production, "staging": staging}
+    )
 
 
 async def _wait_for_copies(it: Installation, sites: Sites) -> None:

@@ -10,7 +10,6 @@ from stead.control.app import ControlPlane
 from stead.control.backups import scheduling, snapshot_steps
 from stead.control.environments import service as environments
 from stead.control.environments import store as environment_store
-from stead.shared.clock import MovableClock
 from tests.control.exec.samples import insert_wordpress_site
 from tests.control.site_driver import SiteDriver
 from tests.enrolled_nodes import record_node
@@ -43,14 +42,16 @@ async def copied(person: Person) -> AsyncIterator[Copied]:
 
 
 async def test_the_night_copies_all_environments_and_the_status_is_that_of_production(
-    person: Person, plane: ControlPlane, clock: MovableClock, copied: Copied
+    person: Person, plane: ControlPlane, copied: Copied
 ) -> None:
     async with person.transaction() as tx:
         while await scheduling.add_sites(tx):
             pass
-        await tx.run("update backup_schedules set due_at = 'infinity' where site_id <> $1", copied.site)
-    clock.ahead += timedelta(days=1)
-    async with person.transaction() as tx:
+        await tx.run(
+            "update backup_schedules set due_at = case site_id when $1 then $2::timestamptz"
+            " else 'infinity' end",
+            *(copied.site, tx.now),
+        )
         assert await scheduling.queue_due(tx) == 1
         queued = await tx.all(
             lambda id_, env: (id_, env),

@@ -7,6 +7,7 @@ on.
 
 import asyncio
 import os
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -82,6 +83,7 @@ _MEANINGS: tuple[tuple[tuple[bytes, ...], str, str], ...] = (
     ),
 )
 _RETRYING = b"retrying after"
+_ID = re.compile("[0-9a-f]{64}")
 
 
 class BackupSummary(Struct, frozen=True):
@@ -161,6 +163,14 @@ class Repository:
         output = await self._collect(["snapshots", "--json", "--no-lock", f"--tag={tag}"])
         found = _read_snapshots(output)
         return sorted((each for each in found if tag in each.tags), key=lambda each: each.time)
+
+    def find_cached_id(self, beginning: str) -> str | None:
+        """The complete id of a snapshot that was stored with this cache. restic tells only its beginning, and
+        to start it again takes about as long as storing little. Blocks."""
+        if self._cache is None:
+            return None
+        found = {file.name for file in self._cache.glob(f"*/snapshots/*/{beginning}*")}
+        return found.pop() if len(found) == 1 and _ID.fullmatch(min(found)) else None
 
     async def read(self, snapshot: str, path: str, max_bytes: int) -> bytes:
         """The content of one file."""
