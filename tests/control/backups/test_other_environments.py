@@ -114,7 +114,7 @@ async def test_restoring_staging_changes_nothing_of_the_site(
     assert (await person.session.get(f"{path}/config")).json()["data"] == before
     assert (await person.session.get(f"{path}/redirects")).json()["data"]["redirects"] == []
     own = (await person.session.get(f"{path}/environments/{copied.staging}/config")).json()["data"]
-    assert own["performance"]["hot_page_count"] == 7
+    assert own["override"]["performance"]["hot_page_count"] == 7
     async with person.transaction() as tx:
         assert not await environment_store.is_data_lost(tx, copied.staging)
 

@@ -155,6 +155,7 @@ class Maintainer:
         async with self._database.reading() as tx:
             recorded = await store.list_snapshots(tx, site)
             blobs = await store.list_blobs_of_releases(tx, site)
+        await self._second.ensure_bucket()
         copied = await offsite.copy_repository(self._objects, self._second, site)
         await offsite.copy_missing(self._objects, self._second, [blob_name(each) for each in blobs])
         new = [each for each in recorded if each.status == "kept" and each.synced_at is None]
