@@ -29,7 +29,7 @@ from stead.dev.programs import STEADCTL, NodeAgent, SshGateway
 from stead.dev.running_stack import Kinds, RunningStack, run_stack
 from stead.dev.stack import ALL_PROGRAMS
 from stead.dev.supervised_program import clean_environment
-from stead.node.snapshots.tree_scan import decode
+from stead.node.snapshots.tree_scan import HASH_BYTES, decode
 from stead.protocol.subjects import Program as Role
 from stead.shared.clock import wall_clock
 from tests.conftest import FIGURE
@@ -280,7 +280,8 @@ def _require_listed_files(restored: Path) -> int:
         entry = decode(line)
         if entry.kind == b"f":
             file = restored / "files" / os.fsdecode(entry.path)
-            assert hashlib.sha256(file.read_bytes()).hexdigest().encode() == entry.hash, file
+            found = hashlib.blake2b(file.read_bytes(), digest_size=HASH_BYTES).hexdigest()
+            assert found.encode() == entry.hash, file
             count += 1
     return count
 
