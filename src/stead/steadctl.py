@@ -369,10 +369,21 @@ def recover_backups() -> None:
 def restore_newest_snapshots(
     node: Annotated[str | None, typer.Option(help="Only environments on this node.")] = None,
 ) -> None:
-    """Queue jobs that restore the newest snapshot of every WordPress environment, after a node was lost."""
+    """Queue jobs that restore the newest snapshot of every WordPress environment that was on a lost node."""
     from stead.control.backups.recovery import restore_newest
 
     typer.echo(f"{asyncio.run(restore_newest(node))} environments are being restored")
+
+
+@backups.command("password")
+def print_repository_password(site: str) -> None:
+    """Print the password of a site's repository, for restic."""
+    from stead.control.backups.recovery import read_password
+
+    if (password := asyncio.run(read_password(site))) is None:
+        typer.echo("the site has no repository", err=True)
+        raise typer.Exit(1)
+    typer.echo(password)
 
 
 @backups.command("maintain")

@@ -10,7 +10,9 @@ import httpx
 import pytest
 
 from stead.control.app import ControlPlane
-from stead.control.engines.restic import ResticRepository
+from stead.control.engines.restic import RepositoryDamaged, ResticRepository
+from stead.protocol.commands import Result, encode, read_result
+from stead.protocol.work import SnapshotTaken
 from stead.shared.ids import new_id
 from tests.conftest import FIGURE
 from tests.people import Person
@@ -155,6 +157,28 @@ async def test_an_index_that_arrives_after_all_data_was_read_removes_nothing(
     await victim.require_restorable(yesterday, tmp_path / "restored")
     # The repository is open again.
     await victim.take_snapshot()
+
+
+async def test_the_name_of_a_snapshot_is_no_option_of_restic(
+    victim: MaintainedSite, worker: Worker, tmp_path: Path
+):
+    """A node names the snapshots that it took, and the worker gives the name to restic. Such a name is not
+    accepted from a node; if it were, nothing would be executed."""
+    touched = tmp_path / "touched"
+    name = f"--password-command=touch {touched}"
+    answer = Result("here", "job_1", "copy", 1, "done", value=SnapshotTaken(name, f"sha256:{'0' * 64}", 1, 1))
+    assert read_result(encode(answer)) == Result("here", "job_1", "copy", 1, "done")
+    await victim.sql("update snapshots set restic_id = $2 where id = $1", victim.taken[0].id, name)
+    with pytest.raises(RepositoryDamaged):
+        await victim.repository.read_file(name, "/manifest.json")
+    # restic passes over snapshots that it does not have; whoever asks has looked for them before.
+    await victim.repository.has_all_data(name)
+    assert not touched.exists()
+    maintainer = worker.maintainer(offsite=True)
+    # It raises nothing, so other sites are copied after this one.
+    await maintainer._try(victim.id, lambda: maintainer._copy(victim.id))
+    assert await victim.list_events() == ["snapshot.damaged"]
+    assert not touched.exists()
 
 
 async def test_snapshots_with_chosen_times_do_not_push_out_good_ones(victim: MaintainedSite, tmp_path: Path):

@@ -40,6 +40,8 @@ NODE_KEYS = "node_keys"
 ANY_CAPACITY = 100_000
 """Then only the setting of the node limits how many environments it gets."""
 
+_SECOND_STORE = "STEAD_OFFSITE_S3_"
+
 P = TypeVar("P", bound=SupervisedProgram)
 
 
@@ -86,7 +88,7 @@ class Stack:
                 "STEAD_REPOSITORIES_PORT": str(self.ports["repositories"]),
                 "STEAD_REPOSITORIES_METRICS_PORT": str(self.ports["repositories_metrics"]),
             }
-            | dict(self._overrides),
+            | self._overrides_outside_control_plane(),
         )
         self._programs[NodeAgent] = NodeAgent(
             self._instance(NodeAgent),
@@ -163,7 +165,11 @@ class Stack:
         }
         for engine in ENGINES:
             settings |= self[engine].node_settings(Node(node))
-        return settings | dict(self._overrides)
+        return settings | self._overrides_outside_control_plane()
+
+    def _overrides_outside_control_plane(self) -> dict[str, str]:
+        """Only the control plane can reach the second object store."""
+        return {name: value for name, value in self._overrides.items() if not name.startswith(_SECOND_STORE)}
 
     def shell_variables(self) -> dict[str, str]:
         """The variables that `steadctl dev env` prints: those of the programs, then those of the engines."""

@@ -193,27 +193,29 @@ class RepositoryAccess(WorkStruct, frozen=True):
 
 SnapshotId = Annotated[str, Meta(pattern=r"^snap_[0-9a-zA-Z]{1,40}$(?!\n)")]
 ResticId = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")]
+ManifestDigest = Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}$(?!\n)")]
+Amount = Annotated[int, Meta(ge=0, le=10**15)]
 
 
 class SnapshotTaken(Struct, frozen=True, tag="snapshot_taken"):
     """What a node reports about a snapshot. Nothing is known to be restorable before `VerifySnapshot`."""
 
-    restic_id: str
-    manifest_digest: str
+    restic_id: ResticId
+    manifest_digest: ManifestDigest
     """`sha256:` and the hash of `manifest.json` in the snapshot."""
-    size_bytes: int
+    size_bytes: Amount
     """Of everything in it, when it is restored."""
-    added_bytes: int
+    added_bytes: Amount
     """That were not in the repository before, as stored."""
-    files: int = 0
-    rows: int = 0
+    files: Amount = 0
+    rows: Amount = 0
 
 
 class SnapshotVerified(Struct, frozen=True, tag="snapshot_verified"):
     """The snapshot was restored and compared with its manifest."""
 
-    files: int = 0
-    rows: int = 0
+    files: Amount = 0
+    rows: Amount = 0
     booted: bool = False
     """WordPress has answered for its front page."""
 

@@ -10,16 +10,17 @@ import pytest
 
 from stead.control.app import ControlPlane
 from stead.control.artifacts import store as artifacts
-from stead.control.backups import maintenance_store, repositories, scheduling, snapshot_steps
+from stead.control.backups import maintenance_store, repositories, scheduling, snapshot_steps, storage
 from stead.control.backups import store as repository_store
 from stead.control.backups.operating import describe
-from stead.control.backups.rules import SnapshotDocument
+from stead.control.backups.rules import SnapshotDocument, SnapshotKind
 from stead.control.backups.schedule import OVERDUE_AFTER
 from stead.control.engines.postgres import Tx
 from stead.control.environments import service as environments
-from stead.control.jobs.definition import NodeCommand
+from stead.control.jobs.definition import NodeCommand, Refused
 from stead.control.jobs.kinds import Job
 from stead.control.jobs.repository_access import repository_password_context
+from stead.control.plans.rules import GB, Owner, StorageExhausted
 from stead.control.sealing import Sealer
 from stead.protocol.work import (
     DiscardDataset,
@@ -33,12 +34,14 @@ from stead.protocol.work import (
 )
 from stead.shared.clock import MovableClock
 from tests.client import Client, code_of
+from tests.conftest import NewPerson
 from tests.control.exec.samples import insert_wordpress_site
 from tests.control.site_driver import SiteDriver, worker_context
 from tests.enrolled_nodes import record_node
 from tests.people import Person
 from tests.teams import (
     environment_of,
+    found_team,
     insert_artifact,
     insert_deployment,
     insert_site,
@@ -100,6 +103,7 @@ async def _report(driver: SiteDriver, job: Job[Any], step: str, result: object) 
         await on_result(tx, job, result)
 
 
+_ALWAYS_TAKEN: tuple[SnapshotKind, ...] = ("scheduled", "site_deleted")
 TAKEN = SnapshotTaken("ab" * 32, "sha256:m", 5000, 800, files=3, rows=7)
 
 
@@ -329,6 +333,78 @@ async def test_files_that_came_after_a_snapshot_are_hidden_from_its_restore(
         assert 0 < await read_moment(tx) - tx.now.timestamp() < 120
 
 
+@pytest.mark.parametrize("step", ["copy", "verify"])
+async def test_a_snapshot_that_the_node_does_not_describe_is_refused(
+    person: Person, plane: ControlPlane, site: str, step: str
+) -> None:
+    """A malformed report is none."""
+    job = await _queue(person.session, f"/v1/sites/{site}/backup")
+    driver, read = await _begin(plane, job)
+    if step == "verify":
+        await _report(driver, read, "copy", TAKEN)
+    with pytest.raises(Refused, match="has not described") as refused:
+        await _report(driver, read, step, None)
+    assert refused.value.code == "backup.interrupted"
+    assert await _list(person.session, site) == []
+
+
+async def _fill_plan(tx: Tx, site: str, plans: int) -> None:
+    """The snapshots of the site take the storage of so many free plans."""
+    limit = await tx.value("select max_storage_gb from plans where name = 'free'")
+    await tx.run(
+        "insert into repositories (site_id, password, created_at, stored_bytes) values ($1, '', $2, $3)"
+        " on conflict (site_id) do update set stored_bytes = $3",
+        *(site, tx.now, plans * limit * GB),
+    )
+
+
+async def test_snapshots_count_toward_the_storage_of_the_plan(new_person: NewPerson) -> None:
+    person, neighbour = await new_person(plan="free"), await new_person(plan="free")
+    team = await found_team(person)
+    async with person.transaction() as tx:
+        site, other = await insert_site(tx, team=team), await insert_site(tx, account=neighbour.id)
+        await _fill_plan(tx, site, 1)
+    usage = (await person.session.get(f"/v1/teams/{team}/plan")).json()["data"]["usage"]
+    assert usage["storage_gb"] == 1
+    for path, body in (("backup", {}), ("uploads", {"size_bytes": 1})):
+        refused = await person.session.post(f"/v1/sites/{site}/{path}", json=body)
+        assert (refused.status_code, code_of(refused)) == (429, "quota.storage")
+    accepted = await neighbour.session.post(f"/v1/sites/{other}/backup")
+    assert accepted.status_code == 202, accepted.text
+
+
+async def test_a_full_plan_prevents_no_snapshot_that_protects_a_site(new_person: NewPerson) -> None:
+    """Those before changes are bounded nevertheless: each could add as much as the site has."""
+    person = await new_person(plan="free")
+    owner = Owner(account_id=person.account.id)
+    changes: tuple[SnapshotKind, ...] = ("before_push", "before_restore", "before_switch")
+    async with person.transaction() as tx:
+        site = await insert_site(tx, account=person.id)
+        await _fill_plan(tx, site, 1)
+        for kind in (*changes, *_ALWAYS_TAKEN):
+            await storage.require_room(tx, owner, kind)
+        await _fill_plan(tx, site, 2)
+        for kind in _ALWAYS_TAKEN:
+            await storage.require_room(tx, owner, kind)
+        for kind in changes:
+            with pytest.raises(StorageExhausted):
+                await storage.require_room(tx, owner, kind)
+
+
+async def test_a_node_cannot_claim_to_have_added_more_than_it_may(
+    person: Person, plane: ControlPlane, site: str
+) -> None:
+    job = await _queue(person.session, f"/v1/sites/{site}/backup")
+    driver, read = await _begin(plane, job)
+    async with person.transaction() as tx:
+        await _fill_plan(tx, site, 0)
+        allowed = await repositories.get_allowance(tx, site)
+    await _report(driver, read, "copy", msgspec.structs.replace(TAKEN, added_bytes=10**15))
+    async with person.transaction() as tx:
+        stored = await tx.value("select stored_bytes from repositories where site_id = $1", site)
+    assert stored == allowed
+
+
 async def test_the_night_queues_a_backup_and_the_second_day_without_one_is_reported(
     person: Person, plane: ControlPlane, clock: MovableClock, site: str
 ) -> None:
@@ -349,6 +425,7 @@ async def test_the_night_queues_a_backup_and_the_second_day_without_one_is_repor
     await driver.fail_job(job, "backup.store_unavailable")
     async with person.transaction() as tx:
         assert await scheduling.report_overdue(tx) == 0
+    # The turn of the site may have been a moment ago.
     clock.ahead += OVERDUE_AFTER
     async with person.transaction() as tx:
         assert await scheduling.report_overdue(tx) == 1
@@ -359,7 +436,7 @@ async def test_the_night_queues_a_backup_and_the_second_day_without_one_is_repor
     types = await driver.event_types(site)
     assert [each for each in types if each.startswith("snapshot.")] == ["snapshot.failed", "snapshot.overdue"]
     async with person.transaction() as tx:
-        await scheduling.record_success(tx, site, await environment_of(tx, site))
+        await scheduling.record_success(tx, site, await environments.get_production(tx, site))
         assert site not in (await describe(tx))[0]
 
 

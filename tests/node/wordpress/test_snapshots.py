@@ -57,7 +57,7 @@ def _leftovers(site: Site) -> list[str]:
     mounts = Path("/proc/self/mountinfo").read_text()
     left = [str(path.relative_to(home)) for path in home.rglob("*") if "cache" not in path.parts]
     assert str(home) not in mounts
-    return sorted(set(left) - {"hashes", "cache", "no-sockets"})
+    return sorted(set(left) - {"attempt", "cache", "hashes", "manifest", "no-sockets"})
 
 
 async def test_a_snapshot_has_a_manifest_that_describes_rows_and_files(

@@ -27,9 +27,9 @@ from stead.control.backups.repository_rules import (
 from stead.control.engines.object_store import ObjectStore, ObjectStoreUnavailable
 from stead.control.engines.postgres import Database
 from stead.control.engines.restic import (
-    PasswordWrong,
     RepositoryDamaged,
     RepositoryMissing,
+    ResticFailed,
     ResticInterrupted,
     ResticRepository,
 )
@@ -89,10 +89,11 @@ class Maintainer:
             await run_alone(self._database, site, work)
         except SuspicionFound as suspicion:
             await self._report(site, BACKUPS_SUSPICIOUS, str(suspicion))
-        except (RepositoryDamaged, RepositoryMissing, PasswordWrong) as damage:
-            await self._report(site, BACKUPS_DAMAGED, damage.reason)
         except UNAVAILABLE as error:
             log.warning("backups.maintenance_postponed", site=site, reason=type(error).__name__)
+        except ResticFailed as damage:
+            # Whatever it is, it belongs to one site: the others are maintained nevertheless.
+            await self._report(site, BACKUPS_DAMAGED, damage.reason)
         else:
             return True
         return False
@@ -154,6 +155,7 @@ class Maintainer:
         async with self._database.reading() as tx:
             recorded = await store.list_snapshots(tx, site)
             blobs = await store.list_blobs_of_releases(tx, site)
+        await self._second.ensure_bucket()
         copied = await offsite.copy_repository(self._objects, self._second, site)
         await offsite.copy_missing(self._objects, self._second, [blob_name(each) for each in blobs])
         new = [each for each in recorded if each.status == "kept" and each.synced_at is None]

@@ -222,13 +222,15 @@ async def mark_lost(tx: Tx, ids: list[str]) -> None:
 
 
 async def list_newest_of_wordpress(tx: Tx, node: str | None) -> list[NewestSnapshot]:
-    """The newest snapshot of every WordPress environment that is in service."""
+    """The newest snapshot of every WordPress environment whose data was lost with its node. What others serve
+    is newer than their snapshots."""
     return await tx.all(
         NewestSnapshot,
         "select distinct on (n.env_id) n.env_id, n.site_id, n.id, coalesce(s.team_id, s.account_id)"
         " from snapshots n join environments e on e.id = n.env_id join sites s on s.id = n.site_id"
         " where n.status = 'kept' and n.runtime = 'cms' and (n.expires_at is null or n.expires_at > $1)"
-        " and e.status = 'running' and s.mode = 'live' and ($2::text is null or e.node_id = $2)"
+        " and e.status in ('running', 'failed', 'provisioning') and e.data_lost and s.mode = 'live'"
+        " and ($2::text is null or e.node_id = $2)"
         " order by n.env_id, n.id desc",
         *(tx.now, node),
     )

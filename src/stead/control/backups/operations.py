@@ -7,6 +7,7 @@ from stead.control.http.operations import Call, Operations
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.jobs.rules import JobsWaiting
 from stead.control.jobs.schema import JobView
+from stead.control.plans.rules import StorageExhausted
 from stead.control.sites.rules import SiteBusy, SiteNotFound, VisibleSite
 from stead.shared.errors import CapabilityUnsupported
 
@@ -29,7 +30,7 @@ async def list_snapshots(call: Call, site: VisibleSite, page: PageRequest) -> Pa
     id="backups.create",
     scope="backups:write",
     job="backup.create",
-    errors=[SiteNotFound, SiteBusy, CapabilityUnsupported, JobsWaiting],
+    errors=[SiteNotFound, SiteBusy, CapabilityUnsupported, StorageExhausted, JobsWaiting],
 )
 async def create_backup(call: Call, site: VisibleSite) -> JobView:
     """Take a snapshot of the production environment: database, files, release and configuration.

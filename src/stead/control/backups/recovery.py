@@ -17,6 +17,7 @@ from stead.control.engines.object_store import ObjectStore, ObjectStoreUnavailab
 from stead.control.engines.postgres import Database, Tx
 from stead.control.engines.restic import ResticFailed
 from stead.control.jobs import service as jobs
+from stead.control.jobs.repository_access import repository_password_context
 from stead.control.sealing import Sealer
 from stead.control.settings import Settings, from_environment, object_store_of, second_store_of
 from stead.shared.clock import wall_clock
@@ -95,7 +96,8 @@ class Recovery:
 
 
 async def queue_restores(tx: Tx, node: str | None = None) -> int:
-    """Queue a job for every WordPress environment, or those of a node, that restores its newest snapshot."""
+    """Queue a job that restores the newest snapshot, for every WordPress environment that was on a lost node.
+    With `node` only for those that are on this one now."""
     found = await store.list_newest_of_wordpress(tx, node)
     for each in found:
         subject = jobs.Subject(
@@ -142,6 +144,17 @@ async def recover_first_store() -> AsyncIterator[str]:
 async def restore_newest(node: str | None) -> int:
     async with _database(from_environment()) as database, database.transaction() as tx:
         return await queue_restores(tx, node)
+
+
+async def read_password(site: str) -> str | None:
+    """The password with which restic opens the repository of a site; None if it has none."""
+    settings = from_environment()
+    async with _database(settings) as database, database.reading() as tx:
+        sealed = await store.get_password(tx, site)
+    if sealed is None:
+        return None
+    sealer = Sealer.from_text(settings.sealing_key)
+    return sealer.open(sealed, context=repository_password_context(site)).decode()
 
 
 async def accept_problem(site: str) -> bool:

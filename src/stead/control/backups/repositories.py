@@ -43,9 +43,14 @@ async def build_access(
     if found is None:
         return RepositoryAccess("", "")
     password, _ = found
-    added = (await wordpress.get_promised_mb(tx, site) + _SPARE_MB) * MB if access == "append" else 0
+    added = await get_allowance(tx, site) if access == "append" else 0
     as_of = choose_moment(stored_at, await maintenance_store.find_rewriting(tx, site))
     return RepositoryAccess(describe_access(access, added, as_of), base64.b64encode(password).decode())
+
+
+async def get_allowance(tx: Tx, site: str) -> int:
+    """How many bytes one job may add to the repository."""
+    return (await wordpress.get_promised_mb(tx, site) + _SPARE_MB) * MB
 
 
 async def ensure_repository(context: WorkerContext, site: str) -> None:

@@ -122,11 +122,14 @@ def find_suspicion(
 
 
 def _find_shrinking(recorded: Sequence[RecordedSnapshot]) -> str | None:
-    kept = [each for each in recorded if each.status == "kept"]
-    if len(kept) < 2:
-        return None
-    newest, before = kept[-1], sorted(each.size_bytes for each in kept[-1 - COMPARED : -1])
-    usual = before[len(before) // 2]
-    if usual > SMALL_BYTES and newest.size_bytes < usual * SHRUNK_TO:
-        return f"The snapshot {newest.id} has {newest.size_bytes} bytes; those before it had {usual}."
+    """Each environment is compared with itself."""
+    by_environment: dict[str, list[RecordedSnapshot]] = {}
+    for each in recorded:
+        if each.status == "kept":
+            by_environment.setdefault(each.env_id, []).append(each)
+    for *before, newest in by_environment.values():
+        sizes = sorted(each.size_bytes for each in before[-COMPARED:])
+        usual = sizes[len(sizes) // 2] if sizes else 0
+        if usual > SMALL_BYTES and newest.size_bytes < usual * SHRUNK_TO:
+            return f"The snapshot {newest.id} has {newest.size_bytes} bytes; those before it had {usual}."
     return None

@@ -82,6 +82,18 @@ async def lock_due(tx: Tx, *, per_node: int, busy_owners: list[str], limit: int)
     )
 
 
+async def list_copies(tx: Tx, site: str) -> list[str]:
+    """The other WordPress environments of a site that are in service: what they have is nowhere else. An
+    environment of a static site has only its release."""
+    return await tx.all(
+        str,
+        "select e.id from environments e join sites s on s.id = e.site_id where s.id = $1"
+        " and s.runtime = 'cms' and e.type <> 'production' and e.status = 'running'"
+        " and e.node_id is not null and not e.data_lost order by e.id",
+        site,
+    )
+
+
 async def set_due(tx: Tx, site: str, due_at: datetime) -> None:
     await tx.run("update backup_schedules set due_at = $2 where site_id = $1", site, due_at)
 
@@ -153,6 +165,14 @@ async def expire(tx: Tx, snapshots: list[str]) -> None:
     """They are not listed any more; their data is removed later."""
     await tx.run(
         "update snapshots set expires_at = $2 where id = any($1) and status = 'kept'", snapshots, tx.now
+    )
+
+
+async def expire_environment(tx: Tx, site: str, env: str) -> None:
+    await tx.run(
+        "update snapshots set expires_at = $3 where site_id = $1 and env_id = $2 and status = 'kept'"
+        " and expires_at is null",
+        *(site, env, tx.now),
     )
 
 

@@ -13,6 +13,10 @@ _SITE = "site_01k9zy3v7d00r3m8w5x2t6b4qa"
 class SnapshotView(Struct):
     id: Annotated[str, Meta(examples=["snap_01k9zy3v7d00r3m8w5x2t6b4qa"])]
     site_id: Annotated[str, Meta(examples=[_SITE])]
+    env_id: Annotated[
+        str,
+        Meta(description="The environment that it shows.", examples=["env_01k9zy3v7d00r3m8w5x2t6b4qa"]),
+    ]
     kind: Annotated[SnapshotKind, Meta(description="Why it was taken.", examples=["on_demand"])]
     tags: Annotated[
         str, Meta(description="How it came to be: `scheduled` or `on-demand`.", examples=["on-demand"])

@@ -1,6 +1,6 @@
 """The use cases of snapshots, each inside the caller's transaction."""
 
-from stead.control.backups import store
+from stead.control.backups import storage, store
 from stead.control.backups.jobs import CREATE, RESTORE, BackupWork, RestoreWork
 from stead.control.backups.rules import SnapshotNotFound, VisibleSnapshot
 from stead.control.backups.schema import BackupsView, SnapshotView
@@ -11,6 +11,7 @@ from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import Principal
 from stead.control.jobs import service as jobs
 from stead.control.jobs.schema import JobView
+from stead.control.plans.rules import Owner
 from stead.control.sites.rules import SiteBusy, VisibleSite
 from stead.shared.errors import CapabilityUnsupported
 from stead.shared.ids import has_shape
@@ -43,6 +44,7 @@ async def create(tx: Tx, site: VisibleSite) -> JobView:
     production = await environments.get_production(tx, site.id)
     if production.status != "running":
         raise SiteBusy(status=production.status)
+    await storage.require_room(tx, Owner(site.account_id, site.team_id), "on_demand")
     subject = jobs.Subject(site.id, site.owner, env_id=production.id, id=site.id)
     return await jobs.enqueue(tx, CREATE, BackupWork(production.id), subject, scope=SCOPE)
 

@@ -11,17 +11,24 @@ from typing import Any
 
 import msgspec
 
-from stead.control.backups import repositories, store
+from stead.control.backups import repositories, storage, store
 from stead.control.backups.documents import build_document
 from stead.control.backups.releases import verify_release
-from stead.control.backups.rules import FULL_CHECK_AFTER, MAY_BE_BROKEN, Snapshot, SnapshotKind
+from stead.control.backups.rules import (
+    FULL_CHECK_AFTER,
+    MAY_BE_BROKEN,
+    BackupInterrupted,
+    Snapshot,
+    SnapshotKind,
+)
 from stead.control.deployments import service as deployments
 from stead.control.engines.postgres import Tx
 from stead.control.environments import service as environments
 from stead.control.environments.rules import Environment
-from stead.control.jobs.definition import NodeCommand, Step, WorkerContext, node_step
+from stead.control.jobs.definition import NodeCommand, Refused, Step, WorkerContext, node_step
 from stead.control.jobs.kinds import Job
 from stead.control.nodes import service as nodes
+from stead.control.plans.rules import StorageExhausted
 from stead.control.sites import node_commands
 from stead.control.sites import service as sites
 from stead.control.wordpress import service as wordpress
@@ -62,6 +69,7 @@ class _SnapshotSteps:
             # Without a gateway, the operator has decided that there are no backups.
             has_backups = is_test or context.repositories is not None or kind in _ASKED_FOR
             if has_backups:
+                await _require_room(tx, job, kind)
                 snapshot = SnapshotId(new_id("snap"))
                 await store.insert(tx, snapshot, document, job=job.id, kind=kind, full_check=full_check)
             release = await _find_release(tx, environment) if full_check else None
@@ -70,7 +78,7 @@ class _SnapshotSteps:
         if has_backups and not is_test:
             await repositories.ensure_repository(context, job.site_id)
 
-    async def keep(self, tx: Tx, job: AnyJob, result: SnapshotVerified) -> None:
+    async def keep(self, tx: Tx, job: AnyJob, result: SnapshotVerified | None) -> None:
         await _record_verified(tx, job, result)
         if self.keep_at_once:
             await keep(tx, job)
@@ -101,6 +109,14 @@ async def keep(tx: Tx, job: AnyJob) -> Snapshot | None:
     return taken
 
 
+async def _require_room(tx: Tx, job: AnyJob, kind: SnapshotKind) -> None:
+    facts = await sites.get_facts(tx, job.site_id)
+    try:
+        await storage.require_room(tx, facts.owner, kind)
+    except StorageExhausted as full:
+        raise Refused(full.code, str(full)) from None
+
+
 async def _find_release(tx: Tx, env: Environment) -> EnsureRelease | None:
     return await deployments.find_live_release(tx, env.id)
 
@@ -110,7 +126,7 @@ async def _needs_full_check(tx: Tx, env: Environment, kind: SnapshotKind) -> boo
     the version of the node."""
     if kind != "scheduled":
         return kind not in MAY_BE_BROKEN
-    last = await store.find_last_full_check(tx, env.site_id)
+    last = await store.find_last_full_check(tx, env.site_id, env.id)
     return last is None or tx.now - last[0] >= FULL_CHECK_AFTER or last[1] != await _get_engine(tx, env)
 
 
@@ -132,17 +148,20 @@ async def _take(tx: Tx, job: AnyJob) -> NodeCommand | None:
     return await _build_command(tx, snapshot, work)
 
 
-async def _record_taken(tx: Tx, job: AnyJob, taken: SnapshotTaken) -> None:
+async def _record_taken(tx: Tx, job: AnyJob, taken: SnapshotTaken | None) -> None:
     snapshot = await store.find_by_job(tx, job.id)
-    if snapshot is not None:
-        await store.record_taken(
-            tx,
-            snapshot.id,
-            restic_id=taken.restic_id,
-            manifest_digest=taken.manifest_digest,
-            size_bytes=taken.size_bytes,
-            added_bytes=taken.added_bytes,
-        )
+    if snapshot is None:
+        return
+    if taken is None:
+        raise _no_report()
+    await store.record_taken(
+        tx,
+        snapshot.id,
+        restic_id=taken.restic_id,
+        manifest_digest=taken.manifest_digest,
+        size_bytes=taken.size_bytes,
+        added_bytes=min(taken.added_bytes, await repositories.get_allowance(tx, job.site_id)),
+    )
 
 
 async def _verify(tx: Tx, job: AnyJob) -> NodeCommand | None:
@@ -162,16 +181,24 @@ async def _verify(tx: Tx, job: AnyJob) -> NodeCommand | None:
     return await _build_command(tx, snapshot, work)
 
 
-async def _record_verified(tx: Tx, job: AnyJob, result: SnapshotVerified) -> None:
+async def _record_verified(tx: Tx, job: AnyJob, result: SnapshotVerified | None) -> None:
     """A site that may be broken counts as verified when its rows and files are the same."""
     snapshot = await store.find_by_job(tx, job.id)
     if snapshot is None:
         return
+    if result is None:
+        raise _no_report()
     has_answered = snapshot.full_check and (result.booted or snapshot.runtime != "cms")
     if has_answered or snapshot.kind in MAY_BE_BROKEN:
         env = await environments.get(tx, snapshot.env_id)
         engine = await _get_engine(tx, env) if has_answered else ""
         await store.record_verified(tx, snapshot.id, engine)
+
+
+def _no_report() -> Refused:
+    """The node said that it is done, but not what it did, or nothing that can be read."""
+    reason = "the node has not described the snapshot."
+    return Refused(BackupInterrupted.code, str(BackupInterrupted(reason=reason)))
 
 
 async def _build_command(tx: Tx, snapshot: Snapshot, work: TakeSnapshot | VerifySnapshot) -> NodeCommand:

@@ -19,7 +19,7 @@ _COLUMNS = (
     " manifest_digest, size_bytes, taken_at, verified_at, stored_at"
 )
 _VIEW = (
-    "id, site_id, kind, case kind when 'scheduled' then 'scheduled' else replace(kind, '_', '-') end,"
+    "id, site_id, env_id, kind, case kind when 'scheduled' then 'scheduled' else replace(kind, '_', '-') end,"
     " taken_at, size_bytes, verified_at, synced_at, retention_reason"
 )
 _STATUS = f"""
@@ -31,8 +31,9 @@ _STATUS = f"""
   ) s
   left join backup_schedules b on b.site_id = s.id
   left join lateral (
-    select taken_at, size_bytes from snapshots n where n.site_id = s.id and n.status = 'kept'
-    and (n.expires_at is null or n.expires_at > $2) order by n.id desc limit 1
+    select taken_at, size_bytes from snapshots n join environments e on e.id = n.env_id
+    where n.site_id = s.id and n.status = 'kept' and (n.expires_at is null or n.expires_at > $2)
+    and e.type = 'production' order by n.id desc limit 1
   ) n on true
   order by s.id desc limit $7
 """  # noqa: S608
@@ -101,13 +102,14 @@ async def find(tx: Tx, site: str, snapshot: str) -> Snapshot | None:
     )
 
 
-async def find_last_full_check(tx: Tx, site: str) -> tuple[datetime, str] | None:
-    """When a snapshot of the site was last verified completely, and with which version of the engine."""
+async def find_last_full_check(tx: Tx, site: str, env: str) -> tuple[datetime, str] | None:
+    """When a snapshot of the environment was last verified completely, and with which version of the
+    engine."""
     return await tx.one(
         lambda moment, engine: (moment, engine),
-        "select verified_at, engine from snapshots where site_id = $1 and status = 'kept'"
-        " and verified_at is not null order by id desc limit 1",
-        site,
+        "select verified_at, engine from snapshots where site_id = $1 and env_id = $2"
+        " and status = 'kept' and verified_at is not null order by id desc limit 1",
+        *(site, env),
     )
 
 

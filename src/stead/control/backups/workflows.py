@@ -61,7 +61,7 @@ async def _finish_backup(tx: Tx, job: BackupJob) -> Results:
     taken = await keep(tx, job)
     if taken is None:
         raise LookupError("the job has no snapshot")
-    await scheduling.record_success(tx, job.site_id, job.params.environment)
+    await scheduling.record_success(tx, job.site_id, await _get_environment(tx, job))
     await sites.publish_job_event(
         tx,
         job,
@@ -75,13 +75,15 @@ async def _finish_backup(tx: Tx, job: BackupJob) -> Results:
 
 
 async def _backup_failed(tx: Tx, job: BackupJob, reason: str) -> None:
-    await scheduling.record_failure(tx, job.site_id, reason)
+    await scheduling.record_failure(tx, job.site_id, await _get_environment(tx, job), reason)
     await sites.publish_job_event(tx, job, SNAPSHOT_FAILED, kind=job.params.kind, reason=reason)
 
 
 async def _begin_restore(tx: Tx, job: RestoreJob) -> None:
     environment, snapshot = await _get_environment(tx, job), await _get_snapshot(tx, job)
-    if environment.status != "running":
+    is_lost = await environments.is_data_lost(tx, environment.id)
+    # An environment whose data was lost with its node has failed, and returns by being restored.
+    if environment.status != "running" and not (is_lost and environment.status == "failed"):
         raise Refused(EnvironmentBusy.code, str(EnvironmentBusy(status=environment.status)))
     if snapshot.document.release is None:
         return
@@ -152,24 +154,23 @@ async def _fetch_release(tx: Tx, job: RestoreJob) -> NodeCommand | None:
 
 
 async def _restore_settings(tx: Tx, job: RestoreJob) -> None:
-    document = (await _get_snapshot(tx, job)).document
-    for subject, wanted in _list_settings(job, document.configuration, document.override):
-        change = build_change(await configuration.get_settings(tx, subject), wanted)
+    """Those of the site belong to its production: the restore of another environment does not change them."""
+    document, environment = (await _get_snapshot(tx, job)).document, await _get_environment(tx, job)
+    wanted: list[tuple[str, Settings]] = [(environment.id, document.override)]
+    if environment.type == "production":
+        wanted.insert(0, (job.site_id, document.configuration))
+        await redirects.replace(tx, job.site_id, document.redirects, job=job.id)
+    for subject, settings in wanted:
+        change = build_change(await configuration.get_settings(tx, subject), settings)
         await configuration.apply_change(tx, subject, job.site_id, change, job=job.id)
-    await redirects.replace(tx, job.site_id, document.redirects, job=job.id)
 
 
 async def _return_to_settings(tx: Tx, job: RestoreJob) -> Announcement | None:
-    for subject, _ in _list_settings(job, {}, {}):
+    """Reverting what the job has not changed does nothing."""
+    for subject in (job.site_id, job.params.environment):
         await configuration.revert_change(tx, subject, job=job.id)
     await redirects.revert(tx, job.site_id, job=job.id)
     return await announcements.serve_site_with_redirects(tx, job.site_id)
-
-
-def _list_settings(
-    job: RestoreJob, of_site: Settings, of_environment: Settings
-) -> list[tuple[str, Settings]]:
-    return [(job.site_id, of_site), (job.params.environment, of_environment)]
 
 
 async def _serve_data(tx: Tx, job: RestoreJob) -> NodeCommand | None:
@@ -218,7 +219,10 @@ async def _finish_restore(tx: Tx, job: RestoreJob) -> Results:
         await deployments.reset_to_placeholder(tx, environment.id)
     if await _has_datasets(tx, job):
         await environments.set_dataset(tx, environment.id, dataset_of(job))
-    await sites.mark_restored(tx, job.site_id)
+    if environment.type == "production":
+        await sites.mark_restored(tx, job.site_id)
+    else:
+        await environments.set_status(tx, environment.id, "running", after=("running", "failed"))
     before = await store.find_by_job(tx, job.id)
     await sites.publish_job_event(
         tx,

@@ -26,6 +26,7 @@ _WITH_WORKER = ("setpriv", "--pdeathsig", "KILL", "--")
 """restic ends with the worker, however that ends: what is not supervised must not delete anything."""
 
 
+_SIGNS_OF_DAMAGE = ("does not exist", "no matching id found", "ciphertext verification")
 _DAMAGED_PACK = re.compile(r"\bpack ([0-9a-f]{8,64})\b[^\n]* contains \d+ errors")
 
 
@@ -97,7 +98,7 @@ class ResticRepository:
         await self.run("unlock", "--remove-all")
 
     async def forget(self, snapshots: Sequence[str]) -> None:
-        await self.run("forget", *snapshots)
+        await self.run("forget", "--", *snapshots)
 
     async def prune(self) -> None:
         await self.run("prune", "--max-unused", "10%", seconds=LONG_SECONDS)
@@ -122,7 +123,7 @@ class ResticRepository:
     async def has_all_data(self, snapshot: str) -> bool:
         """Whether the index has everything that the snapshot needs."""
         try:
-            await self.run("stats", "--mode", "raw-data", "--no-lock", snapshot, seconds=LONG_SECONDS)
+            await self.run("stats", "--mode", "raw-data", "--no-lock", "--", snapshot, seconds=LONG_SECONDS)
         except (ResticInterrupted, PasswordWrong):
             raise
         except ResticFailed:
@@ -130,7 +131,7 @@ class ResticRepository:
         return True
 
     async def read_file(self, snapshot: str, path: str) -> bytes:
-        return await self.run("dump", "--no-lock", snapshot, path)
+        return await self.run("dump", "--no-lock", "--", snapshot, path)
 
     async def run(self, *words: str, seconds: float = SHORT_SECONDS) -> bytes:
         require_no_transaction("restic")
@@ -199,6 +200,6 @@ def _failure(command: str, code: int, errors: str) -> ResticFailed:
         return RepositoryMissing(reason)
     if "connection refused" in text or "timeout" in text or "connection reset" in text or code < 0:
         return ResticInterrupted(reason)
-    if command == "check" or "does not exist" in text or "ciphertext verification" in text:
+    if command == "check" or any(each in text for each in _SIGNS_OF_DAMAGE):
         return RepositoryDamaged(reason, frozenset(_DAMAGED_PACK.findall(text)))
     return ResticFailed(reason)

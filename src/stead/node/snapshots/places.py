@@ -5,6 +5,8 @@
 | `tree/` | what is being stored or restored; it contains all rows of the site, and never outlives the work |
 | `cache/` | of restic: the index of the repository, encrypted |
 | `hashes` | of the files in the last snapshot |
+| `attempt` | the snapshot that was last begun |
+| `manifest` | of the last snapshot |
 """
 
 import shutil
@@ -12,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stead.node.containers.disks import unmount_below
+from stead.node.drivers.layout import write_file
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,22 @@ class SnapshotPlace:
     @property
     def hashes(self) -> Path:
         return self.home / "hashes"
+
+    @property
+    def manifest(self) -> Path:
+        return self.home / "manifest"
+
+    def begin_attempt(self, snapshot: str) -> None:
+        """Remember that this snapshot may be in the repository from now on. Blocks."""
+        write_file(self._attempt, snapshot.encode(), mode=0o600)
+
+    def was_attempted(self, snapshot: str) -> bool:
+        """Whether it may be there already. Blocks."""
+        return self._attempt.exists() and self._attempt.read_bytes() == snapshot.encode()
+
+    @property
+    def _attempt(self) -> Path:
+        return self.home / "attempt"
 
     def make_empty(self) -> None:
         """Begin, without what work that was interrupted has left. Blocks."""

@@ -7,6 +7,7 @@ on.
 
 import asyncio
 import os
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -82,6 +83,7 @@ _MEANINGS: tuple[tuple[tuple[bytes, ...], str, str], ...] = (
     ),
 )
 _RETRYING = b"retrying after"
+_ID = re.compile("[0-9a-f]{64}")
 
 
 class BackupSummary(Struct, frozen=True):
@@ -162,13 +164,21 @@ class Repository:
         found = _read_snapshots(output)
         return sorted((each for each in found if tag in each.tags), key=lambda each: each.time)
 
+    def find_cached_id(self, beginning: str) -> str | None:
+        """The complete id of a snapshot that was stored with this cache. restic tells only its beginning, and
+        to start it again takes about as long as storing little. Blocks."""
+        if self._cache is None:
+            return None
+        found = {file.name for file in self._cache.glob(f"*/snapshots/*/{beginning}*")}
+        return found.pop() if len(found) == 1 and _ID.fullmatch(min(found)) else None
+
     async def read(self, snapshot: str, path: str, max_bytes: int) -> bytes:
         """The content of one file."""
-        return await self._collect(["dump", "--no-lock", snapshot, f"/{path}"], max_bytes)
+        return await self._collect(["dump", "--no-lock", "--", snapshot, f"/{path}"], max_bytes)
 
     async def write_to(self, descriptor: int, snapshot: str, path: str) -> None:
         """Write the content of one file to a pipe."""
-        await self._call(["dump", "--no-lock", snapshot, f"/{path}"], stdout=descriptor)
+        await self._call(["dump", "--no-lock", "--", snapshot, f"/{path}"], stdout=descriptor)
 
     async def list_entries(self, snapshot: str, visit: Callable[[ListedEntry], None]) -> None:
         """All files of a snapshot."""
@@ -179,13 +189,13 @@ class Repository:
             with suppress(msgspec.MsgspecError):
                 visit(decoder.decode(line))
 
-        await self._call(["ls", "--json", "--no-lock", snapshot], lines=look_at)
+        await self._call(["ls", "--json", "--no-lock", "--", snapshot], lines=look_at)
 
     async def restore(self, snapshot: str, target: Path, owner: int, *, without: Sequence[str] = ()) -> None:
         """Write the files of the snapshot below the target, as this user, who must own it. What is in a
         repository is not trusted: nothing else can be changed by it."""
         excluded = [f"--exclude=/{name}" for name in without]
-        argv = ["restore", "--quiet", "--no-lock", f"--target={target}", *excluded, snapshot]
+        argv = ["restore", "--quiet", "--no-lock", f"--target={target}", *excluded, "--", snapshot]
         await self._call(argv, owner=owner)
 
     async def _collect(self, argv: Sequence[str], max_bytes: int = MAX_OUTPUT_BYTES) -> bytes:

@@ -81,13 +81,12 @@ class SnapshotCommands:
             plan = self._plan_scratch(desired, work)
             wanted = WantedSnapshot(work.snapshot, work.restic_id, work.manifest_digest)
             repository = self._restic.open(work.repository)
-            manifest = await fetch_manifest(repository, wanted)
+            manifest = await fetch_manifest(repository, wanted, self._place(name).manifest)
             try:
                 async with self._maker.scratch(plan, manifest.size_bytes):
                     found = await self._restoring.restore(
-                        task, wanted, manifest, plan, repository, self._place(name)
+                        task, wanted, manifest, plan, repository, self._place(name), every_row=True
                     )
-                    await self._restoring.compare_rows(plan, manifest)
                     await files.attach(plan.paths, self._disks, plan.core, plan.owner)
                     booted = work.boot and await self._boot(task, wanted, plan, desired)
             finally:

@@ -53,10 +53,15 @@ class WantedSnapshot:
     manifest_digest: str
 
 
-async def fetch_manifest(repository: Repository, wanted: WantedSnapshot) -> SnapshotManifest:
-    """Of a snapshot of a WordPress environment. Raises SnapshotFailed."""
+async def fetch_manifest(
+    repository: Repository, wanted: WantedSnapshot, known: Path | None = None
+) -> SnapshotManifest:
+    """Of a snapshot of a WordPress environment. `known` is a file in which it may be: its digest tells. The
+    stored one is compared with it when the snapshot is restored. Raises SnapshotFailed."""
     try:
-        data = await repository.read(wanted.restic_id, MANIFEST, MAX_MANIFEST_BYTES)
+        data = await run_in_thread(_read_known, known, wanted.manifest_digest)
+        if data is None:
+            data = await repository.read(wanted.restic_id, MANIFEST, MAX_MANIFEST_BYTES)
         manifest = read_manifest(data, wanted.manifest_digest)
     except ManifestUnreadable as unreadable:
         raise SnapshotFailed(DAMAGED, f"{wanted.snapshot} is damaged: {unreadable}") from None
@@ -65,6 +70,13 @@ async def fetch_manifest(repository: Repository, wanted: WantedSnapshot) -> Snap
     if manifest.snapshot != wanted.snapshot or manifest.database is None or manifest.files is None:
         raise SnapshotFailed(DAMAGED, f"{wanted.snapshot} is damaged: it is not one of this site")
     return manifest
+
+
+def _read_known(file: Path | None, digest: str) -> bytes | None:
+    if file is None or not file.exists():
+        return None
+    data = file.read_bytes()
+    return data if digest_of(data) == digest else None
 
 
 def name_snapshot(failure: SnapshotFailed, wanted: WantedSnapshot) -> SnapshotFailed:
@@ -86,18 +98,30 @@ class SnapshotRestoring:
         repository: Repository,
         place: SnapshotPlace,
         change_line: ChangeLine | None = None,
+        *,
+        every_row: bool = False,
     ) -> Comparison:
-        """Fill the dataset of the plan, which is empty. Raises SnapshotFailed."""
-        database, digest = manifest.database, DumpDigest()
-        assert database is not None  # noqa: S101
+        """Fill the dataset of the plan, which is empty. With `every_row`, all rows are read again and
+        compared, not only counted. Raises SnapshotFailed."""
+        database, digest = _database_of(manifest), DumpDigest()
+        compared: list[Comparison] = []
+
+        async def check_files() -> None:
+            compared.append(await run_in_thread(self._compare_files, wanted, plan, manifest))
+
+        async def check_rows() -> None:
+            if every_row:
+                await self._compare_rows(plan, database)
+            else:
+                await run_in_thread(self._count_rows, plan, database)
+
         await run_in_thread(place.make_empty)
         try:
             await run_together(
                 self._restore_files(wanted, plan, repository, place),
                 self._load(task, wanted, plan, repository, digest, database, change_line),
             )
-            await run_in_thread(self._count_rows, plan, database)
-            found = await run_in_thread(self._compare_files, plan, manifest)
+            await run_together(check_files(), check_rows())
             await run_in_thread(_move_files, plan)
         except SnapshotFailed as failure:
             raise name_snapshot(failure, wanted) from None
@@ -105,6 +129,7 @@ class SnapshotRestoring:
             raise SnapshotFailed(INTERRUPTED, str(failure)) from None
         finally:
             await run_in_thread(place.clear)
+        (found,) = compared
         meanwhile = (
             f"; {found.changed_meanwhile} changed during the snapshot" if found.changed_meanwhile else ""
         )
@@ -177,9 +202,14 @@ class SnapshotRestoring:
                 if rows != table.rows:
                     raise SnapshotFailed(DAMAGED, f"the table {table.name} has {rows!r} of {table.rows} rows")
 
-    def _compare_files(self, plan: WordPressPlan, manifest: SnapshotManifest) -> Comparison:
+    def _compare_files(
+        self, wanted: WantedSnapshot, plan: WordPressPlan, manifest: SnapshotManifest
+    ) -> Comparison:
         """Blocks."""
         target = plan.paths.disk / _TARGET
+        stored = target / MANIFEST
+        if not stored.is_file() or digest_of(stored.read_bytes()) != wanted.manifest_digest:
+            raise SnapshotFailed(DAMAGED, "its manifest is another one")
         file, files = target / FILE_LIST, manifest.files
         assert files is not None  # noqa: S101
         if not file.is_file() or digest_of(file.read_bytes()) != files.digest:
@@ -192,10 +222,9 @@ class SnapshotRestoring:
             raise SnapshotFailed(DAMAGED, f"the file {path!r} is missing or has another content")
         return result
 
-    async def compare_rows(self, plan: WordPressPlan, manifest: SnapshotManifest) -> None:
+    async def _compare_rows(self, plan: WordPressPlan, database: SnapshotDatabase) -> None:
         """Read all rows again, and compare their checksums with the manifest. Raises SnapshotFailed."""
-        database, digest = manifest.database, DumpDigest(whole=False)
-        assert database is not None  # noqa: S101
+        digest = DumpDigest(whole=False)
         try:
             await dump_again(self._run, self._socket, plan.database, digest)
         except DumpFailed as failure:
@@ -208,6 +237,11 @@ class SnapshotRestoring:
         with connect(self._socket) as connection:
             ((version,),) = connection.execute("SELECT VERSION()")
         return str(version)
+
+
+def _database_of(manifest: SnapshotManifest) -> SnapshotDatabase:
+    assert manifest.database is not None  # noqa: S101
+    return manifest.database
 
 
 def _find_difference(database: SnapshotDatabase, found: Mapping[str, TableDigest], *, checksums: bool) -> str:

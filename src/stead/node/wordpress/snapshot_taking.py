@@ -114,7 +114,7 @@ class SnapshotTaking:
     ) -> SnapshotTaken:
         content = Content(time.time_ns() - _CLOCK_NS, DumpDigest())
         await run_together(
-            self._look_for(work, repository, content),
+            self._look_for(work, repository, place, content),
             self._dump(task, plan, place, content, rows, limit),
             _list_files(place, content),
         )
@@ -125,6 +125,7 @@ class SnapshotTaking:
         manifest = await run_in_thread(self._describe, task, work, plan, content)
         data = encode_manifest(manifest)
         await run_in_thread(write_file, place.tree / MANIFEST, data, mode=0o600)
+        await run_in_thread(place.begin_attempt, work.snapshot)
         try:
             summary = await repository.backup(
                 place.tree, CONTENT, tag=work.snapshot, host=plan.paths.environment
@@ -132,17 +133,20 @@ class SnapshotTaking:
         except SnapshotIncomplete as incomplete:
             summary = incomplete.summary
             await self._require_complete(repository, summary.snapshot_id, manifest, place)
-        ids = [each.id for each in await repository.find(work.snapshot)]
-        (restic_id,) = [each for each in ids if each.startswith(summary.snapshot_id)] or [""]
-        if not restic_id:
-            raise SnapshotFailed(INTERRUPTED, "the snapshot is not in the repository")
+        restic_id = await _find_id(repository, summary.snapshot_id, work.snapshot)
+        await run_in_thread(write_file, place.manifest, data, mode=0o600)
         await task.output.say(
             f"snapshot: {_describe_content(manifest)}; {summary.data_added / (1 << 20):.1f} MB were added"
         )
         return _report(restic_id, manifest, data, summary.data_added)
 
-    async def _look_for(self, work: TakeSnapshot, repository: Repository, content: Content) -> None:
-        content.found = await repository.find(work.snapshot)
+    async def _look_for(
+        self, work: TakeSnapshot, repository: Repository, place: SnapshotPlace, content: Content
+    ) -> None:
+        """What an attempt that was interrupted has stored. Only this node takes snapshots of the
+        environment."""
+        if await run_in_thread(place.was_attempted, work.snapshot):
+            content.found = await repository.find(work.snapshot)
 
     async def _dump(
         self,
@@ -199,6 +203,16 @@ class SnapshotTaking:
         free = os.statvfs(place.home)
         if free.f_bavail * free.f_frsize < _LEAST_FREE_BYTES:
             raise SnapshotFailed(DISK_FULL, "the disk of the node is full")
+
+
+async def _find_id(repository: Repository, beginning: str, tag: str) -> str:
+    """The complete id of a snapshot that was stored just now."""
+    if cached := await run_in_thread(repository.find_cached_id, beginning):
+        return cached
+    for each in await repository.find(tag):
+        if each.id.startswith(beginning):
+            return each.id
+    raise SnapshotFailed(INTERRUPTED, "the snapshot is not in the repository")
 
 
 async def find_complete(repository: Repository, stored: StoredSnapshot, tag: str) -> SnapshotTaken | None:
