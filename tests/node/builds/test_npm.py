@@ -3,6 +3,7 @@
 import dataclasses
 import json
 
+import msgspec
 import pytest
 
 from stead.shared.address_policy import Address
@@ -25,6 +26,20 @@ async def test_a_site_is_installed_built_and_only_its_output_is_packed(bench: Bu
     assert "install: npm ci" in said.text
     assert "build: npm run build" in said.text
     assert "the site is in dist" in said.text
+
+
+async def test_a_build_is_told_what_it_is_built_for(bench: BuildHarness) -> None:
+    prints = "for (const name in process.env) if (/^STEAD_/.test(name)) console.log(name, process.env[name])"
+    commit = bench.repositories.repository("told", scripted(prints + ";" + WRITES_A_PAGE))
+    said, wanted = CapturedOutput(), bench.wanted(bench.git("told"), STEAD_SITE="invented", TITLE="x")
+    known = (("STEAD_SITE", "site_1"), ("STEAD_URL", "https://shop.example.com"))
+    await bench.build(msgspec.structs.replace(wanted, platform_variables=known), said)
+    assert {line.partition(" | ")[2] for line in said.lines if "| STEAD_" in line} == {
+        "STEAD_SITE site_1",
+        "STEAD_URL https://shop.example.com",
+        f"STEAD_COMMIT {commit}",
+        "STEAD_REF main",
+    }
 
 
 async def test_a_second_build_takes_its_packages_from_the_cache_of_its_site(bench: BuildHarness) -> None:

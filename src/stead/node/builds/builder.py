@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
+
 from stead.artifacts.packer import PackedLayer, pack_layer
 from stead.artifacts.refusals import TreeRefused, printable
 from stead.artifacts.site_rules.compiler import read_rules
@@ -81,7 +83,7 @@ class StaticBuilder(Driver):
         try:
             async with asyncio.timeout(self.limits.seconds) as limit:
                 commit = await self._fetcher.fetch(workspace, wanted.source, log)
-                site = await self.run_commands(workspace, task, wanted, log)
+                site = await self.run_commands(workspace, task, _with_commit(wanted, commit), log)
         except TimeoutError:
             if limit.expired():
                 raise explain_timeout(workspace, self.limits) from None
@@ -162,6 +164,7 @@ class StaticBuilder(Driver):
             "NODE_OPTIONS": f"--max-old-space-size={self.limits.memory_mb * 3 // 4}",
             "NODE_USE_ENV_PROXY": "1",
             **_check_variables(wanted.variables),
+            **dict(wanted.platform_variables),
             **ENVIRONMENT,
             "no_proxy": no_proxy,
             "NO_PROXY": no_proxy,
@@ -178,6 +181,13 @@ class StaticBuilder(Driver):
             "npm_config_replace_registry_host": "always",
             "npm_config_update_notifier": "false",
         }
+
+
+def _with_commit(wanted: Build, commit: Commit) -> Build:
+    """Tell the build which commit it builds. An archive has none."""
+    known = (("STEAD_COMMIT", commit.commit), ("STEAD_REF", commit.ref))
+    fetched = tuple((name, value) for name, value in known if value)
+    return msgspec.structs.replace(wanted, platform_variables=(*wanted.platform_variables, *fetched))
 
 
 def _check_variables(variables: tuple[tuple[str, str], ...]) -> dict[str, str]:
