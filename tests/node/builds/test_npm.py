@@ -60,8 +60,6 @@ async def test_packages_without_a_lock_file_are_refused_with_advice(bench: Build
     assert reason == (
         "package.json has dependencies and no lock file: run npm install and commit package-lock.json"
     )
-    reason = await bench.refused(bench.wanted(bench.upload(files | {"yarn.lock": ""})))
-    assert reason == "yarn.lock is not understood yet: run npm install and commit package-lock.json"
 
 
 async def test_a_failed_build_script_is_reported_with_its_exit_code(bench: BuildHarness) -> None:
