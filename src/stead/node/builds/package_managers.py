@@ -60,7 +60,7 @@ class PackageManager:
         if not self.package:
             return None
         wanted = f"{self.package}@{self.version}"
-        argv = ("npm", "install", "--global", f"--prefix={TOOLS}", "--cache=/work/home/.npm-tools", wanted)
+        argv = ("npm", "install", "--global", f"--prefix={TOOLS}", wanted)
         return Command(argv, f"npm install --global {wanted}")
 
     @property
