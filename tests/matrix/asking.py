@@ -104,8 +104,8 @@ LEFT_OUT = {"AccountChange": {"new_email", "new_password", "current_password"}}
 """A password is asked for at most five times a minute, and a new one ends the caller's other sessions."""
 
 _THROTTLES = [
-    "rate:sign-up:all",
-    *(f"rate:{what}:from:127.0.0.1" for what in ("sign-up", "password", "verify")),
+    *("rate:sign-up:all", "rate:reset:all"),
+    *(f"rate:{what}:from:127.0.0.1" for what in ("sign-up", "password", "verify", "reset")),
 ]
 
 
