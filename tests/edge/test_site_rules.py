@@ -101,7 +101,7 @@ async def test_what_a_worker_remembers_of_a_path_does_not_depend_on_the_rest_of_
     redirects = "/asked id=1 /one 302!\n/asked id=:id /found/:id 302!\n"
     await serve(edge, "asked", {"asked.html": "page", "_redirects": redirects, "_headers": headers})
     await serve(edge, "other", {"asked.html": "other", "_headers": "/asked\n  X-From: others\n"})
-    rows = (("", None), ("?id=1", "/one"), ("?id=2", "/found/2"), ("?x=1", None), ("", None))
+    rows = (("", None), ("?id=1", "/one?id=1"), ("?id=2", "/found/2?id=2"), ("?x=1", None), ("", None))
     for query, location in rows:
         answer = await edge.get("asked.test", f"/asked{query}")
         assert (answer.headers.get("location"), answer.headers["x-from"]) == (location, "rules")
