@@ -93,11 +93,11 @@ def test_empty_segments_trailing_slashes_and_the_rest_lead_nowhere(path: str):
 @pytest.mark.parametrize(
     ("method", "path", "allowed"),
     [
-        ("DELETE", "/v1/toys", "GET, POST"),
-        ("PUT", "/v1/toys/7", "GET, PATCH"),
-        ("POST", "/v1/toys/newest", "GET"),
-        ("get", "/v1/toys", "GET, POST"),
-        ("", "/v1/toys", "GET, POST"),
+        ("DELETE", "/v1/toys", "GET, HEAD, OPTIONS, POST"),
+        ("PUT", "/v1/toys/7", "GET, HEAD, OPTIONS, PATCH"),
+        ("POST", "/v1/toys/newest", "GET, HEAD, OPTIONS"),
+        ("get", "/v1/toys", "GET, HEAD, OPTIONS, POST"),
+        ("", "/v1/toys", "GET, HEAD, OPTIONS, POST"),
     ],
 )
 def test_another_method_is_refused_with_those_there_are(method: str, path: str, allowed: str):
