@@ -95,6 +95,24 @@ async def test_redirects_of_the_api_come_before_the_rules_of_the_files(edge: Edg
         assert (answer.status_code, answer.headers["location"]) == (302, "/from-api")
 
 
+async def test_what_a_worker_remembers_of_a_path_does_not_depend_on_the_rest_of_a_request(edge: EdgeHarness):
+    """The first row is asked again after the others."""
+    headers = "/*\n  Access-Control-Allow-Origin: *\n  X-From: rules\n"
+    redirects = "/asked id=1 /one 302!\n/asked id=:id /found/:id 302!\n"
+    await serve(edge, "asked", {"asked.html": "page", "_redirects": redirects, "_headers": headers})
+    await serve(edge, "other", {"asked.html": "other", "_headers": "/asked\n  X-From: others\n"})
+    rows = (("", None), ("?id=1", "/one?id=1"), ("?id=2", "/found/2?id=2"), ("?x=1", None), ("", None))
+    for query, location in rows:
+        answer = await edge.get("asked.test", f"/asked{query}")
+        assert (answer.headers.get("location"), answer.headers["x-from"]) == (location, "rules")
+        assert (await edge.get("other.test", f"/asked{query}")).headers["x-from"] == "others"
+        preflight = {"origin": "https://a.example", "access-control-request-method": "GET"}
+        allowed = await edge.get("asked.test", f"/asked{query}", method="OPTIONS", headers=preflight)
+        assert (allowed.status_code, allowed.headers["access-control-allow-origin"]) == (204, "*")
+    long = "/" + "a" * 300
+    assert (await edge.get("asked.test", long)).headers["x-from"] == "rules"
+
+
 async def test_environments_other_than_production_are_not_for_search_engines(edge: EdgeHarness):
     await serve(edge, "preview", {"index.html": "home", "404.html": "none"}, noindex=True)
     for path in ("/", "/nothing", "/old"):

@@ -23,6 +23,7 @@ fs.mkdirSync("dist", { recursive: true });
 const words = fs.readFileSync("words.txt", "utf8").trim();
 fs.writeFileSync("dist/index.html", `<h1>${words}</h1><p>${isNumber("42")}</p>\\n`);
 console.log(`made a page of ${words.length} letters`);
+console.log(`for ${process.env.STEAD_URL} from ${process.env.STEAD_COMMIT}`);
 """
 
 

@@ -478,6 +478,8 @@ class Build(NodeWork, frozen=True, tag="build"):
     """Where to upload the layer; signed by the control plane for this object only."""
     variables: tuple[tuple[str, str], ...] = ()
     """Environment variables of the build; their values are masked in its output."""
+    platform_variables: tuple[tuple[str, str], ...] = ()
+    """What the platform tells the build about itself. No secrets; they replace others of the same name."""
 
     @property
     def variant(self) -> str:

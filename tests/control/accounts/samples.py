@@ -94,6 +94,7 @@ SAMPLES = Samples(
     path_ids={"session_id": lambda asking: asking.world.thing(VisibleSession, "personal").id},
     body_values={
         "EmailVerification.token": lambda asking: _token_of(asking.world),
+        "NewPasswordReset.email": lambda _: _new_email(),
         "PasswordResetConfirmation.token": lambda asking: _token_of(asking.world),
     },
     silent_operations={

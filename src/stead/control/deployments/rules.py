@@ -80,6 +80,11 @@ class DeploymentTarget(Owned):
         return self.domain if self.type == "production" else self.subdomain
 
     @property
+    def origin(self) -> str:
+        """Where visitors reach it."""
+        return f"https://{self.host}"
+
+    @property
     def status_for_message(self) -> str:
         """The status that explains why nothing can be deployed to the environment."""
         return self.site_status if self.site_status in _UNREADY_SITE_STATUSES else self.status

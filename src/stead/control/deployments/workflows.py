@@ -95,7 +95,7 @@ async def _finish(tx: Tx, job: DeploymentJob) -> Results:
         "artifact_id": deployment.artifact_id,
         "digest": deployment.digest,
         "env_id": deployment.env_id,
-        "url": f"https://{target.host}/",
+        "url": f"{target.origin}/",
     }
 
 

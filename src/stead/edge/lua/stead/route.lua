@@ -329,19 +329,12 @@ end
 
 local ASSOCIATION = { ["/apple-app-site-association"] = true, ["/.well-known/apple-app-site-association"] = true }
 
-local function set_headers(rules, uri)
-  local values, names = site_rules.headers(rules, uri)
-  if not values then
-    return
+local function set_headers(decision)
+  local header, list = ngx.header, decision.headers
+  for at = 1, #list, 2 do
+    header[list[at]] = list[at + 1]
   end
-  local header = ngx.header
-  for at = 1, #names do
-    local value = values[names[at]:lower()]
-    if value then
-      header[names[at]] = value
-    end
-  end
-  if values["access-control-allow-origin"] and ngx.req.get_method() == "OPTIONS"
+  if decision.shared and ngx.req.get_method() == "OPTIONS"
     and var.http_access_control_request_method then
     header["Allow"] = "GET, HEAD, OPTIONS"
     ngx.status = 204
@@ -363,14 +356,12 @@ local function apply_site_rules(uri)
   if rules == nil then
     return answer.page("busy")
   elseif rules then
-    if rules.headers then
-      set_headers(rules, uri)
+    local decision, rule, captures = site_rules.decide(var.stead_release, rules, uri, query_args)
+    if decision.headers then
+      set_headers(decision)
     end
-    if rules.redirects then
-      local rule, captures = site_rules.find(rules, uri, true, query_args)
-      if rule then
-        follow(rule, captures, uri)
-      end
+    if rule then
+      follow(rule, captures, uri)
     end
   end
 end

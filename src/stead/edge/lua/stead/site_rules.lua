@@ -18,11 +18,13 @@ local MAX_LOADED_PER_SECOND = 8 * 2 ^ 20
 local NONE_SECONDS = 60
 -- The headers of one response.
 local MAX_HEADERS, MAX_HEADER_BYTES = 60, 8192
+-- The paths for which a worker remembers what the rules say. Releases never change, so it stays true.
+local MAX_DECISIONS, MAX_DECIDED_PATH = 2048, 256
 
 -- Files that are instructions for the edge and never served.
 M.FILES = { ["/_redirects"] = true, ["/_headers"] = true, ["/stead.json"] = true }
 
-local cache, cached_bytes, second, loaded
+local cache, cached_bytes, second, loaded, decisions
 
 local function read(path)
   local file = io.open(path, "rb")
@@ -284,6 +286,58 @@ function M.headers(rules, path)
     end
   end
   return values, names
+end
+
+local function in_order(values, names)
+  local list, count = {}, 0
+  for at = 1, #names do
+    local value = values[names[at]:lower()]
+    if value then
+      list[count + 1], list[count + 2] = names[at], value
+      count = count + 2
+    end
+  end
+  return list
+end
+
+-- Whether a redirect depends on the query of a request.
+local function has_queries(index)
+  if not index then
+    return false
+  elseif index.queried == nil then
+    index.queried = false
+    for at = 1, #index.rules do
+      index.queried = index.queried or index.rules[at].query ~= nil
+    end
+  end
+  return index.queried
+end
+
+-- What the rules say about a path before files are looked for: a table with `headers`, names and values in turn, and
+-- `shared` if other origins may read it; then the redirect and its captures.
+function M.decide(release, rules, path, get_args)
+  decisions = decisions or require("resty.lrucache").new(MAX_DECISIONS)
+  -- The name of a release has no slash, and a path begins with one.
+  local key = #path <= MAX_DECIDED_PATH and release .. path
+  local decision = key and decisions:get(key)
+  if not decision then
+    decision = { queried = has_queries(rules.redirects) }
+    local values, names = M.headers(rules, path)
+    if values then
+      decision.headers = in_order(values, names)
+      decision.shared = values["access-control-allow-origin"] ~= nil
+    end
+    if not decision.queried then
+      decision.rule, decision.captures = M.find(rules, path, true, get_args)
+    end
+    if key then
+      decisions:set(key, decision)
+    end
+  end
+  if decision.queried then
+    return decision, M.find(rules, path, true, get_args)
+  end
+  return decision, decision.rule, decision.captures
 end
 
 return M
