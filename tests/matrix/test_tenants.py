@@ -78,7 +78,10 @@ NAMES_NOTHING = {
 """Text in bodies, by name or by shape and name, that is not the name of somebody's resource."""
 IN_QUERY = {"site_id", "actor", "before"}
 NAMES_NOTHING_IN_PATH = {"kind"}
-NAMES_NOTHING_IN_QUERY = {"resource_type", "event", "type", "category"}
+NAMES_NOTHING_IN_QUERY = {
+    *("resource_type", "event", "type", "category"),
+    *("method", "status", "q", "bots", "severity", "container", "trace_id", "name"),
+}
 
 
 @pytest.fixture

@@ -44,6 +44,7 @@ NAMES = (
     "webhooks",
     "certificates",
     "nodes",
+    "insights",
     "http",
 )
 

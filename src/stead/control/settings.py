@@ -57,6 +57,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The secret key of the object store."""
     s3_bucket: str = "stead"
     """The bucket of all artifacts and uploads."""
+    clickhouse_url: str = ""
+    """`http://user:password@host:port/database`, or `https://…`; ClickHouse 26.2 or newer. The user of the
+    API needs to read only. Without it nothing is recorded about sites, and insights answer 503."""
     sealing_key: str
     """Base64 of 32 random bytes: `openssl rand -base64 32`. Encrypts secrets at rest. Keep it safe: anyone
     who has it can decrypt them, and without it they are lost. Several keys are

@@ -19,7 +19,8 @@ LEDGER_FORMAT = (
     '{"ts":$msec,"site":"$stead_site","environment":"$stead_environment","release":"$stead_release",'
     '"host":"$host","method":"$request_method","path":"$stead_path","status":$status,'
     '"bytes_in":$request_length,"bytes_out":$bytes_sent,"time":$request_time,'
-    '"upstream_time":"$upstream_response_time","cache":"$upstream_cache_status","waf":"$stead_verdict",'
+    '"upstream_time":"$upstream_response_time","first_byte":"$upstream_header_time",'
+    '"cache":"$upstream_cache_status","waf":"$stead_verdict",'
     '"trace":"$stead_trace","address":"$stead_network","tls":"$ssl_protocol","agent":"$stead_agent",'
     '"peer":"$stead_peer","reason":"$sent_http_x_stead_reason"}'
 )

@@ -24,7 +24,11 @@ from stead.control.http.open_streams import OpenStream, OpenStreams
 from stead.control.http.operations import (
     BodyInput,
     Call,
+<<<<<<< 50bfa4d1a158dbcd120f66796ce0a4d0508a2b80
     Document,
+=======
+    Later,
+>>>>>>> 6083614040c8f26ea9f938d9c4e0a8b0f23825ba
     Operation,
     PageInput,
     PathInput,
@@ -107,9 +111,11 @@ class Endpoint:
                 call = self._make_call(tx, request, caller, AuditEntry())
                 values = await self._prepare(call, path, b"", version)
                 result = await operation.handler(call, **values)
-                if operation.response_kind == "stream":
+                if isinstance(result, Stream):
                     return self._open_stream(call, result, path, version)
-                return self._render(result, request, version)
+            if isinstance(result, Later):
+                result = await result.read()
+            return self._render(result, request, version)
         raw = await request.body() if self._body or operation.takes_idempotency_key else b""
         entry = AuditEntry(Actor.of(caller), meta=dict(path))
         try:

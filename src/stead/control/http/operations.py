@@ -93,6 +93,12 @@ class Tagged(msgspec.Struct, Generic[K]):
     etag: str
 
 
+class Later(msgspec.Struct, Generic[K]):
+    """A response that is read from another engine, after the database connection is released."""
+
+    read: Callable[[], Awaitable[K]]
+
+
 class Stream(msgspec.Struct):
     """A response of server-sent events. It starts after the database connection is released."""
 
@@ -181,12 +187,17 @@ class Operation:
     path_parameters: tuple[str, ...]
     shape_without_job: Any = None
     """The type of `data` in a response with status 200, if the operation does not always queue its job."""
+<<<<<<< 50bfa4d1a158dbcd120f66796ce0a4d0508a2b80
     destructive: Destructive = "none"
     """What it takes away: nothing, something that can be restored, or something that is lost."""
     creates: str | None = None
     """The id of the operation that reads what its job creates."""
     frames: Mapping[str, Frame] = field(default_factory=dict)
     """The kinds of event in a stream, by their names."""
+=======
+    can_follow: bool = False
+    """Whether a caller that accepts `text/event-stream` gets a stream of what is new."""
+>>>>>>> 6083614040c8f26ea9f938d9c4e0a8b0f23825ba
 
     @property
     def takes_idempotency_key(self) -> bool:
@@ -242,7 +253,8 @@ class Operations:
         belongs to one mode. `audit` is the name of the audit event of a mutation, by default derived from the
         id. `rate_limited=False`
         excludes the operation from rate limits. `job` is the type of the job that the handler queues and
-        returns; a handler that may answer without one returns `JobView | OtherView`. `extension` says why an
+        returns; a handler that may answer without one returns `JobView | OtherView`. One that streams what is
+        new to callers that accept `text/event-stream` returns `OtherView | Stream`. `extension` says why an
         operation exists that is not in the contract. `resources` replaces the types of resource parameters,
         so that one handler can be declared for several paths. `destructive` says whether the operation takes
         something away, and whether that can be restored: clients ask before they call it. By default a
@@ -258,6 +270,7 @@ class Operations:
                 raise TypeError(f"{id}: the docstring of the handler must begin with one sentence")
             hints = {**get_type_hints(handler), **(resources or {})}
             returned, without_job = _split(hints.pop("return"))
+            can_follow, without_job = without_job is Stream, None if without_job is Stream else without_job
             response_kind, shape = _response(returned)
             response_kind = "job" if job is not None else response_kind
             inputs = () if response_kind == "document" else _inputs(id, path, hints, requires)
@@ -290,9 +303,13 @@ class Operations:
                     shape=shape,
                     path_parameters=tuple(_PARAMETER.findall(path)),
                     shape_without_job=without_job,
+<<<<<<< 50bfa4d1a158dbcd120f66796ce0a4d0508a2b80
                     destructive=destructive or ("irreversible" if method == "DELETE" else "none"),
                     creates=creates,
                     frames=frames or {},
+=======
+                    can_follow=can_follow,
+>>>>>>> 6083614040c8f26ea9f938d9c4e0a8b0f23825ba
                 )
             )
             return handler
@@ -308,7 +325,7 @@ def _audit_name(id_: str) -> str:
 
 def _split(returned: Any) -> tuple[Any, Any]:
     """What the handler returns, and what it may return instead of a job."""
-    if get_origin(returned) is not types.UnionType:
+    if get_origin(returned) not in (types.UnionType, Union):
         return returned, None
     job, other = get_args(returned)
     return job, other
@@ -321,7 +338,7 @@ def _response(returned: Any) -> tuple[ResponseKind, Any]:
         return "document", None
     if returned is Stream:
         return "stream", None
-    if get_origin(returned) is Tagged:
+    if get_origin(returned) in (Tagged, Later):
         return "object", get_args(returned)[0]
     if get_origin(returned) is Page:
         return "list", get_args(returned)[0]
