@@ -24,11 +24,8 @@ from stead.control.http.open_streams import OpenStream, OpenStreams
 from stead.control.http.operations import (
     BodyInput,
     Call,
-<<<<<<< 50bfa4d1a158dbcd120f66796ce0a4d0508a2b80
     Document,
-=======
     Later,
->>>>>>> 6083614040c8f26ea9f938d9c4e0a8b0f23825ba
     Operation,
     PageInput,
     PathInput,

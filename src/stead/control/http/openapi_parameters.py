@@ -54,7 +54,11 @@ class Parameters:
     def _filters(self, kind: Any) -> list[Json]:
         schema = msgspec.json.schema(kind)["$defs"][kind.__name__]
         named = self._shapes.name_enums(schema, kind.__name__)["properties"]
-        return [_in_query(name, each, each.get("description", "")) for name, each in named.items()]
+        required = schema.get("required", [])
+        return [
+            {**_in_query(name, each, each.get("description", "")), "required": name in required}
+            for name, each in named.items()
+        ]
 
 
 def _in_query(name: str, schema: Json, description: str) -> Json:

@@ -187,17 +187,14 @@ class Operation:
     path_parameters: tuple[str, ...]
     shape_without_job: Any = None
     """The type of `data` in a response with status 200, if the operation does not always queue its job."""
-<<<<<<< 50bfa4d1a158dbcd120f66796ce0a4d0508a2b80
     destructive: Destructive = "none"
     """What it takes away: nothing, something that can be restored, or something that is lost."""
     creates: str | None = None
     """The id of the operation that reads what its job creates."""
     frames: Mapping[str, Frame] = field(default_factory=dict)
     """The kinds of event in a stream, by their names."""
-=======
     can_follow: bool = False
     """Whether a caller that accepts `text/event-stream` gets a stream of what is new."""
->>>>>>> 6083614040c8f26ea9f938d9c4e0a8b0f23825ba
 
     @property
     def takes_idempotency_key(self) -> bool:
@@ -303,13 +300,10 @@ class Operations:
                     shape=shape,
                     path_parameters=tuple(_PARAMETER.findall(path)),
                     shape_without_job=without_job,
-<<<<<<< 50bfa4d1a158dbcd120f66796ce0a4d0508a2b80
                     destructive=destructive or ("irreversible" if method == "DELETE" else "none"),
                     creates=creates,
                     frames=frames or {},
-=======
                     can_follow=can_follow,
->>>>>>> 6083614040c8f26ea9f938d9c4e0a8b0f23825ba
                 )
             )
             return handler
