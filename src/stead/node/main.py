@@ -40,6 +40,7 @@ from stead.node.telemetry.ledger_source import LedgerSource
 from stead.node.telemetry.resource_samples import ResourceSource
 from stead.node.telemetry.shipper import Shipper
 from stead.node.telemetry.site_logs import LogSource
+from stead.node.telemetry.spans import SpanSource
 from stead.node.telemetry.spool import Spool
 from stead.node.visits import VisitReporter
 from stead.node.work_opener import work_opener
@@ -134,6 +135,7 @@ async def _serve(
         ledger_source,
         LogSource(lambda: [log for driver in live() for log in driver.list_logs()], spool),
         ResourceSource(lambda: [each for driver in live() for each in driver.list_containers()], spool),
+        SpanSource(lambda: [span for driver in live() for span in driver.take_spans()], spool),
         every=settings.telemetry_seconds,
     )
     execution = Execution(

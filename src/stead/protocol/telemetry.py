@@ -26,7 +26,7 @@ MAX_GAPS = 100
 TIME_DIGITS = 14
 """The first value of a row: `1763300000.123`."""
 
-StreamName = Literal["requests", "logs", "resources"]
+StreamName = Literal["requests", "logs", "resources", "vitals", "spans"]
 
 REQUEST_COLUMNS = (
     *("ts", "release", "host", "method", "path", "status", "bytes_in", "bytes_out", "duration_ms"),
@@ -38,10 +38,20 @@ LOG_COLUMNS = ("ts", "severity", "container", "service", "body", "trace_id")
 
 RESOURCE_COLUMNS = ("ts", "container", "cpu_ms", "elapsed_ms", "memory_bytes", "memory_limit")
 
+VITAL_COLUMNS = ("ts", "release", "path", "device", "metric", "value")
+"""One value that the browser of a visitor has measured."""
+
+SPAN_COLUMNS = (
+    *("ts", "trace_id", "span_id", "parent_id", "service", "name", "duration_us", "status", "status_code"),
+)
+"""A part of a request. `ts` is when it began."""
+
 COLUMNS: dict[StreamName, tuple[str, ...]] = {
     "requests": REQUEST_COLUMNS,
     "logs": LOG_COLUMNS,
     "resources": RESOURCE_COLUMNS,
+    "vitals": VITAL_COLUMNS,
+    "spans": SPAN_COLUMNS,
 }
 
 Moment = Annotated[float, Meta(ge=0, le=9_999_999_999)]

@@ -11,6 +11,7 @@ import pytest
 from stead.control.app import ControlPlane
 from stead.control.engines.nats import Nats
 from stead.control.engines.object_store import ObjectStore
+from stead.control.insights.chunk_store import count_stored
 from stead.control.insights.ingestion import Ingestion
 from stead.control.insights.receiver import ChunkReceiver
 from stead.dev.engines.seaweedfs import SeaweedFS
@@ -70,15 +71,21 @@ class Pipeline:
         while await self.ingestion.insert_next():
             pass
 
+    async def insert_and_check(self) -> None:
+        """Nothing waits afterwards."""
+        await self.insert_all()
+        async with self.plane.database.reading() as tx:
+            assert await count_stored(tx, 1) == 0, "ClickHouse or the object store did not answer"
+
     async def record(self, *lines: bytes, node: str = NODE) -> None:
         """These lines of a node's ledger arrive."""
         await self.deliver(*chunk_of(list(lines)), node=node)
-        await self.insert_all()
+        await self.insert_and_check()
 
     async def log(self, environment: str, text: str) -> None:
         """The application of the environment writes this to its log."""
         await self.deliver(*log_chunk_of(environment, text))
-        await self.insert_all()
+        await self.insert_and_check()
 
 
 @pytest.fixture

@@ -8,7 +8,9 @@ import msgspec
 
 from stead.node.telemetry.ledger_rows import format_row, read_line
 from stead.node.telemetry.site_logs import format_log_row, read_lines
+from stead.node.telemetry.spans import add_edge_span
 from stead.node.telemetry.spool import NewRows
+from stead.node.telemetry.vitals import VITALS_PATH, Vitals
 from stead.protocol.telemetry import Chunk
 from stead.shared.ids import new_id
 
@@ -40,6 +42,8 @@ def ledger_line(environment: str, **wanted: Any) -> bytes:
         "agent": FIREFOX,
         "peer": "",
         "reason": "",
+        "sampled": "",
+        "vitals": "",
     }
     assert wanted.keys() <= line.keys()
     return msgspec.json.encode(line | wanted)
@@ -79,6 +83,34 @@ def log_chunk_of(environment: str, text: str) -> tuple[Chunk, bytes]:
     rows, now = NewRows("logs"), time.time()
     for line in read_lines(text, now):
         rows.add(environment, line.moment, format_log_row(line, "php"))
+    content = rows.compress()
+    return chunk_with(content, rows), content
+
+
+def vitals_chunk_of(
+    environment: str, *values: str, path: str = "/", seconds_ago: float = 60
+) -> tuple[Chunk, bytes]:
+    """A chunk with what browsers have measured, each on its own page view: `LCP=1200.0000;CLS=0.0100`."""
+    vitals, moment = Vitals(), round(time.time() - seconds_ago, 3)
+    for number, value in enumerate(values):
+        trace = f"{number:032x}"
+        for wanted in ({"path": path, "trace": trace}, {"path": VITALS_PATH, "vitals": f"{trace};{value}"}):
+            visit = read_line(ledger_line(environment, ts=moment, **wanted))
+            assert visit is not None
+            (vitals.receive if visit.vitals else vitals.add_page_view)(visit)
+    rows = vitals.take_rows()
+    content = rows.compress()
+    return chunk_with(content, rows), content
+
+
+def span_chunk_of(environment: str, *lines: bytes) -> tuple[Chunk, bytes]:
+    """A chunk with the spans of the edge for these lines of its ledger."""
+    rows = NewRows("spans")
+    for line in lines:
+        visit = read_line(line)
+        assert visit is not None
+        assert visit.environment == environment
+        add_edge_span(rows, visit)
     content = rows.compress()
     return chunk_with(content, rows), content
 

@@ -4,6 +4,7 @@ import string
 from collections.abc import Callable
 from itertools import product
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from hypothesis import HealthCheck, given
@@ -18,18 +19,32 @@ from tests.client import Client
 from tests.conftest import NewPerson
 from tests.control.conftest import Pin
 from tests.control.insights.conftest import Pipeline
-from tests.control.insights.recorded import ledger_line, log_chunk_of, stamp
+from tests.control.insights.recorded import (
+    TRACE,
+    ledger_line,
+    log_chunk_of,
+    span_chunk_of,
+    stamp,
+    vitals_chunk_of,
+)
 from tests.control.served_site import ServedSite, create_served_site
 from tests.teams import insert_member, insert_team
 
 OPERATIONS = [each for each in operations if each.id != "usage.storage"]
 """How much is stored is in PostgreSQL: test_storage.py."""
-OF_A_RESOURCE = [each for each in OPERATIONS if each.path_parameters]
+OF_A_RESOURCE = [each for each in OPERATIONS if "site_id" in each.path_parameters]
 OF_THE_ACCOUNT = [each for each in OPERATIONS if not each.path_parameters]
 OURS, THEIRS = 3, 1000
 """What the two tenants have, in all numbers."""
 
 NUMBERS: dict[str, Callable[[Any], float]] = {
+    "summary": lambda data: data["rum"][0]["samples"],
+    "teams.insights_summary": lambda data: data["rum"][0]["samples"],
+    "timeseries": lambda data: sum(point["samples"] for point in data["points"]),
+    "pages": lambda data: sum(page["samples"] for page in data["pages"]),
+    "traces": lambda data: sum(span["duration_ms"] for span in data["spans"]),
+    "trace": lambda data: sum(span["duration_ms"] for span in data["spans"]),
+    "traces.recent": lambda data: sum(span["duration_ms"] for span in data["spans"]),
     "requests": lambda data: sum(row["bytes_out"] for row in data["requests"]),
     "requests_volume": lambda data: sum(row["bytes_out"] for row in data["buckets"]),
     "resources": lambda data: sum(row["network_out_bytes"] for row in data["app"]),
@@ -47,10 +62,11 @@ def shown(each: Operation, data: Any) -> float:
     return NUMBERS[name](data)
 
 
-def address(each: Operation, site: ServedSite, **query: str) -> str:
+def address(each: Operation, site: ServedSite, team: str = "", **query: str) -> str:
     if each.id == "metrics.series":
         query.setdefault("name", "bytes_out")
     path = each.path.replace("{site_id}", site.id).replace("{env_id}", site.env)
+    path = path.replace("{team_id}", team).replace("{trace_id}", TRACE)
     return path + "".join(
         f"{'&' if number else '?'}{name}={value}" for number, (name, value) in enumerate(query.items())
     )
@@ -61,7 +77,9 @@ async def fill(pipeline: Pipeline, site: ServedSite, amount: int, lines: int) ->
     await pipeline.record(ledger_line(site.env, bytes_out=amount - 1), ledger_line(site.env, bytes_out=1))
     text = "".join(f"{stamp()} PHP Warning:  amount {amount if n == 0 else 0}\n" for n in range(lines))
     await pipeline.deliver(*log_chunk_of(site.env, text))
-    await pipeline.insert_all()
+    await pipeline.deliver(*vitals_chunk_of(site.env, *["LCP=1000.0000"] * lines))
+    await pipeline.deliver(*span_chunk_of(site.env, ledger_line(site.env, time=amount / 1000)))
+    await pipeline.insert_and_check()
 
 
 @pytest.fixture
@@ -100,7 +118,7 @@ async def test_a_view_of_a_site_is_for_whoever_sees_the_site(
     unscoped = await (await own.key("sites:read")).get(address(each, one))
     assert unscoped.status_code == 403
     if is_of_environment:
-        mixed = each.path.replace("{site_id}", one.id).replace("{env_id}", other.env)
+        mixed = address(each, one).replace(one.env, other.env)
         assert (await own.session.get(mixed)).status_code == 404
 
 
@@ -141,13 +159,13 @@ async def test_members_of_a_team_see_what_their_role_allows(
         member = await new_person()
         async with plane.database.transaction() as tx:
             await insert_member(tx, team, member.id, Role(role))
-        response = await member.session.get(address(each, one))
-        assert response.status_code == (200 if sees or not each.path_parameters else 404), role
+        response = await member.session.get(address(each, one, team))
+        assert response.status_code == (200 if sees or each not in OF_A_RESOURCE else 404), role
         if response.status_code == 200:
             assert shown(each, response.json()["data"]) == (OURS if sees else 0), role
         async with plane.database.transaction() as tx:
             await tx.run("update team_members set expires_at = now() where account_id = $1", member.id)
-        former = await member.session.get(address(each, one))
+        former = await member.session.get(address(each, one, team))
         assert former.status_code == 404 or shown(each, former.json()["data"]) == 0, role
 
 
@@ -175,15 +193,16 @@ HOSTILE = st.lists(
 
 def parameters_of(each: Operation) -> list[str]:
     query = each.input_of(QueryInput)
-    assert query is not None
-    return list(query.type.__struct_fields__)
+    return [] if query is None else list(query.type.__struct_encode_fields__)
 
 
-@pytest.mark.parametrize("each", OPERATIONS, ids=lambda each: each.id)
+@pytest.mark.parametrize("each", filter(parameters_of, OPERATIONS), ids=lambda each: each.id)
 async def test_no_parameter_reaches_another_tenant_or_breaks_the_query(
-    twins: tuple[ServedSite, ServedSite], each: Operation
+    twins: tuple[ServedSite, ServedSite], plane: ControlPlane, each: Operation
 ) -> None:
     one, _ = twins
+    async with plane.database.transaction() as tx:
+        team = await insert_team(tx, one.person.id)
 
     @hypothesis_settings(max_examples=25, suppress_health_check=list(HealthCheck), deadline=None)
     @given(values=st.dictionaries(st.sampled_from(parameters_of(each)), HOSTILE, min_size=1, max_size=3))
@@ -194,7 +213,7 @@ async def test_no_parameter_reaches_another_tenant_or_breaks_the_query(
     collect()
     for values, keep_name in product(generated, (True, False)):
         query = {**({"name": "bytes_out"} if keep_name and each.id == "metrics.series" else {}), **values}
-        response = await one.person.session.get(address(each, one).partition("?")[0], params=query)
+        response = await one.person.session.get(address(each, one, team).partition("?")[0], params=query)
         assert response.status_code in (200, 400), response.text
         if response.status_code == 200:
             assert shown(each, response.json()["data"]) <= OURS
@@ -202,7 +221,40 @@ async def test_no_parameter_reaches_another_tenant_or_breaks_the_query(
 
 def test_every_view_has_a_bounded_window() -> None:
     for each in OPERATIONS:
-        assert "hours" in parameters_of(each)
+        assert {"hours", "days"} & {*parameters_of(each)} or each.id.startswith("insights.trace")
+
+
+@pytest.mark.parametrize("id_", [*FRAGMENTS, TRACE.upper(), TRACE + "'", "%25", "' or 1=1 --"])
+async def test_the_id_of_a_trace_is_only_an_id(twins: tuple[ServedSite, ServedSite], id_: str) -> None:
+    one, _ = twins
+    path = f"/v1/sites/{one.id}/insights/traces/{quote(id_, safe='')}"
+    response = await one.person.session.get(path)
+    assert response.status_code in (200, 400, 404), response.text
+    if response.status_code == 200:
+        assert response.json()["data"]["spans"] == []
+
+
+async def test_a_team_sees_its_own_sites_only(
+    twins: tuple[ServedSite, ServedSite], plane: ControlPlane, pinned: Pin
+) -> None:
+    one, other = twins
+    async with plane.database.transaction() as tx:
+        team, empty = [await insert_team(tx, one.person.id) for _ in range(2)]
+        await tx.run("update sites set account_id = null, team_id = $2 where id = $1", one.id, team)
+    [each] = [each for each in OPERATIONS if each.id == "teams.insights_summary"]
+    callers: dict[str, tuple[Client, str, int | None]] = {
+        "session": (one.person.session, team, OURS),
+        "another team": (one.person.session, empty, 0),
+        "pinned to the team": (await pinned(one.person, ("team", team)), team, OURS),
+        "pinned to the other team": (await pinned(one.person, ("team", empty)), team, None),
+        "the other tenant": (other.person.session, team, None),
+        "test key": (await one.person.key(mode="test"), team, 0),
+    }
+    for name, (caller, asked, expected) in callers.items():
+        response = await caller.get(address(each, one, asked))
+        assert response.status_code == (404 if expected is None else 200), name
+        if expected is not None:
+            assert shown(each, response.json()["data"]) == expected, name
 
 
 def test_every_view_is_covered() -> None:

@@ -20,6 +20,7 @@ from stead.node.telemetry.ledger_source import LedgerSource
 from stead.node.telemetry.resource_samples import ResourceSource
 from stead.node.telemetry.shipper import Shipper
 from stead.node.telemetry.site_logs import LogSource
+from stead.node.telemetry.spans import SpanSource
 from stead.node.telemetry.spool import Spool
 from stead.protocol.subjects import Program
 from stead.shared.clock import wall_clock
@@ -40,6 +41,7 @@ async def run_shipper() -> None:
             source,
             LogSource(list, spool),
             ResourceSource(list, spool),
+            SpanSource(list, spool),
             every=settings.telemetry_seconds,
         ).run()
 

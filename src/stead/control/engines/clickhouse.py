@@ -141,19 +141,32 @@ class ClickHouse:
 
     def _post(self, values: Mapping[str, str | int], body: bytes, seconds: float) -> bytes:
         try:
-            response = self._session.post(
-                self._address,
-                params=values,
-                data=body,
-                headers=self._headers,
-                timeout=(CONNECT_SECONDS, seconds + CONNECT_SECONDS),
-                allow_redirects=False,
-            )
-        except requests.RequestException as error:
+            response = self._post_once(values, body, seconds)
+        except requests.Timeout as error:
             raise ClickHouseUnavailable(type(error).__name__) from None
+        except requests.ConnectionError:
+            # The server has closed a connection that was idle. Nothing that is sent has another effect if it
+            # is repeated.
+            response = self._post_again(values, body, seconds)
         if response.status_code != 200:
             raise _error_of(response)
         return bytes(response.content)
+
+    def _post_again(self, values: Mapping[str, str | int], body: bytes, seconds: float) -> requests.Response:
+        try:
+            return self._post_once(values, body, seconds)
+        except requests.RequestException as error:
+            raise ClickHouseUnavailable(type(error).__name__) from None
+
+    def _post_once(self, values: Mapping[str, str | int], body: bytes, seconds: float) -> requests.Response:
+        return self._session.post(
+            self._address,
+            params=values,
+            data=body,
+            headers=self._headers,
+            timeout=(CONNECT_SECONDS, seconds + CONNECT_SECONDS),
+            allow_redirects=False,
+        )
 
 
 def _error_of(response: requests.Response) -> Exception:

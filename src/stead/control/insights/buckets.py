@@ -18,8 +18,9 @@ class Buckets:
     window: Window
 
     @classmethod
-    def of(cls, window: Window, hours: int) -> "Buckets":
-        size = bucket_seconds(hours)
+    def of(cls, window: Window, hours: float, *, smallest: int = SIZES[0]) -> "Buckets":
+        """`smallest` is how fine the data is, in seconds."""
+        size = max(bucket_seconds(hours), smallest)
         start = int(window.first.timestamp()) // size * size
         return cls(size, Window(datetime.fromtimestamp(start, UTC), window.last))
 
@@ -34,5 +35,5 @@ class Buckets:
         return range(first, last + 1, self.seconds)
 
 
-def bucket_seconds(hours: int) -> int:
+def bucket_seconds(hours: float) -> int:
     return next((size for size in SIZES if hours * 3600 / size <= MAX_BUCKETS), SIZES[-1])

@@ -12,6 +12,9 @@ from stead.control.insights.schema import (
     LogVolumeView,
     MetricFilter,
     MetricView,
+    PagesFilter,
+    PagesView,
+    RecentTraceFilter,
     RequestFilter,
     RequestsView,
     RequestVolumeFilter,
@@ -20,8 +23,16 @@ from stead.control.insights.schema import (
     ResourcesView,
     StorageFilter,
     StorageView,
+    SummaryView,
+    TimeseriesView,
+    TraceFilter,
+    TracesView,
+    TraceView,
+    VitalFilter,
+    WindowFilter,
 )
 from stead.control.sites.rules import SiteNotFound, VisibleSite
+from stead.control.teams.rules import TeamNotFound, VisibleTeam
 
 operation = Operations(tag="Insights")
 
@@ -30,6 +41,89 @@ SITE, ENVIRONMENT = "/v1/sites/{site_id}/insights", "/v1/sites/{site_id}/environ
 OF_SITE = [SiteNotFound, InsightsUnavailable, WindowTooExpensive]
 OF_ACCOUNT = [InsightsUnavailable, WindowTooExpensive]
 OF_ENVIRONMENT = [EnvironmentNotFound, InsightsUnavailable, WindowTooExpensive]
+
+
+@operation(f"GET {SITE}/summary", id="insights.summary", scope=SCOPE, errors=OF_SITE)
+@operation(
+    f"GET {ENVIRONMENT}/summary",
+    id="insights.summary_of_environment",
+    scope=SCOPE,
+    resources={"resource": VisibleEnvironment},
+    errors=OF_ENVIRONMENT,
+)
+async def get_summary(call: Call, resource: VisibleSite, query: WindowFilter) -> Later[SummaryView]:
+    """Get the web vitals, and how fast the server answers.
+
+    For a site, those of its production environment. Percentiles are of page views; with fewer than 50 of them
+    they are `null`.
+    """
+    return await service.summary(call, resource, query)
+
+
+@operation(f"GET {SITE}/timeseries", id="insights.timeseries", scope=SCOPE, errors=OF_SITE)
+@operation(
+    f"GET {ENVIRONMENT}/timeseries",
+    id="insights.timeseries_of_environment",
+    scope=SCOPE,
+    resources={"resource": VisibleEnvironment},
+    errors=OF_ENVIRONMENT,
+)
+async def get_timeseries(call: Call, resource: VisibleSite, query: VitalFilter) -> Later[TimeseriesView]:
+    """Get one of the web vitals over time.
+
+    For a site, that of its production environment.
+    """
+    return await service.timeseries(call, resource, query)
+
+
+@operation(f"GET {SITE}/pages", id="insights.pages", scope=SCOPE, errors=OF_SITE)
+@operation(
+    f"GET {ENVIRONMENT}/pages",
+    id="insights.pages_of_environment",
+    scope=SCOPE,
+    resources={"resource": VisibleEnvironment},
+    errors=OF_ENVIRONMENT,
+)
+async def list_pages(call: Call, resource: VisibleSite, query: PagesFilter) -> Later[PagesView]:
+    """List the pages with one of their web vitals.
+
+    For a site, those of its production environment.
+    """
+    return await service.pages(call, resource, query)
+
+
+@operation(f"GET {SITE}/traces", id="insights.traces", scope=SCOPE, errors=OF_SITE)
+@operation(
+    f"GET {ENVIRONMENT}/traces",
+    id="insights.traces_of_environment",
+    scope=SCOPE,
+    resources={"resource": VisibleEnvironment},
+    errors=OF_ENVIRONMENT,
+)
+async def list_spans(call: Call, resource: VisibleSite, query: TraceFilter) -> Later[TracesView]:
+    """List the latest spans of traced requests.
+
+    For a site, those of its production environment. `trace_sample_rate` says how many requests of the
+    application are traced. Requests that fail or take longer than a second always are.
+    """
+    return await service.traces(call, resource, query)
+
+
+@operation(f"GET {SITE}/traces/{{trace_id}}", id="insights.trace", scope=SCOPE, errors=OF_SITE)
+@operation(
+    f"GET {ENVIRONMENT}/traces/{{trace_id}}",
+    id="insights.trace_of_environment",
+    scope=SCOPE,
+    resources={"resource": VisibleEnvironment},
+    errors=OF_ENVIRONMENT,
+)
+async def get_trace(call: Call, resource: VisibleSite, trace_id: str) -> Later[TraceView]:
+    """Get a trace, span by span.
+
+    For a site, one of its production environment. A request that was not traced has no spans, nor has one
+    whose spans have not arrived yet.
+    """
+    return await service.trace(call, resource, trace_id)
 
 
 @operation(f"GET {SITE}/requests", id="insights.requests", scope=SCOPE, errors=OF_SITE)
@@ -159,3 +253,27 @@ async def get_storage(call: Call, query: StorageFilter) -> StorageView:
     Of up to 1,000 sites, the newest ones: now, and on each of the last 30 days.
     """
     return await storage.get_storage(call, query)
+
+
+@operation("GET /v1/traces", id="traces.recent", scope=SCOPE, errors=OF_ACCOUNT)
+async def list_recent_spans(call: Call, query: RecentTraceFilter) -> Later[TracesView]:
+    """List the latest spans of traced requests of all your sites.
+
+    Of the production environments of up to 1,000 sites, the newest ones.
+    """
+    return await service.recent_traces(call, query)
+
+
+@operation(
+    "GET /v1/teams/{team_id}/insights/summary",
+    id="teams.insights_summary",
+    scope=SCOPE,
+    errors=[TeamNotFound, *OF_ACCOUNT],
+)
+async def get_team_summary(call: Call, team: VisibleTeam, query: WindowFilter) -> Later[SummaryView]:
+    """Get the web vitals of all sites of a team, and how fast the server answers.
+
+    Of the production environments of up to 1,000 sites, the newest ones, that your role and your credential
+    can see.
+    """
+    return await service.summary_of_team(call, team, query)

@@ -34,7 +34,7 @@ __all__ = [
 
 T = TypeVar("T")
 
-Table = Literal["requests", "request_minutes", "logs", "log_minutes", "resources"]
+Table = Literal["requests", "request_minutes", "logs", "log_minutes", "resources", "vital_hours", "spans"]
 
 LIMITS: Mapping[str, str | int] = {
     "max_execution_time": QUERY_SECONDS,

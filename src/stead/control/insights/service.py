@@ -2,12 +2,22 @@
 it is released."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from stead.control.environments import service as environments
 from stead.control.environments.rules import VisibleEnvironment
 from stead.control.http.operations import Call, Later, Stream
-from stead.control.insights import live, log_views, metric_views, request_views, resource_views, store
+from stead.control.insights import (
+    live,
+    log_views,
+    metric_views,
+    request_views,
+    resource_views,
+    store,
+    trace_views,
+    vital_views,
+    windows,
+)
 from stead.control.insights.queries import (
     ClickHouse,
     Condition,
@@ -17,7 +27,9 @@ from stead.control.insights.queries import (
     scope_of_site,
     scope_of_sites,
 )
+from stead.control.insights.rules import VisibleSites
 from stead.control.insights.schema import (
+    MAX_TRACE_HOURS,
     LogFilter,
     LogLineView,
     LogsView,
@@ -26,6 +38,9 @@ from stead.control.insights.schema import (
     LogVolumeView,
     MetricFilter,
     MetricView,
+    PagesFilter,
+    PagesView,
+    RecentTraceFilter,
     RequestFilter,
     RequestsView,
     RequestView,
@@ -33,20 +48,23 @@ from stead.control.insights.schema import (
     RequestVolumeView,
     ResourceFilter,
     ResourcesView,
+    SummaryView,
+    TimeseriesView,
+    TraceFilter,
+    TracesView,
+    TraceView,
+    VitalFilter,
+    WindowFilter,
 )
 from stead.control.insights.store import Completeness
 from stead.control.sites.rules import VisibleSite
+from stead.control.teams.rules import VisibleTeam
 from stead.protocol.telemetry import StreamName
 
 Resource = VisibleSite | VisibleEnvironment
 
 
-class _Windowed(Protocol):
-    @property
-    def hours(self) -> int: ...
-
-
-F = TypeVar("F", bound=_Windowed)
+F = TypeVar("F", bound=windows.Windowed)
 V = TypeVar("V")
 
 Reader = Callable[[ClickHouse, Scope, Window, F, Completeness], Awaitable[V]]
@@ -120,11 +138,41 @@ async def metric_series(call: Call, wanted: MetricFilter) -> Later[MetricView]:
     return await _read_all_later(call, wanted, "requests", metric_views.read_series)
 
 
+async def summary(call: Call, resource: Resource, wanted: WindowFilter) -> Later[SummaryView]:
+    return await _read_later(call, resource, wanted, "vitals", vital_views.read_summary)
+
+
+async def summary_of_team(call: Call, team: VisibleTeam, wanted: WindowFilter) -> Later[SummaryView]:
+    sites = await store.list_visible_sites_of_team(call.tx, call.caller, team)
+    return await _read_sites_later(call, sites, wanted, "vitals", vital_views.read_summary)
+
+
+async def timeseries(call: Call, resource: Resource, wanted: VitalFilter) -> Later[TimeseriesView]:
+    return await _read_later(call, resource, wanted, "vitals", vital_views.read_timeseries)
+
+
+async def pages(call: Call, resource: Resource, wanted: PagesFilter) -> Later[PagesView]:
+    return await _read_later(call, resource, wanted, "vitals", vital_views.read_pages)
+
+
+async def traces(call: Call, resource: Resource, wanted: TraceFilter) -> Later[TracesView]:
+    return await _read_later(call, resource, wanted, "spans", trace_views.read_traces)
+
+
+async def trace(call: Call, resource: Resource, trace_id: str) -> Later[TraceView]:
+    scope, window = await _scope_of(call, resource), Window.of_hours(call.tx.now, MAX_TRACE_HOURS)
+    return Later(lambda: trace_views.read_trace(call.context.clickhouse, scope, window, trace_id))
+
+
+async def recent_traces(call: Call, wanted: RecentTraceFilter) -> Later[TracesView]:
+    return await _read_all_later(call, wanted, "spans", trace_views.read_traces)
+
+
 async def _read_later(
     call: Call, resource: Resource, wanted: F, stream: StreamName, read: Reader[F, V]
 ) -> Later[V]:
     scope = await _scope_of(call, resource)
-    window = Window.of_hours(call.tx.now, wanted.hours)
+    window = windows.read_window(call.tx.now, wanted)
     known = await store.get_completeness(call.tx, scope, stream, window)
     return Later(lambda: read(call.context.clickhouse, scope, window, wanted, known))
 
@@ -132,7 +180,13 @@ async def _read_later(
 async def _read_all_later(call: Call, wanted: F, stream: StreamName, read: Reader[F, V]) -> Later[V]:
     """About all sites that the caller can see."""
     sites = await store.list_visible_sites(call.tx, call.caller)
-    scope, window = scope_of_sites(sites), Window.of_hours(call.tx.now, wanted.hours)
+    return await _read_sites_later(call, sites, wanted, stream, read)
+
+
+async def _read_sites_later(
+    call: Call, sites: VisibleSites, wanted: F, stream: StreamName, read: Reader[F, V]
+) -> Later[V]:
+    scope, window = scope_of_sites(sites), windows.read_window(call.tx.now, wanted)
     known = await store.get_completeness(call.tx, scope, stream, window)
     known = known._replace(truncated=sites.truncated)
     return Later(lambda: read(call.context.clickhouse, scope, window, wanted, known))

@@ -9,6 +9,7 @@ from stead.control.insights.queries import Scope, Window
 from stead.control.insights.rules import VisibleSites
 from stead.control.insights.schema import GapView
 from stead.control.sites.visibility import OWNERS, sites_of_owner, viewer
+from stead.control.teams.rules import VisibleTeam
 
 MAX_GAPS = 100
 MAX_SITES = 1_000
@@ -20,6 +21,15 @@ _VISIBLE_SITES = f"""
   join environments e on e.site_id = s.id
     and (e.type = 'production' or ($5 = 'environment' and e.id = $6))
   where {sites_of_owner(environment="e.id")} and s.status <> 'deleted' order by s.id desc limit $7
+"""  # noqa: S608
+
+_VISIBLE_SITES_OF_TEAM = f"""
+  with {OWNERS}
+  select s.id, e.id from owners o join sites s on coalesce(s.team_id, s.account_id) = o.id
+  join environments e on e.site_id = s.id
+    and (e.type = 'production' or ($5 = 'environment' and e.id = $6))
+  where {sites_of_owner(environment="e.id")} and o.id = $8 and s.status <> 'deleted'
+  order by s.id desc limit $7
 """  # noqa: S608
 
 
@@ -52,10 +62,16 @@ async def get_completeness(tx: Tx, scope: Scope, stream: str, window: Window) ->
 async def list_visible_sites(tx: Tx, caller: Principal) -> VisibleSites:
     """What the caller can see of its own sites and those of its teams, within the pin and the mode of the
     credential. Roles that see sites also see their insights."""
-    found = await tx.all(
-        lambda site, environment: (str(site), str(environment)),
-        _VISIBLE_SITES,
-        *viewer(tx, caller),
-        MAX_SITES + 1,
-    )
+    return _sites(await tx.all(_pair, _VISIBLE_SITES, *viewer(tx, caller), MAX_SITES + 1))
+
+
+async def list_visible_sites_of_team(tx: Tx, caller: Principal, team: VisibleTeam) -> VisibleSites:
+    return _sites(await tx.all(_pair, _VISIBLE_SITES_OF_TEAM, *viewer(tx, caller), MAX_SITES + 1, team.id))
+
+
+def _pair(site: str, environment: str) -> tuple[str, str]:
+    return site, environment
+
+
+def _sites(found: list[tuple[str, str]]) -> VisibleSites:
     return VisibleSites(tuple(found[:MAX_SITES]), len(found) > MAX_SITES)

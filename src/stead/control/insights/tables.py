@@ -152,12 +152,83 @@ ttl toDateTime(ts) + toIntervalDay(keep_days)
 settings {_SETTINGS}
 """
 
+_VITALS = f"""
+create table if not exists vitals (
+  site_id String codec(ZSTD(1)),
+  env_id String codec(ZSTD(1)),
+  keep_days UInt16 codec(ZSTD(1)),
+  ts DateTime64(3, 'UTC') codec(Delta, ZSTD(1)),
+  release String codec(ZSTD(1)),
+  path String codec(ZSTD(1)),
+  device LowCardinality(String),
+  metric LowCardinality(String),
+  value Float32 codec(ZSTD(1))
+) engine = MergeTree
+partition by (keep_days, toYYYYMM(ts))
+order by (site_id, ts)
+ttl toDateTime(ts) + toIntervalDay(least(keep_days, 7))
+settings {_SETTINGS}
+"""
+
+_VITAL_HOURS = f"""
+create table if not exists vital_hours (
+  site_id String codec(ZSTD(1)),
+  env_id String codec(ZSTD(1)),
+  keep_days UInt16 codec(ZSTD(1)),
+  ts DateTime('UTC') codec(Delta, ZSTD(1)),
+  metric LowCardinality(String),
+  path String codec(ZSTD(1)),
+  samples SimpleAggregateFunction(sum, UInt64),
+  quantiles AggregateFunction(quantilesTDigest(0.75, 0.9, 0.95, 0.99), Float32)
+) engine = AggregatingMergeTree
+partition by (keep_days, toYYYYMM(ts))
+order by (site_id, env_id, metric, ts, path, keep_days)
+ttl ts + toIntervalDay(keep_days)
+settings {_SETTINGS}
+"""
+
+_VITAL_HOURS_VIEW = """
+create materialized view if not exists vital_hours_view to vital_hours as
+select
+  site_id, env_id, keep_days, toDateTime(toStartOfHour(ts), 'UTC') as ts, metric, path, count() as samples,
+  quantilesTDigestState(0.75, 0.9, 0.95, 0.99)(value) as quantiles
+from vitals
+group by site_id, env_id, keep_days, ts, metric, path
+"""
+
+_SPANS = f"""
+create table if not exists spans (
+  site_id String codec(ZSTD(1)),
+  env_id String codec(ZSTD(1)),
+  keep_days UInt16 codec(ZSTD(1)),
+  ts DateTime64(3, 'UTC') codec(Delta, ZSTD(1)),
+  trace_id String codec(ZSTD(1)),
+  span_id String codec(ZSTD(1)),
+  parent_id String codec(ZSTD(1)),
+  service LowCardinality(String),
+  name String codec(ZSTD(1)),
+  duration_us UInt64 codec(T64, ZSTD(1)),
+  status LowCardinality(String),
+  status_code UInt16 codec(ZSTD(1)),
+  index spans_by_trace trace_id type bloom_filter(0.01) granularity 4
+) engine = MergeTree
+partition by (keep_days, toYYYYMM(ts))
+order by (site_id, ts)
+ttl toDateTime(ts) + toIntervalDay(keep_days)
+settings {_SETTINGS}
+"""
+
+TABLES = (
+    *("requests", "request_minutes", "logs", "log_minutes", "resources", "vitals", "vital_hours", "spans"),
+)
+"""Those with rows of sites."""
 STATEMENTS = (
     *(_REQUESTS, _REQUEST_MINUTES, _REQUEST_MINUTES_VIEW),
     *(_LOGS, _LOG_MINUTES, _LOG_MINUTES_VIEW),
-    _RESOURCES,
+    *(_VITALS, _VITAL_HOURS, _VITAL_HOURS_VIEW),
+    *(_RESOURCES, _SPANS),
 )
-MAX_DAYS: dict[StreamName, int] = {"requests": 180, "logs": 30, "resources": 15}
+MAX_DAYS: dict[StreamName, int] = {"requests": 180, "logs": 30, "resources": 15, "vitals": 180, "spans": 30}
 """Whatever the plan says."""
 
 

@@ -55,6 +55,22 @@ class SiteContainer:
 
 
 @dataclass(frozen=True)
+class SiteSpan:
+    """A part of a request, as an application has measured it."""
+
+    environment: str
+    trace_id: str
+    span_id: str
+    parent_id: str
+    service: str
+    name: str
+    began: float
+    """In seconds since 1970."""
+    duration_us: int
+    is_error: bool = False
+
+
+@dataclass(frozen=True)
 class Assignment:
     """The job, site and environment that work is done for, and where to report about it."""
 
@@ -104,6 +120,10 @@ class Driver(ABC):
 
     def list_containers(self) -> Sequence[SiteContainer]:
         """The containers whose use of the machine is recorded."""
+        return ()
+
+    def take_spans(self) -> Sequence[SiteSpan]:
+        """What applications have measured since the last call."""
         return ()
 
     def list_captured_mail(self) -> Sequence[CapturedMail]:

@@ -30,6 +30,9 @@ class LedgerLine(msgspec.Struct, frozen=True):
     tls: str = ""
     agent: str = ""
     reason: str = ""
+    sampled: str = ""
+    vitals: str = ""
+    """What a browser has measured, checked by the edge; for requests that send that."""
 
 
 _decode = msgspec.json.Decoder(LedgerLine).decode
@@ -61,18 +64,18 @@ def format_row(visit: LedgerLine) -> bytes:
         texts = "\t".join(value.translate(_ESCAPES) for value in values)
     row = (
         f"{visit.ts:014.3f}\t{texts}\t{visit.status}\t{visit.bytes_in}\t{visit.bytes_out}"
-        f"\t{round(visit.time * 1000)}\t{_first_byte_ms(visit)}\t{_plain(visit.cache)}\t{_plain(visit.waf)}"
-        f"\t{_plain(visit.trace)}\t{_plain(visit.address)}\t{_plain(visit.tls)}\t{agent.family}"
-        f"\t{agent.device}\t{_plain(visit.reason)}\n"
+        f"\t{round(visit.time * 1000)}\t{first_byte_ms(visit)}\t{escape(visit.cache)}\t{escape(visit.waf)}"
+        f"\t{escape(visit.trace)}\t{escape(visit.address)}\t{escape(visit.tls)}\t{agent.family}"
+        f"\t{agent.device}\t{escape(visit.reason)}\n"
     )
     return row.encode("utf-8", "replace")
 
 
-def _plain(value: str) -> str:
+def escape(value: str) -> str:
     return value if value.isprintable() and "\\" not in value else value.translate(_ESCAPES)
 
 
-def _first_byte_ms(visit: LedgerLine) -> int:
+def first_byte_ms(visit: LedgerLine) -> int:
     """-1 if it is not known."""
     if not visit.first_byte or visit.first_byte == "-":
         return round(visit.time * 1000) if visit.bytes_out <= SMALL_RESPONSE else -1

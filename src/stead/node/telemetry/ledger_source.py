@@ -9,7 +9,9 @@ import time
 from pathlib import Path
 
 from stead.node.telemetry.ledger_rows import format_row, read_line
+from stead.node.telemetry.spans import add_edge_span, is_traced
 from stead.node.telemetry.spool import NewRows, Position, Spool
+from stead.node.telemetry.vitals import VITALS_PATH, Vitals
 from stead.protocol.telemetry import Gap
 
 READ_BYTES = 12 << 20
@@ -25,6 +27,7 @@ class LedgerSource:
 
     def __init__(self, ledger: Path, spool: Spool) -> None:
         self._ledger, self._spool = ledger, spool
+        self._vitals = Vitals()
         self.until = 0.0
         """Everything up to then is in chunks."""
         self.lost = 0
@@ -55,7 +58,7 @@ class LedgerSource:
                 lines.seek((self._spool.position(file) or Position()).offset)
                 for line in lines:
                     visit = read_line(line)
-                    if visit is not None:
+                    if visit is not None and visit.path != VITALS_PATH:
                         moments.append(visit.ts)
             if moments:
                 self.lost += len(moments)
@@ -79,12 +82,20 @@ class LedgerSource:
         complete = content[: content.rfind(b"\n") + 1]
         if not complete:
             return False
-        rows = NewRows("requests")
+        rows, spans = NewRows("requests"), NewRows("spans")
         for line in complete.split(b"\n"):
             visit = read_line(line) if line else None
-            if visit is not None:
-                rows.add(visit.environment, visit.ts, format_row(visit))
-        self._spool.save({file: Position(start + len(complete))}, rows, until)
+            if visit is None:
+                continue
+            if visit.path == VITALS_PATH:
+                self._vitals.receive(visit)
+                continue
+            rows.add(visit.environment, visit.ts, format_row(visit))
+            self._vitals.add_page_view(visit)
+            if is_traced(visit):
+                add_edge_span(spans, visit)
+        position = {file: Position(start + len(complete))}
+        self._spool.save(position, rows, until, spans, self._vitals.take_rows())
         return True
 
 

@@ -14,6 +14,7 @@ from stead.node.nats_connection import NatsConnection
 from stead.node.telemetry.ledger_source import LedgerSource
 from stead.node.telemetry.resource_samples import ResourceSource
 from stead.node.telemetry.site_logs import LogSource
+from stead.node.telemetry.spans import SpanSource
 from stead.node.telemetry.spool import PendingChunk, Spool
 from stead.node.uninterrupted import run_in_thread
 from stead.protocol import subjects
@@ -40,11 +41,12 @@ class Shipper:
         ledger: LedgerSource,
         logs: LogSource,
         resources: ResourceSource,
+        spans: SpanSource,
         *,
         every: float,
     ) -> None:
         self._node, self._connection, self._spool = node, connection, spool
-        self._ledger, self._logs, self._resources = ledger, logs, resources
+        self._ledger, self._logs, self._resources, self._spans = ledger, logs, resources, spans
         self._every = every
 
     async def run(self) -> None:
@@ -58,6 +60,7 @@ class Shipper:
             await run_in_thread(self._ledger.read_new)
             await run_in_thread(self._logs.read_new)
             await run_in_thread(self._resources.sample_if_due)
+            await run_in_thread(self._spans.read_new)
             metrics.telemetry_waiting.set(self._spool.waiting_bytes)
             metrics.telemetry_lost.set(self._ledger.lost)
             await asyncio.sleep(self._every)

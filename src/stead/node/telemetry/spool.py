@@ -108,25 +108,24 @@ class Spool:
             row = found.fetchone()
         return Position(*row) if row else None
 
-    def save(self, positions: Mapping[bytes, Position], rows: NewRows, until: float) -> None:
-        """Store a chunk, if there are any rows, together with the new positions."""
+    def save(self, positions: Mapping[bytes, Position], rows: NewRows, until: float, *more: NewRows) -> None:
+        """Store a chunk of each of these that has any rows, together with the new positions."""
         with self._lock:
             (last,) = self._database.execute(
                 "select coalesce(max(seq), 0) from sqlite_sequence where name = 'chunks'"
             ).fetchone() or (0,)
-            content = rows.compress() if rows.count else b""
-            if content:
-                _write(self._path(last + 1), content)
+            chunks = []
+            for sequence, each in enumerate((each for each in (rows, *more) if each.count), last + 1):
+                content = each.compress()
+                _write(self._path(sequence), content)
+                described = (sequence, each.stream, len(content), hashlib.sha256(content).digest())
+                chunks.append((*described, each.count, each.first, each.last, until))
             with transaction(self._database):
-                if content:
-                    self._database.execute(
-                        "insert into chunks (sequence, stream, size, sha256, rows, first, last, until)"
-                        " values (?, ?, ?, ?, ?, ?, ?, ?)",
-                        (
-                            *(last + 1, rows.stream, len(content), hashlib.sha256(content).digest()),
-                            *(rows.count, rows.first, rows.last, until),
-                        ),
-                    )
+                self._database.executemany(
+                    "insert into chunks (sequence, stream, size, sha256, rows, first, last, until)"
+                    " values (?, ?, ?, ?, ?, ?, ?, ?)",
+                    chunks,
+                )
                 self._database.executemany(
                     "insert into positions values (?, ?, ?, unixepoch()) on conflict (file) do update"
                     " set offset = excluded.offset, before = excluded.before, seen = excluded.seen",

@@ -20,7 +20,7 @@ from stead.node.containers.runc import Runc
 from stead.node.databases.node_databases import NodeDatabases
 from stead.node.databases.size_limits import SizeLimits
 from stead.node.disk_space import DiskSpace
-from stead.node.drivers.driver import Assignment, Driver, Handler, Refusal, SiteContainer, SiteLog
+from stead.node.drivers.driver import Assignment, Driver, Handler, Refusal, SiteContainer, SiteLog, SiteSpan
 from stead.node.drivers.releases import Releases
 from stead.node.hosting.environment import HostedEnvironment, WakeFailed
 from stead.node.hosting.hosts import Hosts
@@ -152,6 +152,9 @@ class WordPressRuntime(Driver):
     def list_containers(self) -> Sequence[SiteContainer]:
         names = [name for name in self.environments.state.names() if self.is_awake(name)]
         return [SiteContainer(name, self.environments.paths(name).container.cgroup, "php") for name in names]
+
+    def take_spans(self) -> Sequence[SiteSpan]:
+        return self._services.traces.take_spans()
 
     def list_captured_mail(self) -> Sequence[CapturedMail]:
         return self._services.captured.list_mails()
