@@ -84,6 +84,14 @@ STATEMENTS = [
     )
     """,
     "create index telemetry_gaps_by_end on telemetry_gaps (last_at)",
+    # Sites whose rows in ClickHouse were deleted.
+    """
+    create table telemetry_erasures (
+      site_id text collate "C" primary key references sites on delete cascade,
+      erased_at timestamptz(3) not null
+    )
+    """,
+    "create index sites_to_erase on sites (recoverable_until) where status = 'deleted'",
     # How much each site stored on each day.
     """
     create table site_storage (

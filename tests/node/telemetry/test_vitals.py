@@ -73,3 +73,21 @@ def test_the_number_of_remembered_page_views_is_bounded() -> None:
     assert vitals.take_rows().count == 0, "the oldest one is forgotten"
     vitals.receive(message(values=f"{1:032x};LCP=1.0000"))
     assert vitals.take_rows().count == 1
+
+
+def test_forged_messages_change_nothing() -> None:
+    """100,000 of them, beside 1,000 real visits."""
+    vitals, line = Vitals(), visit()
+    real = [f"{number:032x}" for number in range(1_000)]
+    for trace in real:
+        vitals.add_page_view(structs.replace(line, trace=trace))
+    forged = message(values=f"{TRACE};LCP=60000.0000")
+    kept: list[bytes] = []
+    for number, trace in enumerate(real):
+        vitals.receive(message(values=f"{trace};LCP={1000 + number}.0000"))
+        for attempt in range(100):
+            name = f"{number + 1000:016x}{attempt:016x}" if attempt else real[max(number - 1, 0)]
+            vitals.receive(structs.replace(forged, vitals=f"{name};LCP=60000.0000"))
+        kept += vitals.take_rows()._rows.get("env_1", [])
+    values = sorted(float(row.rsplit(b"\t", 1)[1]) for row in kept)
+    assert values == [1000.0 + number for number in range(1_000)]

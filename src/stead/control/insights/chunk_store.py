@@ -153,10 +153,11 @@ async def decide(
         " join sites s on s.id = e.site_id"
         " left join (teams join plans t on t.name = teams.plan) on teams.id = s.team_id"
         " left join (accounts join plans a on a.name = accounts.plan) on accounts.id = s.account_id"
-        " where p.node_id = $1 and p.env_id = any($2) and p.since <= $4::timestamptz + $5::interval"
+        " where not (s.status = 'deleted' and coalesce(s.recoverable_until <= $6, false))"
+        " and p.node_id = $1 and p.env_id = any($2) and p.since <= $4::timestamptz + $5::interval"
         " and (p.until is null or p.until >= $3::timestamptz - $5::interval)"
         " group by p.env_id, e.site_id, t.insights_days, a.insights_days",
-        *(chunk.node_id, environments, first, last, slack),
+        *(chunk.node_id, environments, first, last, slack, tx.now),
     )
     text = await tx.value(
         "update telemetry_chunks set decisions = coalesce(decisions, $3::jsonb)"
@@ -211,6 +212,23 @@ async def delete_old(tx: Tx, before: datetime, limit: int) -> int:
         *(before, limit),
     )
     return removed
+
+
+async def list_to_erase(tx: Tx, limit: int) -> list[str]:
+    """Deleted sites that can no longer be recovered, and whose rows are still in ClickHouse."""
+    return await tx.all(
+        str,
+        "select s.id from sites s where s.status = 'deleted' and s.recoverable_until <= $1 and not exists"
+        " (select from telemetry_erasures r where r.site_id = s.id) order by s.recoverable_until limit $2",
+        *(tx.now, limit),
+    )
+
+
+async def set_erased(tx: Tx, sites: list[str]) -> None:
+    await tx.run(
+        "insert into telemetry_erasures select unnest($1::text[]), $2 on conflict do nothing",
+        *(sites, tx.now),
+    )
 
 
 async def count_stored(tx: Tx, up_to: int) -> int:

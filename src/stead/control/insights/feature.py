@@ -11,6 +11,7 @@ from stead.control.insights.storage import record_today
 from stead.control.tasks import LongRunningTask, PeriodicTask, PreparationTask, Task, WorkerServices
 
 REMOVE_SECONDS = 60
+ERASE_SECONDS = 3600
 RECORD_SECONDS = 3600
 
 
@@ -29,6 +30,11 @@ def _tasks(worker: WorkerServices) -> list[Task]:
             "insights.remove_old",
             REMOVE_SECONDS,
             partial(ingestion.remove_old, worker.database, worker.objects),
+        ),
+        PeriodicTask(
+            "insights.erase_deleted",
+            ERASE_SECONDS,
+            partial(ingestion.erase_deleted, worker.database, clickhouse),
         ),
     ]
 

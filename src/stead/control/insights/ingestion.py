@@ -24,7 +24,7 @@ from stead.control.insights import chunk_store as store
 from stead.control.insights.chunk_store import ClaimedChunk
 from stead.control.insights.chunks import ChunkInvalid, OpenChunk
 from stead.control.insights.rules import object_name
-from stead.control.insights.tables import MAX_DAYS, columns_of
+from stead.control.insights.tables import MAX_DAYS, columns_of, erase_sites
 from stead.protocol.telemetry import MAX_CHUNK_BYTES
 
 LOOK_SECONDS = 1.0
@@ -39,6 +39,7 @@ OBJECT_KEPT = timedelta(days=1)
 """A chunk that was offered and not put for this time does not come any more."""
 REMEMBERED = timedelta(days=30)
 BATCH = 500
+ERASED_AT_ONCE = 100
 
 log = structlog.get_logger()
 
@@ -109,6 +110,20 @@ class Ingestion:
     async def _end(self, chunk: ClaimedChunk, *, refused: bool, inserted: int) -> None:
         async with self._database.transaction() as tx:
             await store.end(tx, chunk, refused=refused, inserted=inserted)
+
+
+async def erase_deleted(database: Database, clickhouse: ClickHouse) -> None:
+    """Delete what was recorded about sites that were deleted and cannot be recovered any more. What still
+    arrives about them is dropped."""
+    while True:
+        async with database.reading() as tx:
+            sites = await store.list_to_erase(tx, ERASED_AT_ONCE)
+        if not sites:
+            return
+        await erase_sites(clickhouse, sites)
+        async with database.transaction() as tx:
+            await store.set_erased(tx, sites)
+        log.info("telemetry.erased", sites=len(sites))
 
 
 async def remove_old(database: Database, objects: ObjectStore) -> None:
