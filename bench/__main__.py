@@ -15,6 +15,7 @@ from bench import (
     edge_hosts,
     edge_serving,
     edge_tls,
+    insights,
     job_start,
     list_depth,
     list_scale,
@@ -49,6 +50,8 @@ BENCHMARKS: dict[str, Callable[[Bench], Awaitable[Result]]] = {
     "clone_ratio": cms_work.compare_copies,
     "exec_ratio": cms_work.compare_commands,
     "sftp_mb_s": sftp.compare_transfers,
+    "ingest_cpu_ratio": insights.compare_ingestion,
+    "insights_p50_ms": insights.measure_views,
 }
 
 

@@ -133,7 +133,11 @@ async def _serve(
         connection,
         spool,
         ledger_source,
-        LogSource(lambda: [log for driver in live() for log in driver.list_logs()], spool),
+        LogSource(
+            lambda: [log for driver in live() for log in driver.list_logs()],
+            spool,
+            lambda *line: next((found for each in live() if (found := each.find_trace(*line))), ""),
+        ),
         ResourceSource(lambda: [each for driver in live() for each in driver.list_containers()], spool),
         SpanSource(lambda: [span for driver in live() for span in driver.take_spans()], spool),
         every=settings.telemetry_seconds,

@@ -126,6 +126,10 @@ class Driver(ABC):
         """What applications have measured since the last call."""
         return ()
 
+    def find_trace(self, environment: str, line: str) -> str:  # noqa: ARG002
+        """The trace of the request that has written this line to the log; empty if it is not known."""
+        return ""
+
     def list_captured_mail(self) -> Sequence[CapturedMail]:
         """What clones have tried to send lately."""
         return ()

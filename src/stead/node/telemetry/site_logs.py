@@ -56,13 +56,21 @@ class LogLine(NamedTuple):
     severity: str
     service: str
     body: str
+    original: str = ""
+    """Before anything was masked. It does not leave the node."""
 
 
 class LogSource:
     """Its methods block."""
 
-    def __init__(self, list_logs: Callable[[], Sequence[SiteLog]], spool: Spool) -> None:
-        self._list_logs, self._spool = list_logs, spool
+    def __init__(
+        self,
+        list_logs: Callable[[], Sequence[SiteLog]],
+        spool: Spool,
+        find_trace: Callable[[str, str], str] = lambda *_: "",
+    ) -> None:
+        """`find_trace` gets an environment and a line, and returns the trace of the line or nothing."""
+        self._list_logs, self._spool, self._find_trace = list_logs, spool, find_trace
         self.until = 0.0
         """Everything up to then is in chunks, of logs that are not written to too fast."""
 
@@ -111,7 +119,8 @@ class LogSource:
                 log.environment, now, format_log_row(LogLine(now, "WARN", "stead", _LOST), log.container)
             )
         for line in read_lines(complete.decode("utf-8", "replace"), now):
-            rows.add(log.environment, line.moment, format_log_row(line, log.container))
+            trace = self._find_trace(log.environment, line.original)
+            rows.add(log.environment, line.moment, format_log_row(line, log.container, trace))
         before = (known.before if known and start == known.offset else b"") + complete
         return Position(start + len(complete), before[-BEFORE_BYTES:])
 
@@ -149,7 +158,7 @@ def read_lines(text: str, now: float) -> Iterator[LogLine]:
             body, severity, service = _classify(body)
         else:
             repeated += 1
-        yield LogLine(min(int(moment) + min(repeated, 999) / 1000, now), severity, service, mask(body))
+        yield LogLine(min(int(moment) + min(repeated, 999) / 1000, now), severity, service, mask(body), body)
 
 
 def _read_time(text: str, now: float) -> float:
@@ -184,7 +193,9 @@ def mask(body: str) -> str:
     return f"{body} … {cut} more characters were cut" if cut > 0 else body
 
 
-def format_log_row(line: LogLine, container: str) -> bytes:
+def format_log_row(line: LogLine, container: str, trace: str = "") -> bytes:
     moment = f"{line.moment:0{TIME_DIGITS}.3f}"
     body = line.body.translate(_ESCAPES)
-    return f"{moment}\t{line.severity}\t{container}\t{line.service}\t{body}\t\n".encode("utf-8", "replace")
+    return f"{moment}\t{line.severity}\t{container}\t{line.service}\t{body}\t{trace}\n".encode(
+        "utf-8", "replace"
+    )

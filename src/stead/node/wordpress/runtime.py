@@ -156,6 +156,9 @@ class WordPressRuntime(Driver):
     def take_spans(self) -> Sequence[SiteSpan]:
         return self._services.traces.take_spans()
 
+    def find_trace(self, environment: str, line: str) -> str:
+        return self._services.traces.find_trace(environment, line)
+
     def list_captured_mail(self) -> Sequence[CapturedMail]:
         return self._services.captured.list_mails()
 

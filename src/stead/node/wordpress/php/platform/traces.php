@@ -92,7 +92,8 @@ final class Traces
         while (strlen((string) json_encode($spans)) > self::MAX_BYTES) {
             array_pop($spans);
         }
-        return ['trace' => ['id' => self::$id, 'began' => $began, 'spans' => $spans]];
+        $error = strtok((string) (error_get_last()['message'] ?? ''), "\n") ?: '';
+        return ['trace' => ['id' => self::$id, 'began' => $began, 'spans' => $spans, 'error' => mb_strcut($error, 0, 200)]];
     }
 
     private static function span($began, $service, $name, $start, $seconds, $parent, $failed): array
