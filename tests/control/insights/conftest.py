@@ -7,6 +7,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from structlog.testing import capture_logs
 
 from stead.control.app import ControlPlane
 from stead.control.engines.nats import Nats
@@ -73,9 +74,10 @@ class Pipeline:
 
     async def insert_and_check(self) -> None:
         """Nothing waits afterwards."""
-        await self.insert_all()
+        with capture_logs() as lines:
+            await self.insert_all()
         async with self.plane.database.reading() as tx:
-            assert await count_stored(tx, 1) == 0, "ClickHouse or the object store did not answer"
+            assert await count_stored(tx, 1) == 0, lines
 
     async def record(self, *lines: bytes, node: str = NODE) -> None:
         """These lines of a node's ledger arrive."""

@@ -196,7 +196,7 @@ def parameters_of(each: Operation) -> list[str]:
     return [] if query is None else list(query.type.__struct_encode_fields__)
 
 
-@pytest.mark.parametrize("each", filter(parameters_of, OPERATIONS), ids=lambda each: each.id)
+@pytest.mark.parametrize("each", [*filter(parameters_of, OPERATIONS)], ids=lambda each: each.id)
 async def test_no_parameter_reaches_another_tenant_or_breaks_the_query(
     twins: tuple[ServedSite, ServedSite], plane: ControlPlane, each: Operation
 ) -> None:

@@ -1,7 +1,8 @@
 """Queries of chunks: which ones exist, which one is inserted next, and what they may contain."""
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -9,6 +10,8 @@ from stead.control.engines.postgres import Tx
 from stead.control.insights.chunks import Decision, Decisions
 from stead.protocol.telemetry import Chunk, Gap
 from stead.shared.clock import from_unix
+
+T = TypeVar("T")
 
 CLAIM = timedelta(seconds=20)
 """After this time another worker may insert it too. That changes nothing: ClickHouse knows its name."""
@@ -212,6 +215,20 @@ async def delete_old(tx: Tx, before: datetime, limit: int) -> int:
         *(before, limit),
     )
     return removed
+
+
+async def list_nodes(tx: Tx, make: Callable[..., T]) -> list[T]:
+    """Each node with the time up to which everything is inserted, and the number of chunks that wait, of
+    those that were refused, and of rows that were lost."""
+    return await tx.all(
+        make,
+        "select n.id, (select min(p.until) from telemetry_progress p where p.node_id = n.id),"
+        " (select count(*) from telemetry_chunks c where c.node_id = n.id"
+        " and c.status in ('offered', 'stored')),"
+        " (select count(*) from telemetry_chunks c where c.node_id = n.id and c.status = 'refused'),"
+        " (select coalesce(sum(g.rows), 0)::bigint from telemetry_gaps g where g.node_id = n.id)"
+        " from nodes n order by n.id",
+    )
 
 
 async def list_to_erase(tx: Tx, limit: int) -> list[str]:

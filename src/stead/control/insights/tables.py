@@ -6,8 +6,9 @@ different times are in different partitions, so old ones are removed as whole fi
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from stead.control.engines.clickhouse import ClickHouse
+from stead.control.engines.clickhouse import ClickHouse, Statement
 from stead.protocol.telemetry import COLUMNS, StreamName
 
 DEDUPLICATION_WINDOW = 10_000
@@ -240,6 +241,24 @@ async def create_tables(clickhouse: ClickHouse) -> None:
     await clickhouse.execute(f"create database if not exists {clickhouse.database}", in_database=False)
     for statement in STATEMENTS:
         await clickhouse.execute(statement)
+
+
+class StoredTable(NamedTuple):
+    name: str
+    rows: int
+    bytes: int
+
+
+async def measure_tables(clickhouse: ClickHouse) -> list[StoredTable]:
+    """For operators: sizes, and nothing of what is in the tables."""
+    statement = Statement(
+        "select table, sum(rows), sum(bytes_on_disk) from system.parts where active"
+        " and database = currentDatabase() group by table order by table",
+        {},
+        {"output_format_json_quote_64bit_integers": 0},
+    )
+    found = {row.name: row for row in await clickhouse.read(StoredTable, statement)}
+    return [found.get(table, StoredTable(table, 0, 0)) for table in TABLES]
 
 
 async def erase_sites(clickhouse: ClickHouse, sites: Sequence[str]) -> None:
