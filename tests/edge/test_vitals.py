@@ -2,11 +2,15 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from stead.edge.config import VITALS_SCRIPT
+from stead.node.telemetry.ledger_rows import read_line
+from stead.node.telemetry.vitals import Vitals
 from tests.edge.edge_harness import EdgeHarness
 from tests.edge.lua import module, runtime
+from tests.journeys.browser import open_browser
 from tests.node.harness import until
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -81,3 +85,60 @@ async def test_one_visitor_can_send_only_a_few(edge: EdgeHarness) -> None:
     assert {answer.status_code for answer in sent} == {204, 429}
     assert sum(answer.status_code == 204 for answer in sent) <= 30
     assert (await edge.get("flooded.test")).status_code == 200
+
+
+PAGE = """<!doctype html><title>x</title><script src="/_stead/vitals.js" async></script>
+<h1>These are the largest words of the page</h1>
+<button onclick="const ends = performance.now() + 80; while (performance.now() < ends);">press</button>
+"""
+OWN_VALUES = """
+  const last = (type) => new Promise((resolve) => {
+    const take = (list) => resolve(list.getEntries().at(-1).startTime);
+    new PerformanceObserver(take).observe({ type, buffered: true });
+  });
+  const [navigation] = performance.getEntriesByType('navigation');
+  const [paint] = performance.getEntriesByName('first-contentful-paint');
+  const largest = await last('largest-contentful-paint');
+  return { LCP: largest, FCP: paint.startTime, TTFB: navigation.responseStart };
+"""
+UNTIL_MEASURED = """
+  await new Promise((resolve) => {
+    new PerformanceObserver(resolve).observe({ type: 'first-input', buffered: true });
+  });
+"""
+
+
+@pytest.mark.timeout(180)
+async def test_a_browser_measures_a_page_and_its_values_arrive(edge: EdgeHarness) -> None:
+    host = "seen.test"
+    await edge.site(host, "seen", {"index.html": PAGE})
+    await edge.certificate(host)
+    async with open_browser(edge.secure_port) as browser:
+        await browser.open(f"https://{host}/")
+        await browser.until_reads("largest words")
+        await browser.until("return performance.getEntriesByName('first-contentful-paint').length", "painted")
+        own = await browser.run(OWN_VALUES)
+        await browser.click("button")
+        await browser.run(UNTIL_MEASURED)
+        await browser.open("about:blank")
+
+        async def sent() -> list[dict[str, Any]] | None:
+            lines = [line for line in await edge.ledger_lines(1) if line["environment"] == "env_seen"]
+            return lines if any(line["vitals"] for line in lines) else None
+
+        lines = await until(sent)
+    [message] = [line for line in lines if line["vitals"]]
+    values = dict(value.split("=") for value in message["vitals"].split(";")[1:])
+    assert values.keys() == {"LCP", "FCP", "CLS", "INP", "TTFB"}
+    for name, expected in own.items():
+        assert float(values[name]) == pytest.approx(expected, abs=0.1), name
+    assert float(values["CLS"]) < 0.1
+    assert float(values["INP"]) >= 80
+
+    # The node finds the page view that the message names.
+    vitals = Vitals()
+    for line in lines:
+        visit = read_line(msgspec.json.encode(line))
+        assert visit is not None
+        (vitals.receive if visit.vitals else vitals.add_page_view)(visit)
+    assert vitals.take_rows().count == 5
