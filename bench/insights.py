@@ -22,9 +22,10 @@ import zstandard
 from bench.results import Result, spread
 from bench.servers import Bench
 from stead.control.engines.clickhouse import ClickHouse as Client
+from stead.control.engines.clickhouse import Statement
 from stead.control.engines.object_store import ObjectStore
 from stead.control.engines.postgres import Database
-from stead.control.insights import queries, request_views, resource_views, trace_views, vital_views
+from stead.control.insights import request_views, resource_views, trace_views, vital_views
 from stead.control.insights.chunks import Decision, OpenChunk
 from stead.control.insights.ingestion import Ingestion
 from stead.control.insights.queries import Scope, Window, scope_of_sites
@@ -249,7 +250,7 @@ async def measure_views(bench: Bench) -> Result:
 
 
 async def _bytes_of(client: Client) -> float:
-    statement = queries.Statement(
+    statement = Statement(
         "select sum(bytes_on_disk) from system.parts where active and table = 'requests'"
         " and database = currentDatabase()",
         {},

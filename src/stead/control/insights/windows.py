@@ -20,6 +20,8 @@ def read_window(now: datetime, wanted: Windowed) -> Window:
     if not isinstance(wanted, WindowFilter):
         return Window.of_hours(now, wanted.hours)
     last = now if wanted.to is None else min(wanted.to.astimezone(UTC), now)
+    if last < now - timedelta(days=MAX_DAYS):
+        raise FieldInvalid(param="to", reason=f"Nothing is kept for longer than {MAX_DAYS} days.")
     first = last - timedelta(days=wanted.days) if wanted.from_ is None else wanted.from_.astimezone(UTC)
     if first >= last:
         param = "to" if wanted.from_ is None else "from"
