@@ -14,6 +14,8 @@ import re
 import signal
 import sys
 import threading
+from email import message_from_bytes
+from email.policy import HTTP
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -101,6 +103,14 @@ def _quote_name(name: str) -> str:
     return "`" + name.replace("\\", "").replace("`", "") + "`"
 
 
+def _read_form(kind: str, body: bytes) -> dict[str, str]:
+    form = message_from_bytes(b"Content-Type: %b\r\n\r\n%b" % (kind.encode(), body), policy=HTTP)
+    return {
+        str(part.get_param("name", header="content-disposition")): part.get_payload(decode=True).decode()
+        for part in form.iter_parts()
+    }
+
+
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -120,6 +130,9 @@ class Handler(BaseHTTPRequestHandler):
             self._respond(403, b"", _WRONG_PASSWORD)
             return
         values = dict(parse_qsl(urlsplit(self.path).query, keep_blank_values=True))
+        kind = self.headers.get("Content-Type", "")
+        if kind.startswith("multipart/form-data"):
+            values |= _read_form(kind, body)
         # The statement of an insert is in the address, because the body is the rows.
         statement = values.get("query") or body.decode("utf-8", "replace")
         try:

@@ -31,6 +31,10 @@ _UNREADABLE = frozenset({6, 26, 27, 38, 41, 53, 69, 70, 72, 117, 321, 349, 407, 
 _TOO_EXPENSIVE = frozenset({158, 159, 160, 241, 307, 396})
 
 
+Body = bytes | Mapping[str, str]
+"""A form if it is not bytes."""
+
+
 class ClickHouseUnavailable(Exception):
     """The server does not respond, or responds with an error. The request can be retried."""
 
@@ -75,10 +79,11 @@ class ClickHouse:
 
     async def read(self, row: type[T], statement: Statement) -> list[T]:
         """Each row is an array of its columns."""
-        values = {f"param_{name}": value for name, value in statement.parameters.items()}
+        # In a form: the ids of a thousand sites are too long for an address.
+        form = {f"param_{name}": value for name, value in statement.parameters.items()}
         body = await self._send(
-            {**values, **statement.settings, "default_format": "JSONCompactEachRow"},
-            statement.text.encode(),
+            {**statement.settings, "default_format": "JSONCompactEachRow"},
+            {"query": statement.text, **form},
             QUERY_SECONDS,
         )
         # The server quotes numbers of 64 bits unless it is told otherwise; `strict` would refuse those.
@@ -114,7 +119,7 @@ class ClickHouse:
         self._session.close()
 
     async def _send(
-        self, values: Mapping[str, str | int], body: bytes, seconds: float, *, in_database: bool = True
+        self, values: Mapping[str, str | int], body: Body, seconds: float, *, in_database: bool = True
     ) -> bytes:
         require_no_transaction("ClickHouse")
         if not self.is_configured:
@@ -139,7 +144,7 @@ class ClickHouse:
         with contextlib.suppress(asyncio.CancelledError):
             task.exception()  # otherwise one that nobody waits for is logged
 
-    def _post(self, values: Mapping[str, str | int], body: bytes, seconds: float) -> bytes:
+    def _post(self, values: Mapping[str, str | int], body: Body, seconds: float) -> bytes:
         try:
             response = self._post_once(values, body, seconds)
         except requests.Timeout as error:
@@ -152,17 +157,18 @@ class ClickHouse:
             raise _error_of(response)
         return bytes(response.content)
 
-    def _post_again(self, values: Mapping[str, str | int], body: bytes, seconds: float) -> requests.Response:
+    def _post_again(self, values: Mapping[str, str | int], body: Body, seconds: float) -> requests.Response:
         try:
             return self._post_once(values, body, seconds)
         except requests.RequestException as error:
             raise ClickHouseUnavailable(type(error).__name__) from None
 
-    def _post_once(self, values: Mapping[str, str | int], body: bytes, seconds: float) -> requests.Response:
+    def _post_once(self, values: Mapping[str, str | int], body: Body, seconds: float) -> requests.Response:
         return self._session.post(
             self._address,
             params=values,
-            data=body,
+            data=body if isinstance(body, bytes) else None,
+            files=None if isinstance(body, bytes) else {name: (None, text) for name, text in body.items()},
             headers=self._headers,
             timeout=(CONNECT_SECONDS, seconds + CONNECT_SECONDS),
             allow_redirects=False,
