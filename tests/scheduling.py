@@ -2,7 +2,8 @@
 
 Tests that share a stack of engines and programs run in one worker, so that the stack starts once. What takes
 longest starts first: a long file that starts last would leave the other workers without work. Tests that
-mostly wait have a worker of their own while there are some, so that the others can use the processor.
+mostly wait have a worker of their own while there are some, so that the others can use the processor. Tests
+that compare the times of one minute with those of another run last, when nothing runs beside them.
 """
 
 from collections import Counter
@@ -48,6 +49,9 @@ LONGEST_FIRST = (
 MOSTLY_WAIT = ("tests/faults/jobs",)
 """Directories whose tests wait for restarted engines and for retries, and need little of the processor."""
 
+ALONE = ("tests/abuse/test_hostile_tenant.py",)
+"""Files that compare times of two moments: what ran beside one of them would be part of the result."""
+
 
 def unit_of(test: str) -> str:
     """The tests of a unit run in one worker, one after the other."""
@@ -75,15 +79,35 @@ class UnitScheduling(LoadScopeScheduling):
         self.workqueue.move_to_end(unit, last=False)
         super()._assign_work_unit(node)
 
+    def mark_test_complete(self, node: WorkerController, item_index: int, duration: float = 0) -> None:
+        super().mark_test_complete(node, item_index, duration)
+        last = self.nodes[0]
+        if node is not last:
+            self._reschedule(last)  # it may have waited for this test to end
+
+    def _reschedule(self, node: WorkerController) -> None:
+        """When only tests remain that run alone, the first worker runs them, after the others have ended."""
+        if self.workqueue and all(map(_runs_alone, self.workqueue)):
+            last, *others = self.nodes
+            if node is not last and not node.shutting_down:
+                node.shutdown()
+            if node is not last or any(self._pending_of(self.assigned_work[other]) for other in others):
+                return
+        super()._reschedule(node)
+
 
 def next_unit(queue: Iterable[str], *, waits: bool) -> str:
     """The first unit for a worker of this kind. When none is left, the worker helps the others."""
-    units = list(queue)
-    return next((unit for unit in units if _mostly_waits(unit) is waits), units[0])
+    units = sorted(queue, key=_runs_alone)
+    return next((unit for unit in units if _mostly_waits(unit) is waits and not _runs_alone(unit)), units[0])
 
 
 def _mostly_waits(unit: str) -> bool:
     return any(_is_below(unit, each) for each in MOSTLY_WAIT)
+
+
+def _runs_alone(unit: str) -> bool:
+    return unit in ALONE
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> UnitScheduling:

@@ -1,6 +1,6 @@
 """Which worker gets which tests."""
 
-from tests.scheduling import next_unit
+from tests.scheduling import ALONE, next_unit
 
 QUEUE = (
     "tests/faults/jobs/test_undo.py",
@@ -18,3 +18,9 @@ def test_tests_that_wait_have_a_worker_and_the_others_get_the_rest() -> None:
 def test_a_worker_without_tests_of_its_kind_helps_the_others() -> None:
     assert next_unit(QUEUE[2:], waits=True) == "tests/edges"
     assert next_unit(QUEUE[:2], waits=False) == "tests/faults/jobs/test_undo.py"
+
+
+def test_tests_that_run_alone_come_after_all_others() -> None:
+    queue = (*ALONE, *QUEUE[:2])
+    assert next_unit(queue, waits=False) == "tests/faults/jobs/test_undo.py"
+    assert next_unit(ALONE, waits=True) == ALONE[0]

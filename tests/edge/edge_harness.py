@@ -25,6 +25,7 @@ from stead.dev.supervised_program import LOOPBACK, clean_environment
 from stead.edge.admin import AdminFailed, EdgeAdmin, EdgePosition
 from stead.edge.certificate import make_self_signed
 from stead.edge.ledger import nginx_processes
+from stead.edge.leftovers import title_of
 from stead.protocol.edge_records import EnvironmentRecord, HostRecord, RecordKind, RecordLine
 from tests.edge.fastcgi import Application, Reply, Request
 from tests.patience import Patience, time_limit
@@ -73,11 +74,7 @@ class EdgeHarness:
 
     @property
     def workers(self) -> list[int]:
-        return [
-            pid
-            for pid in nginx_processes(self.pid)[1:]
-            if b"worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
-        ]
+        return [pid for pid in nginx_processes(self.pid)[1:] if "worker" in title_of(pid)]
 
     @property
     def admin(self) -> EdgeAdmin:

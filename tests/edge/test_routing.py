@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import time
+from collections.abc import Callable
 
 import msgspec
 import pytest
@@ -22,6 +23,7 @@ from stead.protocol.edge_records import (
 from tests.edge.edge_harness import EdgeHarness, start_edge, status_of
 from tests.edge.hop import sign
 from tests.edge.peers import HttpServer, ReceivedRequest
+from tests.patience import time_limit
 
 
 async def test_an_unknown_host_gets_a_404(edge: EdgeHarness) -> None:
@@ -268,18 +270,11 @@ async def test_a_reload_and_a_killed_worker_keep_the_records_and_a_restart_loses
         first = set(fresh.workers)
         fresh_pid = fresh.pid
         os.kill(fresh_pid, signal.SIGHUP)
-        for _ in range(200):
-            if first.isdisjoint(fresh.workers) and len(fresh.workers) == 2:
-                break
-            await asyncio.sleep(0.05)
-        assert first.isdisjoint(fresh.workers)
+        await _until(lambda: first.isdisjoint(fresh.workers) and len(fresh.workers) == 2)
         assert (await fresh.get("kept.test")).text == "kept"
         victim = fresh.workers[0]
         os.kill(victim, signal.SIGKILL)
-        for _ in range(200):
-            if victim not in fresh.workers and len(fresh.workers) == 2:
-                break
-            await asyncio.sleep(0.05)
+        await _until(lambda: victim not in fresh.workers and len(fresh.workers) == 2)
         assert (await fresh.get("kept.test")).text == "kept"
         after = await fresh.admin.state()
         assert (after.instance, after.revision, after.hosts) == (before.instance, before.revision, 1)
@@ -296,11 +291,7 @@ async def test_no_process_holds_the_port_after_the_master_was_killed() -> None:
         await fresh.site("kept.test", "kept", {"index.html": "kept"})
         before = await fresh.admin.state()
         await fresh.stop(signal.SIGKILL)
-        for _ in range(200):
-            if not processes_with_open(fresh.ledger):
-                break
-            await asyncio.sleep(0.05)
-        assert processes_with_open(fresh.ledger) == []
+        await _until(lambda: not processes_with_open(fresh.ledger))
         await fresh.start()
         assert (await fresh.admin.state()).instance != before.instance
         assert set(processes_with_open(fresh.ledger)) == set(nginx_processes(fresh.pid))
@@ -328,3 +319,9 @@ async def test_a_host_with_a_certificate_redirects_to_https_before_another_host(
     plain = await edge.get("www.primary.test", "/page")
     assert plain.headers["location"] == f"https://www.primary.test:{edge.secure_port}/page"
     assert b"location: https://primary.test" in (await edge.secure("www.primary.test")).lower()
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    async with time_limit(10):
+        while not condition():  # noqa: ASYNC110 - processes announce nothing
+            await asyncio.sleep(0.05)

@@ -24,7 +24,7 @@ async def rotate_ledger(ledger: Path, master: int) -> Path:
     status = _rename(ledger, rotated)
     os.kill(master, signal.SIGUSR1)
     until = time.monotonic() + TIMEOUT_SECONDS
-    while any(_has_open(pid, status) for pid in nginx_processes(master)):
+    while any(has_open(pid, status) for pid in nginx_processes(master)):
         if time.monotonic() > until:
             raise LedgerStillOpen(str(rotated))
         await asyncio.sleep(_POLL_SECONDS)
@@ -40,15 +40,15 @@ def nginx_processes(master: int) -> list[int]:
     """The master and its workers."""
     try:
         children = Path(f"/proc/{master}/task/{master}/children").read_text()
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return []
     return [master, *map(int, children.split())]
 
 
-def _has_open(pid: int, status: os.stat_result) -> bool:
+def has_open(pid: int, status: os.stat_result) -> bool:
     try:
         return any(_is_same_file(link, status) for link in Path(f"/proc/{pid}/fd").iterdir())
-    except (FileNotFoundError, ProcessLookupError):
+    except OSError:  # it has ended, or belongs to somebody else
         return False
 
 

@@ -3,8 +3,10 @@ the process of the page cache may still run if no worker was left to end it."""
 
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 
+from stead.edge.ledger import has_open
 from stead.edge.settings import EdgeSettings
 
 SOCKETS = ("private/admin", "private/probe", "inner-on", "inner-detection", "inner-off")
@@ -17,12 +19,13 @@ class AlreadyRunning(SystemExit):
 def end_leftovers(settings: EdgeSettings) -> None:
     """End nginx processes without a master that have this edge's ledger open, and remove the sockets."""
     alive = [pid for pid in processes_with_open(Path(settings.ledger_file)) if pid != os.getpid()]
-    masters = [pid for pid in alive if _title(pid).startswith("nginx: master")]
+    masters = [pid for pid in alive if title_of(pid).startswith("nginx: master")]
     if masters:
         raise AlreadyRunning(f"another edge runs from {settings.run}")
     for pid in alive:
-        if _title(pid).startswith("nginx: "):
-            os.kill(pid, signal.SIGKILL)
+        if title_of(pid).startswith("nginx: "):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
     for name in SOCKETS:
         Path(settings.run, f"{name}.sock").unlink(missing_ok=True)
 
@@ -36,22 +39,12 @@ def processes_with_open(file: Path) -> list[int]:
     return [
         int(process.name)
         for process in Path("/proc").iterdir()
-        if process.name.isdigit() and _has_open(process / "fd", (wanted.st_dev, wanted.st_ino))
+        if process.name.isdigit() and has_open(int(process.name), wanted)
     ]
 
 
-def _has_open(descriptors: Path, wanted: tuple[int, int]) -> bool:
-    try:
-        for link in descriptors.iterdir():
-            opened = link.stat()
-            if (opened.st_dev, opened.st_ino) == wanted:
-                return True
-    except OSError:
-        pass
-    return False
-
-
-def _title(pid: int) -> str:
+def title_of(pid: int) -> str:
+    """What the process calls itself; empty if it has ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     except OSError:
