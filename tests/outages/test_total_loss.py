@@ -260,7 +260,8 @@ async def _wait_for_restores(it: Installation, begun: float) -> Mapping[str, flo
 
     async def look() -> bool:
         rows = await it.sql(
-            "select status, params->>'environment' as env, error from jobs where type = 'backup.restore'"
+            "select status, params->'with'->>'environment' as env, error from jobs"
+            " where type = 'backup.restore'"
         )
         for row in rows:
             assert row["status"] != "failed", row["error"]
