@@ -17,6 +17,7 @@ from stead.control.settings import Settings as ControlSettings
 from stead.edge.settings import EdgeSettings, SharedMemory
 from stead.node.settings import Settings as NodeSettings
 from stead.node.ssh.gateway.settings import GatewaySettings
+from stead.repositories.settings import RepositoriesSettings
 from stead.steadctl import app
 from tests.monitoring.declarations import all_declared, series_names
 
@@ -49,7 +50,7 @@ NEED_NO_DOCUMENTATION = {
 
 def variables_of_settings() -> set[str]:
     shapes = {
-        "STEAD_": (ControlSettings, NodeSettings, GatewaySettings),
+        "STEAD_": (ControlSettings, NodeSettings, GatewaySettings, RepositoriesSettings),
         "STEAD_EDGE_": (EdgeSettings,),
         "STEAD_EDGE_MEMORY_": (SharedMemory,),
     }
