@@ -34,6 +34,7 @@ from stead.control.jobs.definition import (
 from stead.control.jobs.kinds import Job, JobRow
 from stead.control.jobs.measurements import DONE, count_end, measure_step
 from stead.control.jobs.presigning import presign_urls, unseal_secrets
+from stead.control.jobs.repository_access import CommandAddress, grant_access
 from stead.control.jobs.rules import EdgeUnreachable, JobCancelled, JobNotFound, JobTimeout, NodeKeyUnknown
 from stead.control.nodes import service as nodes
 from stead.control.nodes.gateway import Gateway
@@ -193,6 +194,10 @@ class Activities:
         stored."""
         work = presign_urls(command.work, self._context.objects)
         work = unseal_secrets(work, self._context.sealer, run.row.site_id)
+        if self._context.repositories is not None:
+            limit = run.workflow.kind.limit.total_seconds()
+            to = CommandAddress(run.row.site_id, run.job, command.node, limit, self._database.now())
+            work = grant_access(work, self._context.repositories, self._context.sealer, to)
         try:
             work, sealed = seal_work(work, public_key, node=command.node, job=run.job, step=run.position)
         except NodeKeyMissing:

@@ -19,6 +19,7 @@ from typing import Any, Generic
 from stead.control.engines.object_store import ObjectStore
 from stead.control.engines.postgres import Database, Tx
 from stead.control.jobs.kinds import Job, JobKind, JobRow, P
+from stead.control.jobs.repository_access import RepositoryGateway
 from stead.control.sealing import Sealer
 from stead.protocol.commands import DriverSetName
 from stead.protocol.edge_records import EdgeRecord
@@ -54,6 +55,8 @@ class WorkerContext:
     database: Database
     objects: ObjectStore
     sealer: Sealer
+    repositories: RepositoryGateway | None
+    """None if the installation has no backups."""
 
 
 ControlAction = Callable[[Tx, Job[Any]], Awaitable[Results | None]]
