@@ -76,17 +76,20 @@ class SessionSummaryView(Struct):
     expires_at: datetime
 
 
+EmailToken = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=200,
+        description="From the email.",
+        examples=["oX3v0S7m4tq1Jc9fWb2uNzKd8LrYpG5hAeT6iQwExkM"],
+        extra_json_schema=SENSITIVE,
+    ),
+]
+
+
 class EmailVerification(Struct, forbid_unknown_fields=True):
-    token: Annotated[
-        str,
-        Meta(
-            min_length=1,
-            max_length=200,
-            description="From the email.",
-            examples=["oX3v0S7m4tq1Jc9fWb2uNzKd8LrYpG5hAeT6iQwExkM"],
-            extra_json_schema=SENSITIVE,
-        ),
-    ]
+    token: EmailToken
 
 
 class NewPasswordReset(Struct, forbid_unknown_fields=True):
@@ -94,16 +97,7 @@ class NewPasswordReset(Struct, forbid_unknown_fields=True):
 
 
 class PasswordResetConfirmation(Struct, forbid_unknown_fields=True):
-    token: Annotated[
-        str,
-        Meta(
-            min_length=1,
-            max_length=200,
-            description="From the email.",
-            examples=["oX3v0S7m4tq1Jc9fWb2uNzKd8LrYpG5hAeT6iQwExkM"],
-            extra_json_schema=SENSITIVE,
-        ),
-    ]
+    token: EmailToken
     new_password: Password
 
 
