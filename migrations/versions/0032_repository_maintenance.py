@@ -11,6 +11,7 @@ STATEMENTS = [
       add column held_until timestamptz,
       add column wanted_at timestamptz,
       add column maintained_at timestamptz,
+      add column maintenance_due_at timestamptz not null default now(),
       add column pruned_at timestamptz,
       add column is_closed boolean not null default false,
       add column is_being_rewritten boolean not null default false,
@@ -21,7 +22,7 @@ STATEMENTS = [
     """,
     # When its data was complete in the store. `taken_at` is when the job began.
     "alter table snapshots add column stored_at timestamptz",
-    "create index repositories_by_maintenance on repositories ((coalesce(maintained_at, created_at)))",
+    "create index repositories_by_maintenance on repositories (maintenance_due_at)",
     "create index snapshots_to_copy on snapshots (id) where status = 'kept' and synced_at is null",
     "create index snapshots_by_expiry on snapshots (expires_at) where expires_at is not null",
 ]

@@ -108,7 +108,7 @@ class MaintainedSite:
         manifest = fill(self.folder, snapshot, size)
         words = ("--tag", snapshot, "--host", host or self.env, *restic)
         await self.site.back_up(self.folder, *words)
-        found = [each for each in await self.repository.list_snapshots() if snapshot in each.tags]
+        found = [each for each in await self.repository.list_snapshots() if snapshot in (each.tags or ())]
         taken = Taken(snapshot, found[0].id, checksums(self.folder))
         self.taken.append(taken)
         await self.sql(

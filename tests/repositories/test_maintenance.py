@@ -132,7 +132,7 @@ async def test_maintenance_begins_when_no_job_runs_and_stops_for_one(worker: Wor
     with pytest.raises(RepositoryInUse):
         await run_alone(database, site.id, work)
     async with database.reading() as tx:
-        assert site.id not in await maintenance_store.list_due(tx, interval=timedelta(), limit=1000)
+        assert site.id not in await maintenance_store.list_due(tx, limit=1000)
 
 
 async def test_a_repository_that_a_killed_worker_has_closed_is_opened_by_the_next_job(

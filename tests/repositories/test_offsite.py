@@ -89,6 +89,10 @@ async def test_a_copy_that_was_interrupted_is_finished_later(
         await copy(site)
         assert await site.value("select synced_at from snapshots where site_id = $1") is None
         assert await site.list_events() == []
+        # What was done in the first store is not done again.
+        assert not await site.maintain(offsite=True)
+        assert await site.value("select maintained_at is not null from repositories where site_id = $1")
+        assert await site.value("select maintenance_due_at > now() from repositories where site_id = $1")
     finally:
         await second_store.start(SeaweedFS)
     await copy(site)

@@ -440,6 +440,26 @@ async def test_the_night_queues_a_backup_and_the_second_day_without_one_is_repor
         assert site not in (await describe(tx))[0]
 
 
+async def test_backups_that_customers_ask_for_do_not_keep_the_night_away_from_their_neighbours(
+    person: Person, new_person: NewPerson, clock: MovableClock, site: str
+) -> None:
+    other = await new_person()
+    for _ in range(3):
+        greedy = await insert_wordpress_site(other)
+        async with person.transaction() as tx:
+            await tx.run("update environments set node_id = $2 where site_id = $1", greedy, NODE)
+        await _queue(other.session, f"/v1/sites/{greedy}/backup")
+    async with person.transaction() as tx:
+        while await scheduling.add_sites(tx):
+            pass
+        await tx.run(
+            "update backup_schedules set due_at = 'infinity', since = 'infinity' where site_id <> $1", site
+        )
+    clock.ahead += timedelta(days=1)
+    async with person.transaction() as tx:
+        assert await scheduling.queue_due(tx) == 1
+
+
 async def test_a_scheduled_snapshot_is_verified_completely_once_a_week(
     person: Person, clock: MovableClock, site: str
 ) -> None:
@@ -471,7 +491,11 @@ async def test_a_restore_on_a_new_node_copies_nothing_first_and_its_undo_leaves_
         await tx.run("update snapshots set runtime = 'cms' where id = $1", snapshot)
         await tx.run("update environments set data_lost = true where id = $1", env)
         await tx.run("update sites set status = 'failed' where id = $1", site)
+        assert [each.env_id for each in await maintenance_store.list_newest_of_wordpress(tx, None)] == [env]
     job = await _queue(person.session, f"/v1/sites/{site}/snapshots/{snapshot}/restore")
+    async with person.transaction() as tx:
+        # A command that is repeated restores nothing twice.
+        assert await maintenance_store.list_newest_of_wordpress(tx, None) == []
     driver, read = await _begin(plane, job)
     assert await driver.fetch_value("select count(*) from snapshots where job_id = $1", job) == 0
     assert (await _command(driver, read, "data")).snapshot == snapshot

@@ -43,6 +43,8 @@ log = structlog.get_logger()
 
 INTERVAL = timedelta(hours=20)
 """Between two times that a repository is maintained."""
+RETRY_INTERVAL = timedelta(minutes=30)
+"""After maintenance that was interrupted."""
 DAYS = 7
 """A seventh of the data is read every day, and all of it before anything is removed."""
 BATCH = 20
@@ -65,7 +67,7 @@ class Maintainer:
     async def maintain_due(self) -> None:
         """Maintain the repositories that are due, one after the other."""
         async with self._database.reading() as tx:
-            due = await store.list_due(tx, interval=INTERVAL, limit=BATCH)
+            due = await store.list_due(tx, limit=BATCH)
         for site in due:
             await self.maintain(site)
 
@@ -90,13 +92,23 @@ class Maintainer:
         except SuspicionFound as suspicion:
             await self._report(site, BACKUPS_SUSPICIOUS, str(suspicion))
         except UNAVAILABLE as error:
-            log.warning("backups.maintenance_postponed", site=site, reason=type(error).__name__)
+            await self._postpone(site, error)
         except ResticFailed as damage:
             # Whatever it is, it belongs to one site: the others are maintained nevertheless.
             await self._report(site, BACKUPS_DAMAGED, damage.reason)
+        except Exception as error:
+            # Nodes write repositories: none may stop what others need.
+            log.exception("backups.maintenance_failed", site=site)
+            await self._postpone(site, error)
         else:
             return True
         return False
+
+    async def _postpone(self, site: str, error: Exception) -> None:
+        """Others come first from now on."""
+        log.warning("backups.maintenance_postponed", site=site, reason=type(error).__name__)
+        async with self._database.transaction() as tx:
+            await store.postpone(tx, site, until=tx.now + RETRY_INTERVAL)
 
     async def _maintain(self, site: str) -> None:
         repository = await self.open(site)
@@ -116,12 +128,15 @@ class Maintainer:
         else:
             await repository.check(f"{now.toordinal() % DAYS + 1}/{DAYS}")
         stored = sum((await offsite.list_files(self._objects, site)).values())
+        async with self._database.transaction() as tx:
+            await store.delete_snapshots(tx, list(plan.rows))
+            await store.record_maintained(
+                tx, site, stored_bytes=stored, pruned=bool(plan.forget), due_at=tx.now + INTERVAL
+            )
+        # Of the first store nothing is done again if the second one is down.
         if self._second is not None:
             await self._copy(site)
             await offsite.remove_extra(self._objects, self._second, site)
-        async with self._database.transaction() as tx:
-            await store.delete_snapshots(tx, list(plan.rows))
-            await store.record_maintained(tx, site, stored_bytes=stored, pruned=bool(plan.forget))
 
     async def _remove(self, site: str, repository: ResticRepository, plan: RemovalPlan) -> None:
         """All data is read first. A node could have added an index that names rubbish in place of good data,
@@ -185,7 +200,7 @@ class Maintainer:
     async def _report(self, site: str, event: EventType, problem: str) -> None:
         log.warning("backups.maintenance_stopped", site=site, problem=problem)
         async with self._database.transaction() as tx:
-            if await store.record_problem(tx, site, problem):
+            if await store.record_problem(tx, site, problem, due_at=tx.now + INTERVAL):
                 facts = await sites.get_facts(tx, site)
                 about = About(account_id=facts.account_id, team_id=facts.team_id, site_id=site)
                 await publish(tx, event, about, domain=facts.domain, reason=problem)

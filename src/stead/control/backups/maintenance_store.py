@@ -1,6 +1,6 @@
 """Queries of the maintenance of repositories: who uses one alone, what is due, and what was found."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from stead.control.backups.repository_rules import (
     NewestSnapshot,
@@ -17,8 +17,8 @@ _IDLE = (
 _FREE = "(r.held_until is null or r.held_until <= $2)"
 _DUE = f"""
   select r.site_id from repositories r
-  where coalesce(r.maintained_at, r.created_at) < $1 and r.initialized_at is not null and {_FREE} and {_IDLE}
-  order by coalesce(r.maintained_at, r.created_at) limit $3
+  where r.maintenance_due_at <= $2 and r.initialized_at is not null and {_FREE} and {_IDLE}
+  order by r.maintenance_due_at limit $1
 """  # noqa: S608
 _UNCOPIED = f"""
   select r.site_id from repositories r
@@ -78,12 +78,15 @@ async def set_closed(tx: Tx, site: str, *, is_closed: bool) -> None:
     await tx.run("update repositories set is_closed = $2 where site_id = $1", site, is_closed)
 
 
-async def list_due(tx: Tx, *, interval: timedelta, limit: int) -> list[str]:
+async def list_due(tx: Tx, *, limit: int) -> list[str]:
     """Sites whose repository was not maintained for a while, those that have waited longest first."""
-    return await tx.all(
-        str,
-        _DUE,
-        *(tx.now - interval, tx.now, limit),
+    return await tx.all(str, _DUE, limit, tx.now)
+
+
+async def postpone(tx: Tx, site: str, *, until: datetime) -> None:
+    await tx.run(
+        "update repositories set maintenance_due_at = greatest(maintenance_due_at, $2) where site_id = $1",
+        *(site, until),
     )
 
 
@@ -151,9 +154,9 @@ async def find_problem(tx: Tx, site: str) -> tuple[str | None, datetime | None]:
     return found or (None, None)
 
 
-async def record_problem(tx: Tx, site: str, problem: str) -> bool:
+async def record_problem(tx: Tx, site: str, problem: str, *, due_at: datetime) -> bool:
     """Returns whether it is a new one."""
-    await tx.run("update repositories set maintained_at = $2 where site_id = $1", site, tx.now)
+    await tx.run("update repositories set maintenance_due_at = $2 where site_id = $1", site, due_at)
     return bool(
         await tx.run(
             "update repositories set problem = $2, problem_accepted_at = null"
@@ -167,27 +170,28 @@ async def accept_problem(tx: Tx, site: str) -> bool:
     """The next maintenance goes on although it finds the same."""
     return bool(
         await tx.run(
-            "update repositories set problem_accepted_at = $2, maintained_at = null"
+            "update repositories set problem_accepted_at = $2, maintenance_due_at = $2"
             " where site_id = $1 and problem is not null",
             *(site, tx.now),
         )
     )
 
 
-async def record_maintained(tx: Tx, site: str, *, stored_bytes: int, pruned: bool) -> None:
+async def record_maintained(tx: Tx, site: str, *, stored_bytes: int, pruned: bool, due_at: datetime) -> None:
     await tx.run(
         "update repositories set maintained_at = $2, checked_at = $2, stored_bytes = $3, problem = null,"
-        " problem_accepted_at = null, pruned_at = case when $4 then $2 else pruned_at end where site_id = $1",
-        *(site, tx.now, stored_bytes, pruned),
+        " problem_accepted_at = null, pruned_at = case when $4 then $2 else pruned_at end,"
+        " maintenance_due_at = $5 where site_id = $1",
+        *(site, tx.now, stored_bytes, pruned, due_at),
     )
 
 
 async def record_repaired(tx: Tx, site: str) -> None:
     """It is maintained soon, which says whether it is intact."""
     await tx.run(
-        "update repositories set problem = null, problem_accepted_at = null, maintained_at = null"
+        "update repositories set problem = null, problem_accepted_at = null, maintenance_due_at = $2"
         " where site_id = $1",
-        site,
+        *(site, tx.now),
     )
 
 
@@ -229,8 +233,11 @@ async def list_newest_of_wordpress(tx: Tx, node: str | None) -> list[NewestSnaps
         "select distinct on (n.env_id) n.env_id, n.site_id, n.id, coalesce(s.team_id, s.account_id)"
         " from snapshots n join environments e on e.id = n.env_id join sites s on s.id = n.site_id"
         " where n.status = 'kept' and n.runtime = 'cms' and (n.expires_at is null or n.expires_at > $1)"
-        " and e.status in ('running', 'failed', 'provisioning') and e.data_lost and s.mode = 'live'"
+        " and e.status in ('running', 'failed') and e.data_lost and s.mode = 'live'"
         " and ($2::text is null or e.node_id = $2)"
+        " and not exists (select from jobs j where j.site_id = n.site_id"
+        " and j.params->'with'->>'environment' = n.env_id and j.type = 'backup.restore'"
+        " and j.status in ('queued', 'running'))"
         " order by n.env_id, n.id desc",
         *(tx.now, node),
     )

@@ -71,8 +71,8 @@ class Recovery:
         started = time.monotonic()
         try:
             copied, kept, lost = await run_alone(self._database, site, lambda: self._recover(site))
-        except REPAIR_FAILED as error:
-            reason = str(error) or type(error).__name__
+        except Exception as error:  # noqa: BLE001 - no site keeps the others from returning
+            reason = str(error) if isinstance(error, REPAIR_FAILED) and str(error) else type(error).__name__
             return RecoveredSite(site, 0, 0, time.monotonic() - started, 0, 0, reason)
         return RecoveredSite(site, copied.files, copied.bytes, time.monotonic() - started, kept, lost)
 

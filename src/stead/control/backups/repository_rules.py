@@ -76,7 +76,9 @@ def plan_removal(recorded: Sequence[RecordedSnapshot], found: Sequence[ResticSna
     """Everything is forgotten that the table does not want, also what it has never heard of."""
     keep = {each.restic_id for each in recorded if each.is_wanted and each.restic_id}
     in_progress = {each.id for each in recorded if each.is_wanted and not each.restic_id}
-    forget = [each.id for each in found if each.id not in keep and not in_progress.intersection(each.tags)]
+    forget = [
+        each.id for each in found if each.id not in keep and not in_progress.intersection(each.tags or ())
+    ]
     rows = [each.id for each in recorded if not each.is_wanted]
     return RemovalPlan(tuple(sorted(keep)), tuple(sorted(forget)), tuple(rows))
 
@@ -105,15 +107,15 @@ def find_suspicion(
     rows = {each.id: each for each in recorded}
     by_restic = {each.restic_id: each for each in recorded if each.restic_id}
     for each in found:
-        row = by_restic.get(each.id) or next((rows[tag] for tag in each.tags if tag in rows), None)
+        row = by_restic.get(each.id) or next((rows[tag] for tag in each.tags or () if tag in rows), None)
         name = each.id[:8]
         if each.time > now + TIME_TOLERANCE:
             return f"The snapshot {name} claims to be from the future, {each.time:%Y-%m-%d %H:%M}."
         if row is None:
-            return f"Nobody asked for the snapshot {name} of the host {each.hostname!r}."
+            return f"Nobody asked for the snapshot {name} of the host {each.hostname[:64]!r}."
         # Nodes give restic the environment as the name of the host: a site can move.
         if each.hostname != row.env_id:
-            return f"The snapshot {row.id} names the unknown host {each.hostname!r}."
+            return f"The snapshot {row.id} names the unknown host {each.hostname[:64]!r}."
         if abs(each.time - row.taken_at) > TIME_TOLERANCE:
             return f"The snapshot {row.id} claims to be from {each.time:%Y-%m-%d %H:%M}."
         if each.id not in by_restic and row.status == "kept":

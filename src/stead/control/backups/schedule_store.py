@@ -72,7 +72,7 @@ async def lock_due(tx: Tx, *, per_node: int, busy_owners: list[str], limit: int)
         join environments e on e.site_id = s.id and e.type = 'production'
         where b.due_at <= $1 and coalesce(s.team_id, s.account_id) <> all($2)
         and (e.node_id is null or (select count(*) from jobs j join environments o on o.id = j.env_id
-          where j.status in ('queued', 'running') and j.type = 'backup.create'
+          where j.status in ('queued', 'running') and j.type = 'backup.create' and j.by_platform
           and o.node_id = e.node_id) < $3)
         and not exists (select from jobs j where j.site_id = s.id and j.type = 'backup.create'
           and j.status in ('queued', 'running'))

@@ -61,9 +61,13 @@ class _SnapshotSteps:
     async def begin(self, context: WorkerContext, job: AnyJob) -> None:
         async with context.database.transaction() as tx:
             environment = await self.find_environment(tx, job)
-            if environment is None:
-                return
             kind, is_test = self.kind(job), (await sites.get_facts(tx, job.site_id)).is_test
+        if environment is None:
+            # Nothing is copied, but what is restored must not be rewritten meanwhile.
+            if kind == "before_restore" and not is_test:
+                await repositories.ensure_repository(context, job.site_id)
+            return
+        async with context.database.transaction() as tx:
             full_check = await _needs_full_check(tx, environment, kind)
             document = await build_document(tx, environment)
             # Without a gateway, the operator has decided that there are no backups.

@@ -1,6 +1,6 @@
 """Queries of snapshots, repositories and schedules."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -14,6 +14,7 @@ from stead.control.sites.rules import VisibleSite
 from stead.control.sites.visibility import OWNERS, sites_of_owner, viewer
 from stead.shared.ids import SnapshotId
 
+_FIRST_MAINTENANCE = timedelta(days=1)
 _COLUMNS = (
     "id, site_id, env_id, kind, status, runtime, artifact_id, document, full_check, restic_id,"
     " manifest_digest, size_bytes, taken_at, verified_at, stored_at"
@@ -162,9 +163,9 @@ async def find_repository(tx: Tx, site: str) -> tuple[bytes, bool] | None:
 async def insert_repository(tx: Tx, site: str, password: bytes) -> None:
     """If another worker has inserted it meanwhile, its password counts."""
     await tx.run(
-        "insert into repositories (site_id, password, created_at) values ($1, $2, $3)"
-        " on conflict (site_id) do nothing",
-        *(site, password, tx.now),
+        "insert into repositories (site_id, password, created_at, maintenance_due_at)"
+        " values ($1, $2, $3, $4) on conflict (site_id) do nothing",
+        *(site, password, tx.now, tx.now + _FIRST_MAINTENANCE),
     )
 
 

@@ -11,27 +11,44 @@ import shutil
 import signal
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Annotated
 
 import msgspec
+import structlog
 
 from stead.control.engines.object_store import StoreLocation
 from stead.control.engines.transaction_guard import require_no_transaction
 from stead.shared.repository_layout import repository_prefix
 
+log = structlog.get_logger()
+
 MAX_OUTPUT = 64 * 1024 * 1024
 MAX_ERRORS = 64 * 1024
 SHORT_SECONDS = 300.0
 LONG_SECONDS = 6 * 3600.0
-_WITH_WORKER = ("setpriv", "--pdeathsig", "KILL", "--")
+MEMORY_BYTES = 4 << 30
+"""Nodes write compressed files, and a small one may become a large one in memory."""
+IDS_AT_ONCE = 500
+_LIMITED = ("prlimit", f"--data={MEMORY_BYTES}", "setpriv", "--pdeathsig", "KILL", "--")
 """restic ends with the worker, however that ends: what is not supervised must not delete anything."""
 
 
-_SIGNS_OF_DAMAGE = ("does not exist", "no matching id found", "ciphertext verification")
+_SIGNS_OF_OUTAGE = (
+    *("connection refused", "connection reset", "broken pipe", "timeout", "timed out", "no such host"),
+    *("network is unreachable", "no route to host", "service unavailable", "internal error", "slow down"),
+    *("500 internal", "502 bad", "503 ", "504 ", "access denied", "access key", "signature we calculated"),
+)
+_SIGNS_OF_DAMAGE = (
+    *("does not exist", "no matching id found", "ciphertext verification", "contains errors"),
+    *("not found", "missing in repo", "hash mismatch", "does not match", "invalid data", "be corrupted"),
+    *("unable to load", "failed to load", "cannot decode", "invalid character"),
+)
+_TOO_LARGE = ("out of memory", "cannot allocate memory")
 _DAMAGED_PACK = re.compile(r"\bpack ([0-9a-f]{8,64})\b[^\n]* contains \d+ errors")
 
 
 class ResticFailed(Exception):
-    """restic ended with an error. `reason` contains its last line, without credentials."""
+    """`reason` is for events and terminals. What restic has said is in the log."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -55,17 +72,17 @@ class RepositoryDamaged(ResticFailed):
 
 
 class ResticInterrupted(ResticFailed):
-    """The object store did not respond, or restic took too long. It can be repeated."""
+    """The object store did not respond or refused the request, restic took too long, or it failed for a
+    reason that is not known. It can be repeated."""
 
 
 class ResticSnapshot(msgspec.Struct, frozen=True):
     """What restic says about a snapshot. A node has written it, so none of it can be trusted."""
 
     id: str
-    time: datetime
+    time: Annotated[datetime, msgspec.Meta(tz=True)]
     hostname: str = ""
-    tags: list[str] = []
-    paths: list[str] = []
+    tags: list[str] | None = None
 
 
 class ResticRepository:
@@ -91,14 +108,18 @@ class ResticRepository:
 
     async def list_snapshots(self) -> list[ResticSnapshot]:
         output = await self.run("snapshots", "--json", "--no-lock")
-        return msgspec.json.decode(output, type=list[ResticSnapshot] | None) or []
+        try:
+            return msgspec.json.decode(output, type=list[ResticSnapshot] | None) or []
+        except msgspec.MsgspecError:
+            raise RepositoryDamaged("a snapshot describes itself in a way that cannot be read") from None
 
     async def unlock(self) -> None:
         """Remove all locks. The caller has made sure that nobody else uses the repository."""
         await self.run("unlock", "--remove-all")
 
     async def forget(self, snapshots: Sequence[str]) -> None:
-        await self.run("forget", "--", *snapshots)
+        for start in range(0, len(snapshots), IDS_AT_ONCE):
+            await self.run("forget", "--", *snapshots[start : start + IDS_AT_ONCE])
 
     async def prune(self) -> None:
         await self.run("prune", "--max-unused", "10%", seconds=LONG_SECONDS)
@@ -124,9 +145,7 @@ class ResticRepository:
         """Whether the index has everything that the snapshot needs."""
         try:
             await self.run("stats", "--mode", "raw-data", "--no-lock", "--", snapshot, seconds=LONG_SECONDS)
-        except (ResticInterrupted, PasswordWrong):
-            raise
-        except ResticFailed:
+        except RepositoryDamaged:
             return False
         return True
 
@@ -136,7 +155,7 @@ class ResticRepository:
     async def run(self, *words: str, seconds: float = SHORT_SECONDS) -> bytes:
         require_no_transaction("restic")
         process = await asyncio.create_subprocess_exec(
-            *(*_WITH_WORKER, "restic", "--quiet", "--no-cache", "-o", "s3.bucket-lookup=path"),
+            *(*_LIMITED, "restic", "--quiet", "--no-cache", "-o", "s3.bucket-lookup=path"),
             *("-o", "s3.layout=default", "-r", self._url, *words),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
@@ -190,16 +209,20 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 
 def _failure(command: str, code: int, errors: str) -> ResticFailed:
+    """Only what restic clearly says about the data is damage: everything else may pass."""
     lines = [line.strip() for line in errors.splitlines() if line.strip()]
     last = lines[-1][:300] if lines else "no output"
-    reason = f"restic {command} ended with {code}: {last}"
+    log.warning("restic.failed", command=command, code=code, error=last)
     text = errors.lower()
     if "wrong password" in text:
-        return PasswordWrong(reason)
-    if "is there a repository at" in text:
-        return RepositoryMissing(reason)
-    if "connection refused" in text or "timeout" in text or "connection reset" in text or code < 0:
-        return ResticInterrupted(reason)
-    if command == "check" or any(each in text for each in _SIGNS_OF_DAMAGE):
-        return RepositoryDamaged(reason, frozenset(_DAMAGED_PACK.findall(text)))
-    return ResticFailed(reason)
+        return PasswordWrong("the password opens no key of the repository")
+    if any(each in text for each in _TOO_LARGE):
+        return RepositoryDamaged("its files need more memory than they should")
+    if code < 0 or any(each in text for each in _SIGNS_OF_OUTAGE):
+        return ResticInterrupted(f"restic {command} ended with {code}: {last}")
+    if "is there a repository at" in text and "does not exist" in text:
+        return RepositoryMissing("there is no repository")
+    if any(each in text for each in _SIGNS_OF_DAMAGE):
+        packs = frozenset(_DAMAGED_PACK.findall(text))
+        return RepositoryDamaged(f"restic {command} finds that data is missing or damaged", packs)
+    return ResticInterrupted(f"restic {command} ended with {code}: {last}")
