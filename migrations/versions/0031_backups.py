@@ -44,6 +44,7 @@ STATEMENTS = [
     """,
     "create index snapshots_of_site on snapshots (site_id, id desc) where status = 'kept'",
     "create index snapshots_of_repository on snapshots (site_id, id)",
+    "create index sites_by_recovery on sites (recoverable_until) where status = 'deleted'",
     "create index snapshots_in_progress on snapshots (id) where status <> 'kept'",
     "create index snapshots_of_artifact on snapshots (artifact_id) where artifact_id is not null",
     """

@@ -10,7 +10,7 @@ from stead.control.backups import maintenance_store
 from stead.control.backups.repository_leases import RepositoryInUse, RepositoryWanted, run_alone
 from stead.control.engines.restic import PasswordWrong, ResticRepository
 from stead.shared.ids import new_id
-from stead.shared.repository_layout import closed_key, kind_prefix
+from stead.shared.repository_layout import closed_key, kind_prefix, repository_prefix
 from tests.repositories.maintained_site import MaintainedSite, Worker
 
 
@@ -165,3 +165,24 @@ async def test_two_workers_create_one_repository(worker: Worker, site: Maintaine
 async def test_a_password_of_another_site_opens_nothing(worker: Worker, site: MaintainedSite):
     with pytest.raises(PasswordWrong):
         await ResticRepository(worker.gateway.store, site.id, "wrong").list_snapshots()
+
+
+async def test_the_repository_of_a_site_that_cannot_be_recovered_is_removed_from_both_stores(
+    worker: Worker, site: MaintainedSite
+):
+    await site.take_snapshot()
+    assert await site.maintain(offsite=True)
+    await site.sql(
+        "update sites set status = 'deleted', recoverable_until = now() - interval '1 s' where id = $1",
+        site.id,
+    )
+    # It has a snapshot that is kept.
+    assert await site.maintain(offsite=True)
+    assert await site.list_restic_ids()
+    await site.sql("update snapshots set expires_at = now() where site_id = $1", site.id)
+    assert await site.maintain(offsite=True)
+    for objects in (worker.gateway.store.objects(), worker.second):
+        assert [
+            name async for batch in objects.list_names(repository_prefix(site.id)) for name in batch
+        ] == []
+    assert await site.value("select count(*) from repositories where site_id = $1") == 0

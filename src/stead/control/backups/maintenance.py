@@ -6,6 +6,7 @@ an interrupted removal is done again.
 
 import hashlib
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
 from datetime import timedelta
 from functools import partial
 
@@ -38,6 +39,7 @@ from stead.control.outbox.event_types import EventType
 from stead.control.outbox.events import About, publish
 from stead.control.sealing import Sealer
 from stead.control.sites import service as sites
+from stead.shared.repository_layout import repository_prefix
 
 log = structlog.get_logger()
 
@@ -111,6 +113,11 @@ class Maintainer:
             await store.postpone(tx, site, until=tx.now + RETRY_INTERVAL)
 
     async def _maintain(self, site: str) -> None:
+        async with self._database.reading() as tx:
+            is_over = await store.is_over(tx, site)
+        if is_over:
+            await self._discard(site)
+            return
         repository = await self.open(site)
         await repository.unlock()
         found = await repository.list_snapshots()
@@ -137,6 +144,15 @@ class Maintainer:
         if self._second is not None:
             await self._copy(site)
             await offsite.remove_extra(self._objects, self._second, site)
+
+    async def _discard(self, site: str) -> None:
+        """Remove the repository of a site that was deleted for good."""
+        for objects in filter(None, (self._objects, self._second)):
+            async with aclosing(objects.list_names(repository_prefix(site))) as batches:
+                names = [name async for batch in batches for name in batch]
+            await objects.delete(names)
+        async with self._database.transaction() as tx:
+            await store.delete_repository(tx, site)
 
     async def _remove(self, site: str, repository: ResticRepository, plan: RemovalPlan) -> None:
         """All data is read first. A node could have added an index that names rubbish in place of good data,

@@ -202,6 +202,23 @@ async def delete_snapshots(tx: Tx, ids: list[str]) -> None:
     )
 
 
+async def is_over(tx: Tx, site: str) -> bool:
+    """Whether the site cannot be recovered any more, and no snapshot of it is kept."""
+    return bool(
+        await tx.value(
+            "select s.status = 'deleted' and s.recoverable_until <= $2 and not exists (select"
+            " from snapshots n where n.site_id = s.id and n.status <> 'failed'"
+            " and (n.expires_at is null or n.expires_at > $2)) from sites s where s.id = $1",
+            *(site, tx.now),
+        )
+    )
+
+
+async def delete_repository(tx: Tx, site: str) -> None:
+    await tx.run("delete from snapshots where site_id = $1", site)
+    await tx.run("delete from repositories where site_id = $1", site)
+
+
 async def mark_synced(tx: Tx, ids: list[str]) -> None:
     await tx.run(
         "update snapshots set synced_at = $2 where id = any($1) and status = 'kept' and synced_at is null",
