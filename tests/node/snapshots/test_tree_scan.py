@@ -8,7 +8,17 @@ from pathlib import Path
 import pytest
 
 from stead.node.snapshots.known_hashes import SETTLED_NS, KnownHashes
-from stead.node.snapshots.tree_scan import Entry, TreeScan, compare, decode
+from stead.node.snapshots.tree_scan import (
+    Check,
+    Entry,
+    Key,
+    ScanFailed,
+    ScanStopped,
+    TreeScan,
+    compare,
+    decode,
+    hash_content,
+)
 
 LONG_AGO = 1_000_000_000 * 10**9
 
@@ -129,3 +139,32 @@ def test_a_list_of_hashes_that_is_broken_is_not_used(tree: Path, tmp_path: Path)
     (tmp_path / "hashes").write_bytes(b"\0\xff not a list\n")
     with KnownHashes(tmp_path / "hashes") as known:
         assert list(TreeScan(tree, known.hash_file).entries()) == scan(tree)
+
+
+def test_files_that_seem_larger_than_allowed_are_refused_before_they_are_read(tree: Path) -> None:
+    os.truncate(tree / "a.b", 1 << 40)
+    with pytest.raises(ScanFailed, match="more than 64 MB"):
+        list(TreeScan(tree, max_bytes=64 << 20).entries())
+
+
+def test_a_scan_can_be_stopped_in_the_middle_of_a_file(tree: Path) -> None:
+    def stop_and_read(key: Key, status: os.stat_result, directory: int, check: Check) -> bytes:
+        scanning.stopped = True
+        return hash_content(key, status, directory, check)
+
+    scanning = TreeScan(tree, stop_and_read)
+    with pytest.raises(ScanStopped):
+        list(scanning.entries())
+    assert scanning.files == 0
+
+
+def test_a_file_that_grows_is_read_as_far_as_it_was_known(tree: Path) -> None:
+    before, path = scan(tree), tree / "a" / "deep" / "x"
+    status, folder = path.stat(), os.open(path.parent, os.O_RDONLY)
+    try:
+        with path.open("ab") as file:
+            file.write(b"more")
+        digest = hash_content((b"a", b"deep", b"x"), status, folder, lambda: None)
+    finally:
+        os.close(folder)
+    assert digest in {entry.hash for entry in before if entry.path == b"a/deep/x"}

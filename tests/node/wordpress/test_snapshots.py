@@ -253,3 +253,17 @@ async def test_an_environment_that_is_not_on_the_node_has_no_snapshots(
     with pytest.raises(Refusal) as refused:
         await take(missing, repository)
     assert refused.value.code == "environment.not_found"
+
+
+async def test_a_sparse_file_that_no_disk_could_hold_is_refused_before_anything_is_stored(
+    site: Site, repository: LocalRepository
+) -> None:
+    sparse = site.paths.uploads / "sparse"
+    sparse.touch()
+    os.truncate(sparse, 1 << 40)
+    with pytest.raises(Refusal, match="the sizes of the files add up to more than"):
+        await take(site, repository)
+    assert repository.list_snapshots() == []
+    sparse.unlink()
+    await take(site, repository)
+    assert _leftovers(site) == []

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-from stead.node.snapshots.tree_scan import Key, escape, hash_content, unescape
+from stead.node.snapshots.tree_scan import Check, Key, escape, hash_content, unescape
 
 SETTLED_NS = 3_000_000_000
 
@@ -47,13 +47,13 @@ class KnownHashes:
         else:
             self._fresh.unlink(missing_ok=True)
 
-    def hash_file(self, key: Key, status: os.stat_result, directory: int) -> bytes:
+    def hash_file(self, key: Key, status: os.stat_result, directory: int, check: Check) -> bytes:
         assert self._writing is not None  # noqa: S101
         facts = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
         digest = self._find(key, facts)
         if digest is None:
             self.read_bytes += status.st_size
-            digest = hash_content(key, status, directory)
+            digest = hash_content(key, status, directory, check)
         if status.st_ctime_ns < time.time_ns() - SETTLED_NS:
             self._writing.write(b"%d %d %d %d %b %b\n" % (*facts, digest, escape(b"/".join(key))))
         return digest

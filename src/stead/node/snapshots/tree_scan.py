@@ -67,15 +67,20 @@ def unescape(text: bytes) -> bytes:
     return b"\\".join(part.replace(b"\\n", b"\n") for part in text.split(b"\\\\"))
 
 
-Hash = Callable[[Key, os.stat_result, int], bytes]
-"""The hash of a file, from its path, its metadata and an open descriptor of its directory."""
+Check = Callable[[], None]
+"""Raises ScanStopped when nobody needs the result any more."""
+Hash = Callable[[Key, os.stat_result, int, Check], bytes]
+"""The hash of a file, from its path, its metadata and an open descriptor of its directory. It is checked for
+each piece that is read."""
 
 
 class TreeScan:
     """Blocks; run it in a thread."""
 
-    def __init__(self, root: Path, hash_file: Hash | None = None) -> None:
-        self._root, self._hash_file = root, hash_file or hash_content
+    def __init__(self, root: Path, hash_file: Hash | None = None, *, max_bytes: int | None = None) -> None:
+        """The sizes of all files together may be `max_bytes`. Sparse files and hard links can make them much
+        larger than the disk."""
+        self._root, self._hash_file, self._max_bytes = root, hash_file or hash_content, max_bytes
         self.files = self.bytes = 0
         self.stopped = False
         self._count = 0
@@ -106,7 +111,8 @@ class TreeScan:
                 yield Entry(key, b"d", mode, 0, NO_HASH, modified)
                 yield from self._below(below, key)
         elif stat.S_ISREG(status.st_mode):
-            digest = self._hash_file(key, status, directory)
+            self._require_size(self.bytes + status.st_size)
+            digest = self._hash_file(key, status, directory, self._require_needed)
             self.files += 1
             self.bytes += status.st_size
             yield Entry(key, b"f", mode, status.st_size, digest, modified)
@@ -115,19 +121,29 @@ class TreeScan:
             yield Entry(key, b"l", 0, len(target), _hash(target), modified)
 
     def _check(self) -> None:
-        if self.stopped:
-            raise ScanStopped
+        self._require_needed()
         self._count += 1
         if self._count > MAX_FILES:
             raise ScanFailed(f"there are more than {MAX_FILES} files")
 
+    def _require_needed(self) -> None:
+        if self.stopped:
+            raise ScanStopped
 
-def hash_content(key: Key, _: os.stat_result, directory: int) -> bytes:
+    def _require_size(self, size: int) -> None:
+        if self._max_bytes is not None and size > self._max_bytes:
+            raise ScanFailed(f"the sizes of the files add up to more than {self._max_bytes >> 20} MB")
+
+
+def hash_content(key: Key, status: os.stat_result, directory: int, check: Check) -> bytes:
+    """Of as many bytes as the file had when its metadata was read: it may grow without end."""
     descriptor = os.open(key[-1], _FILE, dir_fd=directory)
     try:
-        made = blake2b(digest_size=HASH_BYTES)
-        while piece := os.read(descriptor, _CHUNK):
+        made, remaining = blake2b(digest_size=HASH_BYTES), status.st_size
+        while piece := os.read(descriptor, min(_CHUNK, remaining)):
+            check()
             made.update(piece)
+            remaining -= len(piece)
     finally:
         os.close(descriptor)
     return made.hexdigest().encode()

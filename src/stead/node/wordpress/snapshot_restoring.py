@@ -28,7 +28,7 @@ from stead.node.snapshots.together import run_together
 from stead.node.snapshots.tree_scan import Comparison, ScanFailed, TreeScan, compare
 from stead.node.uninterrupted import run_in_thread
 from stead.node.wordpress.plan import WordPressPlan
-from stead.node.wordpress.snapshot_taking import list_of
+from stead.node.wordpress.snapshot_taking import content_bound, list_of
 from stead.protocol.snapshot_manifest import (
     DATABASE,
     FILE_LIST,
@@ -216,7 +216,8 @@ class SnapshotRestoring:
             raise SnapshotFailed(DAMAGED, "its list of files is not the one of its manifest")
         if not (target / FILES).is_dir() or (target / FILES).is_symlink():
             raise SnapshotFailed(DAMAGED, "it has no files")
-        result = compare(list_of(file), TreeScan(target / FILES).entries(), manifest.began_at)
+        scan = TreeScan(target / FILES, max_bytes=content_bound(plan))
+        result = compare(list_of(file), scan.entries(), manifest.began_at)
         if result.damaged is not None:
             path = os.fsdecode(result.damaged)
             raise SnapshotFailed(DAMAGED, f"the file {path!r} is missing or has another content")

@@ -17,7 +17,7 @@ from stead.mariadb.connection import connect
 from stead.node.databases.dump_digest import DumpDigest
 from stead.node.databases.dumps import DumpFailed, dump
 from stead.node.databases.node_databases import NodeDatabases
-from stead.node.disk_space import DiskSpace
+from stead.node.disk_space import MB, DiskSpace
 from stead.node.drivers.driver import Assignment, Refusal
 from stead.node.drivers.layout import write_file
 from stead.node.processes import Run
@@ -116,7 +116,7 @@ class SnapshotTaking:
         await run_together(
             self._look_for(work, repository, place, content),
             self._dump(task, plan, place, content, rows, limit),
-            _list_files(place, content),
+            _list_files(place, content, content_bound(plan)),
         )
         for stored in content.found or []:
             if taken := await find_complete(repository, stored, work.snapshot):
@@ -282,10 +282,15 @@ def _nanoseconds(time_text: str) -> int:
     return int(datetime.fromisoformat(seconds + zone).timestamp()) * 10**9 + int(fraction.ljust(9, "0") or 0)
 
 
-async def _list_files(place: SnapshotPlace, content: Content) -> None:
+def content_bound(plan: WordPressPlan) -> int:
+    """How large the files may be together. More could not be restored."""
+    return 2 * plan.desired.spec.settings.disk_mb * MB
+
+
+async def _list_files(place: SnapshotPlace, content: Content, max_bytes: int) -> None:
     """Write the list of all files with their hashes. A job that is cancelled stops it."""
     with_hashes = KnownHashes(place.hashes)
-    scan = TreeScan(place.tree / FILES, with_hashes.hash_file)
+    scan = TreeScan(place.tree / FILES, with_hashes.hash_file, max_bytes=max_bytes)
 
     def write() -> SnapshotFiles:
         made = sha256()
