@@ -11,6 +11,7 @@ A manifest outlives the version that wrote it. A new field has a default, and un
 """
 
 import hashlib
+from typing import BinaryIO
 
 import msgspec
 from msgspec import Struct
@@ -81,6 +82,11 @@ def encode_manifest(manifest: SnapshotManifest) -> bytes:
 
 def digest_of(manifest: bytes) -> str:
     return f"sha256:{hashlib.sha256(manifest).hexdigest()}"
+
+
+def digest_of_file(file: BinaryIO) -> str:
+    """Read in pieces: a list of files may be long."""
+    return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
 
 
 def read_manifest(data: bytes, digest: str = "") -> SnapshotManifest:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from stead.node.drivers.driver import Refusal
+from stead.node.wordpress import snapshot_taking
 from stead.protocol.snapshot_manifest import digest_of, read_manifest
 from stead.shared.ids import new_id
 from tests.node.wordpress.fingerprints import differences, fingerprint
@@ -38,7 +39,7 @@ def fill(site: Site) -> None:
     site.query("create view {schema}.seen as select a from {schema}.nothing")
     folder = site.paths.uploads / "2026" / "11"
     folder.mkdir(parents=True)
-    names = [b"photo.jpg", "gr\u00fc\u00df e.txt".encode(), b"odd\xff\nname", b"-rf"]
+    names = [b"photo.jpg", "gr\u00fc\u00df e.txt".encode(), b"odd\xff\nname", b"-rf", b"Icon\r", b"a\rb"]
     for name in names:
         (folder / os.fsdecode(name)).write_bytes(os.urandom(50_000))
     (folder / "empty").touch()
@@ -267,3 +268,13 @@ async def test_a_sparse_file_that_no_disk_could_hold_is_refused_before_anything_
     sparse.unlink()
     await take(site, repository)
     assert _leftovers(site) == []
+
+
+async def test_a_list_of_files_that_becomes_too_long_is_refused(
+    shared: Site, repository: LocalRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot_taking, "list_bound", lambda _: 200)
+    with pytest.raises(Refusal, match="the names of the files are too long"):
+        await take(shared, repository)
+    assert repository.list_snapshots() == []
+    assert _leftovers(shared) == []

@@ -39,6 +39,7 @@ from stead.protocol.snapshot_manifest import (
     SnapshotDatabase,
     SnapshotManifest,
     digest_of,
+    digest_of_file,
     read_manifest,
 )
 
@@ -208,11 +209,11 @@ class SnapshotRestoring:
         """Blocks."""
         target = plan.paths.disk / _TARGET
         stored = target / MANIFEST
-        if not stored.is_file() or digest_of(stored.read_bytes()) != wanted.manifest_digest:
+        if _digest(stored) != wanted.manifest_digest:
             raise SnapshotFailed(DAMAGED, "its manifest is another one")
         file, files = target / FILE_LIST, manifest.files
         assert files is not None  # noqa: S101
-        if not file.is_file() or digest_of(file.read_bytes()) != files.digest:
+        if _digest(file) != files.digest:
             raise SnapshotFailed(DAMAGED, "its list of files is not the one of its manifest")
         if not (target / FILES).is_dir() or (target / FILES).is_symlink():
             raise SnapshotFailed(DAMAGED, "it has no files")
@@ -254,6 +255,14 @@ def _find_difference(database: SnapshotDatabase, found: Mapping[str, TableDigest
             return table.name
     known = {table.name for table in database.tables}
     return next((name for name, table in found.items() if table.rows and name not in known), "")
+
+
+def _digest(file: Path) -> str:
+    """Empty if it is not a file."""
+    if file.is_symlink() or not file.is_file():
+        return ""
+    with file.open("rb") as opened:
+        return digest_of_file(opened)
 
 
 def _make_target(target: Path, owner: int) -> None:

@@ -5,9 +5,10 @@ reads them; the manifest says since when they may have changed.
 """
 
 import asyncio
+import io
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -51,10 +52,24 @@ from stead.protocol.work import SnapshotTaken, TakeSnapshot
 from stead.shared.ids import EnvironmentId
 
 CONTENT = (MANIFEST, FILE_LIST, DATABASE, FILES)
-MAX_LIST_BYTES = 2 << 30
+_LIST_BYTES, _LIST_BYTES_PER_FILE = 64 * MB, 256
 _LEAST_FREE_BYTES = 32 << 20
 _CLOCK_NS = 100_000_000
 """File systems set times with a clock that is a little late."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How many bytes the parts of a snapshot may have."""
+
+    dump: int
+    list: int
+    files: int
+
+    @property
+    def reserved(self) -> int:
+        """On the disk of the node. The hashes that are remembered are about as long as the list."""
+        return self.dump + 2 * self.list
 
 
 @dataclass
@@ -81,12 +96,12 @@ class SnapshotTaking:
     ) -> SnapshotTaken:
         environment, schema = EnvironmentId(plan.paths.environment), plan.desired.spec.datasets.schema
         rows = await self._databases.databases.measure(environment, schema)
-        limit = dump_bound(rows)
+        bounds = Bounds(dump_bound(rows), list_bound(_count_inodes(plan)), content_bound(plan))
         await run_in_thread(place.make_empty)
         try:
-            with self._space.reserve(limit):
+            with self._space.reserve(bounds.reserved):
                 async with exposed(self._run, plan.paths.content, place.tree / FILES):
-                    return await self._store(task, work, plan, repository, place, rows, limit)
+                    return await self._store(task, work, plan, repository, place, rows, bounds)
         except (DumpFailed, ScanFailed) as failure:
             self._require_space(place)
             raise SnapshotFailed(INTERRUPTED, str(failure)) from None
@@ -110,13 +125,13 @@ class SnapshotTaking:
         repository: Repository,
         place: SnapshotPlace,
         rows: int,
-        limit: int,
+        bounds: Bounds,
     ) -> SnapshotTaken:
         content = Content(time.time_ns() - _CLOCK_NS, DumpDigest())
         await run_together(
             self._look_for(work, repository, place, content),
-            self._dump(task, plan, place, content, rows, limit),
-            _list_files(place, content, content_bound(plan)),
+            self._dump(task, plan, place, content, rows, bounds.dump),
+            _list_files(place, content, bounds),
         )
         for stored in content.found or []:
             if taken := await find_complete(repository, stored, work.snapshot):
@@ -195,8 +210,7 @@ class SnapshotTaking:
         self, repository: Repository, snapshot: str, manifest: SnapshotManifest, place: SnapshotPlace
     ) -> None:
         """Files that a site removes meanwhile cannot be read, and are no reason to fail."""
-        lines = await run_in_thread((place.tree / FILE_LIST).read_bytes)
-        if damaged := await find_missing(repository, snapshot, manifest, lines):
+        if damaged := await find_missing(repository, snapshot, manifest, list_of(place.tree / FILE_LIST)):
             raise SnapshotFailed(INTERRUPTED, f"a file cannot be read: {damaged}")
 
     def _require_space(self, place: SnapshotPlace) -> None:
@@ -224,10 +238,10 @@ async def find_complete(repository: Repository, stored: StoredSnapshot, tag: str
             return None
         lines = b""
         if manifest.files is not None:
-            lines = await repository.read(stored.id, FILE_LIST, MAX_LIST_BYTES)
+            lines = await repository.read(stored.id, FILE_LIST, list_bound(manifest.files.count))
             if digest_of(lines) != manifest.files.digest:
                 return None
-        if await find_missing(repository, stored.id, manifest, lines):
+        if await find_missing(repository, stored.id, manifest, map(decode, io.BytesIO(lines))):
             return None
     except (SnapshotFailed, ManifestUnreadable):
         return None
@@ -235,7 +249,7 @@ async def find_complete(repository: Repository, stored: StoredSnapshot, tag: str
 
 
 async def find_missing(
-    repository: Repository, snapshot: str, manifest: SnapshotManifest, lines: bytes
+    repository: Repository, snapshot: str, manifest: SnapshotManifest, listed: Iterable[Entry]
 ) -> str:
     """The path of something that the snapshot should have and has not, by the names and sizes of its
     files."""
@@ -256,19 +270,16 @@ async def find_missing(
     if manifest.files is None:
         return ""
     found.sort(key=lambda entry: entry.key)
-    damaged = (
-        await run_in_thread(compare, _decode_as_listed(lines), found, manifest.began_at, False)
-    ).damaged
+    damaged = (await run_in_thread(compare, _name_as_restic(listed), found, manifest.began_at, False)).damaged
     return "" if damaged is None else os.fsdecode(damaged)
 
 
 _KINDS = {"dir": b"d", "file": b"f", "symlink": b"l"}
 
 
-def _decode_as_listed(lines: bytes) -> Iterator[Entry]:
+def _name_as_restic(listed: Iterable[Entry]) -> Iterator[Entry]:
     """With the names that restic shows, which are always UTF-8."""
-    for line in lines.splitlines():
-        entry = decode(line)
+    for entry in listed:
         key = tuple(part.decode(errors="replace").encode() for part in entry.key)
         yield Entry(key, entry.kind, entry.mode, entry.size, entry.hash)
 
@@ -282,24 +293,37 @@ def _nanoseconds(time_text: str) -> int:
     return int(datetime.fromisoformat(seconds + zone).timestamp()) * 10**9 + int(fraction.ljust(9, "0") or 0)
 
 
+def _count_inodes(plan: WordPressPlan) -> int:
+    status = os.statvfs(plan.paths.disk)
+    return status.f_files - status.f_ffree
+
+
+def list_bound(files: int) -> int:
+    """How long the list of so many files may be. Names of usual length need less."""
+    return _LIST_BYTES + files * _LIST_BYTES_PER_FILE
+
+
 def content_bound(plan: WordPressPlan) -> int:
     """How large the files may be together. More could not be restored."""
     return 2 * plan.desired.spec.settings.disk_mb * MB
 
 
-async def _list_files(place: SnapshotPlace, content: Content, max_bytes: int) -> None:
+async def _list_files(place: SnapshotPlace, content: Content, bounds: Bounds) -> None:
     """Write the list of all files with their hashes. A job that is cancelled stops it."""
     with_hashes = KnownHashes(place.hashes)
-    scan = TreeScan(place.tree / FILES, with_hashes.hash_file, max_bytes=max_bytes)
+    scan = TreeScan(place.tree / FILES, with_hashes.hash_file, max_bytes=bounds.files)
 
     def write() -> SnapshotFiles:
-        made = sha256()
+        made, length = sha256(), 0
         with with_hashes, (place.tree / FILE_LIST).open("wb") as file:
             for entry in scan.entries():
                 if entry.key:
                     line = entry.encode()
                     made.update(line)
                     file.write(line)
+                    length += len(line)
+                    if length > bounds.list:
+                        raise ScanFailed("the names of the files are too long for the list of a snapshot")
         return SnapshotFiles(scan.files, scan.bytes, f"sha256:{made.hexdigest()}")
 
     running = asyncio.ensure_future(run_in_thread(write))
