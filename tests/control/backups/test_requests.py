@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
 
 from stead.control.app import ControlPlane
 from stead.control.artifacts import store as artifacts
@@ -16,12 +18,15 @@ from stead.control.backups.operating import describe
 from stead.control.backups.rules import SnapshotDocument, SnapshotKind
 from stead.control.backups.schedule import OVERDUE_AFTER
 from stead.control.engines.postgres import Tx
+from stead.control.engines.temporal_activities import refusal_code
 from stead.control.environments import service as environments
 from stead.control.jobs.definition import NodeCommand, Refused
 from stead.control.jobs.kinds import Job
 from stead.control.jobs.repository_access import repository_password_context
+from stead.control.nodes.gateway import Gateway
 from stead.control.plans.rules import GB, Owner, StorageExhausted
 from stead.control.sealing import Sealer
+from stead.protocol.commands import Command, Result
 from stead.protocol.work import (
     DiscardDataset,
     EnsureEnvironment,
@@ -36,7 +41,7 @@ from stead.shared.clock import MovableClock
 from tests.client import Client, code_of
 from tests.conftest import NewPerson
 from tests.control.exec.samples import insert_wordpress_site
-from tests.control.site_driver import SiteDriver, worker_context
+from tests.control.site_driver import SiteDriver, read_site, request_deletion, worker_context
 from tests.enrolled_nodes import record_node
 from tests.people import Person
 from tests.teams import (
@@ -502,3 +507,49 @@ async def test_a_restore_on_a_new_node_copies_nothing_first_and_its_undo_leaves_
     assert await _command(driver, read, "data", undo=True) == RemoveEnvironment()
     assert await driver.run_job(job) == "running"
     assert not await driver.fetch_value("select data_lost from environments where id = $1", env)
+
+
+class RefusingNode(Gateway):
+    """Answers for a node that refuses everything with this code."""
+
+    def __init__(self, code: str) -> None:
+        self.code = code
+
+    async def run_command(self, command: Command) -> Result:
+        reason = "the files are in too many levels"
+        return Result(command.node, command.job, command.step, command.epoch, "refused", self.code, reason)
+
+
+@pytest.mark.parametrize("step", ["copy", "verify"])
+async def test_content_that_no_snapshot_can_have_does_not_prevent_a_deletion(
+    person: Person, plane: ControlPlane, site: str, step: str
+) -> None:
+    domain = (await read_site(person.session, site))["domain"]
+    job = (await request_deletion(person.session, site, domain)).json()["data"]["id"]
+    driver, read = await _begin(plane, job)
+    if step == "verify":
+        await _report(driver, read, "copy", TAKEN)
+    activities = driver._activities()
+    activities._gateway = RefusingNode("backup.store_unavailable")
+    with pytest.raises(ApplicationError) as refused:
+        await ActivityEnvironment().run(activities.perform, job, step)
+    assert refusal_code(refused.value) == "backup.store_unavailable"
+    activities._gateway = RefusingNode("backup.unsupported_content")
+    for _ in range(2):
+        await ActivityEnvironment().run(activities.perform, job, step)
+    assert await driver.run_job(job) == "deleted"
+    assert await _list(person.session, site) == []
+    types = await driver.event_types(site)
+    assert (types.count("snapshot.failed"), types.count("site.deleted")) == (1, 1)
+
+
+async def test_content_that_no_snapshot_can_have_prevents_a_change(
+    person: Person, plane: ControlPlane, site: str
+) -> None:
+    job = await _queue(person.session, f"/v1/sites/{site}/backup")
+    driver, _ = await _begin(plane, job)
+    activities = driver._activities()
+    activities._gateway = RefusingNode("backup.unsupported_content")
+    with pytest.raises(ApplicationError) as refused:
+        await ActivityEnvironment().run(activities.perform, job, "copy")
+    assert refusal_code(refused.value) == "backup.unsupported_content"

@@ -262,8 +262,9 @@ async def test_a_sparse_file_that_no_disk_could_hold_is_refused_before_anything_
     sparse = site.paths.uploads / "sparse"
     sparse.touch()
     os.truncate(sparse, 1 << 40)
-    with pytest.raises(Refusal, match="the sizes of the files add up to more than"):
+    with pytest.raises(Refusal, match="the sizes of the files add up to more than") as refused:
         await take(site, repository)
+    assert refused.value.code == "backup.unsupported_content"
     assert repository.list_snapshots() == []
     sparse.unlink()
     await take(site, repository)

@@ -111,6 +111,16 @@ class BackupInterrupted(ServerFault):
     remedy = "Try again. If the error persists, contact the operator of the platform."
 
 
+class BackupContentUnsupported(Conflict):
+    code = "backup.unsupported_content"
+    message = "The content of the site cannot be stored in a snapshot: {reason}"
+    remedy = (
+        "Remove what the message names, for example directories in too many levels, sparse files that are"
+        " larger than the disk, or views that cannot be used, and try again. The site can be deleted"
+        " nevertheless."
+    )
+
+
 class BackupStoreUnavailable(ServerFault):
     status = 503
     code = "backup.store_unavailable"

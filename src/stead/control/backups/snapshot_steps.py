@@ -13,10 +13,12 @@ import msgspec
 
 from stead.control.backups import repositories, storage, store
 from stead.control.backups.documents import build_document
+from stead.control.backups.events import SNAPSHOT_FAILED
 from stead.control.backups.releases import verify_release
 from stead.control.backups.rules import (
     FULL_CHECK_AFTER,
     MAY_BE_BROKEN,
+    BackupContentUnsupported,
     BackupInterrupted,
     Snapshot,
     SnapshotKind,
@@ -57,6 +59,7 @@ class _SnapshotSteps:
     kind: Callable[[AnyJob], SnapshotKind]
     find_environment: FindEnvironment
     keep_at_once: bool
+    required: bool
 
     async def begin(self, context: WorkerContext, job: AnyJob) -> None:
         async with context.database.transaction() as tx:
@@ -87,21 +90,30 @@ class _SnapshotSteps:
         if self.keep_at_once:
             await keep(tx, job)
 
+    async def go_on_without(self, tx: Tx, job: AnyJob, refusal: Refused) -> bool:
+        if self.required or refusal.code != BackupContentUnsupported.code:
+            return False
+        await store.abandon(tx, job.id)
+        await sites.publish_job_event(tx, job, SNAPSHOT_FAILED, kind=self.kind(job), reason=refusal.reason)
+        return True
+
 
 def build_snapshot_steps(
     kind: SnapshotKind | Callable[[AnyJob], SnapshotKind],
     find_environment: FindEnvironment = get_production,
     *,
     keep_at_once: bool = True,
+    required: bool = True,
 ) -> tuple[Step, Step, Step]:
     """With `keep_at_once` the snapshot stays, whether or not the rest of the job succeeds. Otherwise a later
-    step of the job must call `keep`."""
+    step of the job must call `keep`. If it is not required, the job goes on when the content of the site
+    cannot be stored at all."""
     of_job = kind if callable(kind) else lambda _: kind
-    steps = _SnapshotSteps(of_job, find_environment, keep_at_once)
+    steps = _SnapshotSteps(of_job, find_environment, keep_at_once, required)
     return (
         Step("snapshot", long_action=steps.begin, undo_control=_abandon),
-        node_step("copy", _take, on_result=_record_taken),
-        node_step("verify", _verify, on_result=steps.keep),
+        node_step("copy", _take, on_result=_record_taken, on_refusal=steps.go_on_without),
+        node_step("verify", _verify, on_result=steps.keep, on_refusal=steps.go_on_without),
     )
 
 
@@ -139,8 +151,14 @@ async def _get_engine(tx: Tx, env: Environment) -> str:
     return node.version if node else ""
 
 
-async def _take(tx: Tx, job: AnyJob) -> NodeCommand | None:
+async def _find_wanted(tx: Tx, job: AnyJob) -> Snapshot | None:
+    """None if the job takes none, or goes on without it."""
     snapshot = await store.find_by_job(tx, job.id)
+    return None if snapshot is None or snapshot.status == "failed" else snapshot
+
+
+async def _take(tx: Tx, job: AnyJob) -> NodeCommand | None:
+    snapshot = await _find_wanted(tx, job)
     if snapshot is None:
         return None
     work = TakeSnapshot(
@@ -169,7 +187,7 @@ async def _record_taken(tx: Tx, job: AnyJob, taken: SnapshotTaken | None) -> Non
 
 
 async def _verify(tx: Tx, job: AnyJob) -> NodeCommand | None:
-    snapshot = await store.find_by_job(tx, job.id)
+    snapshot = await _find_wanted(tx, job)
     if snapshot is None:
         return None
     environment = await environments.get(tx, snapshot.env_id)

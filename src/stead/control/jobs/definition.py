@@ -65,6 +65,8 @@ CommandBuilder = Callable[[Tx, Job[Any]], Awaitable[NodeCommand | Sequence[NodeC
 environment, run one after the other."""
 ResultHandler = Callable[[Tx, Job[Any], Any], Awaitable[None]]
 """Stores what the node returned: the `result_type` of the work, or None. Must be safe to repeat."""
+RefusalHandler = Callable[[Tx, Job[Any], "Refused"], Awaitable[bool]]
+"""Whether the job goes on although the node has refused the command. Must be safe to repeat."""
 AnnouncementBuilder = Callable[[Tx, Job[Any]], Awaitable[Announcement | None]]
 """Builds the announcement and writes what belongs to it. Must be safe to repeat."""
 LongAction = Callable[[WorkerContext, Job[Any]], Awaitable[None]]
@@ -79,6 +81,7 @@ class Step:
     control: ControlAction | None = None
     command: CommandBuilder | None = None
     on_result: ResultHandler | None = None
+    on_refusal: RefusalHandler | None = None
     announce: AnnouncementBuilder | None = None
     long_action: LongAction | None = None
     undo_control: ControlAction | None = None
@@ -104,9 +107,10 @@ def node_step(
     do: CommandBuilder,
     *,
     on_result: ResultHandler | None = None,
+    on_refusal: RefusalHandler | None = None,
     undo: CommandBuilder | None = None,
 ) -> Step:
-    return Step(name, command=do, on_result=on_result, undo_command=undo)
+    return Step(name, command=do, on_result=on_result, on_refusal=on_refusal, undo_command=undo)
 
 
 def announce_step(name: str, do: AnnouncementBuilder, *, undo: AnnouncementBuilder | None = None) -> Step:

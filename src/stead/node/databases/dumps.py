@@ -36,6 +36,10 @@ class DumpFailed(Exception):
     """The message says why, without the text of the program, which may quote rows."""
 
 
+class DumpUnsupported(DumpFailed):
+    """It will not succeed before the customer changes the content."""
+
+
 class DumpReader(Protocol):
     """Reads a dump, piece by piece."""
 
@@ -80,7 +84,7 @@ def list_invalid_views(socket: Path, schema: str) -> list[str]:
         )
         invalid = [str(name) for (name,) in views if not _is_valid(connection, schema, str(name))]
     if len(invalid) > MAX_INVALID_VIEWS:
-        raise DumpFailed(f"the database has more than {MAX_INVALID_VIEWS} views that cannot be used")
+        raise DumpUnsupported(f"the database has more than {MAX_INVALID_VIEWS} views that cannot be used")
     return invalid
 
 
@@ -118,7 +122,7 @@ async def _dump_once(
                 await run_in_thread(follower.read)
             size = _size(file)
             if size > max_bytes:
-                raise DumpFailed("the dump of the database is larger than expected")
+                raise DumpUnsupported("the dump of the database is larger than expected")
             await progress.report(size)
         code = running.result()
     finally:

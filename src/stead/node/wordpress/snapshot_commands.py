@@ -12,14 +12,14 @@ from stead.node.databases.node_databases import NodeDatabases
 from stead.node.disk_space import DiskSpace
 from stead.node.drivers import layout
 from stead.node.drivers.driver import Assignment, Refusal
-from stead.node.snapshots.failures import UNVERIFIED, SnapshotFailed
+from stead.node.snapshots.failures import UNSUPPORTED, UNVERIFIED, ContentTooLarge, SnapshotFailed
 from stead.node.snapshots.places import SnapshotPlace, clear_all
 from stead.node.snapshots.restic import Restic
 from stead.node.uninterrupted import run_in_thread, run_uninterrupted
 from stead.node.wordpress import files
 from stead.node.wordpress.copied_rows import CopiedRows
 from stead.node.wordpress.dataset_commands import DatasetCommands
-from stead.node.wordpress.datasets import DatasetMaker
+from stead.node.wordpress.datasets import TOO_LARGE, DatasetMaker
 from stead.node.wordpress.environments import Environments, with_datasets
 from stead.node.wordpress.fair_places import FairPlaces
 from stead.node.wordpress.plan import WordPress, WordPressPlan
@@ -89,6 +89,10 @@ class SnapshotCommands:
                     )
                     await files.attach(plan.paths, self._disks, plan.core, plan.owner)
                     booted = work.boot and await self._boot(task, wanted, plan, desired)
+            except Refusal as refusal:
+                if refusal.code == TOO_LARGE or isinstance(refusal, ContentTooLarge):
+                    raise SnapshotFailed(UNSUPPORTED, refusal.reason) from None
+                raise
             finally:
                 await run_uninterrupted(self._maker.remove(plan.paths))
         rows = manifest.database.rows if manifest.database else 0

@@ -21,7 +21,7 @@ from stead.node.drivers.driver import Assignment
 from stead.node.processes import Run
 from stead.node.progress import Progress
 from stead.node.snapshots.exposed import exposed
-from stead.node.snapshots.failures import DAMAGED, DISK_FULL, INTERRUPTED, SnapshotFailed
+from stead.node.snapshots.failures import DAMAGED, DISK_FULL, INTERRUPTED, ContentTooLarge, SnapshotFailed
 from stead.node.snapshots.places import SnapshotPlace
 from stead.node.snapshots.restic import Repository
 from stead.node.snapshots.together import run_together
@@ -150,8 +150,8 @@ class SnapshotRestoring:
                     wanted.restic_id, place.tree / _TARGET, plan.owner, without=(DATABASE,)
                 )
         except SnapshotFailed as failure:
-            if failure.code != DISK_FULL and is_full(plan.paths.disk):
-                raise SnapshotFailed(DISK_FULL, "the files do not fit on the disk of the site") from None
+            if failure.code in {DISK_FULL, INTERRUPTED} and is_full(plan.paths.disk):
+                raise ContentTooLarge(DISK_FULL, "the files do not fit on the disk of the site") from None
             raise
 
     async def _load(

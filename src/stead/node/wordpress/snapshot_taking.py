@@ -16,7 +16,7 @@ from pathlib import Path
 
 from stead.mariadb.connection import connect
 from stead.node.databases.dump_digest import DumpDigest
-from stead.node.databases.dumps import DumpFailed, dump
+from stead.node.databases.dumps import DumpFailed, DumpUnsupported, dump
 from stead.node.databases.node_databases import NodeDatabases
 from stead.node.disk_space import MB, DiskSpace
 from stead.node.drivers.driver import Assignment, Refusal
@@ -24,7 +24,7 @@ from stead.node.drivers.layout import write_file
 from stead.node.processes import Run
 from stead.node.progress import Progress
 from stead.node.snapshots.exposed import exposed
-from stead.node.snapshots.failures import DISK_FULL, INTERRUPTED, SnapshotFailed
+from stead.node.snapshots.failures import DISK_FULL, INTERRUPTED, UNSUPPORTED, SnapshotFailed
 from stead.node.snapshots.known_hashes import KnownHashes
 from stead.node.snapshots.places import SnapshotPlace
 from stead.node.snapshots.restic import ListedEntry, Repository, SnapshotIncomplete, StoredSnapshot
@@ -104,7 +104,8 @@ class SnapshotTaking:
                     return await self._store(task, work, plan, repository, place, rows, bounds)
         except (DumpFailed, ScanFailed) as failure:
             self._require_space(place)
-            raise SnapshotFailed(INTERRUPTED, str(failure)) from None
+            code = UNSUPPORTED if isinstance(failure, (DumpUnsupported, ScanFailed)) else INTERRUPTED
+            raise SnapshotFailed(code, str(failure)) from None
         except OSError as error:
             self._require_space(place)
             raise SnapshotFailed(
