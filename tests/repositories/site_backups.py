@@ -52,9 +52,10 @@ class Gateway:
         seconds: int = 600,
         node: str = "",
         as_of: int = 0,
+        job: str | None = None,
     ) -> str:
         now = int(time.time())
-        token = RepositoryToken(site, new_id("job"), access, added, now, now + seconds, node, as_of)
+        token = RepositoryToken(site, job or new_id("job"), access, added, now, now + seconds, node, as_of)
         return repository_url(self.url, sign(self.key, token))
 
     async def new_site(self) -> "BackedUpSite":

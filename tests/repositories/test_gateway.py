@@ -10,6 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from stead.repositories.budgets import KEEP_SECONDS, LEAST_COST, BudgetExhausted, ByteBudgets
+from stead.shared.ids import new_id
 from stead.shared.repository_layout import RepositoryFile
 from stead.shared.repository_tokens import RepositoryToken, repository_url, sign
 from tests.repositories.site_backups import BackedUpSite, Gateway
@@ -178,22 +180,61 @@ async def test_a_token_ends_while_a_file_is_uploaded(site: BackedUpSite):
         assert (await client.get(f"{site.gateway.token(site.id)}data/")).json() == []
 
 
-async def test_a_token_adds_no_more_bytes_than_it_says(site: BackedUpSite, folder: Path):
-    url = site.gateway.token(site.id, added=10_000)
+async def add(url: str, size: int) -> int:
+    content = os.urandom(size)
     async with httpx.AsyncClient() as client:
-        for size, status in ((6_000, 200), (6_000, 507), (4_001, 507), (4_000, 200), (1, 507)):
-            content = os.urandom(size)
-            response = await client.post(f"{url}data/{named(content)}", content=content)
-            assert response.status_code == status, size
-        stored = (await client.get(f"{url}data/")).json()
-        assert sum(each["size"] for each in stored) == 10_000
-        # Another token of the site starts at zero.
-        other = site.gateway.token(site.id, added=5)
-        assert (await client.post(f"{other}data/{named(b'12345')}", content=b"12345")).status_code == 200
+        return (await client.post(f"{url}data/{named(content)}", content=content)).status_code
+
+
+async def sum_sizes(url: str) -> int:
+    async with httpx.AsyncClient() as client:
+        return sum(each["size"] for each in (await client.get(f"{url}data/")).json())
+
+
+async def test_a_job_adds_no_more_bytes_than_its_token_says(site: BackedUpSite):
+    url = site.gateway.token(site.id, added=100_000)
+    for size, status in ((60_000, 200), (60_000, 507), (40_001, 507), (40_000, 200), (1, 507)):
+        assert await add(url, size) == status, size
+    assert await sum_sizes(url) == 100_000
+    # Another job of the site starts at zero.
+    assert await add(site.gateway.token(site.id, added=20_000), 5) == 200
+
+
+async def test_a_job_that_gets_a_token_for_each_attempt_has_one_budget(site: BackedUpSite):
+    job = new_id("job")
+    statuses = []
+    for seconds in range(600, 620):
+        url = site.gateway.token(site.id, added=100_000, seconds=seconds, job=job)
+        statuses.append(await add(url, 30_000))
+    assert statuses == [200] * 3 + [507] * 17
+    assert await sum_sizes(url) == 90_000
+
+
+async def test_tiny_files_are_not_free(site: BackedUpSite):
+    url = site.gateway.token(site.id, added=5 * LEAST_COST)
+    assert [await add(url, 8) for _ in range(8)] == [200] * 5 + [507] * 3
+
+
+async def test_the_count_of_a_job_is_kept_while_it_can_get_tokens(monkeypatch: pytest.MonkeyPatch):
+    async def measure_nothing(_: RepositoryToken) -> int:
+        return 0
+
+    budgets = ByteBudgets(measure_nothing)
+    long, limit = "long", 100 * LEAST_COST
+    await budgets.spend(RepositoryToken("site", long, "append", limit, 0, 5700), limit)
+    for now, is_kept in ((2 * 5700 - 1, True), (2 * 5700 + KEEP_SECONDS + 1, False)):
+        monkeypatch.setattr(time, "time", lambda now=now: now)
+        await budgets.spend(RepositoryToken("site", f"at {now}", "append", limit, now, now + 1), 1)
+        spending = budgets.spend(RepositoryToken("site", long, "append", limit, 5600, 5700), 1)
+        if is_kept:
+            with pytest.raises(BudgetExhausted):
+                await spending
+        else:
+            await spending
 
 
 async def test_a_file_that_is_not_named_after_its_content_is_refused(site: BackedUpSite):
-    url = site.gateway.token(site.id, added=100)
+    url = site.gateway.token(site.id, added=2 * LEAST_COST)
     async with httpx.AsyncClient() as client:
         for _ in range(20):
             response = await client.post(f"{url}data/{named(b'right')}", content=b"wrong" * 10)

@@ -1,13 +1,14 @@
 """What the users of the gateway share, and how much of it each of them can take.
 
 A node may be hostile. It gets no more than its part of the memory, each of its jobs no more than a few
-requests at a time, and no job adds more bytes than its token says.
+requests at a time, and no job adds more bytes than its tokens say, however many of them it gets.
 """
 
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from stead.repositories import metrics
 from stead.shared.repository_tokens import RepositoryToken
@@ -17,14 +18,21 @@ REQUESTS_PER_JOB = 16
 NODE_PART = 4
 """A node can use one part of so many of the memory."""
 KEEP_SECONDS = 3600.0
-"""How long the count of an expired token is kept; a token is refused from its expiry on."""
+"""How much longer the count of a job is kept than it can get tokens."""
+LEAST_COST = 16 * 1024
+"""What a file costs at least. Otherwise a job could add millions of tiny ones."""
 
 MeasureAdded = Callable[[RepositoryToken], Awaitable[int]]
-"""Reads from the object store how many bytes were added since the token was issued."""
+"""Reads from the object store what the files cost that were added since the token was issued."""
+
+
+def cost_of(size: int) -> int:
+    """How much of its budget a job spends on a file."""
+    return max(size, LEAST_COST)
 
 
 class BudgetExhausted(Exception):
-    """The token allows no more bytes."""
+    """The job may add no more bytes."""
 
 
 class TooManyRequests(Exception):
@@ -75,28 +83,39 @@ class UploadMemory:
         metrics.uploading_bytes.set(self._used)
 
 
+@dataclass(slots=True)
+class _Spent:
+    added: int = 0
+    keep_until: float = 0.0
+
+
 class ByteBudgets:
-    """Counts what each token has added. After a restart, the count continues from the object store."""
+    """Counts what each job has added. A step that is repeated gets a new token, but no new budget. After a
+    restart, the count continues from the object store."""
 
     def __init__(self, measure_added: MeasureAdded) -> None:
         self._measure_added = measure_added
-        self._added: dict[RepositoryToken, int] = {}
+        self._jobs: dict[tuple[str, str], _Spent] = {}
 
     async def spend(self, token: RepositoryToken, size: int) -> None:
         """Raises BudgetExhausted."""
-        if token not in self._added:
+        job = token.site, token.job
+        if job not in self._jobs:
             added = await self._measure_added(token)
-            self._forget_expired()
-            self._added.setdefault(token, added)
-        if self._added[token] + size > token.max_added_bytes:
+            self._forget_ended()
+            self._jobs.setdefault(job, _Spent(added))
+        spent = self._jobs[job]
+        # A job gets tokens until its time limit, which is a part of the lifetime of each.
+        lifetime = token.expires_at - token.issued_at
+        spent.keep_until = max(spent.keep_until, token.expires_at + lifetime + KEEP_SECONDS)
+        if spent.added + cost_of(size) > token.max_added_bytes:
             raise BudgetExhausted
-        self._added[token] += size
+        spent.added += cost_of(size)
 
     def give_back(self, token: RepositoryToken, size: int) -> None:
-        """For bytes that were spent, but not added."""
-        self._added[token] -= size
+        """For a file that was paid, but not added."""
+        self._jobs[token.site, token.job].added -= cost_of(size)
 
-    def _forget_expired(self) -> None:
-        limit = time.time() - KEEP_SECONDS
-        for token in [each for each in self._added if each.expires_at < limit]:
-            del self._added[token]
+    def _forget_ended(self) -> None:
+        now = time.time()
+        self._jobs = {job: spent for job, spent in self._jobs.items() if spent.keep_until > now}

@@ -31,6 +31,7 @@ from stead.repositories.budgets import (
     RequestSlots,
     TooManyRequests,
     UploadMemory,
+    cost_of,
 )
 from stead.shared.repository_layout import (
     RepositoryFile,
@@ -225,9 +226,8 @@ class RepositoryGateway:
         for kind in sorted(WRITABLE):
             async with aclosing(self._objects.list_objects(kind_prefix(token.site, kind))) as batches:
                 async for objects in batches:
-                    total += sum(
-                        each.size for each in objects if each.modified_at.timestamp() > token.issued_at
-                    )
+                    added = (each for each in objects if each.modified_at.timestamp() > token.issued_at)
+                    total += sum(cost_of(each.size) for each in added)
         return total
 
 

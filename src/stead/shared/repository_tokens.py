@@ -34,7 +34,7 @@ class RepositoryToken(msgspec.Struct, frozen=True, array_like=True):
     job: str
     access: Access
     max_added_bytes: int
-    """The most bytes that may be added with this token."""
+    """The most bytes that the job may add, with all of its tokens."""
     issued_at: int
     """In seconds since 1970, as `expires_at`."""
     expires_at: int
