@@ -339,30 +339,32 @@ def collect_artifacts() -> None:
 
 @backups.command("status")
 def backup_status() -> None:
-    """Show how the last backups ended, and the sites without a recent one. Exits with 1 if there are any."""
+    """Show how the last backups ended, sites without a recent one, repositories with a problem or without
+    maintenance, and what is not in the second store. Exits with 1 if there is any of these. Needs the
+    settings of a worker."""
     from stead.control.backups.operating import describe_backups
 
-    text, has_overdue = asyncio.run(describe_backups())
+    text, has_findings = asyncio.run(describe_backups())
     typer.echo(text)
-    if has_overdue:
+    if has_findings:
         raise typer.Exit(1)
 
 
 @backups.command("recover")
 def recover_backups() -> None:
     """Copy all repositories and releases from the second store to the first one, and check them. Adds only
-    what is missing, so it can be repeated. Needs the settings of a worker."""
-    from stead.control.backups.recovery import NoSecondStore, recover_first_store
-
-    async def report() -> None:
-        async for line in recover_first_store():
-            typer.echo(line)
+    what is missing, so it can be repeated. Exits with 1 if a site has a problem. Needs the settings of a
+    worker."""
+    from stead.control.backups.operating import recover_first_store
+    from stead.control.backups.recovery import NoSecondStore
 
     try:
-        asyncio.run(report())
+        is_complete = asyncio.run(recover_first_store(typer.echo))
     except NoSecondStore as error:
         typer.echo(f"steadctl backups recover: {error}", err=True)
         raise typer.Exit(1) from None
+    if not is_complete:
+        raise typer.Exit(1)
 
 
 @backups.command("restore-newest")

@@ -1,6 +1,14 @@
 """Backups: snapshots of sites, and restoring them."""
 
-from stead.control.backups import events, maintenance_tasks, operations, scheduling, service, workflows
+from stead.control.backups import (
+    events,
+    maintenance_tasks,
+    operating,
+    operations,
+    scheduling,
+    service,
+    workflows,
+)
 from stead.control.feature import Feature
 from stead.control.jobs.repository_access import repository_password_context
 from stead.control.sealed_columns import SealedColumn
@@ -20,9 +28,14 @@ def _tasks(worker: WorkerServices) -> list[Task]:
         await in_batches(database, scheduling.report_overdue)
         await in_batches(database, scheduling.expire_unrecoverable)
 
+    async def measure() -> None:
+        async with database.reading() as tx:
+            await operating.measure(tx, has_second_store=bool(worker.settings.offsite_s3_endpoint))
+
     return [
         PeriodicTask("backups.schedule", 60, schedule),
         PeriodicTask("backups.report", 600, report),
+        PeriodicTask("backups.measure", 300, measure),
         *maintenance_tasks.build_tasks(worker),
     ]
 
