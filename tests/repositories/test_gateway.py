@@ -222,7 +222,7 @@ async def test_the_count_of_a_job_is_kept_while_it_can_get_tokens(monkeypatch: p
     budgets = ByteBudgets(measure_nothing)
     long, limit = "long", 100 * LEAST_COST
     await budgets.spend(RepositoryToken("site", long, "append", limit, 0, 5700), limit)
-    for now, is_kept in ((2 * 5700 - 1, True), (2 * 5700 + KEEP_SECONDS + 1, False)):
+    for now, is_kept in ((2 * 5700 - 1, True), (2 * 5700 + int(KEEP_SECONDS) + 1, False)):
         monkeypatch.setattr(time, "time", lambda now=now: now)
         await budgets.spend(RepositoryToken("site", f"at {now}", "append", limit, now, now + 1), 1)
         spending = budgets.spend(RepositoryToken("site", long, "append", limit, 5600, 5700), 1)

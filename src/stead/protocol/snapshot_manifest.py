@@ -11,7 +11,7 @@ A manifest outlives the version that wrote it. A new field has a default, and un
 """
 
 import hashlib
-from typing import BinaryIO
+from io import BufferedReader
 
 import msgspec
 from msgspec import Struct
@@ -84,7 +84,7 @@ def digest_of(manifest: bytes) -> str:
     return f"sha256:{hashlib.sha256(manifest).hexdigest()}"
 
 
-def digest_of_file(file: BinaryIO) -> str:
+def digest_of_file(file: BufferedReader) -> str:
     """Read in pieces: a list of files may be long."""
     return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
 

@@ -112,33 +112,12 @@ async def queue_restores(tx: Tx, node: str | None = None) -> int:
 
 
 @asynccontextmanager
-async def _recovery() -> AsyncIterator[Recovery]:
-    settings = from_environment()
-    second = second_store_of(settings)
-    if second is None:
-        raise NoSecondStore("STEAD_OFFSITE_S3_ENDPOINT is not set, so there is no second store")
-    async with _database(settings) as database:
-        yield Recovery(database, Sealer.from_text(settings.sealing_key), object_store_of(settings), second)
-
-
-@asynccontextmanager
 async def _database(settings: Settings) -> AsyncIterator[Database]:
     database = Database(settings.database_url, clock=wall_clock)
     try:
         yield database
     finally:
         await database.close()
-
-
-async def recover_first_store() -> AsyncIterator[str]:
-    """Lines for a terminal. Raises NoSecondStore."""
-    async with _recovery() as recovery:
-        yield f"{await recovery.recover_releases()} releases were copied"
-        yield f"{'site':31} {'files':>8} {'bytes':>14} {'seconds':>8} {'snapshots':>9} {'lost':>5}"
-        async with aclosing(recovery.recover_all()) as sites:
-            async for each in sites:
-                line = f"{each.site:31} {each.files:>8} {each.bytes:>14} {each.seconds:>8.1f}"
-                yield f"{line} {each.snapshots:>9} {each.lost:>5} {each.problem or ''}".rstrip()
 
 
 async def restore_newest(node: str | None) -> int:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from stead.control.engines.postgres import Tx
 
@@ -15,7 +15,8 @@ class Finding:
     reason: str
 
 
-class Findings(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Findings:
     count: int
     """Also of those that are not listed."""
     listed: list[Finding]
