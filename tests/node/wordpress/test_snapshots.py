@@ -15,7 +15,7 @@ from stead.protocol.snapshot_manifest import digest_of, read_manifest
 from stead.shared.ids import new_id
 from tests.node.wordpress.fingerprints import differences, fingerprint
 from tests.node.wordpress.repositories import LocalRepository, restoration, take, verification
-from tests.node.wordpress.wordpress_node import Site, WordPressNode
+from tests.node.wordpress.wordpress_node import LIMITS, Site, WordPressNode
 
 
 @pytest.fixture
@@ -279,3 +279,16 @@ async def test_a_list_of_files_that_becomes_too_long_is_refused(
         await take(shared, repository)
     assert repository.list_snapshots() == []
     assert _leftovers(shared) == []
+
+
+async def test_a_sparse_file_that_cannot_be_restored_is_content_that_no_snapshot_can_have(
+    node: WordPressNode, site: Site, repository: LocalRepository
+) -> None:
+    sparse, snapshot = site.paths.uploads / "sparse", new_id("snap")
+    sparse.touch()
+    os.truncate(sparse, int(LIMITS["disk_mb"]) * 3 // 2 << 20)
+    taken = await take(site, repository, snapshot)
+    with pytest.raises(Refusal, match="do not fit on the disk") as refused:
+        await node.runtime.snapshots.verify(site.assignment, verification(repository, snapshot, taken))
+    assert refused.value.code == "backup.unsupported_content"
+    assert _leftovers(site) == []
