@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from stead.control.backups import closing, maintenance_store, store
+from stead.control.backups import closing, maintenance_store, offsite, store
 from stead.control.backups.repository_rules import choose_moment
 from stead.control.backups.rules import BackupPasswordWrong, BackupStoreUnavailable
 from stead.control.engines.object_store import ObjectStoreUnavailable
@@ -29,6 +29,7 @@ MB = 1_000_000
 _PASSWORD_BYTES = 32
 _CREATION_SECONDS, _CLAIMED_FOR = 60.0, timedelta(seconds=75)
 """Creating a repository ends before another worker may try it."""
+_MEASURING_SECONDS = 60.0
 _SPARE_MB = 64
 """What a repository may need besides the content of a site."""
 
@@ -90,6 +91,23 @@ async def ensure_repository(context: WorkerContext, site: str) -> None:
         raise Refused(BackupStoreUnavailable.code, BackupStoreUnavailable.message) from None
     async with context.database.transaction() as tx:
         await store.mark_initialized(tx, site)
+
+
+async def measure_unfinished(context: WorkerContext, site: str) -> None:
+    """Count what uploads have left that did not end: otherwise somebody could fill the store with backups
+    that are cancelled. Those that ended were counted when they did."""
+    if context.repositories is None:
+        return
+    async with context.database.reading() as tx:
+        if not await store.has_unfinished_upload(tx, site):
+            return
+    try:
+        async with asyncio.timeout(_MEASURING_SECONDS):
+            files = await offsite.list_files(context.repositories.store.objects(), site)
+    except (ObjectStoreUnavailable, TimeoutError):
+        raise Refused(BackupStoreUnavailable.code, BackupStoreUnavailable.message) from None
+    async with context.database.transaction() as tx:
+        await store.set_stored_bytes(tx, site, sum(files.values()))
 
 
 async def _reopen(context: WorkerContext, gateway: RepositoryGateway, site: str) -> None:

@@ -62,6 +62,7 @@ class _SnapshotSteps:
     required: bool
 
     async def begin(self, context: WorkerContext, job: AnyJob) -> None:
+        await repositories.measure_unfinished(context, job.site_id)
         async with context.database.transaction() as tx:
             environment = await self.find_environment(tx, job)
             kind, is_test = self.kind(job), (await sites.get_facts(tx, job.site_id)).is_test

@@ -151,6 +151,22 @@ async def abandon(tx: Tx, job: str) -> None:
     await tx.run("update snapshots set status = 'failed' where job_id = $1 and status = 'taking'", job)
 
 
+async def has_unfinished_upload(tx: Tx, site: str) -> bool:
+    """Whether a snapshot was abandoned whose size nobody has reported. Maintenance removes its data, measures
+    the repository and deletes the row."""
+    return bool(
+        await tx.value(
+            "select exists (select from snapshots where site_id = $1 and status = 'failed'"
+            " and restic_id is null)",
+            site,
+        )
+    )
+
+
+async def set_stored_bytes(tx: Tx, site: str, stored_bytes: int) -> None:
+    await tx.run("update repositories set stored_bytes = $2 where site_id = $1", site, stored_bytes)
+
+
 async def find_repository(tx: Tx, site: str) -> tuple[bytes, bool] | None:
     """The sealed password, and whether the repository was created in the store."""
     return await tx.one(
