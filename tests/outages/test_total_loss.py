@@ -51,7 +51,8 @@ global $wpdb;
 $rows = [];
 foreach ($wpdb->get_col('show tables') as $table) {
     $where = match ($table) {
-        $wpdb->options => "option_name not like '%transient%' and option_name not in ('cron', 'recovery_keys')",
+        $wpdb->options =>
+            "option_name not like '%transient%' and option_name not in ('cron', 'recovery_keys')",
         $wpdb->postmeta => "meta_key not in ('_pingme', '_encloseme')",
         default => 'true',
     };

@@ -62,7 +62,6 @@ class _SnapshotSteps:
     required: bool
 
     async def begin(self, context: WorkerContext, job: AnyJob) -> None:
-        await repositories.measure_unfinished(context, job.site_id)
         async with context.database.transaction() as tx:
             environment = await self.find_environment(tx, job)
             kind, is_test = self.kind(job), (await sites.get_facts(tx, job.site_id)).is_test
@@ -71,6 +70,7 @@ class _SnapshotSteps:
             if kind == "before_restore" and not is_test:
                 await repositories.ensure_repository(context, job.site_id)
             return
+        await repositories.measure_unfinished(context, job.site_id)
         async with context.database.transaction() as tx:
             full_check = await _needs_full_check(tx, environment, kind)
             document = await build_document(tx, environment)
