@@ -177,6 +177,15 @@ def create_account(
     typer.echo(json.dumps(account))
 
 
+@app.command()
+def insights() -> None:
+    """Show what nodes have sent about their sites: how far it is complete, what waits, what was lost, and
+    how much is stored. Needs the settings of a worker."""
+    from stead.control.provisioning import insights_status
+
+    typer.echo(asyncio.run(insights_status()))
+
+
 @nodes.command("list")
 def list_nodes() -> None:
     """Show every node with its region, its capacity and the time of its last heartbeat."""

@@ -25,6 +25,7 @@ from stead.control.http.operations import (
     BodyInput,
     Call,
     Document,
+    Later,
     Operation,
     PageInput,
     PathInput,
@@ -107,12 +108,18 @@ class Endpoint:
                 call = self._make_call(tx, request, caller, AuditEntry())
                 values = await self._prepare(call, path, b"", version)
                 result = await operation.handler(call, **values)
+<<<<<<< c97ed192800f574027e91a90d4e7c3a55a695303
                 if operation.response_kind == "stream":
                     if request.method == "HEAD":
                         await result.frames.aclose()
                         return ApiResponse(operation.status, is_event_stream=True)
+=======
+                if isinstance(result, Stream):
+>>>>>>> 1cc6c9f71deda2ed10e1af5618348cf35e498ab7
                     return self._open_stream(call, result, path, version)
-                return self._render(result, request, version)
+            if isinstance(result, Later):
+                result = await result.read()
+            return self._render(result, request, version)
         raw = await request.body() if self._body or operation.takes_idempotency_key else b""
         entry = AuditEntry(Actor.of(caller), meta=dict(path))
         try:

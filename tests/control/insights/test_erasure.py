@@ -1,0 +1,47 @@
+"""What was recorded about a site ends with the site."""
+
+from stead.control.app import ControlPlane
+from stead.control.engines.clickhouse import Statement
+from stead.control.insights.ingestion import erase_deleted
+from stead.control.insights.tables import TABLES
+from tests.conftest import NewPerson
+from tests.control.insights.conftest import Pipeline
+from tests.control.insights.recorded import ledger_line, log_chunk_of, span_chunk_of, stamp, vitals_chunk_of
+from tests.control.served_site import ServedSite, create_served_site
+
+
+async def _count(plane: ControlPlane, table: str, site: str) -> int:
+    query = f"select count() from {table} where site_id = {{site:String}}"
+    [[count]] = await plane.clickhouse.read(list[int], Statement(query, {"site": site}, {}))
+    return int(count)
+
+
+async def _fill(pipeline: Pipeline, site: ServedSite) -> None:
+    await pipeline.record(ledger_line(site.env))
+    await pipeline.deliver(*log_chunk_of(site.env, f"{stamp()} PHP Warning:  something"))
+    await pipeline.deliver(*vitals_chunk_of(site.env, "LCP=400.0000"))
+    await pipeline.deliver(*span_chunk_of(site.env, ledger_line(site.env)))
+    await pipeline.insert_and_check()
+
+
+async def test_the_rows_of_a_deleted_site_are_deleted_when_it_cannot_be_recovered(
+    pipeline: Pipeline, plane: ControlPlane, new_person: NewPerson
+) -> None:
+    deleted, recoverable, other = [await create_served_site(plane, await new_person()) for _ in range(3)]
+    for site in (deleted, recoverable, other):
+        await _fill(pipeline, site)
+    for site, until in ((deleted, "now() - interval '1 minute'"), (recoverable, "now() + interval '1 day'")):
+        await site.driver.execute(
+            f"update sites set status = 'deleted', recoverable_until = {until} where id = $1",
+            site.id,
+        )
+    await erase_deleted(plane.database, plane.clickhouse)
+    filled = [table for table in TABLES if table != "resources"]
+    for table in filled:
+        assert await _count(plane, table, deleted.id) == 0, table
+        assert await _count(plane, table, recoverable.id) > 0, table
+        assert await _count(plane, table, other.id) > 0, table
+
+    # What arrives later is dropped.
+    await pipeline.record(ledger_line(deleted.env))
+    assert await _count(plane, "requests", deleted.id) == 0
