@@ -26,7 +26,7 @@ from stead.control.engines.nats_streams import ensure_streams
 from stead.control.engines.postgres import Database, Tx
 from stead.control.features import sealed_columns
 from stead.control.insights import status as insights
-from stead.control.insights.tables import measure_tables
+from stead.control.insights.table_store import measure_tables
 from stead.control.keys import service as keys
 from stead.control.keys.schema import NewKey
 from stead.control.nodes import service as nodes

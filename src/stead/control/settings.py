@@ -60,7 +60,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The secret key of the object store."""
     s3_bucket: str = "stead"
     """The bucket of all artifacts and uploads."""
-<<<<<<< c97ed192800f574027e91a90d4e7c3a55a695303
     offsite_s3_endpoint: str = ""
     """Worker only: the URL of a second object store, in another place, that backups are copied to. Without it
     there is only one copy of them."""
@@ -76,11 +75,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Worker and repository gateway: base64 of 32 random bytes. Signs the tokens with which a node reaches
     the backups of one site for one job. Several keys are separated by commas: the first one signs, all of
     them verify."""
-=======
     clickhouse_url: str = ""
     """`http://user:password@host:port/database`, or `https://…`; ClickHouse 26.2 or newer. The user of the
     API needs to read only. Without it nothing is recorded about sites, and insights answer 503."""
->>>>>>> 1cc6c9f71deda2ed10e1af5618348cf35e498ab7
     sealing_key: str
     """Base64 of 32 random bytes: `openssl rand -base64 32`. Encrypts secrets at rest. Keep it safe: anyone
     who has it can decrypt them, and without it they are lost. Several keys are

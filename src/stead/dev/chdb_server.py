@@ -105,10 +105,12 @@ def _quote_name(name: str) -> str:
 
 def _read_form(kind: str, body: bytes) -> dict[str, str]:
     form = message_from_bytes(b"Content-Type: %b\r\n\r\n%b" % (kind.encode(), body), policy=HTTP)
-    return {
-        str(part.get_param("name", header="content-disposition")): part.get_payload(decode=True).decode()
-        for part in form.iter_parts()
-    }
+    values = {}
+    for part in form.iter_parts():
+        value = part.get_payload(decode=True)
+        name = str(part.get_param("name", header="content-disposition"))
+        values[name] = value.decode() if isinstance(value, bytes) else ""
+    return values
 
 
 class Handler(BaseHTTPRequestHandler):

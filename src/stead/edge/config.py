@@ -41,11 +41,7 @@ VARIABLES = (
         "key",
         "target",
     ),
-<<<<<<< c97ed192800f574027e91a90d4e7c3a55a695303
-    *("parent", "peer", "signature", "login", "warm", "refresh", "missing", "rewritten"),
-=======
-    *("parent", "peer", "signature", "login", "warm", "refresh", "vitals"),
->>>>>>> 1cc6c9f71deda2ed10e1af5618348cf35e498ab7
+    *("parent", "peer", "signature", "login", "warm", "refresh", "missing", "rewritten", "vitals"),
 )
 """The nginx variables that Lua sets."""
 TEXT_TYPES = (

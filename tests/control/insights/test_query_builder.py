@@ -10,10 +10,11 @@ import pytest
 import stead.control
 from stead.control.insights import queries
 from stead.control.insights.queries import Condition, Query, Scope, Window
+from stead.control.insights.tables import TABLES
 
 ROOT = Path(next(iter(stead.control.__path__)))
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
-BUILDER = "insights/queries.py"
+BUILDER, SIZES = "insights/queries.py", "insights/table_store.py"
 PASSING_ON = {"app.py", "insights/service.py"}
 """They hand the connection to the builder."""
 
@@ -49,7 +50,18 @@ def test_every_function_that_makes_a_scope_asks_for_something_visible() -> None:
 
 def test_only_the_builder_uses_the_connection() -> None:
     assert modules_with("clickhouse") == PASSING_ON
-    assert modules_with("read", of="clickhouse") == {BUILDER}
+    assert modules_with("read", of="clickhouse") == {BUILDER, SIZES}
+
+
+def test_nothing_else_reads_a_row_of_a_table() -> None:
+    texts = [
+        node.value
+        for node in ast.walk(ast.parse((ROOT / SIZES).read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    [query] = [text for text in texts if text.startswith("select ")]
+    assert " from system.parts where " in query
+    assert not any(f" {table}" in query for table in TABLES)
 
 
 def test_every_query_is_bound_to_sites_and_a_window_and_has_limits() -> None:

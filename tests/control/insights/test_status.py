@@ -1,7 +1,8 @@
 """What operators see."""
 
 from stead.control.insights.status import list_nodes, render
-from stead.control.insights.tables import TABLES, measure_tables
+from stead.control.insights.table_store import measure_tables
+from stead.control.insights.tables import TABLES
 from tests.control.insights.conftest import NODE, Pipeline
 from tests.control.insights.recorded import ledger_line
 from tests.control.served_site import ServedSite

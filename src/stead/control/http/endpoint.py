@@ -108,14 +108,10 @@ class Endpoint:
                 call = self._make_call(tx, request, caller, AuditEntry())
                 values = await self._prepare(call, path, b"", version)
                 result = await operation.handler(call, **values)
-<<<<<<< c97ed192800f574027e91a90d4e7c3a55a695303
-                if operation.response_kind == "stream":
+                if isinstance(result, Stream):
                     if request.method == "HEAD":
                         await result.frames.aclose()
                         return ApiResponse(operation.status, is_event_stream=True)
-=======
-                if isinstance(result, Stream):
->>>>>>> 1cc6c9f71deda2ed10e1af5618348cf35e498ab7
                     return self._open_stream(call, result, path, version)
             if isinstance(result, Later):
                 result = await result.read()

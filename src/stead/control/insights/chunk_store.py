@@ -108,12 +108,14 @@ async def claim(tx: Tx) -> ClaimedChunk | None:
     """The chunk that waits longest. Each failed attempt doubles the pause until the next."""
     return await tx.one(
         _claimed,
-        "update telemetry_chunks c set claimed_until = $1::timestamptz + $2::interval"
-        " + least($3::interval, interval '1 second' * (2 ^ least(c.attempts, 20) - 1)),"
-        " attempts = c.attempts + 1 from (select node_id, id from telemetry_chunks where status = 'stored'"
+        # Materialized: a join may run a subquery once for each row of the table, and after the update of the
+        # row that it has found before, it finds the next one. That would claim chunks that nobody inserts.
+        "with next as materialized (select node_id, id from telemetry_chunks where status = 'stored'"
         " and (claimed_until is null or claimed_until <= $1)"
-        " order by stored_at limit 1 for update skip locked) next"
-        " where c.node_id = next.node_id and c.id = next.id"
+        " order by stored_at limit 1 for update skip locked)"
+        " update telemetry_chunks c set claimed_until = $1::timestamptz + $2::interval"
+        " + least($3::interval, interval '1 second' * (2 ^ least(c.attempts, 20) - 1)),"
+        " attempts = c.attempts + 1 from next where c.node_id = next.node_id and c.id = next.id"
         " returning c.node_id, c.id, c.stream, c.size, c.sha256, c.rows, c.first_at, c.last_at, c.until,"
         " c.decisions",
         *(tx.now, CLAIM, PATIENCE),

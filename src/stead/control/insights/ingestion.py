@@ -24,7 +24,8 @@ from stead.control.insights import chunk_store as store
 from stead.control.insights.chunk_store import ClaimedChunk
 from stead.control.insights.chunks import ChunkInvalid, OpenChunk
 from stead.control.insights.rules import object_name
-from stead.control.insights.tables import MAX_DAYS, columns_of, erase_sites
+from stead.control.insights.table_store import erase_sites
+from stead.control.insights.tables import MAX_DAYS, columns_of
 from stead.protocol.telemetry import MAX_CHUNK_BYTES
 
 LOOK_SECONDS = 1.0

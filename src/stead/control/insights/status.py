@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from stead.control.engines.postgres import Tx
 from stead.control.insights import chunk_store
-from stead.control.insights.tables import StoredTable
+from stead.control.insights.table_store import StoredTable
 
 
 class NodeStatus(NamedTuple):

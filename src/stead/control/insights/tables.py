@@ -4,11 +4,7 @@ Every table begins its order with the site, so a query reads only what belongs t
 different times are in different partitions, so old ones are removed as whole files.
 """
 
-import re
-from collections.abc import Sequence
-from typing import NamedTuple
-
-from stead.control.engines.clickhouse import ClickHouse, Statement
+from stead.control.engines.clickhouse import ClickHouse
 from stead.protocol.telemetry import COLUMNS, StreamName
 
 DEDUPLICATION_WINDOW = 10_000
@@ -18,7 +14,6 @@ whether it has succeeded, so the window matters for the chunks of a few minutes.
 ADDED_COLUMNS = ("site_id", "env_id", "keep_days")
 """What the control plane adds to each row that a node has sent."""
 
-_SITE_ID = re.compile(r"site_[0-9a-z]{26}")
 _SETTINGS = (
     f"non_replicated_deduplication_window = {DEDUPLICATION_WINDOW}, ttl_only_drop_parts = 1,"
     " fsync_after_insert = 1, fsync_part_directory = 1"
@@ -241,33 +236,6 @@ async def create_tables(clickhouse: ClickHouse) -> None:
     await clickhouse.execute(f"create database if not exists {clickhouse.database}", in_database=False)
     for statement in STATEMENTS:
         await clickhouse.execute(statement)
-
-
-class StoredTable(NamedTuple):
-    name: str
-    rows: int
-    bytes: int
-
-
-async def measure_tables(clickhouse: ClickHouse) -> list[StoredTable]:
-    """For operators: sizes, and nothing of what is in the tables."""
-    statement = Statement(
-        "select table, sum(rows), sum(bytes_on_disk) from system.parts where active"
-        " and database = currentDatabase() group by table order by table",
-        {},
-        {"output_format_json_quote_64bit_integers": 0},
-    )
-    found = {row.name: row for row in await clickhouse.read(StoredTable, statement)}
-    return [found.get(table, StoredTable(table, 0, 0)) for table in TABLES]
-
-
-async def erase_sites(clickhouse: ClickHouse, sites: Sequence[str]) -> None:
-    """Delete every row of these sites. Can be repeated."""
-    if not all(_SITE_ID.fullmatch(site) for site in sites):
-        raise ValueError("these are not ids of sites")
-    listed = ", ".join(f"'{site}'" for site in sites)
-    for table in TABLES:
-        await clickhouse.execute(f"delete from {table} where site_id in ({listed})")  # noqa: S608
 
 
 def columns_of(stream: StreamName) -> tuple[str, ...]:
