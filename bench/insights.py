@@ -41,9 +41,7 @@ from stead.control.insights.schema import (
 )
 from stead.control.insights.store import Completeness
 from stead.control.insights.tables import columns_of, create_tables
-from stead.control.settings import from_environment, object_store_of
 from stead.dev.engines.clickhouse import ClickHouse
-from stead.dev.engines.postgres import Postgres
 from stead.dev.engines.seaweedfs import SeaweedFS
 from stead.dev.running_stack import RunningStack, run_stack
 from stead.node.telemetry.ledger_rows import LedgerLine, format_row
@@ -61,7 +59,7 @@ SITES = 10_000
 PER_INSERT = 1_000_000
 ROUNDS = 30
 NODE = "bench-node"
-ENGINES = [Postgres, SeaweedFS, ClickHouse]
+ENGINES = [SeaweedFS, ClickHouse]
 
 
 @asynccontextmanager
@@ -79,7 +77,13 @@ async def compare_ingestion(bench: Bench) -> Result:
     """CPU time of this process: claim, fetch, check, decide, label and insert a chunk, and record that."""
     async with _engines(bench) as (stack, client):
         url = stack[ClickHouse].url(Program.WORKER, "stead")
-        objects = object_store_of(from_environment(stack.environment(Program.WORKER, ENGINES)))
+        settings = stack.environment(Program.WORKER, ENGINES)
+        objects = ObjectStore(
+            settings["STEAD_S3_ENDPOINT"],
+            settings["STEAD_S3_ACCESS_KEY"],
+            settings["STEAD_S3_SECRET_KEY"],
+            "insights",
+        )
         await objects.ensure_bucket()
         database = Database(bench.database_url, clock=wall_clock, size=4)
         connection: Any = await asyncpg.connect(bench.database_url)

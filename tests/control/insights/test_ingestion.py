@@ -9,7 +9,8 @@ import zstandard
 
 from stead.control.app import ControlPlane
 from stead.control.engines.clickhouse import ClickHouse
-from stead.control.insights import ingestion
+from stead.control.insights import chunk_store, ingestion
+from stead.control.insights.chunk_store import ClaimedChunk
 from stead.control.insights.ingestion import Ingestion
 from stead.control.insights.receiver import ChunkReceiver
 from stead.protocol.telemetry import ChunkReport, Gap
@@ -49,6 +50,58 @@ async def test_a_chunk_that_is_reported_again_and_inserted_again_counts_once(
         )
     await pipeline.insert_all()
     assert await count(site) == 7
+
+
+async def test_a_claim_takes_one_chunk_whatever_the_planner_expects(
+    plane: ControlPlane,
+) -> None:
+    """A table that was empty when it was analyzed: the planner expects one row, and would look for the next
+    chunk again for each row that there is."""
+    chunks = [chunk_of([ledger_line(new_id("env"))])[0] for _ in range(4)]
+    async with plane.database.transaction() as tx:
+        for _ in range(2):
+            await tx.run("delete from telemetry_chunks")
+            await tx.run("analyze telemetry_chunks")
+            for number, chunk in enumerate(chunks):
+                await chunk_store.insert(tx, "node-1", chunk)
+                await tx.run(
+                    "update telemetry_chunks set status = 'stored', stored_at = $2 where id = $1",
+                    *(chunk.id, tx.now + timedelta(milliseconds=number)),
+                )
+        for number, chunk in enumerate(chunks, 1):
+            claimed = await chunk_store.claim(tx)
+            assert claimed is not None
+            assert claimed.id == chunk.id
+            assert await tx.value("select count(claimed_until) from telemetry_chunks") == number
+        assert await chunk_store.claim(tx) is None
+        await tx.run("delete from telemetry_chunks")
+
+
+async def test_only_an_attempt_without_an_end_makes_the_next_pause_longer(
+    pipeline: Pipeline, site: ServedSite, plane: ControlPlane, clock: MovableClock
+) -> None:
+    """Otherwise chunks of a long outage would wait for minutes when a worker dies after it."""
+    await pipeline.deliver(*chunk_of([ledger_line(site.env)]))
+
+    async def claim() -> ClaimedChunk:
+        async with plane.database.transaction() as tx:
+            claimed = await chunk_store.claim(tx)
+        assert claimed is not None
+        return claimed
+
+    for _ in range(20):
+        chunk = await claim()
+        async with plane.database.transaction() as tx:
+            await chunk_store.release(tx, chunk, timedelta(seconds=5))
+        clock.move(timedelta(seconds=6))
+    await claim()
+    clock.move(chunk_store.CLAIM)
+    await claim()
+    clock.move(chunk_store.CLAIM)
+    async with plane.database.transaction() as tx:
+        assert await chunk_store.claim(tx) is None
+    clock.move(timedelta(seconds=1))
+    await claim()
 
 
 async def test_a_change_between_two_attempts_changes_nothing(

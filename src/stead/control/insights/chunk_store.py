@@ -123,9 +123,10 @@ async def claim(tx: Tx) -> ClaimedChunk | None:
 
 
 async def release(tx: Tx, chunk: ClaimedChunk, pause: timedelta) -> None:
-    """Another attempt may be made after the pause."""
+    """Another attempt may be made after the pause. The chunk is not to blame for this one."""
     await tx.run(
-        "update telemetry_chunks set claimed_until = $3 where node_id = $1 and id = $2 and status = 'stored'",
+        "update telemetry_chunks set claimed_until = $3, attempts = greatest(attempts - 1, 0)"
+        " where node_id = $1 and id = $2 and status = 'stored'",
         *(chunk.node_id, chunk.id, tx.now + pause),
     )
 
