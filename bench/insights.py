@@ -53,7 +53,7 @@ from stead.shared.ids import new_id
 
 INGEST_GOAL = 1.5
 VIEW_GOAL_MS = 50.0
-CHUNKS, ROWS_PER_CHUNK = 20, 20_000
+CHUNKS, ROWS_PER_CHUNK = 8, 20_000
 ROWS = int(os.environ.get("STEAD_BENCH_ROWS", "50000000"))
 SITES = 10_000
 PER_INSERT = 1_000_000

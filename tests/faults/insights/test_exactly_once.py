@@ -24,7 +24,7 @@ from stead.control.engines.migrations import migrate
 from stead.control.insights import queries
 from stead.control.insights.queries import Query, Scope, Window
 from stead.control.insights.tables import create_tables
-from stead.control.settings import Settings, from_environment, object_store_of
+from stead.control.settings import from_environment, object_store_of
 from stead.dev.engines.clickhouse import ClickHouse
 from stead.dev.engines.nats import Nats
 from stead.dev.engines.postgres import Postgres
@@ -42,7 +42,14 @@ from tests.people import make_person
 
 ROWS = int(os.environ.get("STEAD_LEDGER_ROWS", "24000"))
 NODES = ("ledger-1", "ledger-2", "ledger-3")
-BATCH = 400
+IS_LONG = ROWS >= 1_000_000
+KILLS = max(30, ROWS // 50_000)
+KILL_SECONDS = 5.0 if IS_LONG else 1.0
+"""From one fault to the next."""
+OUTAGE_KILLS = 12 if IS_LONG else 5
+"""For so many of these times the object store is down: a minute in the long test."""
+REPEATED = 0.04 if IS_LONG else 0.2
+"""How many of the chunks that were inserted are inserted again, several times."""
 ENGINES = [Postgres, Redis, Nats, SeaweedFS, ClickHouse]
 DRAIN_SECONDS = max(240.0, ROWS / 2000)
 PROGRAM = (sys.executable, "-m", "tests.faults.insights.programs")
@@ -155,7 +162,7 @@ async def test_every_line_is_counted_once_whatever_is_killed(
             programs.append(Killable("worker", variables, tmp_path / f"worker-{number}.log"))
         ledgers, began = Ledgers(homes, environments), time.monotonic()
         async with killable(programs):
-            kills = await break_everything(stack, plane, settings, programs, ledgers)
+            kills = await break_everything(stack, plane, programs, ledgers)
             await wait_until_complete(plane, ledgers, scope)
         seconds = time.monotonic() - began
     record_property(
@@ -188,22 +195,12 @@ async def populate(plane: ControlPlane) -> tuple[Scope, dict[str, list[str]]]:
 
 
 async def break_everything(
-    stack: RunningStack,
-    plane: ControlPlane,
-    settings: Settings,
-    programs: list[Killable],
-    ledgers: Ledgers,
+    stack: RunningStack, plane: ControlPlane, programs: list[Killable], ledgers: Ledgers
 ) -> int:
-    """Write all lines, and break something else after every few batches."""
-    kills, outage_at, rounds = 0, ROWS // 3, 0
-    every = max(1, ROWS // BATCH // 30)
-    object_store_down = False
-    while ledgers.written < ROWS:
-        ledgers.write(random.choice(NODES), BATCH)  # noqa: S311
-        rounds += 1
-        if rounds % every:
-            continue
-        kills += 1
+    """Write all lines, and break something else again and again."""
+    for kills in range(1, KILLS + 1):
+        began = time.monotonic()
+        await asyncio.to_thread(ledgers.write, random.choice(NODES), ROWS // KILLS)  # noqa: S311
         match kills % 5:
             case 0:
                 await stack.kill(ClickHouse)
@@ -215,17 +212,14 @@ async def break_everything(
                 program = random.choice(programs)  # noqa: S311
                 program.kill()
                 program.start()
-        if not object_store_down and outage_at < ledgers.written < 2 * outage_at:
+        if kills == KILLS // 3:
             await stack.kill(SeaweedFS)
-            object_store_down = True
-        elif object_store_down and ledgers.written >= 2 * outage_at:
+        elif kills == KILLS // 3 + OUTAGE_KILLS:
             await stack.start(SeaweedFS)
-            object_store_down, outage_at = False, ROWS
         # The programs get a little further each time.
-        await asyncio.sleep(0.5 + random.random())  # noqa: S311
-    if object_store_down:
-        await stack.start(SeaweedFS)
-    return kills
+        pause = KILL_SECONDS * (0.5 + random.random())  # noqa: S311
+        await asyncio.sleep(max(0.0, began + pause - time.monotonic()))
+    return KILLS
 
 
 async def repeat_inserts(plane: ControlPlane) -> None:
@@ -234,7 +228,8 @@ async def repeat_inserts(plane: ControlPlane) -> None:
         await tx.run(
             "update telemetry_chunks set status = 'stored', claimed_until = null, ended_at = null,"
             " stored_at = now() - random() * interval '1 hour'"
-            " where status = 'done' and random() < 0.2"
+            " where status = 'done' and random() < $1",
+            REPEATED,
         )
 
 
