@@ -26,7 +26,7 @@ from stead.control.engines.nats_streams import ensure_streams
 from stead.control.engines.postgres import Database, Tx
 from stead.control.features import sealed_columns
 from stead.control.insights import status as insights
-from stead.control.insights.table_store import measure_tables
+from stead.control.insights.table_store import erase_sites, measure_tables
 from stead.control.keys import service as keys
 from stead.control.keys.schema import NewKey
 from stead.control.nodes import service as nodes
@@ -151,6 +151,25 @@ async def insights_status() -> str:
     finally:
         clickhouse.close()
     return insights.render(nodes_, stored)
+
+
+class InsightsNotErased(Exception):
+    """There is no such site, or ClickHouse does not respond."""
+
+
+async def erase_insights(site: str) -> None:
+    """Raises InsightsNotErased. Can be repeated."""
+    clickhouse = ClickHouse(from_environment().clickhouse_url)
+    async with _transaction() as tx:
+        is_known = await insights.has_site(tx, site)
+    try:
+        if not is_known:
+            raise InsightsNotErased(f"{site}: there is no such site")
+        await erase_sites(clickhouse, [site])
+    except ClickHouseUnavailable as error:
+        raise InsightsNotErased(f"ClickHouse does not respond: {error}") from None
+    finally:
+        clickhouse.close()
 
 
 async def set_draining(node: str, *, draining: bool) -> bool:

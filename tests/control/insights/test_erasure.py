@@ -1,5 +1,8 @@
 """What was recorded about a site ends with the site."""
 
+import pytest
+
+from stead.control import provisioning
 from stead.control.app import ControlPlane
 from stead.control.engines.clickhouse import Statement
 from stead.control.insights.ingestion import erase_deleted
@@ -45,3 +48,22 @@ async def test_the_rows_of_a_deleted_site_are_deleted_when_it_cannot_be_recovere
     # What arrives later is dropped.
     await pipeline.record(ledger_line(deleted.env))
     assert await _count(plane, "requests", deleted.id) == 0
+
+
+async def test_an_operator_erases_a_site_on_request_and_it_goes_on(
+    pipeline: Pipeline, plane: ControlPlane, new_person: NewPerson, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    erased, other = [await create_served_site(plane, await new_person()) for _ in range(2)]
+    for site in (erased, other):
+        await _fill(pipeline, site)
+    monkeypatch.setattr(provisioning, "from_environment", lambda: plane.settings)
+    for _ in range(2):
+        await provisioning.erase_insights(erased.id)
+    for table in [table for table in TABLES if table != "resources"]:
+        assert await _count(plane, table, erased.id) == 0, table
+        assert await _count(plane, table, other.id) > 0, table
+    for unknown in ("site_x", "' or 1=1 --"):
+        with pytest.raises(provisioning.InsightsNotErased):
+            await provisioning.erase_insights(unknown)
+    await pipeline.record(ledger_line(erased.env))
+    assert await _count(plane, "requests", erased.id) == 1

@@ -234,6 +234,11 @@ async def list_nodes(tx: Tx, make: Callable[..., T]) -> list[T]:
     )
 
 
+async def has_site(tx: Tx, site: str) -> bool:
+    """Whether there is or was such a site."""
+    return bool(await tx.value("select exists (select from sites where id = $1)", site))
+
+
 async def list_to_erase(tx: Tx, limit: int) -> list[str]:
     """Deleted sites that can no longer be recovered, and whose rows are still in ClickHouse."""
     return await tx.all(

@@ -6,7 +6,16 @@ from datetime import UTC, datetime
 from msgspec import Struct
 
 from stead.control.insights.buckets import Buckets
-from stead.control.insights.queries import ClickHouse, Condition, Query, Scope, Window, array, text
+from stead.control.insights.queries import (
+    ClickHouse,
+    Condition,
+    Query,
+    Scope,
+    Window,
+    array,
+    newest_first,
+    text,
+)
 from stead.control.insights.schema import (
     LogBucket,
     LogFilter,
@@ -64,7 +73,7 @@ async def list_lines(
         "logs",
         "toUnixTimestamp64Milli(ts), site_id, severity, body, container, service, trace_id",
         conditions,
-        order_by="ts desc",
+        order_by=newest_first(scope),
         limit=limit,
     )
     return [

@@ -26,6 +26,7 @@ __all__ = [
     "Query",
     "Scope",
     "Window",
+    "newest_first",
     "scope_of_environment",
     "scope_of_site",
     "scope_of_sites",
@@ -95,6 +96,12 @@ def scope_of_site(site: VisibleSite, production: Environment) -> Scope:
 def scope_of_sites(sites: VisibleSites) -> Scope:
     found = sites.environments
     return Scope(_KEY, sorted({site for site, _ in found}), [environment for _, environment in found])
+
+
+def newest_first(scope: Scope, *more: str) -> str:
+    """Rows of one site are stored in this order, so only the newest are read. The server does not see that
+    there is only one site."""
+    return ", ".join(["site_id desc", "ts desc", *more] if len(scope.sites) == 1 else ["ts desc", *more])
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Literal
 from msgspec import Struct
 
 from stead.control.insights.buckets import Buckets
-from stead.control.insights.queries import ClickHouse, Condition, Query, Scope, Window, text
+from stead.control.insights.queries import ClickHouse, Condition, Query, Scope, Window, newest_first, text
 from stead.control.insights.schema import (
     RequestFilter,
     RequestsView,
@@ -76,7 +76,7 @@ async def list_requests(
     *more: Condition,
 ) -> list[RequestView]:
     conditions = [*_conditions(wanted), *more]
-    query = Query("requests", _COLUMNS, conditions, order_by="site_id desc, ts desc", limit=limit)
+    query = Query("requests", _COLUMNS, conditions, order_by=newest_first(scope), limit=limit)
     return [_view(row) for row in await query.run(clickhouse, _Row, scope, window)]
 
 

@@ -23,6 +23,10 @@ async def list_nodes(tx: Tx) -> list[NodeStatus]:
     return await chunk_store.list_nodes(tx, NodeStatus)
 
 
+async def has_site(tx: Tx, site: str) -> bool:
+    return await chunk_store.has_site(tx, site)
+
+
 def render(nodes: list[NodeStatus], stored: list[StoredTable] | None) -> str:
     """`stored` is None if ClickHouse does not answer."""
     lines = [f"{'node':24} {'complete until':24} {'waiting':>8} {'refused':>8} {'lost rows':>10}"]

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
-from stead.control.insights.queries import ClickHouse, Condition, Query, Scope, Window, text
+from stead.control.insights.queries import ClickHouse, Condition, Query, Scope, Window, newest_first, text
 from stead.control.insights.schema import (
     RecentTraceFilter,
     SpanView,
@@ -43,7 +43,13 @@ async def read_traces(
     wanted: TraceFilter | RecentTraceFilter,
     known: Completeness,
 ) -> TracesView:
-    query = Query("spans", _COLUMNS, _conditions(wanted), order_by="ts desc, span_id", limit=wanted.limit + 1)
+    query = Query(
+        "spans",
+        _COLUMNS,
+        _conditions(wanted),
+        order_by=newest_first(scope, "span_id"),
+        limit=wanted.limit + 1,
+    )
     rows = await query.run(clickhouse, _Span, scope, window)
     return TracesView(
         hours=wanted.hours,
