@@ -72,11 +72,16 @@ def url_of(operation: Operation, values: Values) -> str:
     return path + required_query(operation)
 
 
-def required_query(operation: Operation) -> str:
+def required_filters(operation: Operation) -> dict[str, Any]:
     """The query parameters without which the operation refuses a request, with their examples."""
     query = operation.input_of(QueryInput)
-    fields = [] if query is None else [each for each in structs.fields(query.type) if each.required]
-    return "?" + urlencode({field.name: example(field.type) for field in fields}) if fields else ""
+    fields = () if query is None else structs.fields(query.type)
+    return {field.encode_name: example(field.type) for field in fields if field.required}
+
+
+def required_query(operation: Operation) -> str:
+    filters = required_filters(operation)
+    return "?" + urlencode(filters) if filters else ""
 
 
 def body_input(operation: Operation) -> BodyInput:
