@@ -19,6 +19,7 @@ from stead.control.jobs.repository_access import RepositoryGateway
 from stead.control.sealing import Sealer
 from stead.shared.ids import new_id
 from tests.control.site_driver import create_site
+from tests.patience import time_limit
 from tests.people import Person
 from tests.repositories.site_backups import BackedUpSite, Gateway
 
@@ -63,7 +64,7 @@ class Worker:
 
     async def ensure_repository(self, site: str) -> None:
         """As the steps of jobs do it, which are repeated."""
-        async with asyncio.timeout(60):
+        async with time_limit(60):
             while True:
                 try:
                     return await ensure_repository(self.context, site)

@@ -16,6 +16,7 @@ from stead.dev.engines.seaweedfs import SeaweedFS
 from stead.dev.programs import Repositories
 from stead.dev.running_stack import RunningStack, run_stack
 from tests.conftest import FIGURE
+from tests.patience import time_limit
 from tests.repositories.site_backups import BackedUpSite, Gateway
 
 MEGABYTE = 1024 * 1024
@@ -53,7 +54,7 @@ def post(url: str, size: int | None, content: bytes = b"") -> bytes:
 
 async def read_status(reader: asyncio.StreamReader, seconds: float = 30) -> int:
     """0 if the connection was closed."""
-    async with asyncio.timeout(seconds):
+    async with time_limit(seconds):
         line = await reader.readline()
     return int(line.split()[1]) if line else 0
 
@@ -99,7 +100,7 @@ async def test_a_job_has_few_requests_at_a_time_and_a_node_a_part_of_the_memory(
         for _, writer in started:
             writer.write(post(url, size) + b"a")
         reading = [asyncio.create_task(read_status(reader)) for reader, _ in started]
-        async with asyncio.timeout(30):
+        async with time_limit(30):
             while sum(task.done() for task in reading) < 20 - accepted:
                 await asyncio.wait([each for each in reading if not each.done()], timeout=0.2)
         assert {task.result() for task in reading if task.done()} == {429}

@@ -11,6 +11,7 @@ from stead.control.backups.repository_leases import RepositoryInUse, RepositoryW
 from stead.control.engines.restic import PasswordWrong, ResticRepository
 from stead.shared.ids import new_id
 from stead.shared.repository_layout import closed_key, kind_prefix, repository_prefix
+from tests.patience import time_limit
 from tests.repositories.maintained_site import MaintainedSite, Worker
 
 
@@ -121,11 +122,13 @@ async def test_maintenance_begins_when_no_job_runs_and_stops_for_one(worker: Wor
         await ended.wait()
 
     holding = asyncio.create_task(run_alone(database, site.id, work, renew_seconds=0.2))
-    await asyncio.wait_for(begun.wait(), 30)
+    async with time_limit(30):
+        await begun.wait()
     with pytest.raises(RepositoryInUse):
         await run_alone(database, site.id, work)
     # A job asks for the repository, and gets it.
-    await asyncio.wait_for(worker.ensure_repository(site.id), 30)
+    async with time_limit(30):
+        await worker.ensure_repository(site.id)
     with pytest.raises(RepositoryWanted):
         await holding
     await site.sql("update jobs set status = 'running' where site_id = $1", site.id)
