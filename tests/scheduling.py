@@ -98,8 +98,9 @@ class UnitScheduling(LoadScopeScheduling):
 
 def next_unit(queue: Iterable[str], *, waits: bool) -> str:
     """The first unit for a worker of this kind. When none is left, the worker helps the others."""
-    units = sorted(queue, key=_runs_alone)
-    return next((unit for unit in units if _mostly_waits(unit) is waits and not _runs_alone(unit)), units[0])
+    units = list(queue)
+    units = [unit for unit in units if not _runs_alone(unit)] or units
+    return next((unit for unit in units if _mostly_waits(unit) is waits), units[0])
 
 
 def _mostly_waits(unit: str) -> bool:

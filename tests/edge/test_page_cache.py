@@ -314,8 +314,10 @@ async def test_visitors_of_an_uncacheable_page_do_not_wait_for_each_other(
     async with time_limit(4):
         while len([each for each in seen if each.uri == "/private-crowd"]) < 11:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
+    arrived = len([each for each in seen if each.uri == "/private-crowd"])
     page.pause.set()
     assert len({body for body, _ in await asyncio.gather(*visits)}) == 10
+    assert arrived == 11
 
 
 async def test_no_visitor_gets_the_page_of_another(edge: EdgeHarness, app: Application) -> None:

@@ -48,7 +48,7 @@ def nginx_processes(master: int) -> list[int]:
 def has_open(pid: int, status: os.stat_result) -> bool:
     try:
         return any(_is_same_file(link, status) for link in Path(f"/proc/{pid}/fd").iterdir())
-    except OSError:  # it has ended, or belongs to somebody else
+    except (FileNotFoundError, ProcessLookupError):
         return False
 
 

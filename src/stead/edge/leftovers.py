@@ -39,8 +39,15 @@ def processes_with_open(file: Path) -> list[int]:
     return [
         int(process.name)
         for process in Path("/proc").iterdir()
-        if process.name.isdigit() and has_open(int(process.name), wanted)
+        if process.name.isdigit() and _is_ours_and_has_open(int(process.name), wanted)
     ]
+
+
+def _is_ours_and_has_open(pid: int, wanted: os.stat_result) -> bool:
+    try:
+        return has_open(pid, wanted)
+    except PermissionError:  # a process of another user is none of this edge
+        return False
 
 
 def title_of(pid: int) -> str:
