@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from bench import (
     api_reads,
+    backups,
     cms,
     cms_pages,
     cms_work,
@@ -13,6 +14,7 @@ from bench import (
     edge_certificates,
     edge_change,
     edge_hosts,
+    edge_rules,
     edge_serving,
     edge_tls,
     job_start,
@@ -33,6 +35,7 @@ BENCHMARKS: dict[str, Callable[[Bench], Awaitable[Result]]] = {
     "lists_at_scale_ratio": list_scale.compare_sizes,
     "job_start_ratio": job_start.compare_starts,
     "edge_static_cpu_ratio": edge_serving.serve_static,
+    "edge_rules_ratio": edge_rules.serve_with_rules,
     "edge_cached_cpu_ratio": edge_serving.serve_cached,
     "edge_tls_handshake_ratio": edge_tls.compare_handshakes,
     "edge_million_hosts": edge_hosts.serve_million_hosts,
@@ -47,6 +50,8 @@ BENCHMARKS: dict[str, Callable[[Bench], Awaitable[Result]]] = {
     "cms_wake_ms": cms.measure_wakes,
     "cms_density": cms.measure_density,
     "clone_ratio": cms_work.compare_copies,
+    "backup_ratio": backups.compare_backups,
+    "restore_ratio": backups.compare_restores,
     "exec_ratio": cms_work.compare_commands,
     "sftp_mb_s": sftp.compare_transfers,
 }

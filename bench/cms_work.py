@@ -43,7 +43,7 @@ async def compare_copies(_: Bench) -> Result:
     posts = int(os.environ.get("STEAD_BENCH_POSTS") or POSTS)
     disk_mb = 256 + 2 * posts * BYTES_PER_POST // MB
     async with start_wordpress_node() as node:
-        ours, bare = _time_with(node.databases.server), _time_with(node.databases.server)
+        ours, bare = time_with(node.databases.server), time_with(node.databases.server)
         site = await node.create(disk_mb=disk_mb)
         large = LargeSite(site.host, posts)
         await run_in_thread(large.make_rows, site)
@@ -72,7 +72,7 @@ def _compare_rest(ours: Timings, bare: Timings) -> tuple[float, list[str]]:
     return compare(ours, bare)
 
 
-def _time_with(server: DatabaseServer | None) -> Timings:
+def time_with(server: DatabaseServer | None) -> Timings:
     """The processor time of MariaDB counts, too."""
 
     def used() -> float:
@@ -105,16 +105,16 @@ async def _copy_without_platform(site: Site, timings: Timings) -> None:
     consistent = ["--single-transaction", "--quick", f"--result-file={dump}"]
     try:
         with timings.measure():
-            await _run("mariadb-dump", *options, *consistent, site.schema)
-            await _run("mariadb", *options, _COPY, source=dump)
-            await _run("cp", "--archive", str(site.paths.content), str(place / "content"))
+            await run_program("mariadb-dump", *options, *consistent, site.schema)
+            await run_program("mariadb", *options, _COPY, source=dump)
+            await run_program("cp", "--archive", str(site.paths.content), str(place / "content"))
     finally:
         with connect(socket) as connection:
             connection.execute(f"DROP DATABASE {_COPY}")
         await run_in_thread(shutil.rmtree, place)
 
 
-async def _run(*argv: str, source: Path | None = None) -> str:
+async def run_program(*argv: str, source: Path | None = None) -> str:
     with (source or Path(os.devnull)).open("rb") as file:
         process = await asyncio.create_subprocess_exec(
             *argv, stdin=file, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
@@ -164,7 +164,7 @@ async def _run_without_platform(site: Site, timings: Timings) -> None:
         container.bundle.mkdir(mode=0o700)
         (container.bundle / "config.json").write_bytes(msgspec.json.encode(bare))
         with timings.measure():
-            printed = await _run(
+            printed = await run_program(
                 "runc", "--root", str(state), "run", "--bundle", str(container.bundle), container.name
             )
         await run_in_thread(shutil.rmtree, container.bundle)

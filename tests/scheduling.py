@@ -37,6 +37,8 @@ LONGEST_FIRST = (
     "tests/faults/test_lost_answers.py",
     "tests/faults",
     "tests/control/certificates",
+    "tests/repositories",
+    "tests/abuse",
     "tests/matrix/test_tenants.py",
     "tests/node",
     "tests/streams",

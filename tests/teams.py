@@ -248,6 +248,39 @@ async def insert_deployment(
     return id_
 
 
+async def insert_snapshot(
+    tx: Tx,
+    site: str,
+    env: str,
+    *,
+    kind: str = "on_demand",
+    status: str = "kept",
+    taken_at: datetime | None = None,
+) -> str:
+    id_ = new_id("snap")
+    document: dict[str, object] = {
+        "site_id": site,
+        "domain": "example.com",
+        "env_id": env,
+        "host": "example.com",
+        "runtime": "static",
+        "php_version": None,
+        "release": None,
+        "redirects": [],
+        "secret_names": [],
+        "configuration": {},
+        "override": {},
+    }
+    await tx.run(
+        "insert into snapshots (id, site_id, env_id, job_id, kind, status, runtime, document, full_check,"
+        " restic_id, manifest_digest, size_bytes, taken_at)"
+        " values ($1, $2, $3, $4, $5, $6, 'static', $7, true, $8, 'sha256:none', 1000, $9)",
+        *(id_, site, env, new_id("job"), kind, status, document),
+        *(sha256(id_.encode()).hexdigest(), taken_at or tx.now),
+    )
+    return id_
+
+
 async def insert_job(
     tx: Tx, site: str, owner: str, *, status: str = "queued", nodes: Sequence[str] = ()
 ) -> str:

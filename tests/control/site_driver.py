@@ -141,7 +141,8 @@ class SiteDriver:
 
 
 def worker_context(plane: ControlPlane) -> WorkerContext:
-    return WorkerContext(plane.database, plane.context.objects, Sealer.from_text(plane.settings.sealing_key))
+    sealer = Sealer.from_text(plane.settings.sealing_key)
+    return WorkerContext(plane.database, plane.context.objects, sealer, repositories=None)
 
 
 async def _ignore_heartbeat(_: object) -> None:

@@ -53,7 +53,7 @@ class Delivery:
         self.settings: Settings = from_environment(harness.stack.environment(Role.WORKER))
         self.objects: ObjectStore = object_store_of(self.settings)
         sealer = Sealer.from_text(self.settings.sealing_key)
-        self.desk = WorkerContext(harness.database, self.objects, sealer)
+        self.desk = WorkerContext(harness.database, self.objects, sealer, None)
         self.started = _NOW
         self.visitor = httpx.AsyncClient(
             timeout=10, limits=httpx.Limits(max_keepalive_connections=0), verify=usual_context()

@@ -39,7 +39,8 @@ async def _built(delivery: Delivery, site: Site, **body: object) -> dict[str, ob
 async def test_a_build_is_signed_and_deployed_when_that_was_asked_for(delivery: Delivery) -> None:
     site = await _from_git(delivery)
     built = await _built(delivery, site, auto_deploy=True)
-    assert built.keys() == {"artifact_id", "build_id", "digest", "commit", "ref", "deployment_id"}
+    assert built.keys() == {"artifact_id", "build_id", "digest", "commit", "ref", "deployment_id", "url"}
+    assert built["url"] == f"https://{site.domain}/"
     build = await delivery.get(f"{site.path}/builds/{built['build_id']}")
     assert (build["status"], build["ref"], build["commit"]) == ("succeeded", "main", built["commit"])
     assert build["message"] == "A simulated commit."

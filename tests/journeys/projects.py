@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,6 +23,7 @@ fs.mkdirSync("dist", { recursive: true });
 const words = fs.readFileSync("words.txt", "utf8").trim();
 fs.writeFileSync("dist/index.html", `<h1>${words}</h1><p>${isNumber("42")}</p>\\n`);
 console.log(`made a page of ${words.length} letters`);
+console.log(`for ${process.env.STEAD_URL} from ${process.env.STEAD_COMMIT}`);
 """
 
 
@@ -40,8 +42,10 @@ def lockfile() -> str:
         return Path(place, "package-lock.json").read_text()
 
 
-def write(repository: Repository, words: str, *, branch: str = "main") -> str:
-    """Commit a version of the site that shows these words."""
+def write(
+    repository: Repository, words: str, *, branch: str = "main", files: Mapping[str, str] | None = None
+) -> str:
+    """Commit a version of the site that shows these words. `files` are added, or replace its own."""
     return repository.commit(
         branch,
         **{
@@ -49,5 +53,6 @@ def write(repository: Repository, words: str, *, branch: str = "main") -> str:
             "package-lock.json": lockfile(),
             "build.js": _BUILD,
             "words.txt": words,
+            **(files or {}),
         },
     )

@@ -32,6 +32,7 @@ async def scrape(stack: RunningStack, program: str) -> Samples:
     ports = {
         "api": stack.ports["api_metrics"],
         "worker": stack[Worker].port,
+        "repositories": stack.ports["repositories_metrics"],
         "node": stack[NodeAgent].port,
     }
     async with httpx.AsyncClient(timeout=30) as client:

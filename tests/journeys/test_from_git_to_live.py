@@ -42,6 +42,7 @@ async def test_a_site_from_its_first_commit_to_its_last_preview(
     assert decision["target"] == "live"
     heard = await customer.listen(decision["job_id"])
     assert any("made a page of 12 letters" in line for line in heard.lines)
+    assert any(f"for https://{DOMAIN} from {second}" in line for line in heard.lines)
     await deployed(customer, production, (await built(customer, production, second))["artifact_id"])
     await visitor.until(DOMAIN, "second words")
 
@@ -58,7 +59,9 @@ async def test_a_site_from_its_first_commit_to_its_last_preview(
         "auto_deploy": True,
     }
     job = await customer.does("POST", f"{beside}/builds", build_request)
-    await deployed(customer, beside, job["result"]["artifact_id"])
+    assert job["result"]["url"] == f"https://{staging['subdomain']}/"
+    deployment = await deployed(customer, beside, job["result"]["artifact_id"])
+    assert job["result"]["deployment_id"] == deployment["id"]
     await visitor.until(staging["subdomain"], "third words")
     assert "second words" in (await visitor.get(DOMAIN)).text
     promoted = await customer.does("POST", f"{beside}/promote", {"to_env": "production"})

@@ -93,6 +93,7 @@ IN_BODY: dict[str, Callable[[Asking], Any]] = {
     "expires_at": lambda asking: (asking.world.database._clock() + 30 * DAY).isoformat(),
     "mode": lambda asking: asking.caller.mode,
     "NewAccount.email": lambda _: f"{new_id('client')}@example.com",
+    "NewPasswordReset.email": lambda asking: asking.world.newcomer.email,
     "SignIn.email": lambda asking: asking.world.newcomer.email,
     "SignIn.password": lambda _: PASSWORD,
     **merged("body_values"),
@@ -104,8 +105,8 @@ LEFT_OUT = {"AccountChange": {"new_email", "new_password", "current_password"}}
 """A password is asked for at most five times a minute, and a new one ends the caller's other sessions."""
 
 _THROTTLES = [
-    "rate:sign-up:all",
-    *(f"rate:{what}:from:127.0.0.1" for what in ("sign-up", "password", "verify")),
+    *("rate:sign-up:all", "rate:reset:all"),
+    *(f"rate:{what}:from:127.0.0.1" for what in ("sign-up", "password", "reset", "verify")),
 ]
 
 

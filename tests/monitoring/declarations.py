@@ -4,9 +4,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from stead.control.metrics import API, WORKER
 from stead.node.metrics import NODE
+from stead.repositories.metrics import REPOSITORIES
 from stead.shared.metrics import MetricDeclaration, Metrics
 
-PROGRAMS: dict[str, Metrics] = {"api": API, "worker": WORKER, "node": NODE}
+PROGRAMS: dict[str, Metrics] = {"api": API, "worker": WORKER, "repositories": REPOSITORIES, "node": NODE}
 SUFFIXES = {"counter": (""), "gauge": (""), "histogram": ("_bucket", "_sum", "_count")}
 
 

@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import brotli
 import pytest
 
 from stead.node.disk_space import MB, DiskSpace
@@ -184,3 +185,37 @@ def test_work_at_the_same_time_counts_with_all_that_it_may_still_use(tmp_path: P
         pass
     with space.reserve(half):
         assert not space.is_short
+
+
+async def test_the_rules_of_a_release_are_compiled_beside_it_and_removed_with_it(
+    tmp_path: Path, store: LayerServer
+) -> None:
+    named = Named()
+    runtime, it = StaticRuntime(tmp_path, named), new_assignment()
+    await runtime.ensure_environment(it)
+    code = "let a = 1;\n" * 500
+    ruled = store.offer(
+        {"index.html": "home", "app.js": code, "_redirects": "/old /new", "_headers": "/*\n  X-A: b"}
+    )
+    await runtime.ensure_release(it, ruled)
+    rules = tmp_path / "release-rules" / f"{release_of(ruled.digest)}.json"
+    assert b'"/old"' in rules.read_bytes()
+    assert rules.stat().st_mode & 0o777 == 0o644
+    release = tmp_path / "releases" / release_of(ruled.digest)
+    assert brotli.decompress((release / "app.js.br").read_bytes()).decode() == code
+    assert len({int(path.stat().st_mtime) for path in release.rglob("*")}) == 1
+    forged = store.offer({"index.html": "x", "release-rules/x.json": "{}"})
+    await runtime.ensure_release(it, forged)
+    assert [path.name for path in rules.parent.iterdir()] == [rules.name]
+    rules.unlink()
+    await runtime.ensure_release(it, ruled)
+    assert rules.exists(), (
+        "a release of an earlier version of the node gets its rules with the next deployment"
+    )
+    for number in range(KEPT_RELEASES):
+        await runtime.ensure_release(it, store.offer({"index.html": f"newer {number}"}))
+    assert not release.exists()
+    assert not rules.exists()
+    (rules.parent / f"{'1' * 64}.json").write_text("{}")
+    StaticRuntime(tmp_path, named)
+    assert not list(rules.parent.iterdir()), "left over by a node that was killed"

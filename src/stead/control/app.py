@@ -18,6 +18,7 @@ from stead.control.http.api import Api
 from stead.control.http.authentication import Authenticator
 from stead.control.http.client_address import parse_networks
 from stead.control.http.context import ApiContext
+from stead.control.http.cross_origin import AllowedOrigins
 from stead.control.http.endpoint import EndpointDependencies
 from stead.control.http.failed_lookups import FailedLookups
 from stead.control.http.open_streams import CHECK_SECONDS, OpenStreams, StreamLimits
@@ -101,7 +102,8 @@ class ControlPlane:
             streams=self.streams,
         )
         operations = all_operations(preview=settings.preview, base_url=settings.base_url)
-        self._api = Api(operations, dependencies, self._access_log)
+        origins = AllowedOrigins.parse(settings.allowed_origins)
+        self._api = Api(operations, dependencies, self._access_log, origins)
         services = ApiServices(settings, self.database, limiter, self.authenticator, sealer)
         self._tasks = TaskRunner(
             [
@@ -122,6 +124,7 @@ class ControlPlane:
             },
             required=frozenset({"postgresql"}),
             failing_tasks=lambda: self._tasks.failing,
+            docs_url=settings.docs,
             pages=[page for feature in FEATURES if feature.pages for page in feature.pages(services)],
         )
 

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from stead.artifacts.site_rules import site_file
 from stead.control import metrics, permissions
 from stead.control.features import all_operations, event_catalog, id_prefixes, job_results
 from stead.control.http import error_pages, openapi
@@ -21,6 +22,11 @@ def description() -> str:
     )
 
 
+def site_file_schema() -> str:
+    """The JSON Schema of `stead.json`, also at `/docs/stead.schema.json`."""
+    return json.dumps(site_file.json_schema(), indent=1, ensure_ascii=False) + "\n"
+
+
 def generated(root: Path) -> dict[Path, str]:
     """Every generated file of a checkout, with its content."""
     errors, events = root / "docs" / "errors", root / "docs" / "events"
@@ -28,6 +34,7 @@ def generated(root: Path) -> dict[Path, str]:
     monitoring = root / "docs" / "monitoring.md"
     return {
         root / "openapi" / "v1.json": description(),
+        root / "docs" / "stead.schema.json": site_file_schema(),
         security: replace_sections(security, {"permissions": permissions.tables(all_operations())}),
         operations: replace_sections(operations, {"settings": settings_table()}),
         monitoring: replace_sections(

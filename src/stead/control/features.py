@@ -37,6 +37,7 @@ NAMES = (
     "builds",
     "artifacts",
     "deployments",
+    "backups",
     "jobs",
     "audit",
     "events",

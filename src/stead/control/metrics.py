@@ -135,4 +135,15 @@ measured_at = WORKER.gauge(
     "stead_measured_timestamp_seconds",
     "When this worker last read the values above from the database, in seconds since 1970.",
 )
+backups_overdue = WORKER.gauge("stead_backups_overdue", "Sites that have no new snapshot on the second day.")
+backups_with_problem = WORKER.gauge(
+    "stead_backups_with_problem", "Repositories that are suspicious or damaged; nothing is removed from them."
+)
+backups_unmaintained = WORKER.gauge(
+    "stead_backups_unmaintained", "Repositories whose last maintenance ended more than three days ago."
+)
+backups_oldest_uncopied = WORKER.gauge(
+    "stead_backups_oldest_uncopied_seconds",
+    "For how long the oldest snapshot has been waiting for the second store; 0 without one.",
+)
 worker_tasks = TaskMetrics(WORKER)

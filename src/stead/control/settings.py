@@ -9,8 +9,11 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from stead.control.engines.object_store import ObjectStore
+from stead.control.engines.object_store import ObjectStore, StoreLocation
+from stead.control.http.cross_origin import AllowedOrigins, OriginInvalid
+from stead.control.jobs.repository_access import RepositoryGateway
 from stead.protocol.streams import EDGE_MB, OUTPUT_MB
+from stead.shared.repository_tokens import keys_from_text
 
 _MISSING = re.compile(r"missing required field `(\w+)`")
 
@@ -57,6 +60,21 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The secret key of the object store."""
     s3_bucket: str = "stead"
     """The bucket of all artifacts and uploads."""
+    offsite_s3_endpoint: str = ""
+    """Worker only: the URL of a second object store, in another place, that backups are copied to. Without it
+    there is only one copy of them."""
+    offsite_s3_access_key: str = ""
+    """Worker only: the access key of the second store."""
+    offsite_s3_secret_key: str = ""
+    """Worker only: the secret key of the second store."""
+    offsite_s3_bucket: str = "stead"
+    """Worker only: the bucket in the second store."""
+    repositories_url: str = ""
+    """Worker only: the URL at which nodes reach the repository gateway. Without it there are no backups."""
+    repository_key: str = ""
+    """Worker and repository gateway: base64 of 32 random bytes. Signs the tokens with which a node reaches
+    the backups of one site for one job. Several keys are separated by commas: the first one signs, all of
+    them verify."""
     sealing_key: str
     """Base64 of 32 random bytes: `openssl rand -base64 32`. Encrypts secrets at rest. Keep it safe: anyone
     who has it can decrypt them, and without it they are lost. Several keys are
@@ -104,6 +122,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The base of `doc_url` in errors. Default: `<base_url>/docs`."""
     trusted_proxies: str = ""
     """Comma-separated addresses and CIDRs of proxies whose `X-Forwarded-For` header is trusted."""
+    cors_origins: str = ""
+    """Comma-separated origins of web pages that may call the API from a browser, for example
+    `https://dashboard.example.com`; `*` for all. Without any, browsers refuse."""
     preview: bool = True
     """Whether operations marked Preview are available."""
     database_connections: Annotated[int, msgspec.Meta(ge=1)] = 16
@@ -166,6 +187,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return _split(self.trusted_proxies)
 
     @property
+    def allowed_origins(self) -> list[str]:
+        return _split(self.cors_origins)
+
+    @property
     def verify_domains(self) -> bool:
         return self.domain_verification != "none"
 
@@ -217,6 +242,11 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
         msgspec.convert(_split(settings.git_ports), list[Port], strict=False)
     except msgspec.ValidationError as error:
         raise SettingsInvalid(f"{_variable('git_ports')}: {error}") from None
+    try:
+        AllowedOrigins.parse(settings.allowed_origins)
+    except OriginInvalid as error:
+        reason = f"{str(error)!r} is not an origin such as https://dashboard.example.com"
+        raise SettingsInvalid(f"{_variable('cors_origins')}: {reason}") from None
     return settings
 
 
@@ -239,4 +269,29 @@ def object_store_of(settings: Settings) -> ObjectStore:
         settings.s3_secret_key,
         settings.s3_bucket,
         public_endpoint=settings.s3_public_endpoint,
+    )
+
+
+def second_store_of(settings: Settings) -> ObjectStore | None:
+    if not settings.offsite_s3_endpoint:
+        return None
+    return ObjectStore(
+        settings.offsite_s3_endpoint,
+        settings.offsite_s3_access_key,
+        settings.offsite_s3_secret_key,
+        settings.offsite_s3_bucket,
+    )
+
+
+def repository_gateway_of(settings: Settings) -> RepositoryGateway | None:
+    if not settings.repositories_url or not settings.repository_key:
+        return None
+    return RepositoryGateway(
+        settings.repositories_url, keys_from_text(settings.repository_key)[0], backup_store_of(settings)
+    )
+
+
+def backup_store_of(settings: Settings) -> StoreLocation:
+    return StoreLocation(
+        settings.s3_endpoint, settings.s3_access_key, settings.s3_secret_key, settings.s3_bucket
     )

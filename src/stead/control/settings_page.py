@@ -1,4 +1,4 @@
-"""Generates the table of settings in docs/operations.md from `Settings` and the docstrings of its fields."""
+"""Generates the tables of settings in docs/operations.md from the docstrings of the fields."""
 
 import ast
 import inspect
@@ -10,11 +10,11 @@ import msgspec
 from stead.control.settings import Settings
 
 
-def settings_table() -> str:
-    descriptions = _read_descriptions(Settings)
+def settings_table(kind: type[msgspec.Struct] = Settings) -> str:
+    descriptions = _read_descriptions(kind)
     rows = [
         f"| `STEAD_{field.name.upper()}` | {_describe_default(field)} | {descriptions[field.name]} |\n"
-        for field in msgspec.structs.fields(Settings)
+        for field in msgspec.structs.fields(kind)
     ]
     return "".join(["| variable | default | meaning |\n", "|---|---|---|\n", *rows])
 

@@ -47,7 +47,7 @@ from stead.control.nodes.rules import NodeBefore
 from stead.control.nodes.sessions import receive_sessions
 from stead.control.outbox import audit
 from stead.control.sealing import Sealer
-from stead.control.settings import Settings, object_store_of
+from stead.control.settings import Settings, object_store_of, repository_gateway_of
 from stead.control.tasks import (
     LongRunningTask,
     PeriodicTask,
@@ -95,6 +95,7 @@ class WorkerProgram:
             database=self.database,
             objects=object_store_of(settings),
             sealer=Sealer.from_text(settings.sealing_key),
+            repositories=repository_gateway_of(settings),
             settings=settings,
             listener=self.listener,
             announcer=self.announcer,

@@ -117,7 +117,7 @@ class NodeAgent(SteadProgram):
     packages: ClassVar[Packages] = Packages(
         debian=(
             *("runc", "mmdebstrap", "e2fsprogs", "git", "openssh-client"),
-            *("openssl", "ca-certificates"),
+            *("openssl", "ca-certificates", "restic"),
         )
     )
 
@@ -138,6 +138,18 @@ class NodeAgent(SteadProgram):
         return await self._sends_heartbeats()
 
 
+class Repositories(SteadProgram):
+    name: ClassVar[str] = "repositories"
+    ports: ClassVar[Ports] = Ports(("repositories", "repositories_metrics"))
+    secrets: ClassVar[Mapping[str, Generator]] = {"repository_key": random_key}
+    # Nodes and workers use restic; this program has their data.
+    packages: ClassVar[Packages] = Packages(debian=("restic",))
+    depends_on: ClassVar[tuple[str, ...]] = ("seaweedfs",)
+
+    async def is_ready(self) -> bool:
+        return await probes.http_ok(self.instance.ports["repositories_metrics"], "/readyz")
+
+
 class SshGateway(SteadProgram):
     name: ClassVar[str] = "ssh"
     ports: ClassVar[Ports] = Ports(("ssh",))
@@ -148,7 +160,7 @@ class SshGateway(SteadProgram):
         return (await probes.read_line(self.port, b"")).startswith(b"SSH-2.0-")
 
 
-STEAD_PROGRAMS: tuple[type[SteadProgram], ...] = (Api, Worker, NodeAgent)
+STEAD_PROGRAMS: tuple[type[SteadProgram], ...] = (Api, Worker, Repositories, NodeAgent)
 """What every stack needs that runs sites."""
 ACCESS_PROGRAMS: tuple[type[SteadProgram], ...] = (SshGateway,)
 """What people enter sites with."""

@@ -1,23 +1,26 @@
 """A stack that this process supervises, for `steadctl dev up` and for tests."""
 
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from stead.dev import secrets as secrets_file
 from stead.dev.child_process import ChildProcess, ChildStatus, StatusListener
 from stead.dev.data_directory import DataDirectory, StackRecord
+from stead.dev.engine import Engine
 from stead.dev.engines import CORE_ENGINES
 from stead.dev.errors import DevError
 from stead.dev.files import LockHeld
 from stead.dev.orphaned_processes import stop_orphans
 from stead.dev.ports import PortReservations
 from stead.dev.process_identity import ProcessId
+from stead.dev.programs import Repositories
 from stead.dev.secrets import Secrets
 from stead.dev.stack import ALL_PROGRAMS, Stack
 from stead.dev.supervised_program import SupervisedProgram
 from stead.dev.supervisor import Supervisor
+from stead.protocol.subjects import Program
 
 Kinds = Sequence[type[SupervisedProgram]]
 
@@ -45,10 +48,18 @@ class RunningStack(Stack):
         on_change: StatusListener,
         settings: Mapping[str, str],
     ) -> None:
+        self._has_backups = Repositories in kinds
         super().__init__(directory, record.ports, secrets, durable=durable, settings=settings)
         self._record, self._on_change = record, on_change
         chosen: list[SupervisedProgram] = [self[kind] for kind in ALL_PROGRAMS if kind in kinds]
         self.supervisor = Supervisor(chosen, directory.logs, self._save_status)
+
+    def environment(
+        self, program: Program = Program.API, engines: Iterable[type[Engine]] = CORE_ENGINES
+    ) -> dict[str, str]:
+        """Without the repository gateway there are no backups."""
+        settings = super().environment(program, engines)
+        return settings if self._has_backups else settings | {"STEAD_REPOSITORIES_URL": ""}
 
     def _save_status(self, status: ChildStatus) -> None:
         self._record.children = self.supervisor.statuses

@@ -12,6 +12,7 @@ from stead.dev.data_directory import DataDirectory
 from stead.dev.engine import Engine
 from stead.dev.engines import CORE_ENGINES, ENGINES
 from stead.dev.engines.nats import Nats, NatsLogin
+from stead.dev.engines.seaweedfs import SeaweedFS
 from stead.dev.errors import DevError
 from stead.dev.local_node import LOCAL_NODE, LOCAL_REGION, node_home
 from stead.dev.programs import (
@@ -19,6 +20,7 @@ from stead.dev.programs import (
     STEAD_PROGRAMS,
     Api,
     NodeAgent,
+    Repositories,
     SshGateway,
     Worker,
     steadctl,
@@ -37,6 +39,8 @@ NODE_KEYS = "node_keys"
 """The name of the nodes' private keys among the secrets."""
 ANY_CAPACITY = 100_000
 """Then only the setting of the node limits how many environments it gets."""
+
+_SECOND_STORE = "STEAD_OFFSITE_S3_"
 
 P = TypeVar("P", bound=SupervisedProgram)
 
@@ -74,6 +78,17 @@ class Stack:
             self.environment(Program.WORKER, ENGINES)
             | {"STEAD_WORKER_PORT": str(self.ports["worker_health"])},
             lambda: self[Nats].has_stream(stream_specs()[-1].name),
+        )
+        self._programs[Repositories] = Repositories(
+            self._instance(Repositories),
+            self[SeaweedFS].control_settings(Program.WORKER)
+            | {
+                "STEAD_REPOSITORY_KEY": self.secrets["repository_key"],
+                "STEAD_REPOSITORIES_HOST": LOOPBACK,
+                "STEAD_REPOSITORIES_PORT": str(self.ports["repositories"]),
+                "STEAD_REPOSITORIES_METRICS_PORT": str(self.ports["repositories_metrics"]),
+            }
+            | self._overrides_outside_control_plane(),
         )
         self._programs[NodeAgent] = NodeAgent(
             self._instance(NodeAgent),
@@ -119,6 +134,8 @@ class Stack:
             "STEAD_API_PORT": str(self.ports["api"]),
             "STEAD_METRICS_PORT": str(self.ports["api_metrics"]),
             "STEAD_BASE_URL": f"http://{LOOPBACK}:{self.ports['api']}",
+            "STEAD_REPOSITORY_KEY": self.secrets["repository_key"],
+            "STEAD_REPOSITORIES_URL": f"http://{LOOPBACK}:{self.ports['repositories']}",
             # The gateway of the node on this machine.
             "STEAD_SSH_PUBLIC_HOST": LOOPBACK,
             "STEAD_SSH_PUBLIC_PORT": str(self.ports["ssh"]),
@@ -148,7 +165,11 @@ class Stack:
         }
         for engine in ENGINES:
             settings |= self[engine].node_settings(Node(node))
-        return settings | dict(self._overrides)
+        return settings | self._overrides_outside_control_plane()
+
+    def _overrides_outside_control_plane(self) -> dict[str, str]:
+        """Only the control plane can reach the second object store."""
+        return {name: value for name, value in self._overrides.items() if not name.startswith(_SECOND_STORE)}
 
     def shell_variables(self) -> dict[str, str]:
         """The variables that `steadctl dev env` prints: those of the programs, then those of the engines."""

@@ -38,12 +38,13 @@ VARIABLES = (
         "key",
         "target",
     ),
-    *("parent", "peer", "signature", "login", "warm", "refresh"),
+    *("parent", "peer", "signature", "login", "warm", "refresh", "missing", "rewritten"),
 )
 """The nginx variables that Lua sets."""
 TEXT_TYPES = (
-    "text/plain text/css text/xml text/markdown text/javascript application/javascript application/json"
-    " application/xml application/manifest+json application/rss+xml application/atom+xml image/svg+xml"
+    "text/plain text/css text/csv text/xml text/markdown text/javascript application/javascript"
+    " application/json application/xml application/manifest+json application/rss+xml application/atom+xml"
+    " image/svg+xml"
 )
 BURST_SECONDS = 5
 """An address may send the requests of so many seconds at once."""
@@ -79,6 +80,7 @@ def configuration(settings: EdgeSettings) -> str:
         connections=settings.connections,
         open_files=settings.connections * 4,
         run=settings.run,
+        data=settings.data,
         text_types=TEXT_TYPES,
         temporary_paths="".join(
             f"    {kind}_temp_path {settings.run}/temporary/{kind};\n" for kind in TEMPORARY_PATHS

@@ -1,9 +1,8 @@
 """The headers and FastCGI parameters that pass between visitors, the edge and applications."""
 
 SECURITY = {
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "SAMEORIGIN",
-    "Referrer-Policy": "strict-origin-when-cross-origin",
+    "X-Content-Type-Options": "$stead_sniffing",
+    "Referrer-Policy": "$stead_referrer",
     "Strict-Transport-Security": "$stead_hsts",
     "X-Robots-Tag": "$stead_robots",
     "X-Trace-Id": "$stead_trace",

@@ -47,8 +47,10 @@ class Run(Protocol):
         environment: Mapping[str, str] | None = None,
         directory: Path | None = None,
         stdin: int | None = None,
+        stdout: int | None = None,
     ) -> int:
-        """`stdin` is a descriptor that the program reads; otherwise it has no input."""
+        """`stdin` is a descriptor that the program reads; otherwise it has no input. `stdout` is one that it
+        writes to, instead of to the sink."""
         ...
 
 
@@ -64,10 +66,11 @@ class Processes:
         environment: Mapping[str, str] | None = None,
         directory: Path | None = None,
         stdin: int | None = None,
+        stdout: int | None = None,
     ) -> int:
         # The agent's own environment is not inherited: it contains the NATS password.
         variables = {**_BASE_ENVIRONMENT, **(environment or {}), VARIABLE: self._token}
-        process = _spawn(argv, variables, directory or Path("/"), stdin)
+        process = _spawn(argv, variables, directory or Path("/"), stdin, stdout)
         try:
             return await _run_to_end(process, sink)
         except BaseException:
@@ -76,12 +79,16 @@ class Processes:
 
 
 def _spawn(
-    argv: Sequence[str], environment: Mapping[str, str], directory: Path, source: int | None
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    directory: Path,
+    source: int | None,
+    target: int | None,
 ) -> _Process:
     return subprocess.Popen(
         list(argv),
         stdin=subprocess.DEVNULL if source is None else source,
-        stdout=subprocess.PIPE,
+        stdout=subprocess.PIPE if target is None else target,
         stderr=subprocess.PIPE,
         env=environment,
         cwd=directory,
@@ -90,12 +97,8 @@ def _spawn(
 
 
 async def _run_to_end(process: _Process, sink: Sink) -> int:
-    assert process.stdout is not None  # noqa: S101
-    assert process.stderr is not None  # noqa: S101
-    pumps = [
-        await _Pump.connect("stdout", process.stdout, sink),
-        await _Pump.connect("stderr", process.stderr, sink),
-    ]
+    streams: dict[StreamName, IO[bytes] | None] = {"stdout": process.stdout, "stderr": process.stderr}
+    pumps = [await _Pump.connect(name, pipe, sink) for name, pipe in streams.items() if pipe is not None]
     try:
         async with asyncio.TaskGroup() as tasks:
             copying = [tasks.create_task(pump.run()) for pump in pumps]

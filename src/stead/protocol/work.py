@@ -180,6 +180,94 @@ class DiscardDataset(RuntimeWork, frozen=True, tag="discard_dataset"):
     dataset: DatasetName
 
 
+class RepositoryAccess(WorkStruct, frozen=True):
+    """The repository of a site's snapshots, and how this work may use it."""
+
+    secret_fields: ClassVar[tuple[str, ...]] = ("url", "password")
+
+    url: str
+    """Of the repository gateway, with a token in its path: `https://host/r/<token>/`. The token names the
+    site, what may be done, how much may be added, and until when."""
+    password: str
+
+
+SnapshotId = Annotated[str, Meta(pattern=r"^snap_[0-9a-zA-Z]{1,40}$(?!\n)")]
+ResticId = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")]
+ManifestDigest = Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}$(?!\n)")]
+Amount = Annotated[int, Meta(ge=0, le=10**15)]
+
+
+class SnapshotTaken(Struct, frozen=True, tag="snapshot_taken"):
+    """What a node reports about a snapshot. Nothing is known to be restorable before `VerifySnapshot`."""
+
+    restic_id: ResticId
+    manifest_digest: ManifestDigest
+    """`sha256:` and the hash of `manifest.json` in the snapshot."""
+    size_bytes: Amount
+    """Of everything in it, when it is restored."""
+    added_bytes: Amount
+    """That were not in the repository before, as stored."""
+    files: Amount = 0
+    rows: Amount = 0
+
+
+class SnapshotVerified(Struct, frozen=True, tag="snapshot_verified"):
+    """The snapshot was restored and compared with its manifest."""
+
+    files: Amount = 0
+    rows: Amount = 0
+    booted: bool = False
+    """WordPress has answered for its front page."""
+
+
+class TakeSnapshot(RuntimeWork, frozen=True, tag="take_snapshot"):
+    """A snapshot with this id is in the repository of the site: database, files and manifest, as they were at
+    some time during the work. If it was there already, that one is returned."""
+
+    result_type = SnapshotTaken
+    has_own_limit = True
+
+    repository: RepositoryAccess
+    snapshot: SnapshotId
+    document: bytes = b""
+    """Copied into the manifest: what the control plane needs to restore the site. It holds no secrets."""
+
+
+class VerifySnapshot(RuntimeWork, frozen=True, tag="verify_snapshot"):
+    """The snapshot was restored out of sight, compared with its manifest, and discarded. One that is damaged
+    is refused with `backup.damaged`, and one whose WordPress does not answer with `backup.unverified`."""
+
+    result_type = SnapshotVerified
+    has_own_limit = True
+
+    repository: RepositoryAccess
+    snapshot: SnapshotId
+    restic_id: ResticId
+    manifest_digest: str
+    wordpress: WordPressSettings | None = None
+    """For the runtime `cms`: what the restored site may use."""
+    boot: bool = True
+    """Whether WordPress is started, without network, and its front page requested."""
+
+
+class RestoreSnapshot(RuntimeWork, frozen=True, tag="restore_snapshot"):
+    """The environment has another dataset beside the one that it serves, with the content of the snapshot,
+    compared with its manifest. Visitors do not see it before `EnsureEnvironment` names it."""
+
+    has_own_limit = True
+
+    repository: RepositoryAccess
+    snapshot: SnapshotId
+    restic_id: ResticId
+    manifest_digest: str
+    dataset: DatasetName
+    wordpress: WordPressSettings | None = None
+    """None only for the simulator."""
+    hosts: tuple[str, ...] = ()
+    """The hosts of the site when the snapshot was taken. In the restored content they are replaced by the
+    host of the environment."""
+
+
 class CheckPhp(RuntimeWork, frozen=True, tag="check_php"):
     """The environment can run on this version of PHP: the node has its image, the code of the site allows it,
     and the front page is answered in a container of its own. Otherwise the work is refused with the reason.
@@ -390,6 +478,8 @@ class Build(NodeWork, frozen=True, tag="build"):
     """Where to upload the layer; signed by the control plane for this object only."""
     variables: tuple[tuple[str, str], ...] = ()
     """Environment variables of the build; their values are masked in its output."""
+    platform_variables: tuple[tuple[str, str], ...] = ()
+    """What the platform tells the build about itself. No secrets; they replace others of the same name."""
 
     @property
     def variant(self) -> str:
@@ -403,6 +493,9 @@ Work = (
     | SuspendEnvironment
     | PrepareDataset
     | DiscardDataset
+    | TakeSnapshot
+    | VerifySnapshot
+    | RestoreSnapshot
     | CheckPhp
     | SwitchPhp
     | RunCommand
@@ -415,7 +508,7 @@ Work = (
     | EnsureRelease
 )
 
-WorkResult = BuildResult
+WorkResult = BuildResult | SnapshotTaken | SnapshotVerified
 
 HOSTING: tuple[type[NodeWork], ...] = (
     EnsureEnvironment,

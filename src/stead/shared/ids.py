@@ -30,6 +30,7 @@ BuildId = NewType("BuildId", str)
 ArtifactId = NewType("ArtifactId", str)
 DeploymentId = NewType("DeploymentId", str)
 DomainId = NewType("DomainId", str)
+SnapshotId = NewType("SnapshotId", str)
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS = [a + b for a in ALPHABET for b in ALPHABET]

@@ -11,12 +11,14 @@ from typing import Literal
 
 from prometheus_client import (
     CollectorRegistry,
-    Counter,
     Gauge,
     Histogram,
     PlatformCollector,
     ProcessCollector,
     generate_latest,
+)
+from prometheus_client import (
+    Counter as Counter,
 )
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 

@@ -1,11 +1,15 @@
 """Visitors without a credential, each from a network of their own, so that no test slows down another."""
 
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 
+import msgspec
 import pytest
 
 from stead.control.app import ControlPlane
+from stead.control.outbox.mail import Email
+from stead.control.sealing import Sealer
+from stead.control.settings import Settings
 from stead.shared.ids import new_id
 from tests.client import Client
 from tests.control.conftest import FromAddress
@@ -38,3 +42,29 @@ def row_of(plane: ControlPlane) -> Callable[[str, str], Awaitable[object]]:
             return await tx.value(f'select "{column}" from accounts where id = $1', account)
 
     return read
+
+
+class Mailbox:
+    """What waits to be sent. Nothing is sent in these tests."""
+
+    def __init__(self, plane: ControlPlane, settings: Settings) -> None:
+        self._plane, self._sealer = plane, Sealer.from_text(settings.sealing_key)
+
+    async def letters(self, to: str) -> list[Email]:
+        async with self._plane.database.reading() as tx:
+            rows = await tx.all(lambda *row: row, "select id, sealed from outgoing_mail order by id")
+        opened = [self._sealer.open(sealed, context=id_.encode()) for id_, sealed in rows]
+        letters = [msgspec.msgpack.decode(each, type=Email) for each in opened]
+        return [each for each in letters if each.to == to]
+
+    async def token(self, to: str) -> str:
+        """Of the newest letter."""
+        text = (await self.letters(to))[-1].text
+        return next(line.strip() for line in text.splitlines() if line.startswith("    "))
+
+
+@pytest.fixture
+async def mailbox(plane: ControlPlane, settings: Settings) -> AsyncIterator[Mailbox]:
+    yield Mailbox(plane, settings)
+    async with plane.database.transaction() as tx:
+        await tx.run("delete from outgoing_mail")

@@ -31,6 +31,22 @@ async def _sent_token(person: Person, _made: Values) -> dict[str, Any]:
     return {"token": token}
 
 
+async def _reset_token(person: Person, _made: Values) -> dict[str, Any]:
+    token = new_id("token")
+    async with person.transaction() as tx:
+        await _insert_reset(tx, person.id, person.account.email, token)
+    return {"token": token}
+
+
+async def _insert_reset(tx: Tx, account: str, email: str, token: str) -> None:
+    await tx.run("delete from password_resets where account_id = $1", account)
+    await tx.run(
+        "insert into password_resets (token_hash, account_id, email, created_at, expires_at)"
+        " values ($1, $2, $3, $4, $5)",
+        *(sha256(token.encode()).digest(), account, email, tx.now, tx.now + DAY),
+    )
+
+
 async def _session(person: Person, _made: Values) -> str:
     async with person.transaction() as tx:
         session, _ = await insert_session_row(tx, person.id)
@@ -47,6 +63,7 @@ async def _insert_verification(tx: Tx, account: str, email: str, token: str) -> 
 
 async def _make_things(tx: Tx, world: World) -> None:
     await _insert_verification(tx, world.newcomer.id, world.newcomer.email, _token_of(world))
+    await _insert_reset(tx, world.newcomer.id, world.newcomer.email, _token_of(world))
     session, _ = await insert_session_row(tx, world.subject.id)
     world.add("personal", Thing(VisibleSession, session, account=world.subject.id))
 
@@ -68,13 +85,18 @@ SAMPLES = Samples(
     body_makers={
         "accounts.sign_up": _new_address,
         "accounts.verify_email": _sent_token,
+        "password_resets.confirm": _reset_token,
         "sessions.create": _own_password,
         "account.update": _new_account_facts,
     },
     visibility={VisibleSession: (_sees_session, SessionNotFound)},
     make_things=_make_things,
     path_ids={"session_id": lambda asking: asking.world.thing(VisibleSession, "personal").id},
-    body_values={"EmailVerification.token": lambda asking: _token_of(asking.world)},
+    body_values={
+        "EmailVerification.token": lambda asking: _token_of(asking.world),
+        "NewPasswordReset.email": lambda _: _new_email(),
+        "PasswordResetConfirmation.token": lambda asking: _token_of(asking.world),
+    },
     silent_operations={
         "account.update": "the name, address and password of a person concern nobody else",
         "account.send_verification": "the email itself is the effect",

@@ -1,55 +1,24 @@
 """An email address counts only when its owner has confirmed it."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import timedelta
 
-import msgspec
 import pytest
 
 from stead.control.accounts import service, store
 from stead.control.accounts.rules import UNVERIFIED_LIFETIME, VERIFICATION_LIFETIME
 from stead.control.app import ControlPlane
-from stead.control.outbox.mail import Email
 from stead.control.outbox.mail_limits import PER_ACCOUNT_AND_RECIPIENT, PER_RECIPIENT
-from stead.control.sealing import Sealer
-from stead.control.settings import Settings
 from stead.shared.clock import MovableClock
 from stead.shared.ids import SessionId, new_id
 from tests.client import Client, code_of
 from tests.conftest import NewPerson
-from tests.control.accounts.conftest import PASSWORD
+from tests.control.accounts.conftest import PASSWORD, Mailbox
 from tests.people import PASSWORD as THEIR_PASSWORD
 from tests.people import Person
 from tests.teams import found_team
 
 VERIFY = "/v1/accounts/verify-email"
-
-
-class Mailbox:
-    """What waits to be sent. Nothing is sent in these tests."""
-
-    def __init__(self, plane: ControlPlane, settings: Settings) -> None:
-        self._plane, self._sealer = plane, Sealer.from_text(settings.sealing_key)
-
-    async def letters(self, to: str) -> list[Email]:
-        async with self._plane.database.reading() as tx:
-            rows = await tx.all(lambda *row: row, "select id, sealed from outgoing_mail order by id")
-        opened = [self._sealer.open(sealed, context=id_.encode()) for id_, sealed in rows]
-        letters = [msgspec.msgpack.decode(each, type=Email) for each in opened]
-        return [each for each in letters if each.to == to]
-
-    async def token(self, to: str) -> str:
-        """Of the newest letter."""
-        text = (await self.letters(to))[-1].text
-        return next(line.strip() for line in text.splitlines() if line.startswith("    "))
-
-
-@pytest.fixture
-async def mailbox(plane: ControlPlane, settings: Settings) -> AsyncIterator[Mailbox]:
-    yield Mailbox(plane, settings)
-    async with plane.database.transaction() as tx:
-        await tx.run("delete from outgoing_mail")
 
 
 async def _sign_up(visitor: Client, email: str, name: str = "Ada") -> Client:

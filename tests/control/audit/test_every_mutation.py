@@ -24,6 +24,8 @@ from tests.matrix.worlds import Worlds
 from tests.people import EVERY_SCOPE
 
 MUTATIONS = [each for each in all_operations() if each.method != "GET"]
+RECORDED = [each for each in MUTATIONS if each.id != "password_resets.create"]
+"""A stranger may ask for a reset, and no account must show whether there is one. Its use is recorded."""
 WITH_CREDENTIAL = [each for each in MUTATIONS if not each.requires.public]
 
 pytestmark = pytest.mark.usefixtures("cheap_passwords")
@@ -73,7 +75,7 @@ def _actor_columns(event: AuditEventView) -> tuple[Any, ...]:
     return event.actor_kind, event.actor_user_id, event.actor_key_id
 
 
-@each(MUTATIONS)
+@each(RECORDED)
 @pytest.mark.parametrize("credential", [_session, _key], ids=["member", "api_key"])
 async def test_a_mutation_writes_exactly_one_entry(
     operation: Operation,

@@ -1,5 +1,7 @@
 """Configuration through the API: sparse changes, complete responses, announced to the edges."""
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -131,3 +133,17 @@ async def test_a_test_site_is_not_announced_to_the_edges(served_site: ServedSite
 def test_a_record_is_small() -> None:
     record = edge_records.EnvironmentRecord("site_01k9zy3v7d00r3m8w5x2t6b4qa", "node-1")
     assert len(msgspec.json.encode(record)) < 120
+
+
+@pytest.mark.parametrize("body", [{}, {"security": {}}, {"security": {}, "performance": {}}])
+@pytest.mark.parametrize("path", ["/config", "/environments/production/config"])
+async def test_a_change_that_names_no_setting_changes_nothing_and_says_so(
+    served_site: ServedSite, body: dict[str, Any], path: str
+) -> None:
+    before = await served_site.get(path)
+    answer = await served_site.person.session.patch(f"/v1/sites/{served_site.id}{path}", json=body)
+    assert (answer.status_code, answer.json()["data"]["changed"]) == (200, False)
+    assert answer.json()["data"]["message"] == "The request names no setting. Nothing was changed."
+    assert await served_site.get(path) == before
+    jobs = await served_site.person.session.get("/v1/jobs", params={"site_id": served_site.id})
+    assert not [job for job in jobs.json()["data"] if job["type"].endswith("config_apply")]

@@ -219,7 +219,7 @@ SCENARIOS = {
         old=FIRST,
         new=SECOND,
         view=View(old=NO_PAGE, new=PAGE, path="/only-2.html"),
-        long_steps={"copy": LongStep(hold=object_store_stopped, artifacts=(2, 2))},
+        long_steps={"snapshot": LongStep(hold=object_store_stopped, artifacts=(2, 2))},
     ),
     "environment.destroy": Scenario(
         prepare=cloned_site,

@@ -19,14 +19,16 @@ from stead.dev.engines.redis import Redis
 from stead.dev.engines.seaweedfs import SeaweedFS
 from stead.dev.engines.temporal import Temporal
 from stead.dev.local_node import LOCAL_NODE
+from stead.dev.programs import Repositories
 from stead.dev.running_stack import run_stack
+from stead.dev.supervised_program import SupervisedProgram
 from stead.shared.ids import new_id
 from tests.delivery.delivery import Delivery, Site
 from tests.faults.jobs.harness import Harness
 from tests.faults.jobs.programs import until
 from tests.tls import usual_context
 
-ENGINES = [Postgres, Redis, Nats, Temporal, SeaweedFS, Nginx]
+ENGINES: list[type[SupervisedProgram]] = [Postgres, Redis, Nats, Temporal, SeaweedFS, Nginx, Repositories]
 
 
 @dataclass

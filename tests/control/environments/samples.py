@@ -39,4 +39,9 @@ SAMPLES = Samples(
         "environments.resume": {"env_id": _suspended},
     },
     body_makers={"environments.push": _files},
+    silent_operations={
+        "environments.lock": "nothing that is served changes; the environment shows the reason",
+        "environments.unlock": "nothing that is served changes",
+    },
+    open_to_test_keys=frozenset({"environments.lock", "environments.unlock"}),
 )

@@ -263,7 +263,8 @@ async def test_a_configuration_change_probes_the_host_of_its_environment(site: H
     from stead.protocol.work import Probe
 
     env = await site.create_environment(type="staging")
-    job = (await site.request("PATCH", f"/{env}/config", {})).json()["data"]["id"]
+    changed = await site.request("PATCH", f"/{env}/config", {"performance": {"page_cache_ttl": 60}})
+    job = changed.json()["data"]["id"]
     row = await site.driver.job_row(job)
     ask = workflows.CONFIGURE_ENVIRONMENT.steps["probe"].command
     assert ask is not None
@@ -274,6 +275,7 @@ async def test_a_configuration_change_probes_the_host_of_its_environment(site: H
     assert command.environment == env
     await site.driver.run_job(job)
     await site.complete("POST", f"/{env}/suspend")
-    job = (await site.request("PATCH", f"/{env}/config", {})).json()["data"]["id"]
+    changed = await site.request("PATCH", f"/{env}/config", {"performance": {"page_cache_ttl": 90}})
+    job = changed.json()["data"]["id"]
     async with site.driver.plane.database.transaction() as tx:
         assert await ask(tx, workflows.CONFIGURE_ENVIRONMENT.read(await site.driver.job_row(job))) is None

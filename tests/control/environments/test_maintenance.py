@@ -86,7 +86,7 @@ async def test_staging_is_never_suspended_automatically(site: HostedSite, clock:
 
 async def test_an_environment_with_an_unfinished_job_is_not_suspended(site: HostedSite, clock: MovableClock):
     env = await site.create_environment(type="branch", branch="main")
-    await site.request("PATCH", f"/{env}/config", {})
+    await site.request("PATCH", f"/{env}/config", {"performance": {"page_cache_ttl": 60}})
     clock.ahead = timedelta(days=8)
     await _maintain(site)
     assert await site.column(env, "status") == "running"

@@ -12,14 +12,16 @@ from tests.people import Person
 ACTIONS = [
     *(("GET", ""), ("DELETE", ""), ("POST", "/refresh"), ("POST", "/reset"), ("POST", "/push")),
     *(("POST", "/suspend"), ("POST", "/resume"), ("POST", "/renew"), ("GET", "/config")),
-    ("PATCH", "/config"),
+    *(("PATCH", "/config"), ("PUT", "/lock"), ("DELETE", "/lock")),
 ]
+BODIES: dict[str, dict[str, str]] = {"PATCH": {}, "PUT": {"reason": "Not yours."}}
 each_action = pytest.mark.parametrize(("method", "action"), ACTIONS, ids=lambda word: word or "one")
 
 
 async def _untouched(site: HostedSite, env: str) -> bool:
     jobs = await site.driver.fetch_value("select count(*) from jobs where site_id = $1", site.id)
-    return not jobs and await site.column(env, "status") == "running"
+    locked = await site.column(env, "lock_reason") is not None
+    return not jobs and not locked and await site.column(env, "status") == "running"
 
 
 @each_action
@@ -27,10 +29,9 @@ async def test_an_environment_of_another_tenant_is_not_found(
     site: HostedSite, other_site: HostedSite, method: str, action: str
 ):
     env = await other_site.insert_environment()
-    body: dict[str, str] | None = {} if method == "PATCH" else None
     for site_id in (site.id, other_site.id):
         answer = await site.client.request(
-            method, f"/v1/sites/{site_id}/environments/{env}{action}", json=body
+            method, f"/v1/sites/{site_id}/environments/{env}{action}", json=BODIES.get(method)
         )
         assert (answer.status_code, code_of(answer)) == (404, "environment.not_found")
     assert await _untouched(other_site, env)
@@ -42,7 +43,7 @@ async def test_an_environment_is_not_found_under_another_site_of_the_same_owner(
 ):
     here, there = await create_hosted_site(plane, person), await create_hosted_site(plane, person)
     env = await there.insert_environment()
-    answer = await here.request(method, f"/{env}{action}", {} if method == "PATCH" else None)
+    answer = await here.request(method, f"/{env}{action}", BODIES.get(method))
     assert (answer.status_code, code_of(answer)) == (404, "environment.not_found")
     assert await _untouched(there, env)
 

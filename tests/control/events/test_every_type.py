@@ -39,6 +39,9 @@ CHECKED_ELSEWHERE = {
     "site.reachable": "tests.control.events.test_every_change",
     "site.status_changed": "tests.control.events.test_every_change",
     "site.unreachable": "tests.control.events.test_every_change",
+    "snapshot.damaged": "tests.repositories.test_maintenance",
+    "snapshot.overdue": "tests.control.backups.test_requests",
+    "snapshot.suspicious": "tests.repositories.test_maintenance",
     "webhook.endpoint_disabled": "tests.control.webhooks.test_retries",
 }
 """Events that need neither a request nor a job of their own, and the module that checks them."""

@@ -36,7 +36,7 @@ class Outer(msgspec.Struct):
 def test_a_field_is_named_with_dots(kind: object, body: str, param: str | None) -> None:
     with pytest.raises(msgspec.ValidationError) as refused:
         msgspec.json.decode(body, type=kind)
-    assert field_error(refused.value).param == param
+    assert field_error(refused.value, kind, msgspec.json.decode(body)).param == param
 
 
 async def test_the_decoder_and_the_rules_name_a_field_alike(new_person: NewPerson) -> None:

@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
+from tests.control.backups.fault_scenarios import configurations_locked
 from tests.faults.jobs.harness import Harness
-from tests.faults.jobs.scenarios import Scenario
+from tests.faults.jobs.scenarios import LongStep, Scenario
 from tests.faults.jobs.sites import SiteUnderTest, running_site, start_job
 from tests.faults.jobs.states import SERVED
 
@@ -31,5 +32,6 @@ SCENARIOS = {
         follow_up=switch,
         cancelled_before_start=replace(SERVED, php_version="8.2"),
         refuse={"done": None},
+        long_steps={"snapshot": LongStep(hold=configurations_locked, artifacts=(0, 0))},
     ),
 }

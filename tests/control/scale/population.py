@@ -76,6 +76,16 @@ _STATEMENTS = (
       now() from numbers
     """,
     f"""
+    insert into snapshots (id, site_id, env_id, job_id, kind, status, runtime, document, full_check,
+      restic_id, manifest_digest, taken_at)
+    select {_id("snap")}, {_id("site")}, {_id("env")}, {_id("job")}, 'scheduled', 'kept', 'static', '{{}}',
+      false, '', '', now() from numbers
+    """,
+    f"""
+    insert into backup_schedules (site_id, due_at, since, last_status)
+    select {_id("site")}, now() + interval '1 day', now(), 'succeeded' from numbers
+    """,
+    f"""
     insert into events (id, type, account_id, team_id, site_id, data, created_at, mode, position)
     select {_id("evt")}, 'site.restarted', case when {_IS_PERSONAL} then {_ACCOUNT} end,
       case when not {_IS_PERSONAL} then {_TEAM} end, {_id("site")}, '{{}}', now(), 'live', 1000000000 + n

@@ -5,9 +5,10 @@ from dataclasses import replace
 from stead.control.jobs import service as jobs
 from stead.control.sites import workflows
 from stead.control.sites.jobs import SiteWork
+from tests.control.backups.fault_scenarios import configurations_locked
 from tests.control.redirects.fault_scenarios import OLD_RULES, redirecting_site
 from tests.faults.jobs.harness import Harness
-from tests.faults.jobs.scenarios import OwnerSettings, Refusal, Scenario, View
+from tests.faults.jobs.scenarios import LongStep, OwnerSettings, Refusal, Scenario, View
 from tests.faults.jobs.sites import (
     SiteUnderTest,
     delete,
@@ -105,6 +106,7 @@ SCENARIOS = {
         follow_up=delete,
         cancelled_before_start=SERVED,
         refuse={"close": _cannot_close},
+        long_steps={"snapshot": LongStep(hold=configurations_locked, artifacts=(0, 0))},
         view=View(old=PAGE, new=UNKNOWN_HOST),
     ),
     "site.delete/purge": Scenario(

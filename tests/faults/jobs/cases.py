@@ -12,6 +12,9 @@ ONLY_WITH_PROCESSES = frozenset({"password", "processes", "run", "data", "requir
 """The steps that need an environment with processes. The live sites of the suite are static."""
 
 
+ONLY_SIMULATED = frozenset({"build.run", "environment.destroy/purge", "site.config_apply/php"})
+
+
 @dataclass(frozen=True)
 class Case:
     workflow: Workflow[Any]
@@ -115,10 +118,10 @@ TRANSACTIONS = [case for case in HELD if case.is_transaction]
 LIVE_ON_NODE = [
     Case(case.workflow, case.step, live=True)
     for case in EVERY
-    if case.is_on_live_node and case.workflow.name not in {"build.run", "environment.destroy/purge"}
+    if case.is_on_live_node and case.workflow.name not in ONLY_SIMULATED
 ]
-"""Steps of live sites on the node. Builds need images, and the second kind sends nothing to a live node in
-its other steps; both have their cases on simulated sites."""
+"""Steps of live sites on the node. Builds need images, the second kind sends nothing to a live node in
+its other steps, and the third is only for WordPress; they have their cases on simulated sites."""
 SIMULATED_ON_NODE = [
     case
     for case in EVERY

@@ -24,6 +24,7 @@ from stead.dev.engines.redis import Redis
 from stead.dev.engines.seaweedfs import SeaweedFS
 from stead.dev.engines.temporal import Temporal
 from stead.dev.local_node import LOCAL_NODE
+from stead.dev.programs import Repositories
 from stead.dev.running_stack import RunningStack, run_stack
 from stead.dev.supervised_program import clean_environment
 from stead.protocol.subjects import Program as Role
@@ -205,7 +206,7 @@ async def everything() -> AsyncIterator[Harness]:
     try:
         # Durable: an engine that is killed must still have everything it acknowledged when it is back.
         async with run_stack(
-            data, [Postgres, Redis, Nats, Temporal, SeaweedFS, Nginx], durable=True
+            data, [Postgres, Redis, Nats, Temporal, SeaweedFS, Nginx, Repositories], durable=True
         ) as stack:
             await stack.add_node(LOCAL_NODE)
             harness = Harness(stack)

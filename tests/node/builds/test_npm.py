@@ -3,6 +3,7 @@
 import dataclasses
 import json
 
+import msgspec
 import pytest
 
 from stead.shared.address_policy import Address
@@ -27,6 +28,20 @@ async def test_a_site_is_installed_built_and_only_its_output_is_packed(bench: Bu
     assert "the site is in dist" in said.text
 
 
+async def test_a_build_is_told_what_it_is_built_for(bench: BuildHarness) -> None:
+    prints = "for (const name in process.env) if (/^STEAD_/.test(name)) console.log(name, process.env[name])"
+    commit = bench.repositories.repository("told", scripted(prints + ";" + WRITES_A_PAGE))
+    said, wanted = CapturedOutput(), bench.wanted(bench.git("told"), STEAD_SITE="invented", TITLE="x")
+    known = (("STEAD_SITE", "site_1"), ("STEAD_URL", "https://shop.example.com"))
+    await bench.build(msgspec.structs.replace(wanted, platform_variables=known), said)
+    assert {line.partition(" | ")[2] for line in said.lines if "| STEAD_" in line} == {
+        "STEAD_SITE site_1",
+        "STEAD_URL https://shop.example.com",
+        f"STEAD_COMMIT {commit}",
+        "STEAD_REF main",
+    }
+
+
 async def test_a_second_build_takes_its_packages_from_the_cache_of_its_site(bench: BuildHarness) -> None:
     files, site = npm_site(USES_IT), "site_cached"
     first = CapturedOutput()
@@ -45,8 +60,6 @@ async def test_packages_without_a_lock_file_are_refused_with_advice(bench: Build
     assert reason == (
         "package.json has dependencies and no lock file: run npm install and commit package-lock.json"
     )
-    reason = await bench.refused(bench.wanted(bench.upload(files | {"yarn.lock": ""})))
-    assert reason == "yarn.lock is not understood yet: run npm install and commit package-lock.json"
 
 
 async def test_a_failed_build_script_is_reported_with_its_exit_code(bench: BuildHarness) -> None:
@@ -83,17 +96,20 @@ async def test_the_output_directory_is_configured_or_found_by_convention(
 ) -> None:
     wanted = bench.wanted(bench.upload(files))
     await bench.build(wanted)
-    assert bench.layer(wanted) == (output or {name: text.encode() for name, text in files.items()})
+    expected = output or {name: text.encode() for name, text in files.items()}
+    if rules := files.get("stead.json"):
+        expected = {**expected, "stead.json": rules.encode()}
+    assert bench.layer(wanted) == expected, "rules in the root of the project belong to the site"
 
 
 async def test_stead_json_may_name_another_script(bench: BuildHarness) -> None:
     files = {
         "package.json": package(build="exit 1", site="mkdir out && echo made > out/index.html"),
-        "stead.json": json.dumps({"build": "site"}),
+        "stead.json": json.dumps({"build": "site", "spa": "yes", "redirects": 7, "headers": [{}]}),
     }
     wanted = bench.wanted(bench.upload(files))
     await bench.build(wanted)
-    assert bench.layer(wanted) == {"index.html": b"made\n"}
+    assert bench.layer(wanted) == {"index.html": b"made\n", "stead.json": files["stead.json"].encode()}
 
 
 @pytest.mark.parametrize(

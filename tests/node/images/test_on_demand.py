@@ -32,8 +32,9 @@ class Tool:
         environment: Mapping[str, str] | None = None,
         directory: Path | None = None,
         stdin: int | None = None,
+        stdout: int | None = None,
     ) -> int:
-        del argv, directory, stdin
+        del argv, directory, stdin, stdout
         self.environment = environment or {}
         return await Processes("tests").run((sys.executable, "-c", self.code), sink, environment=environment)
 

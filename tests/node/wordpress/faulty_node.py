@@ -36,10 +36,15 @@ from stead.protocol.work import (
     PrepareDataset,
     PushMode,
     RemoveEnvironment,
+    RepositoryAccess,
     RestartEnvironment,
+    RestoreSnapshot,
     RunCommand,
+    SnapshotTaken,
     SuspendEnvironment,
     SwitchPhp,
+    TakeSnapshot,
+    VerifySnapshot,
     WordPressSettings,
     Work,
 )
@@ -56,7 +61,8 @@ PATIENCE = 120.0
 Kind = str
 """`install`, `change`, `restart`, `suspend`, `remove`, or `ensure` as it is; `check` and `php` for another
 version of PHP, and `restore` for the one from before; `prepare`, `reset` and `prepare push` make another
-dataset, `switch` and `push` serve it, and `discard` removes it; `exec` runs a command of the customer."""
+dataset, `switch` and `push` serve it, and `discard` removes it; `exec` runs a command of the customer;
+`take`, `verify` and `recover` are for its snapshot."""
 OLD_PHP, NEW_PHP = "8.2", "8.4"
 
 
@@ -80,6 +86,9 @@ class Site:
     hostname: str = ""
     args: tuple[str, ...] = ()
     """Of a command in Bash."""
+    repository: RepositoryAccess | None = None
+    snapshot: str = field(default_factory=lambda: new_id("snap"))
+    taken: SnapshotTaken | None = None
 
     @property
     def paths(self) -> EnvironmentPaths:
@@ -116,11 +125,15 @@ class Site:
             return PrepareDataset("cms", self.other, self._settings())
         if kind == "prepare":
             return PrepareDataset("cms", self.other, self._settings(), self.source, uploads=True)
-        return self._push(kind) or EnsureEnvironment(
-            "cms",
-            None,
-            self._settings("correct horse battery staple" if kind == "install" else ""),
-            self.other if kind == "switch" else "",
+        return (
+            self._push(kind)
+            or self._snapshot(kind)
+            or EnsureEnvironment(
+                "cms",
+                None,
+                self._settings("correct horse battery staple" if kind == "install" else ""),
+                self.other if kind == "switch" else "",
+            )
         )
 
     def _push(self, kind: Kind) -> Work | None:
@@ -129,6 +142,17 @@ class Site:
         if kind == "push":
             return EnsureEnvironment("cms", None, self._settings(), self.other, self.mode)
         return None
+
+    def _snapshot(self, kind: Kind) -> Work | None:
+        if self.repository is None or kind not in ("take", "verify", "recover"):
+            return None
+        if kind == "take":
+            return TakeSnapshot("cms", self.repository, self.snapshot)
+        assert self.taken is not None
+        known = (self.repository, self.snapshot, self.taken.restic_id, self.taken.manifest_digest)
+        if kind == "verify":
+            return VerifySnapshot("cms", *known)
+        return RestoreSnapshot("cms", *known, self.other, self._settings())
 
     def _settings(self, password: str = "") -> WordPressSettings:
         return WordPressSettings(

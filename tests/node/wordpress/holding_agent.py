@@ -46,6 +46,11 @@ POINTS = {
     "keep_data": "stead.node.wordpress.pushing.keep_data_of_production",
     "TreeCopy.run": "stead.node.wordpress.tree_copy.TreeCopy.run",
     "copy_content": "stead.node.wordpress.tree_copy.TreeCopy._copy_content",
+    "Repository.backup": "stead.node.snapshots.restic.Repository.backup",
+    "Repository.restore": "stead.node.snapshots.restic.Repository.restore",
+    "snapshot dump": "stead.node.wordpress.snapshot_taking.dump",
+    "load_stream": "stead.node.wordpress.snapshot_restoring.load_stream",
+    "boot": "stead.node.wordpress.snapshot_commands.find_failure",
     "Hosts.open": "stead.node.hosting.hosts.Hosts.open",
 }
 """Their names in the tests, and the functions before and after which work can be held."""
@@ -109,6 +114,9 @@ def main() -> None:
     # Work that is held must not keep other work from being held.
     for name in ("PLACES", "PER_TENANT"):
         patch(f"stead.node.wordpress.datasets.{name}", 100).start()
+        patch(f"stead.node.wordpress.snapshot_commands.{name}", 100).start()
+    # A minute in which nothing but waiting happens.
+    patch("stead.node.snapshots.restic.STORE_PATIENCE_SECONDS", GRACE_SECONDS).start()
     patch.dict(WakeBudget.__init__.__kwdefaults__, starts_at_once=100).start()
     patch("stead.node.wordpress.php_versions.ANSWER_SECONDS", GRACE_SECONDS).start()
     node.run()

@@ -39,6 +39,7 @@ from stead.node.hosting.hosts import Hosts
 from stead.node.hosting.wake_budget import WakeBudget
 from stead.node.images.image_store import ImageStore
 from stead.node.processes import Processes
+from stead.node.snapshots.restic import Restic
 from stead.node.wordpress.captured_mail import CapturedMails
 from stead.node.wordpress.cron_schedule import CronSchedule
 from stead.node.wordpress.mail import SiteMail
@@ -191,6 +192,7 @@ class WordPressNode:
             self.releases,
             self._services(home),
             list_suspended=partial(list_suspended, edge_store(self.data), REGION),
+            restic=Restic(run, lambda access: access.url),
         )
         self._tasks = [asyncio.create_task(work()) for work in self.runtime.background_tasks().values()]
 

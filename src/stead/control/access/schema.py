@@ -10,7 +10,14 @@ from stead.control.access.rules import MAX_KEYS, CredentialKind
 from stead.shared.sensitive import SENSITIVE
 
 WordPressUser = Annotated[
-    str, Meta(min_length=1, max_length=60, pattern=r"^[^\x00-\x1f\x7f]+$(?!\n)", examples=["editor"])
+    str,
+    Meta(
+        min_length=1,
+        max_length=60,
+        pattern=r"^[^\x00-\x1f\x7f]+$(?!\n)",
+        examples=["editor"],
+        extra={"noun": "user name", "expected": "It has no control characters."},
+    ),
 ]
 _EXAMPLE_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"
 Label = Annotated[
@@ -18,6 +25,7 @@ Label = Annotated[
     Meta(
         max_length=MAX_LABEL,
         pattern=r"^[^\x00-\x1f\x7f]*$(?!\n)",
+        extra={"expected": "It is one line without control characters."},
         description="To recognize the key. Without it, the comment of the key is the label.",
         examples=["Laptop"],
     ),

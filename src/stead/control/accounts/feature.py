@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from stead.control.accounts import operations, service
+from stead.control.accounts import operations, password_resets, service
 from stead.control.feature import Feature
 from stead.control.outbox import mail_limits
 from stead.control.tasks import PeriodicTask, Task, WorkerServices, in_batches
@@ -12,7 +12,9 @@ def _tasks(worker: WorkerServices) -> list[Task]:
     delete = partial(in_batches, worker.database, service.delete_old_sessions)
     release = partial(in_batches, worker.database, service.delete_unverified_accounts)
     forget = partial(in_batches, worker.database, mail_limits.delete_old_counts)
+    answer = partial(password_resets.answer_requests, sealer=worker.sealer)
     tasks: list[Task] = [
+        PeriodicTask("password_resets.answer", 1, partial(in_batches, worker.database, answer)),
         PeriodicTask("sessions.delete_old", 3600, delete),
         PeriodicTask("mail.forget_counts", 3600, forget),
     ]

@@ -1,9 +1,10 @@
 """HTTP operations on the caller's account and session."""
 
-from stead.control.accounts import service, verification
+from stead.control.accounts import password_resets, service, verification
 from stead.control.accounts.rules import (
     EmailTaken,
     PasswordIncorrect,
+    ResetNotFound,
     SessionNotFound,
     SignInClient,
     SignInRefused,
@@ -17,6 +18,8 @@ from stead.control.accounts.schema import (
     AccountView,
     EmailVerification,
     NewAccount,
+    NewPasswordReset,
+    PasswordResetConfirmation,
     SessionSummaryView,
     SessionView,
     SignedUpView,
@@ -24,6 +27,7 @@ from stead.control.accounts.schema import (
 )
 from stead.control.accounts.throttle import (
     limit_password_attempts,
+    limit_password_resets,
     limit_sign_ups,
     limit_verifications,
 )
@@ -95,6 +99,38 @@ async def send_verification(call: Call) -> None:
     account = await service.get(call.tx, call.caller)
     if account.email_verified_at is None:
         await verification.send(call.tx, call.sealer, account, account.email)
+
+
+@operation(
+    "POST /v1/password-resets",
+    id="password_resets.create",
+    scope=PUBLIC,
+    errors=[RateLimitExceeded],
+)
+async def request_password_reset(call: PublicCall, body: NewPasswordReset) -> None:
+    """Send an email with a token for a new password to the address of an account.
+
+    The response is the same whether there is such an account or not. Only verified addresses get the email.
+    The token is valid for an hour, once; a newer one replaces it.
+    """
+    await limit_password_resets(call, body.email)
+    await password_resets.request(call.tx, body.email)
+
+
+@operation(
+    "POST /v1/password-resets/confirm",
+    id="password_resets.confirm",
+    scope=PUBLIC,
+    errors=[ResetNotFound, RateLimitExceeded],
+)
+async def confirm_password_reset(call: PublicCall, body: PasswordResetConfirmation) -> None:
+    """Choose a new password with the token from the email. All sessions of the account end.
+
+    API keys stay valid. Revoke those that somebody else may know.
+    """
+    await limit_verifications(call)
+    account = await password_resets.confirm(call.tx, call.sealer, body.token, body.new_password)
+    call.audit.actor = Actor("member", account.id, account.email)
 
 
 @operation(

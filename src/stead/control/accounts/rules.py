@@ -10,6 +10,7 @@ from stead.shared.ids import AccountId, SessionId
 IDLE_TIMEOUT = timedelta(hours=12)
 MAX_LIFETIME = timedelta(days=30)
 VERIFICATION_LIFETIME = timedelta(days=1)
+RESET_LIFETIME = timedelta(hours=1)
 UNVERIFIED_LIFETIME = timedelta(days=7)
 """An account that is still unverified by then, and owns nothing, is deleted."""
 
@@ -102,6 +103,12 @@ class VerificationNotFound(NotFound):
     code = "verification.not_found"
     message = "The token is wrong, was used, or has expired."
     remedy = "Request another email with `POST /v1/account/verification`."
+
+
+class ResetNotFound(NotFound):
+    code = "password_reset.not_found"
+    message = "The token is wrong, was used, or has expired."
+    remedy = "Request another email with `POST /v1/password-resets`."
 
 
 class SessionNotFound(NotFound):

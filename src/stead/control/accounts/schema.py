@@ -12,6 +12,7 @@ Email = Annotated[
     str,
     Meta(
         pattern=emails.PATTERN,
+        extra={"noun": "email address", "expected": emails.EXPECTED},
         max_length=emails.MAX_LENGTH,
         examples=["ada@example.com"],
     ),
@@ -75,17 +76,29 @@ class SessionSummaryView(Struct):
     expires_at: datetime
 
 
+EmailToken = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=200,
+        description="From the email.",
+        examples=["oX3v0S7m4tq1Jc9fWb2uNzKd8LrYpG5hAeT6iQwExkM"],
+        extra_json_schema=SENSITIVE,
+    ),
+]
+
+
 class EmailVerification(Struct, forbid_unknown_fields=True):
-    token: Annotated[
-        str,
-        Meta(
-            min_length=1,
-            max_length=200,
-            description="From the email.",
-            examples=["oX3v0S7m4tq1Jc9fWb2uNzKd8LrYpG5hAeT6iQwExkM"],
-            extra_json_schema=SENSITIVE,
-        ),
-    ]
+    token: EmailToken
+
+
+class NewPasswordReset(Struct, forbid_unknown_fields=True):
+    email: Annotated[str, Meta(min_length=1, max_length=254, examples=["ada@example.com"])]
+
+
+class PasswordResetConfirmation(Struct, forbid_unknown_fields=True):
+    token: EmailToken
+    new_password: Password
 
 
 class AccountView(Struct):

@@ -167,6 +167,7 @@ async def update(
         await store.set_password(tx, owner, await hash_password(password))
         # Somebody who knew the old password may have asked for another address.
         await store.delete_address_changes(tx, owner)
+        await store.delete_resets(tx, owner)
         ended = await store.revoke_sessions(tx, owner, except_for=caller.id)
         await invalidate_cached_principals(tx, *ended)
     if (email := _none_if_unset(change.new_email)) is not None:
@@ -222,6 +223,7 @@ async def record_use(tx: Tx, used: Mapping[str, float]) -> None:
 async def delete_old_sessions(tx: Tx) -> int:
     """Delete a batch of sessions and links that are no longer valid. Returns how many."""
     links = await store.delete_expired_verifications(tx, BATCH_SIZE)
+    links += await store.delete_expired_resets(tx, BATCH_SIZE)
     return links + await store.delete_sessions(tx, tx.now - 2 * MAX_LIFETIME, BATCH_SIZE)
 
 

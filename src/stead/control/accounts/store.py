@@ -7,6 +7,7 @@ from typing import Any
 from stead.control.accounts.rules import (
     IDLE_TIMEOUT,
     MAX_LIFETIME,
+    RESET_LIFETIME,
     VERIFICATION_LIFETIME,
     Account,
     SessionRow,
@@ -18,7 +19,7 @@ from stead.control.accounts.schema import SessionSummaryView
 from stead.control.engines.postgres import Tx
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import ACCOUNT_COLUMNS, ACCOUNT_JOINS, AccountAttributes, Principal
-from stead.shared.ids import AccountId, SessionId, lower_bound
+from stead.shared.ids import AccountId, SessionId, lower_bound, new_id
 
 _ACCOUNT = "id, email, name, password_hash, plan, default_team_id, email_verified_at"
 
@@ -98,6 +99,58 @@ async def delete_expired_verifications(tx: Tx, limit: int) -> int:
     return await tx.run(
         "delete from email_verifications where token_hash in"
         " (select token_hash from email_verifications where expires_at < $1 limit $2)",
+        tx.now,
+        limit,
+    )
+
+
+async def insert_reset_request(tx: Tx, email: str) -> None:
+    await tx.run(
+        "insert into password_reset_requests (id, email, created_at) values ($1, $2, $3)",
+        *(new_id("reset"), email, tx.now),
+    )
+
+
+async def take_reset_requests(tx: Tx, limit: int) -> list[str]:
+    """Delete the oldest requests and return their addresses."""
+    return await tx.all(
+        str,
+        "delete from password_reset_requests where id in (select id from password_reset_requests"
+        " order by id limit $1 for update skip locked) returning email",
+        limit,
+    )
+
+
+async def replace_reset(tx: Tx, account: Account, token_hash: bytes) -> None:
+    """Only the newest token of an account is valid."""
+    await tx.run("delete from password_resets where account_id = $1", account.id)
+    await tx.run(
+        "insert into password_resets (token_hash, account_id, email, created_at, expires_at)"
+        " values ($1, $2, $3, $4, $5)",
+        *(token_hash, account.id, account.email, tx.now, tx.now + RESET_LIFETIME),
+    )
+
+
+async def use_reset(tx: Tx, token_hash: bytes) -> Account | None:
+    """Delete the token and return its account; None if it is wrong, has expired, or was sent to an address
+    that the account does not have any more."""
+    owner = await tx.value(
+        "delete from password_resets r using accounts a where r.token_hash = $1 and r.expires_at > $2"
+        " and a.id = r.account_id and a.email = r.email returning r.account_id",
+        token_hash,
+        tx.now,
+    )
+    return await get(tx, owner) if owner is not None else None
+
+
+async def delete_resets(tx: Tx, owner: AccountId) -> None:
+    await tx.run("delete from password_resets where account_id = $1", owner)
+
+
+async def delete_expired_resets(tx: Tx, limit: int) -> int:
+    return await tx.run(
+        "delete from password_resets where token_hash in"
+        " (select token_hash from password_resets where expires_at < $1 limit $2)",
         tx.now,
         limit,
     )

@@ -1,4 +1,4 @@
-"""Rate limits for password attempts, sign-ups and verifications.
+"""Rate limits for password attempts, sign-ups, password resets and verifications.
 
 Whoever guesses passwords must be slowed down, but must not be able to lock the owner of the account out. So
 attempts are counted per network and account together. All networks from which nobody has signed in to the
@@ -21,6 +21,10 @@ PASSWORDS_PER_MINUTE_FROM_UNKNOWN_NETWORKS = 300
 PASSWORDS_PER_MINUTE_AND_NETWORK = 30
 SIGN_UPS_PER_MINUTE_AND_NETWORK = 10
 SIGN_UPS_PER_MINUTE = 600
+RESETS_PER_MINUTE_AND_NETWORK = 10
+RESETS_PER_MINUTE_AND_ACCOUNT = 3
+"""From one network."""
+RESETS_PER_MINUTE = 600
 VERIFICATIONS_PER_MINUTE_AND_NETWORK = 30
 
 
@@ -44,6 +48,18 @@ async def limit_sign_ups(call: PublicCall) -> None:
         call.limiter,
         (f"sign-up:from:{network_of(call.address)}", SIGN_UPS_PER_MINUTE_AND_NETWORK),
         ("sign-up:all", SIGN_UPS_PER_MINUTE),
+    )
+
+
+async def limit_password_resets(call: PublicCall, email: str) -> None:
+    """Counted for every address, also if it has no account. How many emails an address gets in a day is
+    limited for all networks together, silently (`mail_limits`)."""
+    name, network = sha256(normalize_email(email).encode()).hexdigest(), network_of(call.address)
+    await _spend(
+        call.limiter,
+        (f"reset:from:{network}", RESETS_PER_MINUTE_AND_NETWORK),
+        (f"reset:of:{name}:from:{network}", RESETS_PER_MINUTE_AND_ACCOUNT),
+        ("reset:all", RESETS_PER_MINUTE),
     )
 
 

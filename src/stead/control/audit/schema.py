@@ -17,7 +17,16 @@ class AuditFilter(Struct):
     until: Annotated[Moment | None, Meta(description="Only entries before this time.")] = None
 
 
-EntryId = Annotated[str, Meta(pattern=rf"^aud_[{ALPHABET}]{{26}}$(?!\n)")]
+EntryId = Annotated[
+    str,
+    Meta(
+        pattern=rf"^aud_[{ALPHABET}]{{26}}$(?!\n)",
+        extra={
+            "noun": "id of an audit entry",
+            "expected": "It looks like this: aud_01k9zy3v7d00r3m8w5x2t6b4qa.",
+        },
+    ),
+]
 
 
 class TeamAuditFilter(AuditFilter):

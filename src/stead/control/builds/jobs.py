@@ -17,5 +17,5 @@ RUN = JobKind(
     resource="build",
     lock="environment",
     limit=timedelta(minutes=30),
-    results={"artifact_id", "build_id", "digest", "commit", "ref", "deployment_id"},
+    results={"artifact_id", "build_id", "digest", "commit", "ref", "deployment_id", "url"},
 )

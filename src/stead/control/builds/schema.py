@@ -11,6 +11,24 @@ from stead.control.sites.schema import GitBranch
 
 BuildIdText = Annotated[str, Meta(examples=["build_01k9zy3v7d00r3m8w5x2t6b4qa"])]
 
+CommitId = Annotated[
+    str,
+    Meta(
+        pattern=r"^[0-9a-f]{7,64}$(?!\n)",
+        extra={
+            "noun": "commit",
+            "expected": "Use its hash, in lower case, with at least 7 characters: 9fceb02d.",
+        },
+    ),
+]
+Source = Annotated[
+    str,
+    Meta(
+        pattern=r"^[!-~]{1,2000}$(?!\n)",
+        extra={"expected": "It has 1 to 2000 ASCII characters and no spaces."},
+    ),
+]
+
 
 class NewBuild(Struct, forbid_unknown_fields=True):
     builder: Annotated[
@@ -27,11 +45,11 @@ class NewBuild(Struct, forbid_unknown_fields=True):
         Meta(description="A branch or tag. The default is the branch of the environment.", examples=[None]),
     ] = None
     commit: Annotated[
-        Annotated[str, Meta(pattern=r"^[0-9a-f]{7,64}$(?!\n)")] | None,
+        CommitId | None,
         Meta(description="Build exactly this commit.", examples=[None]),
     ] = None
     source: Annotated[
-        Annotated[str, Meta(pattern=r"^[!-~]{1,2000}$(?!\n)")] | None,
+        Source | None,
         Meta(
             description="Instead of the repository: the id of an upload, or the https URL of an archive.",
             examples=["https://example.com/site.tar.gz"],

@@ -17,8 +17,9 @@ from stead.control.builds.rules import (
     staged_object_name,
 )
 from stead.control.deployments import service as deployments
-from stead.control.deployments.rules import EnvironmentNotReady
+from stead.control.deployments.rules import DeploymentTarget, EnvironmentNotReady
 from stead.control.engines.postgres import Tx
+from stead.control.environments.rules import EnvironmentLocked
 from stead.control.git import service as git
 from stead.control.jobs.definition import (
     NodeCommand,
@@ -66,8 +67,25 @@ async def _build(tx: Tx, job: BuildJob) -> NodeCommand | None:
     source = build_source(build, context)
     if isinstance(source, GitSource) and not source.url.startswith("https://"):
         source = replace(source, key=await git.get_sealed_deploy_key(tx, build.site_id))
-    work = node_work.Build(build.builder, source, staged_object_name(build.id))
+    target = await deployments.get_target(tx, build.env_id)
+    work = node_work.Build(
+        build.builder,
+        source,
+        staged_object_name(build.id),
+        platform_variables=platform_variables(build, target),
+    )
     return node_commands.build_command(build.node_id, build.env_id, context.mode, work)
+
+
+def platform_variables(build: Build, target: DeploymentTarget) -> tuple[tuple[str, str], ...]:
+    """What every build can read. The node adds the commit and the ref that it has fetched."""
+    return (
+        ("STEAD_SITE", build.site_id),
+        ("STEAD_ENVIRONMENT", build.env_id),
+        ("STEAD_ENVIRONMENT_TYPE", target.type),
+        ("STEAD_BUILD", build.id),
+        ("STEAD_URL", target.origin),
+    )
 
 
 def build_source(build: Build, context: BuildContext) -> GitSource | ArchiveSource:
@@ -94,9 +112,10 @@ async def _finish(tx: Tx, job: BuildJob) -> Results:
     if build.source.startswith("upl_"):
         await uploads.mark_used(tx, build.source)
     deployment, problem = await _deploy(tx, build, artifact) if build.auto_deploy else (None, None)
+    url = f"{(await deployments.get_target(tx, build.env_id)).origin}/" if deployment else None
     if not await service.set_status(tx, build.id, "succeeded", artifact=artifact, error=problem):
         raise Refused(BuildFailed.code, "The build is not running any more.")
-    optional = {"commit": build.commit, "ref": build.ref, "deployment_id": deployment}
+    optional = {"commit": build.commit, "ref": build.ref, "deployment_id": deployment, "url": url}
     return {
         "artifact_id": artifact,
         "build_id": build.id,
@@ -134,7 +153,7 @@ async def _deploy(tx: Tx, build: Build, artifact: str) -> tuple[str | None, str 
     """
     try:
         job = await deployments.enqueue(tx, build.env_id, artifact)
-    except (EnvironmentNotReady, JobsWaiting) as refusal:
+    except (EnvironmentNotReady, EnvironmentLocked, JobsWaiting) as refusal:
         return None, str(refusal)
     return str(job.resource["id"]), None
 

@@ -4,8 +4,24 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-PurgeUrl = Annotated[str, Meta(min_length=1, max_length=2000, pattern=r"^(/|https?://)[!-~]*$(?!\n)")]
-PurgeTag = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[!-+\--~]+$(?!\n)")]
+PurgeUrl = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=2000,
+        pattern=r"^(/|https?://)[!-~]*$(?!\n)",
+        extra={"expected": "Use a path that begins with a slash, or a complete URL: /blog/?page=2."},
+    ),
+]
+PurgeTag = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=200,
+        pattern=r"^[!-+\--~]+$(?!\n)",
+        extra={"expected": "It has ASCII characters, and neither spaces nor commas: post-42."},
+    ),
+]
 
 
 class NewPurge(Struct, forbid_unknown_fields=True):

@@ -5,6 +5,7 @@ from stead.control.configuration.schema import (
     ConfigurationChange,
     ConfigurationView,
     EnvironmentConfigurationView,
+    UnchangedView,
 )
 from stead.control.environments.rules import EnvironmentNotFound, VisibleEnvironment
 from stead.control.http.operations import Call, Operations
@@ -31,12 +32,15 @@ async def get_configuration(call: Call, site: VisibleSite) -> ConfigurationView:
     audit="site_config_patch",
     errors=[SiteNotFound, SiteBusy, JobsWaiting],
 )
-async def change_configuration(call: Call, site: VisibleSite, body: ConfigurationChange) -> JobView:
+async def change_configuration(
+    call: Call, site: VisibleSite, body: ConfigurationChange
+) -> JobView | UnchangedView:
     """Change the configuration of a site.
 
     Fields that are not sent keep their value; null restores the default. When the job has succeeded, every
     edge of the region applies the change, and a probe has shown that the site still answers. If the job
-    fails, nothing has changed.
+    fails, nothing has changed. A request that names no setting is answered with status 200 and changes
+    nothing.
     """
     return await service.configure_site(call.tx, site, body, call.sealer)
 
@@ -64,9 +68,10 @@ async def get_environment_configuration(
 )
 async def change_environment_configuration(
     call: Call, environment: VisibleEnvironment, body: ConfigurationChange
-) -> JobView:
+) -> JobView | UnchangedView:
     """Change the configuration of an environment.
 
-    Fields that are not sent keep their value; null inherits the value of the site again.
+    Fields that are not sent keep their value; null inherits the value of the site again. A request
+    that names no setting is answered with status 200 and changes nothing.
     """
     return await service.configure_environment(call.tx, environment, body, call.sealer)

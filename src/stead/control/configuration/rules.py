@@ -30,7 +30,15 @@ HotTtl = Annotated[int, Meta(ge=60, le=86_400)]
 HotInterval = Annotated[int, Meta(ge=30, le=3_600)]
 HstsSeconds = Annotated[int, Meta(ge=0, le=63_072_000)]
 SampleRate = Annotated[float, Meta(ge=0, le=1)]
-PartnerText = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[!-~]+$(?!\n)")]
+PartnerText = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=200,
+        pattern=r"^[!-~]+$(?!\n)",
+        extra={"expected": "It has ASCII characters and no spaces."},
+    ),
+]
 
 
 class Security(Struct, frozen=True):

@@ -176,6 +176,16 @@ class ConfigurationChange(Struct, forbid_unknown_fields=True, omit_defaults=True
         return found
 
 
+class UnchangedView(Struct):
+    """The response to a change that names no setting."""
+
+    changed: Annotated[bool, Meta(examples=[False])]
+    message: Annotated[str, Meta(examples=["The request names no setting. Nothing was changed."])]
+
+
+NOTHING_CHANGED = UnchangedView(False, "The request names no setting. Nothing was changed.")
+
+
 def _hide_secret(blocks: dict[str, Any]) -> dict[str, Any]:
     security = dict(blocks["security"])
     is_set = security.pop(SECRET) is not None

@@ -16,10 +16,12 @@ from stead.control.configuration.rules import (
     resolve,
 )
 from stead.control.configuration.schema import (
+    NOTHING_CHANGED,
     ConfigurationChange,
     ConfigurationView,
     EnvironmentConfigurationView,
     OverrideView,
+    UnchangedView,
 )
 from stead.control.engines.postgres import Tx
 from stead.control.environments.rules import VisibleEnvironment
@@ -53,8 +55,12 @@ async def get_effective_after(tx: Tx, site: str, env: str | None, work: Configur
     return resolve(*layers.values())
 
 
-async def configure_site(tx: Tx, site: VisibleSite, change: ConfigurationChange, sealer: Sealer) -> JobView:
+async def configure_site(
+    tx: Tx, site: VisibleSite, change: ConfigurationChange, sealer: Sealer
+) -> JobView | UnchangedView:
     require_changeable(site.status)
+    if not names_a_setting(change):
+        return NOTHING_CHANGED
     work = ConfigurationWork(site.id, prepare_settings(change, site.id, sealer))
     subject = jobs.Subject(site.id, site.owner)
     return await jobs.enqueue(tx, CONFIGURE_SITE, work, subject, scope="sites:write")
@@ -62,11 +68,17 @@ async def configure_site(tx: Tx, site: VisibleSite, change: ConfigurationChange,
 
 async def configure_environment(
     tx: Tx, env: VisibleEnvironment, change: ConfigurationChange, sealer: Sealer
-) -> JobView:
+) -> JobView | UnchangedView:
     require_changeable(env.site_status, env.status)
+    if not names_a_setting(change):
+        return NOTHING_CHANGED
     work = ConfigurationWork(env.id, prepare_settings(change, env.id, sealer))
     subject = jobs.Subject(env.site_id, env.owner, env_id=env.id)
     return await jobs.enqueue(tx, CONFIGURE_ENVIRONMENT, work, subject, scope="environments:write")
+
+
+def names_a_setting(change: ConfigurationChange) -> bool:
+    return any(change.settings.values())
 
 
 def prepare_settings(change: ConfigurationChange, subject: str, sealer: Sealer) -> Settings:
@@ -86,6 +98,11 @@ def prepare_settings(change: ConfigurationChange, subject: str, sealer: Sealer) 
 
 def secret_context(subject: str) -> bytes:
     return f"waf partner of {subject}".encode()
+
+
+async def get_settings(tx: Tx, subject: str) -> Settings:
+    """What was set for a site, or for an environment itself; without the defaults."""
+    return await store.get_settings(tx, subject)
 
 
 async def apply_change(tx: Tx, subject: str, site: str, wanted: Settings, *, job: str) -> None:

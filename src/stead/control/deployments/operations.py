@@ -11,7 +11,7 @@ from stead.control.deployments.rules import (
     VisibleDeployment,
 )
 from stead.control.deployments.schema import DeploymentView, NewDeployment, Promotion, ReleaseView
-from stead.control.environments.rules import EnvironmentNotFound, VisibleEnvironment
+from stead.control.environments.rules import EnvironmentLocked, EnvironmentNotFound, VisibleEnvironment
 from stead.control.http.operations import Call, Operations
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.jobs.rules import JobsWaiting
@@ -27,7 +27,7 @@ _ENVIRONMENT = "/v1/sites/{site_id}/environments/{env_id}"
     id="deployments.create",
     scope="deployments:write",
     job="deployment.deploy_artifact",
-    errors=[EnvironmentNotFound, ArtifactNotFound, EnvironmentNotReady, JobsWaiting],
+    errors=[EnvironmentNotFound, ArtifactNotFound, EnvironmentNotReady, EnvironmentLocked, JobsWaiting],
 )
 async def deploy_artifact(call: Call, environment: VisibleEnvironment, body: NewDeployment) -> JobView:
     """Deploy an artifact to an environment.
@@ -62,6 +62,7 @@ async def list_deployments(
         NeverLive,
         ArtifactNotKept,
         EnvironmentNotReady,
+        EnvironmentLocked,
         JobsWaiting,
     ],
 )
@@ -75,7 +76,14 @@ async def roll_back(call: Call, environment: VisibleEnvironment, deployment: Vis
     id="deployments.promote",
     scope="deployments:write",
     job="deployment.promote",
-    errors=[EnvironmentNotFound, NothingLive, ArtifactNotFound, EnvironmentNotReady, JobsWaiting],
+    errors=[
+        EnvironmentNotFound,
+        NothingLive,
+        ArtifactNotFound,
+        EnvironmentNotReady,
+        EnvironmentLocked,
+        JobsWaiting,
+    ],
 )
 async def promote_deployment(call: Call, environment: VisibleEnvironment, body: Promotion) -> JobView:
     """Deploy the live release of this environment to another environment of the site. Nothing is built."""

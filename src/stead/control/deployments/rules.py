@@ -12,7 +12,7 @@ from stead.shared.ids import AccountId, DeploymentId, EnvironmentId, SiteId, Tea
 from stead.shared.runtimes import Runtime
 
 DeploymentStatus = Literal["pending", "deploying", "live", "failed", "superseded"]
-DeploymentKind = Literal["deploy", "promote", "rollback", "clone", "refresh", "push"]
+DeploymentKind = Literal["deploy", "promote", "rollback", "clone", "refresh", "push", "restore"]
 
 NEXT_STATUSES: dict[DeploymentStatus, frozenset[DeploymentStatus]] = {
     "pending": frozenset({"deploying", "failed"}),
@@ -78,6 +78,11 @@ class DeploymentTarget(Owned):
     @property
     def host(self) -> str:
         return self.domain if self.type == "production" else self.subdomain
+
+    @property
+    def origin(self) -> str:
+        """Where visitors reach it."""
+        return f"https://{self.host}"
 
     @property
     def status_for_message(self) -> str:

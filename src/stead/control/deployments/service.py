@@ -44,7 +44,7 @@ from stead.shared.errors import FieldInvalid
 from stead.shared.ids import DeploymentId, has_shape
 
 _LIVE_EVENTS: dict[DeploymentKind, EventType] = {"promote": DEPLOY_PROMOTED, "rollback": DEPLOY_ROLLED_BACK}
-_ENVIRONMENT_KINDS: tuple[DeploymentKind, ...] = ("clone", "refresh", "push")
+_ENVIRONMENT_KINDS: tuple[DeploymentKind, ...] = ("clone", "refresh", "push", "restore")
 SCOPE = "deployments:write"
 _JOBS: dict[DeploymentKind, JobKind[DeploymentWork]] = {
     "deploy": DEPLOY,
@@ -83,7 +83,7 @@ async def rollback(tx: Tx, env: VisibleEnvironment, former: VisibleDeployment) -
         artifact = await artifacts.find(tx, env.site_id, former.artifact_id)
     except ArtifactNotFound:
         raise ArtifactNotKept from None
-    return await _enqueue(tx, await get_ready_target(tx, env.id), artifact, "rollback", former.id)
+    return await _enqueue(tx, await _get_open_target(tx, env.id), artifact, "rollback", former.id)
 
 
 async def promote(tx: Tx, caller: Principal, env: VisibleEnvironment, wanted: Promotion) -> JobView:
@@ -95,12 +95,12 @@ async def promote(tx: Tx, caller: Principal, env: VisibleEnvironment, wanted: Pr
     if live is None:
         raise NothingLive
     artifact = await artifacts.find(tx, env.site_id, live.artifact_id)
-    return await _enqueue(tx, await get_ready_target(tx, target.id), artifact, "promote", live.id)
+    return await _enqueue(tx, await _get_open_target(tx, target.id), artifact, "promote", live.id)
 
 
 async def enqueue(tx: Tx, env_id: str, artifact_id: str) -> JobView:
     """Deploy an artifact of the site to an environment. Builds with `auto_deploy` use this, too."""
-    target = await get_ready_target(tx, env_id)
+    target = await _get_open_target(tx, env_id)
     artifact = await artifacts.find(tx, target.site_id, artifact_id)
     return await _enqueue(tx, target, artifact, "deploy", None)
 
@@ -120,12 +120,19 @@ async def _enqueue(
 
 
 async def get_ready_target(tx: Tx, env_id: str) -> DeploymentTarget:
-    """An environment that can be deployed to now; for requests."""
+    """An environment that can be built for now; for requests."""
     target = await store.find_target(tx, env_id)
     if target is None:
         raise EnvironmentNotFound
     if not target.is_ready:
         raise EnvironmentNotReady(status=target.status_for_message)
+    return target
+
+
+async def _get_open_target(tx: Tx, env_id: str) -> DeploymentTarget:
+    """An environment that can be deployed to now; for requests."""
+    target = await get_ready_target(tx, env_id)
+    await environments.require_unlocked(tx, env_id)
     return target
 
 

@@ -5,6 +5,8 @@ from stead.control.deployments.jobs import DeploymentWork
 from stead.control.deployments.rules import EnvironmentNotReady, SourceChanged
 from stead.control.edge_feed import announcements
 from stead.control.engines.postgres import Tx
+from stead.control.environments import service as environments
+from stead.control.environments.rules import EnvironmentLocked
 from stead.control.jobs.definition import (
     Announcement,
     NodeCommand,
@@ -28,6 +30,10 @@ async def _begin(tx: Tx, job: DeploymentJob) -> None:
     if not target.is_ready:
         refusal = EnvironmentNotReady(status=target.status_for_message)
         raise Refused(refusal.code, str(refusal))
+    try:
+        await environments.require_unlocked(tx, deployment.env_id)
+    except EnvironmentLocked as refusal:
+        raise Refused(refusal.code, str(refusal)) from None
     if deployment.kind == "promote":
         source = await service.get(tx, deployment.from_id or "")
         if source.status != "live" or source.digest != deployment.digest:
@@ -89,7 +95,7 @@ async def _finish(tx: Tx, job: DeploymentJob) -> Results:
         "artifact_id": deployment.artifact_id,
         "digest": deployment.digest,
         "env_id": deployment.env_id,
-        "url": f"https://{target.host}/",
+        "url": f"{target.origin}/",
     }
 
 

@@ -8,6 +8,7 @@ import idna
 from publicsuffixlist import PublicSuffixList
 
 from stead.shared.errors import FieldInvalid
+from stead.shared.wording import quote
 
 WWW = "www."
 
@@ -34,12 +35,16 @@ def normalize_hostname(text: str, *, own_names: Iterable[str] = (), param: str =
             .lower()
         )
     except idna.IDNAError:
-        raise FieldInvalid(param=param, reason=f"{text!r} is not a domain name.") from None
+        raise FieldInvalid(
+            param=param, reason=f"{quote(text)} is not a domain name. Use for example: example.com."
+        ) from None
     labels = hostname.split(".")
     if len(labels) < 2 or len(hostname) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
-        raise FieldInvalid(param=param, reason=f"{text!r} is not a domain name.")
+        raise FieldInvalid(
+            param=param, reason=f"{quote(text)} is not a domain name. Use for example: example.com."
+        )
     if not labels[-1][0].isalpha() or labels[-1] in _NOT_PUBLIC:
-        raise FieldInvalid(param=param, reason=f"{text!r} is not a public domain name.")
+        raise FieldInvalid(param=param, reason=f"{quote(text)} is not a public domain name.")
     for own in own_names:
         if hostname == own or hostname.endswith(f".{own}"):
             raise FieldInvalid(param=param, reason=f"The platform assigns the names under {own}.")

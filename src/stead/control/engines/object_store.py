@@ -5,11 +5,12 @@ botocore is blocking, so every call runs in a thread. Presigning a URL needs no 
 
 import asyncio
 import functools
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from threading import Lock
-from typing import Any, BinaryIO, TypeVar
+from typing import IO, Any, BinaryIO, TypeVar
 
 import botocore.session
 from botocore.config import Config
@@ -23,6 +24,7 @@ T = TypeVar("T")
 
 _MISSING = {"404", "NoSuchKey", "NotFound"}
 _CHANGED = {"412", "PreconditionFailed"}
+_INVALID_RANGE = {"416", "InvalidRange"}
 _DELETE_BATCH = 1_000
 _CHUNK_BYTES = 1024 * 1024
 
@@ -33,6 +35,10 @@ class ObjectMissing(Exception):
 
 class ObjectChanged(Exception):
     """The object was replaced since it was inspected."""
+
+
+class RangeInvalid(Exception):
+    """The object has no such part."""
 
 
 class ObjectStoreUnavailable(Exception):
@@ -49,10 +55,42 @@ class ObjectInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredObject:
+    """An entry of a list."""
+
+    key: str
+    size: int
+    modified_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectPart:
+    """The open content of an object, or of a part of it. Blocking: the caller must read it in a thread."""
+
+    body: BinaryIO
+    size: int
+    """Of the part."""
+    content_range: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class SignedUpload:
     url: str
     headers: dict[str, str]
     """Must be sent with the object."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreLocation:
+    """A bucket, and the credentials for it."""
+
+    endpoint: str
+    access_key: str
+    secret_key: str
+    bucket: str
+
+    def objects(self) -> "ObjectStore":
+        return ObjectStore(self.endpoint, self.access_key, self.secret_key, self.bucket)
 
 
 @functools.cache
@@ -68,6 +106,7 @@ class ObjectStore:
         self._bucket = bucket
         self._endpoint, self._public_endpoint = endpoint, public_endpoint or endpoint
         self._access_key, self._secret_key = access_key, secret_key
+        self.location = StoreLocation(endpoint, access_key, secret_key, bucket)
         self._clients: dict[str, Any] = {}
         self._lock = Lock()
 
@@ -116,8 +155,31 @@ class ObjectStore:
         except ObjectMissing:
             await self._call(self._client.create_bucket, Bucket=self._bucket)
 
+    async def check_bucket(self) -> None:
+        """Raises ObjectStoreUnavailable if the object store does not respond. The bucket may be missing."""
+        with suppress(ObjectMissing):
+            await self._call(self._client.head_bucket, Bucket=self._bucket)
+
     async def put(self, key: str, content: bytes) -> None:
         await self._call(self._client.put_object, Bucket=self._bucket, Key=key, Body=content)
+
+    def put_file(self, key: str, content: IO[bytes]) -> None:
+        """Store the rest of a file. Blocking: the caller must run it in a thread."""
+        require_no_transaction("the object store")
+        try:
+            self._client.put_object(Bucket=self._bucket, Key=key, Body=content)
+        except (ClientError, BotoCoreError, OSError) as error:
+            raise _translate(error) from None
+
+    async def put_new(self, key: str, content: bytes) -> bool:
+        """Store an object unless there is one with this key. Returns whether it was stored."""
+        try:
+            await self._call(
+                self._client.put_object, Bucket=self._bucket, Key=key, Body=content, IfNoneMatch="*"
+            )
+        except ObjectChanged:
+            return False
+        return True
 
     async def get(self, key: str, *, max_bytes: int) -> bytes:
         """The whole content of a small object."""
@@ -141,6 +203,16 @@ class ObjectStore:
         except (ClientError, BotoCoreError, OSError) as error:
             raise _translate(error) from None
 
+    async def open_part(self, key: str, byte_range: str | None = None) -> ObjectPart:
+        """Open an object, or the part that a `Range` header describes. The caller closes the body."""
+        more = {} if byte_range is None else {"Range": byte_range}
+        found = await self._call(self._client.get_object, Bucket=self._bucket, Key=key, **more)
+        return ObjectPart(found["Body"], int(found["ContentLength"]), found.get("ContentRange"))
+
+    async def read_part(self, part: ObjectPart, size: int = _CHUNK_BYTES) -> bytes:
+        """The next bytes of a part; empty at its end."""
+        return await _in_thread(lambda: bytes(part.body.read(size)))
+
     async def inspect(self, key: str) -> ObjectInfo:
         """Read the whole object and compute its digest and size."""
 
@@ -156,18 +228,26 @@ class ObjectStore:
         found = await self._call(self._client.head_object, Bucket=self._bucket, Key=key)
         return int(found["ContentLength"])
 
-    async def list_names(self, prefix: str) -> AsyncIterator[list[str]]:
+    async def list_names(self, prefix: str) -> AsyncGenerator[list[str], None]:
         """The keys of all objects with this prefix, in batches."""
+        async for objects in self.list_objects(prefix):
+            yield [each.key for each in objects]
+
+    async def list_objects(self, prefix: str) -> AsyncGenerator[list[StoredObject], None]:
+        """All objects with this prefix, in batches."""
         after = ""
         while True:
             found = await self._call(
                 self._client.list_objects_v2, Bucket=self._bucket, Prefix=prefix, StartAfter=after
             )
-            names = [str(each["Key"]) for each in found.get("Contents", [])]
-            if not names:
+            objects = [
+                StoredObject(str(each["Key"]), int(each["Size"]), each["LastModified"])
+                for each in found.get("Contents", [])
+            ]
+            if not objects:
                 return
-            yield names
-            after = names[-1]
+            yield objects
+            after = objects[-1].key
 
     async def copy(self, inspected: ObjectInfo, key: str, to: str) -> None:
         """Copy an inspected object. Raises ObjectChanged if it was replaced since."""
@@ -228,4 +308,6 @@ def _translate(error: Exception) -> Exception:
         return ObjectMissing()
     if code in _CHANGED:
         return ObjectChanged()
+    if code in _INVALID_RANGE:
+        return RangeInvalid()
     return ObjectStoreUnavailable(code or type(error).__name__)

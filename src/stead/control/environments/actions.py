@@ -103,7 +103,7 @@ async def push(tx: Tx, caller: Principal, env: VisibleEnvironment, wanted: NewPu
 
     The caller must see production, too. A key that is pinned to the environment does not.
     """
-    await service.find_in_site(tx, caller, env.site_id, PRODUCTION)
+    production = await service.find_in_site(tx, caller, env.site_id, PRODUCTION)
     _require_not_production(env)
     mode = (wanted or NewPush()).mode
     if mode != "files" and env.runtime != "cms":
@@ -111,6 +111,7 @@ async def push(tx: Tx, caller: Principal, env: VisibleEnvironment, wanted: NewPu
     if env.git_repo is not None and env.type != "staging":
         raise PushNotAllowed
     _require_running(env)
+    await service.require_unlocked(tx, production.id)
     # The job changes two environments, so it has no environment of its own and locks the whole site.
     subject = jobs.Subject(env.site_id, env.owner, id=env.id, extra={"env_id": env.id})
     work = EnvironmentWork(env.id, push=mode)
@@ -200,6 +201,7 @@ async def _change_content(tx: Tx, env: VisibleEnvironment, kind: JobKind[Environ
     """The environment keeps its status: it stays in service while its content changes."""
     _require_not_production(env)
     _require_running(env)
+    await service.require_unlocked(tx, env.id)
     return await service.enqueue_job(tx, kind, EnvironmentWork(env.id), env.owner, env.site_id)
 
 

@@ -5,13 +5,22 @@ from stead.control.environments.rules import (
     EnvironmentBusy,
     EnvironmentExists,
     EnvironmentIsProduction,
+    EnvironmentLocked,
     EnvironmentNotFound,
     NothingToPush,
     PushNotAllowed,
     SiteNotRunning,
     VisibleEnvironment,
 )
-from stead.control.environments.schema import EnvironmentView, LeaseView, MailView, NewEnvironment, NewPush
+from stead.control.environments.schema import (
+    EnvironmentView,
+    LeaseView,
+    LockView,
+    MailView,
+    NewEnvironment,
+    NewLock,
+    NewPush,
+)
 from stead.control.http.operations import Call, Operations
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.jobs.rules import JobsWaiting
@@ -87,7 +96,7 @@ async def destroy_environment(call: Call, environment: VisibleEnvironment) -> Jo
     job="environment.refresh",
     destructive="irreversible",
     capability="clone_content",
-    errors=_CHANGING,
+    errors=[*_CHANGING, EnvironmentLocked],
 )
 async def refresh_environment(call: Call, environment: VisibleEnvironment) -> JobView:
     """Deploy the current release of production to an environment."""
@@ -100,7 +109,7 @@ async def refresh_environment(call: Call, environment: VisibleEnvironment) -> Jo
     scope=_WRITE,
     job="environment.reset",
     destructive="irreversible",
-    errors=_CHANGING,
+    errors=[*_CHANGING, EnvironmentLocked],
 )
 async def reset_environment(call: Call, environment: VisibleEnvironment) -> JobView:
     """Reset an environment to its initial state.
@@ -118,7 +127,7 @@ async def reset_environment(call: Call, environment: VisibleEnvironment) -> JobV
     job="environment.push",
     destructive="reversible",
     capability="clone_content",
-    errors=[*_CHANGING, PushNotAllowed, NothingToPush, CapabilityUnsupported],
+    errors=[*_CHANGING, EnvironmentLocked, PushNotAllowed, NothingToPush, CapabilityUnsupported],
 )
 async def push_environment(call: Call, environment: VisibleEnvironment, body: NewPush | None) -> JobView:
     """Push the content of an environment to production.
@@ -178,3 +187,25 @@ async def resume_environment(call: Call, environment: VisibleEnvironment) -> Job
 async def renew_environment(call: Call, environment: VisibleEnvironment) -> LeaseView:
     """Renew the lease of an environment and issue a new metrics token. The previous token stops working."""
     return await actions.renew(call.tx, environment)
+
+
+@operation(
+    f"PUT {_ONE}/lock", id="environments.lock", scope="deployments:write", errors=[EnvironmentNotFound]
+)
+async def lock_environment(call: Call, environment: VisibleEnvironment, body: NewLock) -> LockView:
+    """Keep an environment on the release that it serves.
+
+    Deployments, promotions and rollbacks to it, pushes to it, refreshes and resets are refused, also those
+    that wait in the queue; what is being deployed already is finished. Pushed commits are still built, and
+    builds with `auto_deploy` still run, but their artifacts are not deployed; the `error` of the build says
+    why. Locking again replaces the reason.
+    """
+    return await service.lock(call.tx, environment, body)
+
+
+@operation(
+    f"DELETE {_ONE}/lock", id="environments.unlock", scope="deployments:write", errors=[EnvironmentNotFound]
+)
+async def unlock_environment(call: Call, environment: VisibleEnvironment) -> None:
+    """Allow deployments again. Artifacts that were held back are not deployed by this."""
+    await service.unlock(call.tx, environment)

@@ -30,6 +30,10 @@ async def lock_hosted(tx: Tx, env: str, node: str, status: EnvironmentStatus) ->
     )
 
 
+async def mark_data_lost(tx: Tx, env: str) -> None:
+    await tx.run("update environments set data_lost = true where id = $1", env)
+
+
 async def list_hosted(tx: Tx, node: str, *, after: str, limit: int) -> list[HostedEnvironment]:
     """Including deleted environments: they can be recovered with their site."""
     return await tx.all(

@@ -14,6 +14,7 @@ from stead.shared.errors import Conflict, FieldInvalid, NotFound
 from stead.shared.ids import AccountId, EnvironmentId, SiteId, TeamId
 from stead.shared.roles import Role
 from stead.shared.runtimes import Runtime
+from stead.shared.wording import quote
 
 PRODUCTION = "production"
 """Accepted in a path instead of the identifier of a site's production environment."""
@@ -62,7 +63,9 @@ def status_after_recovery(status: EnvironmentStatus) -> EnvironmentStatus:
 
 def require_branch_name(name: str) -> None:
     if not branches.is_branch_name(name):
-        raise FieldInvalid(param="branch", reason=f"{name[: branches.LONGEST]!r} is not a valid branch name.")
+        raise FieldInvalid(
+            param="branch", reason=f"{quote(name)} is not a branch name. Use for example: feature/checkout."
+        )
 
 
 def host_labels(slug: str, type_: EnvironmentType, branch: str | None) -> list[str]:
@@ -160,6 +163,12 @@ class EnvironmentIsProduction(Conflict):
     )
 
 
+class EnvironmentLocked(Conflict):
+    code = "environment.locked"
+    message = "The environment is locked, so nothing is deployed to it: {reason}"
+    remedy = "Unlock it with `DELETE …/environments/{env_id}/lock`, and try again."
+
+
 class PushNotAllowed(Conflict):
     code = "environment.push_not_allowed"
     message = "On a site with a repository, only the staging environment can be pushed to production."
@@ -170,14 +179,6 @@ class NothingToPush(Conflict):
     code = "environment.nothing_to_push"
     message = "The environment serves only its placeholder page."
     remedy = "Deploy to it first, or refresh it from production."
-
-
-class BackupUnverified(Conflict):
-    code = "backup.unverified"
-    message = "The current release of production could not be verified, so nothing was changed: {reason}"
-    remedy = (
-        "Deploy production from a new build, then push again. If the error persists, contact the operator."
-    )
 
 
 class CopyFailed(Conflict):

@@ -33,7 +33,30 @@ class EnvironmentView(Struct):
         str | None, Meta(description="Why the environment is `failed`.", examples=[None])
     ]
     last_active: Annotated[datetime | None, Meta(description="The time of the last visit.", examples=[None])]
+    lock_reason: Annotated[
+        str | None, Meta(description="Why nothing is deployed to the environment.", examples=[None])
+    ]
+    locked_at: Annotated[datetime | None, Meta(description="Since when it is locked.", examples=[None])]
     created_at: datetime
+
+
+class NewLock(Struct, forbid_unknown_fields=True):
+    reason: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=500,
+            pattern=r"^[^\x00-\x1f\x7f]+$(?!\n)",
+            description="Shown to everyone who can see the environment.",
+            examples=["The sale runs until Monday."],
+            extra={"expected": "It is one line without control characters."},
+        ),
+    ]
+
+
+class LockView(Struct):
+    reason: Annotated[str, Meta(examples=["The sale runs until Monday."])]
+    locked_at: datetime
 
 
 class NewEnvironment(Struct, forbid_unknown_fields=True):

@@ -6,13 +6,14 @@ from stead.control.environments.jobs import EnvironmentWork
 from stead.control.environments.rules import (
     PRODUCTION,
     Environment,
+    EnvironmentLocked,
     EnvironmentNotFound,
     EnvironmentStatus,
     VisibleEnvironment,
     previous_statuses,
     status_after_recovery,
 )
-from stead.control.environments.schema import EnvironmentView
+from stead.control.environments.schema import EnvironmentView, LockView, NewLock
 from stead.control.environments.store import SiteOwner
 from stead.control.http.operations import Call
 from stead.control.http.pagination import Page, PageRequest
@@ -129,6 +130,11 @@ async def set_dataset(tx: Tx, env: str, dataset: str) -> None:
     await store.set_dataset(tx, env, dataset)
 
 
+async def is_data_lost(tx: Tx, env: str) -> bool:
+    """Whether its files and rows were on a node that is lost for good, and nothing has replaced them."""
+    return await store.is_data_lost(tx, env)
+
+
 async def set_git_ref(tx: Tx, env: str, ref: str | None) -> None:
     await store.set_git_ref(tx, env, ref)
 
@@ -180,3 +186,19 @@ async def enqueue_job(
 ) -> JobView:
     subject = jobs.Subject(site, owner, env_id=work.environment)
     return await jobs.enqueue(tx, kind, work, subject, scope=SCOPE, by_platform=by_platform)
+
+
+async def lock(tx: Tx, env: VisibleEnvironment, wanted: NewLock) -> LockView:
+    """Keep what the environment serves. Locking again replaces the reason."""
+    await store.lock(tx, env, wanted.reason)
+    return LockView(wanted.reason, tx.now)
+
+
+async def unlock(tx: Tx, env: VisibleEnvironment) -> None:
+    await store.unlock(tx, env)
+
+
+async def require_unlocked(tx: Tx, env: str) -> None:
+    """For everything that changes the release of an environment."""
+    if (reason := await store.find_lock_reason(tx, env)) is not None:
+        raise EnvironmentLocked(reason=reason)

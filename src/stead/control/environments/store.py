@@ -177,7 +177,8 @@ async def set_release(tx: Tx, env: str, release: str | None) -> None:
 
 
 async def set_dataset(tx: Tx, env: str, dataset: str) -> None:
-    await tx.run("update environments set dataset = $2 where id = $1", env, dataset)
+    """Its data is on its node again, if it was lost."""
+    await tx.run("update environments set dataset = $2, data_lost = false where id = $1", env, dataset)
 
 
 async def set_git_ref(tx: Tx, env: str, ref: str | None) -> None:
@@ -232,3 +233,22 @@ async def set_lease(tx: Tx, env: str, token_hash: bytes, until: datetime) -> Non
         token_hash,
         until,
     )
+
+
+async def is_data_lost(tx: Tx, env: str) -> bool:
+    return bool(await tx.value("select data_lost from environments where id = $1", env))
+
+
+async def lock(tx: Tx, env: VisibleEnvironment, reason: str) -> None:
+    await tx.run(
+        "update environments set lock_reason = $2, locked_at = $3 where id = $1", env.id, reason, tx.now
+    )
+
+
+async def unlock(tx: Tx, env: VisibleEnvironment) -> None:
+    await tx.run("update environments set lock_reason = null, locked_at = null where id = $1", env.id)
+
+
+async def find_lock_reason(tx: Tx, env: str) -> str | None:
+    found: str | None = await tx.value("select lock_reason from environments where id = $1", env)
+    return found

@@ -10,6 +10,7 @@ import structlog
 from stead.control import metrics
 from stead.control.engines.postgres import DATABASE_UNREACHABLE, StatementTimeout
 from stead.control.http.access_log import AccessLog
+from stead.control.http.cross_origin import AllowedOrigins
 from stead.control.http.endpoint import Endpoint, EndpointDependencies, require_allowed
 from stead.control.http.operations import Operation, rate_class_of
 from stead.control.http.requests import Receive, Request, Scope, Send
@@ -34,7 +35,11 @@ _TRACE_FRAMES = 8
 
 class Api:
     def __init__(
-        self, operations: Iterable[Operation], dependencies: EndpointDependencies, access_log: AccessLog
+        self,
+        operations: Iterable[Operation],
+        dependencies: EndpointDependencies,
+        access_log: AccessLog,
+        origins: AllowedOrigins = AllowedOrigins(),  # noqa: B008 - immutable
     ) -> None:
         declared = list(operations)
         self._router = Router(declared)
@@ -43,6 +48,7 @@ class Api:
             # The first failure must be an increase for Prometheus.
             metrics.faults.labels(operation.id)
             metrics.statement_timeouts.labels(operation.id)
+        self._origins = origins
         self._docs_url = dependencies.context.docs_url
         self._streams = dependencies.streams
         self._authenticator = dependencies.authenticator
@@ -54,6 +60,9 @@ class Api:
         operation, version = UNROUTED, LATEST
         try:
             try:
+                if request.method == "OPTIONS":
+                    await self._send_options(request, send)
+                    return
                 found, path = self._router.find_segments(request.method, request.segments)
                 operation = found.id
                 version = _pinned_version(request)
@@ -74,10 +83,12 @@ class Api:
         except Exception as error:  # noqa: BLE001 - every unexpected error becomes an error envelope
             response = self._report_fault(error, request, operation)
         headers = headers_of(response, request.id, version, request.rate_limit)
+        headers += self._origins.headers(request)
         start = {"type": "http.response.start", "status": response.status, "headers": headers}
         if response.stream is None:
             await send(start)
-            await send({"type": "http.response.body", "body": response.body})
+            body = b"" if request.method == "HEAD" else response.body
+            await send({"type": "http.response.body", "body": body})
         else:
             try:
                 await send(start)
@@ -85,6 +96,15 @@ class Api:
             finally:
                 self._streams.remove(response.stream)
         self._access_log.record(request, operation, response.status, time.perf_counter() - started)
+
+    async def _send_options(self, request: Request, send: Send) -> None:
+        """Say which methods an address takes. This is the same for everyone, so it needs no credential."""
+        methods = self._router.methods_at(request.segments)
+        response = ApiResponse(204, headers=[(b"allow", ", ".join(methods).encode())])
+        headers = headers_of(response, request.id, LATEST, None)
+        headers += self._origins.headers(request) + self._origins.preflight_headers(request, methods)
+        await send({"type": "http.response.start", "status": 204, "headers": headers})
+        await send({"type": "http.response.body", "body": b""})
 
     async def _count(self, request: Request, operation: str) -> None:
         """Count a request that reaches no operation, so that its response has the rate limit headers, too.

@@ -108,6 +108,9 @@ class Endpoint:
                 values = await self._prepare(call, path, b"", version)
                 result = await operation.handler(call, **values)
                 if operation.response_kind == "stream":
+                    if request.method == "HEAD":
+                        await result.frames.aclose()
+                        return ApiResponse(operation.status, is_event_stream=True)
                     return self._open_stream(call, result, path, version)
                 return self._render(result, request, version)
         raw = await request.body() if self._body or operation.takes_idempotency_key else b""
@@ -235,7 +238,7 @@ class Endpoint:
     ) -> dict[str, Any]:
         values: dict[str, Any] = {name: path[name] for name in self._path_inputs}
         if self._body is not None:
-            values["body"] = self._body.read(raw, version)
+            values["body"] = self._body.read(raw, version, request.header(b"content-type"))
         if self._filters is not None or self._page is not None:
             sent = query_values(request.query)
             filters = self._query.filters(sent) if self._filters is not None else None

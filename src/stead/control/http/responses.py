@@ -57,6 +57,8 @@ class ApiResponse(msgspec.Struct):
     body: bytes = b""
     headers: list[Header] = []
     stream: OpenStream | None = None
+    is_event_stream: bool = False
+    """Whether it is a stream, also if the frames are not sent because the request was `HEAD`."""
     stored: bool = False
     """Whether a client may store it, and asks whether it has changed before each use."""
 
@@ -107,7 +109,7 @@ def headers_of(
     answer: ApiResponse, request_id: str, version: date, spent: RateLimitResult | None
 ) -> list[Header]:
     fixed = _FIXED[version]
-    if answer.stream is not None:
+    if answer.stream is not None or answer.is_event_stream:
         fixed = [EVENT_STREAM, *fixed[1:]]
     if answer.stored:
         fixed = [*fixed[:-1], (b"cache-control", b"no-cache")]
@@ -116,7 +118,7 @@ def headers_of(
         headers += spent.headers()
     if answer.headers:
         headers += answer.headers
-    if answer.stream is not None:
+    if answer.stream is not None or answer.is_event_stream:
         return headers
     if answer.status in (204, 304):
         return headers[1:]

@@ -27,6 +27,20 @@ class Router:
         return self.find_segments(method, path.split("/"))
 
     def find_segments(self, method: str, segments: list[str]) -> tuple[Operation, Mapping[str, str]]:
+        """`HEAD` is answered by the operation for `GET`."""
+        node, values = self._find_node(segments)
+        operation = node.methods.get("GET" if method == "HEAD" else method)
+        if operation is not None:
+            return operation, dict(zip(operation.path_parameters, values, strict=True)) if values else {}
+        error = MethodNotAllowed(method=method)
+        error.headers = {"Allow": ", ".join(_allowed(node))}
+        raise error
+
+    def methods_at(self, segments: list[str]) -> list[str]:
+        """The methods that an address takes."""
+        return _allowed(self._find_node(segments)[0])
+
+    def _find_node(self, segments: list[str]) -> tuple[_Node, list[str]]:
         node, values = self._root, []
         for segment in segments:
             child = node.literals.get(segment)
@@ -36,14 +50,9 @@ class Router:
                 if child is None or not segment:
                     raise RouteNotFound
             node = child
-        operation = node.methods.get(method)
-        if operation is not None:
-            return operation, dict(zip(operation.path_parameters, values, strict=True)) if values else {}
         if not node.methods:
             raise RouteNotFound
-        error = MethodNotAllowed(method=method)
-        error.headers = {"Allow": ", ".join(sorted(node.methods))}
-        raise error
+        return node, values
 
     def _add(self, operation: Operation) -> None:
         node = self._root
@@ -56,3 +65,8 @@ class Router:
         if operation.method in node.methods:
             raise TypeError(f"two operations at {operation.method} {operation.path}")
         node.methods[operation.method] = operation
+
+
+def _allowed(node: _Node) -> list[str]:
+    head = ["HEAD"] if "GET" in node.methods else []
+    return sorted([*node.methods, *head, "OPTIONS"])

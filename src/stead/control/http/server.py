@@ -26,6 +26,7 @@ from stead.shared.errors import (
     RequestTooLarge,
 )
 from stead.shared.ids import new_id
+from stead.shared.metrics import Counter
 from stead.shared.versions import LATEST
 
 KEEP_ALIVE_SECONDS = 75
@@ -47,6 +48,7 @@ class LimitedProtocol(HttpToolsProtocol):
     open_connections: ClassVar[Connections]
     limits: ClassVar[ConnectionLimits]
     docs_url: ClassVar[str]
+    cut_off: ClassVar[Counter]
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -143,7 +145,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def check_deadlines(self, now: float) -> None:
         if self._stalled_at <= now:
-            metrics.requests_cut_off.labels("stalled").inc()
+            self.cut_off.labels("stalled").inc()
             self.transport.abort()
         elif self._deadline <= now:
             if self.transport.is_closing():
@@ -155,7 +157,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def give_way(self) -> None:
         """Close a connection that waits for a request, because there are too many."""
-        metrics.requests_cut_off.labels("connections").inc()
+        self.cut_off.labels("connections").inc()
         self._is_refused = True
         self.transport.abort()
 
@@ -169,7 +171,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _refuse(self, error: ApiError) -> None:
         """Send the error, unless it would be mixed up with another response, and close the connection."""
-        metrics.requests_cut_off.labels(error.code).inc()
+        self.cut_off.labels(error.code).inc()
         if self._may_respond():
             self.transport.write(_response_bytes(error, self.docs_url))
         if self._has_cycle and not self.cycle.response_complete:
@@ -213,14 +215,17 @@ def _response_bytes(error: ApiError, docs_url: str) -> bytes:
 
 
 def limited_protocol(
-    limits: ConnectionLimits, docs_url: str, exempt: tuple[Network, ...] = ()
+    limits: ConnectionLimits,
+    docs_url: str,
+    exempt: tuple[Network, ...] = (),
+    cut_off: Counter = metrics.requests_cut_off,
 ) -> type[LimitedProtocol]:
     """The protocol of one listening port, with its own count of connections."""
 
     class Limited(LimitedProtocol):
         open_connections = Connections(limits, exempt)
 
-    Limited.limits, Limited.docs_url = limits, docs_url
+    Limited.limits, Limited.docs_url, Limited.cut_off = limits, docs_url, cut_off
     return Limited
 
 

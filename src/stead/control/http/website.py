@@ -1,16 +1,20 @@
 """Pages for browsers and load balancers: the API reference at `/docs`, error pages and health checks."""
 
+import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from stead.artifacts.site_rules import site_file
 from stead.control.http.error_pages import html, page
+from stead.control.http.page_errors import error_handlers
 from stead.control.http.version_changes import CHANGES
 from stead.shared.errors import catalog
 from stead.shared.metrics import CONTENT_TYPE, Metrics
@@ -21,6 +25,7 @@ FailingTasks = Callable[[], Mapping[str, str]]
 """The names of the tasks that fail at the moment, with the types of their errors."""
 
 _CHECKOUT_VIEWER = Path(__file__).parents[4] / "web" / "node_modules" / "swagger-ui-dist"
+_SITE_FILE_SCHEMA = json.dumps(site_file.json_schema(), ensure_ascii=False)
 _POLICY = (
     "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:;"
     " font-src 'self' data:; frame-ancestors 'none'; base-uri 'none'"
@@ -99,6 +104,7 @@ def website(
     checks: Mapping[str, Check],
     required: frozenset[str],
     failing_tasks: FailingTasks = dict,
+    docs_url: str = "/docs",
     pages: Sequence[Route] = (),
 ) -> Starlette:
     """`pages` are the pages of the features."""
@@ -113,7 +119,7 @@ def website(
         for error in catalog():
             if (error.type, error.code) == requested:
                 return HTMLResponse(html(error), headers=_headers())
-        return PlainTextResponse("There is no such error.\n", 404)
+        raise HTTPException(404)
 
     async def versions(_: Request) -> Response:
         return HTMLResponse(_versions_page(), headers=_headers())
@@ -124,12 +130,13 @@ def website(
         Route("/docs", reference),
         Route("/docs/page.js", _asset(_START, "text/javascript")),
         Route("/docs/page.css", _asset(_STYLE, "text/css")),
+        Route("/docs/stead.schema.json", _asset(_SITE_FILE_SCHEMA, "application/schema+json")),
         Route("/docs/errors/{type}/{code}", error_page),
         Route("/docs/versions", versions),
         *pages,
         Mount("/docs/viewer", StaticFiles(directory=assets, check_dir=False)),
     ]
-    return Starlette(routes=routes)
+    return Starlette(routes=routes, exception_handlers=error_handlers(docs_url, _headers()))
 
 
 def _versions_page() -> str:

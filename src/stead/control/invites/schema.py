@@ -16,6 +16,7 @@ Email = Annotated[
     str,
     Meta(
         pattern=emails.PATTERN,
+        extra={"noun": "email address", "expected": emails.EXPECTED},
         max_length=emails.MAX_LENGTH,
         examples=["grace@example.com"],
     ),

@@ -25,6 +25,7 @@ from stead.control.jobs.definition import (
     ControlAction,
     LongAction,
     NodeCommand,
+    RefusalHandler,
     Refused,
     ResultHandler,
     WorkerContext,
@@ -34,6 +35,7 @@ from stead.control.jobs.definition import (
 from stead.control.jobs.kinds import Job, JobRow
 from stead.control.jobs.measurements import DONE, count_end, measure_step
 from stead.control.jobs.presigning import presign_urls, unseal_secrets
+from stead.control.jobs.repository_access import CommandAddress, grant_access
 from stead.control.jobs.rules import EdgeUnreachable, JobCancelled, JobNotFound, JobTimeout, NodeKeyUnknown
 from stead.control.nodes import service as nodes
 from stead.control.nodes.gateway import Gateway
@@ -75,7 +77,7 @@ class Activities:
         step = workflow.steps[name]
         run = _Run(row, workflow, name)
         with measure_step(workflow.name, run.position):
-            await self._do(run, step.control, step.command, step.announce, step.on_result)
+            await self._do(run, step.control, step.command, step.announce, step.on_result, step.on_refusal)
             if step.long_action is not None:
                 await self._run_long_action(run, step.long_action)
 
@@ -124,12 +126,13 @@ class Activities:
         command: CommandBuilder | None,
         announce: AnnouncementBuilder | None,
         on_result: ResultHandler | None = None,
+        on_refusal: RefusalHandler | None = None,
     ) -> None:
         try:
             if control is not None:
                 await self._run_control(run, control)
             if command is not None:
-                await self._run_command(run, command, on_result)
+                await self._run_command(run, command, on_result, on_refusal)
             if announce is not None:
                 await self._announce(run, announce)
         except Refused as refusal:
@@ -158,7 +161,13 @@ class Activities:
         if not await queue.may_continue(tx, run.job, undoing=run.is_undo):
             raise Refused(JobCancelled.code, "")
 
-    async def _run_command(self, run: "_Run", build: CommandBuilder, on_result: ResultHandler | None) -> None:
+    async def _run_command(
+        self,
+        run: "_Run",
+        build: CommandBuilder,
+        on_result: ResultHandler | None,
+        on_refusal: RefusalHandler | None,
+    ) -> None:
         async with self._database.transaction() as tx:
             await self._require_not_cancelled(tx, run)
             await queue.mark_running(tx, run.job)
@@ -172,27 +181,43 @@ class Activities:
             }
         for position, command in commands.items():
             await self._send_command(
-                replace(run, position=position), command, public_keys[command.node], on_result
+                replace(run, position=position), command, public_keys[command.node], on_result, on_refusal
             )
 
     async def _send_command(
-        self, run: "_Run", command: NodeCommand, public_key: bytes | None, on_result: ResultHandler | None
+        self,
+        run: "_Run",
+        command: NodeCommand,
+        public_key: bytes | None,
+        on_result: ResultHandler | None,
+        on_refusal: RefusalHandler | None,
     ) -> None:
         async with heartbeating():
             result = await self._gateway.run_command(self._address(run, command, public_key))
         if result.outcome == "refused":
-            raise Refused(result.code or Internal.code, result.reason or "The node refused.")
+            refusal = Refused(result.code or Internal.code, result.reason or "The node refused.")
+            if on_refusal is None or not await self._goes_on(run, refusal, on_refusal):
+                raise refusal
+            return
         if result.outcome != "done":
             raise retryable_error(f"the node answered {result.outcome}")
         if on_result is not None:
             async with self._database.transaction() as tx:
                 await on_result(tx, run.read(), result_of(command.work, result))
 
+    async def _goes_on(self, run: "_Run", refusal: Refused, on_refusal: RefusalHandler) -> bool:
+        async with self._database.transaction() as tx:
+            return await on_refusal(tx, run.read(), refusal)
+
     def _address(self, run: "_Run", command: NodeCommand, public_key: bytes | None) -> Command:
         """The message to the node. Its secrets are opened here and sealed to the node, so they are never
         stored."""
         work = presign_urls(command.work, self._context.objects)
         work = unseal_secrets(work, self._context.sealer, run.row.site_id)
+        if self._context.repositories is not None:
+            limit = run.workflow.kind.limit.total_seconds()
+            to = CommandAddress(run.row.site_id, run.job, command.node, limit, self._database.now())
+            work = grant_access(work, self._context.repositories, self._context.sealer, to)
         try:
             work, sealed = seal_work(work, public_key, node=command.node, job=run.job, step=run.position)
         except NodeKeyMissing:

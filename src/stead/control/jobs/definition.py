@@ -19,6 +19,7 @@ from typing import Any, Generic
 from stead.control.engines.object_store import ObjectStore
 from stead.control.engines.postgres import Database, Tx
 from stead.control.jobs.kinds import Job, JobKind, JobRow, P
+from stead.control.jobs.repository_access import RepositoryGateway
 from stead.control.sealing import Sealer
 from stead.protocol.commands import DriverSetName
 from stead.protocol.edge_records import EdgeRecord
@@ -54,6 +55,8 @@ class WorkerContext:
     database: Database
     objects: ObjectStore
     sealer: Sealer
+    repositories: RepositoryGateway | None
+    """None if the installation has no backups."""
 
 
 ControlAction = Callable[[Tx, Job[Any]], Awaitable[Results | None]]
@@ -62,6 +65,8 @@ CommandBuilder = Callable[[Tx, Job[Any]], Awaitable[NodeCommand | Sequence[NodeC
 environment, run one after the other."""
 ResultHandler = Callable[[Tx, Job[Any], Any], Awaitable[None]]
 """Stores what the node returned: the `result_type` of the work, or None. Must be safe to repeat."""
+RefusalHandler = Callable[[Tx, Job[Any], "Refused"], Awaitable[bool]]
+"""Whether the job goes on although the node has refused the command. Must be safe to repeat."""
 AnnouncementBuilder = Callable[[Tx, Job[Any]], Awaitable[Announcement | None]]
 """Builds the announcement and writes what belongs to it. Must be safe to repeat."""
 LongAction = Callable[[WorkerContext, Job[Any]], Awaitable[None]]
@@ -76,6 +81,7 @@ class Step:
     control: ControlAction | None = None
     command: CommandBuilder | None = None
     on_result: ResultHandler | None = None
+    on_refusal: RefusalHandler | None = None
     announce: AnnouncementBuilder | None = None
     long_action: LongAction | None = None
     undo_control: ControlAction | None = None
@@ -101,9 +107,10 @@ def node_step(
     do: CommandBuilder,
     *,
     on_result: ResultHandler | None = None,
+    on_refusal: RefusalHandler | None = None,
     undo: CommandBuilder | None = None,
 ) -> Step:
-    return Step(name, command=do, on_result=on_result, undo_command=undo)
+    return Step(name, command=do, on_result=on_result, on_refusal=on_refusal, undo_command=undo)
 
 
 def announce_step(name: str, do: AnnouncementBuilder, *, undo: AnnouncementBuilder | None = None) -> Step:

@@ -115,6 +115,19 @@ class NodeShortOfSpace(ServerFault):
     remedy = "What the site serves is not affected. Try again later, or contact the operator of the platform."
 
 
+class CmsDataLost(ServerFault):
+    status = 503
+    code = "cms.data_lost"
+    message = "The files and the database of the site are not on its node: {reason}"
+    remedy = "Restore a snapshot with `POST /v1/sites/{site_id}/snapshots/{snapshot_id}/restore`."
+
+
+class CmsNotInstalled(ServerFault):
+    code = "cms.not_installed"
+    message = "WordPress could not be installed: {reason}"
+    remedy = "Try again. If the error persists, contact the operator of the platform."
+
+
 class NoNode(ServerFault):
     status = 503
     code = "node.unavailable"

@@ -36,6 +36,7 @@ from stead.shared import scopes, secrets
 from stead.shared.errors import CredentialRevoked, FieldInvalid, ScopeInsufficient
 from stead.shared.ids import KeyId, has_shape, new_id
 from stead.shared.secrets import Secret
+from stead.shared.wording import quote
 
 
 async def visible_key(call: Call, key_id: str) -> VisibleKey:
@@ -193,7 +194,10 @@ def _require_unrevoked(key: VisibleKey) -> None:
 def _require_known(requested: list[str]) -> None:
     for index, scope in enumerate(requested):
         if scope not in scopes.GRANTABLE:
-            raise FieldInvalid(param=f"scopes.{index}", reason=f"The scope {scope!r} does not exist.")
+            raise FieldInvalid(
+                param=f"scopes.{index}",
+                reason=f"The scope {quote(scope)} does not exist. Use for example: sites:read.",
+            )
 
 
 def _require_scopes(caller: Principal, requested: list[str]) -> None:
@@ -240,10 +244,14 @@ def _allowlist(caller: Principal, requested: list[str] | None) -> list[str]:
             networks = parse_networks([text])
         except ValueError:
             raise FieldInvalid(
-                param=param, reason=f"{text!r} is not an IP address or a CIDR network."
+                param=param,
+                reason=f"{quote(text)} is neither an IP address nor a network."
+                " Use for example: 203.0.113.0/24.",
             ) from None
         if not _are_within(networks, caller.networks):
-            raise FieldInvalid(param=param, reason=f"{text!r} is outside the allowlist of the creating key.")
+            raise FieldInvalid(
+                param=param, reason=f"{quote(text)} is outside the allowlist of the creating key."
+            )
     return requested
 
 

@@ -24,13 +24,14 @@ class About(Struct, frozen=True, kw_only=True):
     job_id: str | None = None
 
 
-async def publish(tx: Tx, event: EventType, about: About, **data: Fact) -> None:
-    """Write an event to the outbox. `data` must match the payload of its type."""
+async def publish(tx: Tx, event: EventType, about: About, **data: Fact) -> str:
+    """Write an event to the outbox and return its id. `data` must match the payload of its type."""
+    id_ = new_id("evt")
     payload = msgspec.to_builtins(msgspec.convert(data, event.data)) if event.data else data
     await tx.run(
         "insert into events (id, type, account_id, team_id, site_id, env_id, job_id, data, created_at, mode)"
         " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, (select mode from sites where id = $5))",
-        new_id("evt"),
+        id_,
         event.type,
         about.account_id,
         about.team_id,
@@ -40,3 +41,4 @@ async def publish(tx: Tx, event: EventType, about: About, **data: Fact) -> None:
         payload,
         tx.now,
     )
+    return id_

@@ -21,5 +21,5 @@ SWITCH = JobKind(
     params=PhpWork,
     resource="site",
     lock="site",
-    limit=timedelta(minutes=30),
+    limit=timedelta(minutes=90),
 )

@@ -3,6 +3,7 @@ new one, so the undo finds it there."""
 
 from collections.abc import Callable
 
+from stead.control.backups.snapshot_steps import build_snapshot_steps
 from stead.control.engines.postgres import Tx
 from stead.control.environments import service as environments
 from stead.control.environments.rules import Environment
@@ -71,6 +72,7 @@ SWITCH = Workflow(
     jobs.SWITCH,
     steps=[
         node_step("requirements", _check),
+        *build_snapshot_steps("before_switch"),
         node_step("php", _switch, undo=_restore),
         control_step("done", _finish),
     ],

@@ -73,10 +73,11 @@ class EndpointsExhausted(QuotaExceeded):
 
 class StorageExhausted(QuotaExceeded):
     code = "quota.storage"
-    message = "The {limit} GB of artifacts that the plan allows are in use."
+    message = "The {limit} GB of storage that the plan allows are in use."
     remedy = (
-        "Delete a site, wait until unused artifacts and uploads are removed, or upgrade the plan. Artifacts"
-        " count with their unpacked size."
+        "Delete a site, wait until unused artifacts, uploads and old snapshots are removed, or upgrade the"
+        " plan. Artifacts count with their unpacked size; snapshots of a deleted site count as long as it can"
+        " be recovered."
     )
 
 

@@ -47,10 +47,11 @@ async def lock(tx: Tx, owner: Owner) -> None:
     await store.lock(tx, owner)
 
 
-async def require_storage(tx: Tx, owner: Owner, *, more: int) -> None:
-    """Raise if the quota does not allow this many more bytes. Call `lock` first for an exact check."""
+async def require_storage(tx: Tx, owner: Owner, *, more: int, times: int = 1) -> None:
+    """Raise if the quota, or so many times the quota, does not allow this many more bytes. Call `lock` first
+    for an exact check."""
     limit = await store.storage_limit(tx, owner)
-    if await store.storage(tx, owner) + more > limit * GB:
+    if await store.storage(tx, owner) + more > limit * GB * times:
         raise StorageExhausted(limit=limit)
 
 

@@ -70,6 +70,9 @@ _STORAGE = """
       join sites s on s.id = a.site_id where s.team_id = any($1) or s.account_id = any($2))
   ) + (
     select coalesce(sum(u.size), 0) from uploads u join sites s on s.id = u.site_id
+    where s.team_id = any($1) or s.account_id = any($2)
+  ) + (
+    select coalesce(sum(r.stored_bytes), 0)::bigint from repositories r join sites s on s.id = r.site_id
     where s.team_id = any($1) or s.account_id = any($2))
 """
 
@@ -124,8 +127,8 @@ async def count_of_account(tx: Tx, account: AccountId, quota: AccountQuota) -> i
 
 
 async def storage(tx: Tx, owner: Owner) -> int:
-    """The unpacked size of all artifacts of the owner's sites, where each blob is counted once, and the
-    declared size of their uploads, whether they have arrived or not."""
+    """The unpacked size of all artifacts of the owner's sites, where each blob is counted once, the declared
+    size of their uploads, whether they have arrived or not, and what their snapshots take in the store."""
     return int(await tx.value(_STORAGE, *await pool_of(tx, owner)))
 
 

@@ -19,9 +19,26 @@ MAX_PREFIX_LENGTHS = 256
 MAX_PART_RULES = 500
 MAX_PART_BYTES = 256 * 1024
 
-Path = Annotated[str, Meta(min_length=1, max_length=2000, pattern=r"^/[^\x00-\x20\x7f?#]*$(?!\n)")]
+Path = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=2000,
+        pattern=r"^/[^\x00-\x20\x7f?#]*$(?!\n)",
+        extra={"noun": "path", "expected": "It begins with a slash and has no spaces, no ? and no #."},
+    ),
+]
 Destination = Annotated[
-    str, Meta(min_length=1, max_length=2000, pattern=r"^(/|https?://)[^\x00-\x20\x7f]*$(?!\n)")
+    str,
+    Meta(
+        min_length=1,
+        max_length=2000,
+        pattern=r"^(/|https?://)[^\x00-\x20\x7f]*$(?!\n)",
+        extra={
+            "noun": "destination",
+            "expected": "It is a path that begins with a slash or a complete URL, without spaces.",
+        },
+    ),
 ]
 
 

@@ -9,7 +9,9 @@ from msgspec import Struct
 from stead.control.http.principal import Mode
 from stead.control.jobs.kinds import Job, JobKind
 from stead.control.outbox.events import About
+from stead.control.plans.rules import Owner
 from stead.control.sites.rules import SiteStatus
+from stead.shared.ids import AccountId, TeamId
 from stead.shared.runtimes import Runtime
 
 
@@ -29,8 +31,12 @@ class SiteFacts:
     region: str
     runtime: Runtime
     mode: Mode
-    account_id: str | None
-    team_id: str | None
+    account_id: AccountId | None
+    team_id: TeamId | None
+
+    @property
+    def owner(self) -> Owner:
+        return Owner(self.account_id, self.team_id)
 
     @property
     def is_test(self) -> bool:
@@ -85,7 +91,7 @@ DELETE = JobKind(
     params=SiteWork,
     resource="site",
     lock="site",
-    limit=timedelta(minutes=5),
+    limit=timedelta(minutes=60),
 )
 
 PURGE = JobKind(

@@ -26,6 +26,7 @@ from stead.control.sites.schema import (
     Deletion,
     NewSite,
     RuntimesView,
+    SiteFilter,
     SiteView,
     Transfer,
     TransferredView,
@@ -39,9 +40,9 @@ operation = Operations(tag="Sites")
 
 
 @operation("GET /v1/sites", id="sites.list", scope="sites:read")
-async def list_sites(call: Call, page: PageRequest) -> Page[SiteView]:
-    """List the sites you can see, newest first."""
-    return await service.browse(call.tx, call.caller, page)
+async def list_sites(call: Call, query: SiteFilter, page: PageRequest) -> Page[SiteView]:
+    """List the sites you can see, newest first. Deleted sites only with `status=deleted`."""
+    return await service.browse(call.tx, call.caller, query, page)
 
 
 @operation(

@@ -14,6 +14,7 @@ from stead.control.nodes.rules import SILENT_REGION_TIMEOUT
 from stead.control.sites import jobs as kinds
 from stead.control.sites import service as sites
 from stead.control.sites.jobs import SiteWork
+from stead.control.sites.node_commands import WITH_PROCESSES
 from stead.control.wordpress import service as wordpress
 
 _RESTARTABLE = ("running", "stopped", "failed", "awaiting_push")
@@ -41,6 +42,8 @@ async def move(tx: Tx, env: HostedEnvironment, lost: str) -> bool:
         tx, env.region, facts.needed_runtime, waiting_since=since, disk_mb=promised
     )
     await environments.set_node(tx, env.id, node)
+    if facts.runtime in WITH_PROCESSES and not facts.is_test:
+        await relocation_store.mark_data_lost(tx, env.id)
     await jobs.cancel_waiting_for_node(tx, env.site_id, lost)
     if env.type != "production":
         return await maintenance.restore_files(tx, env)

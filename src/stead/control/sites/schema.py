@@ -18,8 +18,28 @@ TeamIdText = Annotated[str, Meta(examples=["team_01k9zy3v7d00r3m8w5x2t6b4qa"])]
 Domain = Annotated[str, Meta(min_length=1, max_length=253, examples=["example.com"])]
 
 
-GitUrl = Annotated[str, Meta(pattern=r"^(https://|ssh://|git@)[A-Za-z0-9][!-~]*$(?!\n)", max_length=1000)]
-GitBranch = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_./-]*$(?!\n)", max_length=200)]
+GitUrl = Annotated[
+    str,
+    Meta(
+        pattern=r"^(https://|ssh://|git@)[A-Za-z0-9][!-~]*$(?!\n)",
+        max_length=1000,
+        extra={
+            "noun": "repository",
+            "expected": "It is a URL that begins with https:// or ssh://, or git@host:path.",
+        },
+    ),
+]
+GitBranch = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9_][A-Za-z0-9_./-]*$(?!\n)",
+        max_length=200,
+        extra={
+            "noun": "branch or tag",
+            "expected": "It has letters, digits, dots, slashes, hyphens and underscores: feature/checkout.",
+        },
+    ),
+]
 
 
 class SiteView(Struct):
@@ -54,6 +74,21 @@ class SiteView(Struct):
     ] = None
 
 
+class SiteFilter(Struct):
+    status: Annotated[
+        SiteStatus | None,
+        Meta(description="Only sites with this status. Deleted sites are listed only with `deleted`."),
+    ] = None
+    q: Annotated[
+        Annotated[str, Meta(max_length=200)] | None,
+        Meta(description="Only sites whose primary domain or slug contains this text.", examples=["shop"]),
+    ] = None
+    domain: Annotated[
+        Annotated[str, Meta(max_length=253)] | None,
+        Meta(description="Only the sites that have this domain.", examples=["example.com"]),
+    ] = None
+
+
 class NewSite(Struct, forbid_unknown_fields=True):
     domain: Annotated[
         Domain, Meta(description="Unique on the platform. Internationalized names are accepted.")
@@ -63,7 +98,14 @@ class NewSite(Struct, forbid_unknown_fields=True):
         PhpVersion | None,
         Meta(description="Only for sites that run PHP; the default is `8.3`.", examples=[None]),
     ] = None
-    region: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9-]{1,40}$(?!\n)", examples=["us-east"])] = "us-east"
+    region: Annotated[
+        str,
+        Meta(
+            pattern=r"^[a-z][a-z0-9-]{1,40}$(?!\n)",
+            examples=["us-east"],
+            extra={"expected": "It has lower-case letters, digits and hyphens."},
+        ),
+    ] = "us-east"
     git_repo: Annotated[
         GitUrl | None,
         Meta(

@@ -43,7 +43,7 @@ from stead.control.sites.rules import (
     VisibleSite,
     may_change,
 )
-from stead.control.sites.schema import Deletion, NewSite, SiteView, Transfer
+from stead.control.sites.schema import Deletion, NewSite, SiteFilter, SiteView, Transfer
 from stead.control.sites.slugs import new_slug
 from stead.control.teams import service as teams
 from stead.control.teams.rules import TeamNotFound
@@ -73,8 +73,8 @@ async def view(tx: Tx, site: VisibleSite) -> SiteView:
     return found
 
 
-async def browse(tx: Tx, caller: Principal, page: PageRequest) -> Page[SiteView]:
-    return await store.page(tx, caller, page)
+async def browse(tx: Tx, caller: Principal, query: SiteFilter, page: PageRequest) -> Page[SiteView]:
+    return await store.page(tx, caller, query, page)
 
 
 async def browse_team(tx: Tx, caller: Principal, team: TeamId, page: PageRequest) -> Page[SiteView]:
@@ -238,6 +238,11 @@ async def mark_awaiting_push(tx: Tx, site: str, branch: str) -> None:
 
 async def mark_first_push_live(tx: Tx, site: str) -> None:
     await store.set_status(tx, site, "running", after=("awaiting_push",))
+
+
+async def mark_restored(tx: Tx, site: str) -> None:
+    """The site answers again, whatever its status was."""
+    await store.set_status(tx, site, "running", after=("failed",))
 
 
 async def get_facts(tx: Tx, site: str) -> SiteFacts:

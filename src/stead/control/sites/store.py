@@ -11,7 +11,7 @@ from stead.control.outbox.events import About, publish
 from stead.control.sites.events import SITE_STATUS_CHANGED
 from stead.control.sites.jobs import SiteFacts
 from stead.control.sites.rules import SiteStatus, VisibleSite
-from stead.control.sites.schema import SiteView
+from stead.control.sites.schema import SiteFilter, SiteView
 from stead.control.sites.visibility import OWNERS, sites_of_owner, viewer, visible_rows, with_role
 from stead.shared.ids import AccountId, ProjectId, TeamId
 
@@ -25,12 +25,6 @@ _FACTS = (
     "s.id, s.account_id, s.team_id, s.project_id, s.domain, s.slug, s.runtime, s.status, s.recoverable_until"
 )
 _VISIBLE = visible_rows("sites s")
-_PAGE = f"""
-  with {OWNERS}
-  select {_VIEW} from owners o cross join lateral (
-    select * from sites s where {sites_of_owner()} and s.id < $7 order by s.id desc limit $8
-  ) s order by s.id desc limit $8
-"""  # noqa: S608
 
 
 def _build_view(*columns: Any) -> SiteView:
@@ -51,9 +45,38 @@ async def view(tx: Tx, site: VisibleSite) -> SiteView | None:
     return await tx.one(_build_view, f"select {_VIEW} from sites s where s.id = $1", site.id)  # noqa: S608
 
 
-async def page(tx: Tx, caller: Principal, request: PageRequest) -> Page[SiteView]:
-    """List sites, newest first. Reads one page from the index of each owner."""
-    return await request.fetch(tx, _build_view, _PAGE, *viewer(tx, caller))
+async def page(tx: Tx, caller: Principal, query: SiteFilter, request: PageRequest) -> Page[SiteView]:
+    """List sites, newest first. Reads one page from the index of each owner.
+
+    The query has only the conditions that apply.
+    """
+    conditions, values = _conditions(query)
+    cursor, limit = len(values) + 7, len(values) + 8
+    sql = f"""
+      with {OWNERS}
+      select {_VIEW} from owners o cross join lateral (
+        select * from sites s where {sites_of_owner()} {conditions} and s.id < ${cursor}
+        order by s.id desc limit ${limit}
+      ) s order by s.id desc limit ${limit}
+    """  # noqa: S608
+    return await request.fetch(tx, _build_view, sql, *viewer(tx, caller), *values)
+
+
+def _conditions(query: SiteFilter) -> tuple[str, list[str]]:
+    conditions, values = "", []
+    for value, condition in (
+        (query.status, "s.status = ${}"),
+        (query.q, "(position(${0} in s.domain) > 0 or position(${0} in s.slug) > 0)"),
+        (
+            query.domain,
+            "(s.domain = ${0} or exists (select from domains d where d.site_id = s.id"
+            " and d.hostname = ${0} and d.released_at is null))",
+        ),
+    ):
+        if value is not None:
+            values.append(value if condition.startswith("s.status") else value.strip().lower())
+            conditions += f" and {condition.format(len(values) + 6)}"
+    return conditions if query.status else f"{conditions} and s.status <> 'deleted'", values
 
 
 async def page_of_team(tx: Tx, caller: Principal, team: TeamId, request: PageRequest) -> Page[SiteView]:

@@ -1,5 +1,6 @@
 """The jobs of sites: their steps, each next to its undo."""
 
+from stead.control.backups.snapshot_steps import build_snapshot_steps
 from stead.control.certificates import service as certificates
 from stead.control.deployments import service as deployments
 from stead.control.deployments.events import DEPLOY_COMPLETED, DEPLOY_FAILED
@@ -7,6 +8,7 @@ from stead.control.domains import service as domains
 from stead.control.edge_feed import announcements
 from stead.control.engines.postgres import Tx
 from stead.control.environments import service as environments
+from stead.control.environments.rules import Environment
 from stead.control.git import push_builds
 from stead.control.jobs.definition import (
     Announcement,
@@ -198,6 +200,13 @@ async def _finish_restart(tx: Tx, job: SiteJob) -> Results:
     return await _mark_running(tx, job)
 
 
+async def _find_deleted_environment(tx: Tx, job: SiteJob) -> Environment | None:
+    """None if nothing could be copied: the site is on no node, or on one that is lost."""
+    environment = await environments.get_production(tx, job.site_id)
+    node = await nodes.find(tx, environment.node_id) if environment.node_id else None
+    return None if node is None or node.is_lost(tx.now) else environment
+
+
 async def _finish_deletion(tx: Tx, job: SiteJob) -> None:
     """The site keeps its names while it can be recovered."""
     environment = await environments.get_production(tx, job.site_id)
@@ -294,6 +303,7 @@ RECOVER = Workflow(
 DELETE = Workflow(
     jobs.DELETE,
     steps=[
+        *build_snapshot_steps("site_deleted", _find_deleted_environment, required=False),
         _REMOVE_ROUTE,
         node_step("processes", _suspend_environment, undo=_resume_environment),
         control_step("close", _finish_deletion),

@@ -33,6 +33,10 @@ WEBHOOK_ENDPOINT_ROLLED = EventType(
 WEBHOOK_ENDPOINT_DELETED = EventType(
     "webhook.endpoint_deleted", "webhook", "A webhook endpoint was deleted", data=EndpointPayload
 )
+WEBHOOK_PING = EventType(
+    "webhook.ping", "webhook", "A test event was sent to a webhook endpoint", data=EndpointPayload
+)
+"""Delivered only to the endpoint that it names, whatever that subscribes to."""
 WEBHOOK_ENDPOINT_DISABLED = EventType(
     "webhook.endpoint_disabled",
     "webhook",

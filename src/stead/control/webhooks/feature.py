@@ -47,5 +47,6 @@ FEATURE = Feature(
         events.WEBHOOK_ENDPOINT_ROLLED,
         events.WEBHOOK_ENDPOINT_DELETED,
         events.WEBHOOK_ENDPOINT_DISABLED,
+        events.WEBHOOK_PING,
     ],
 )

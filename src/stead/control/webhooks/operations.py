@@ -22,6 +22,7 @@ from stead.control.webhooks.schema import (
     NewEndpoint,
     RevealedEndpointView,
 )
+from stead.shared.errors import RateLimitExceeded
 
 operation = Operations(tag="Webhooks")
 
@@ -111,6 +112,24 @@ async def roll_endpoint(call: Call, endpoint: VisibleEndpoint) -> RevealedEndpoi
     """
     secret = await service.roll(call.tx, call.sealer, call.caller, endpoint)
     return RevealedEndpointView(**asdict(_view(endpoint)), secret=secret)
+
+
+@operation(
+    "POST /v1/webhook-endpoints/{endpoint_id}/ping",
+    id="webhook_endpoints.ping",
+    scope="webhooks:write",
+    status=202,
+    errors=[EndpointNotFound, EndpointIsDisabled, RateLimitExceeded],
+)
+async def ping_endpoint(call: Call, endpoint: VisibleEndpoint) -> DeliveryView:
+    """Send a test event, `webhook.ping`, to an endpoint, whatever it subscribes to.
+
+    It is signed, repeated and logged like any other delivery: read its outcome in the deliveries of the
+    endpoint. An endpoint gets at most 5 a minute, all endpoints of an account together at most 20.
+    """
+    await service.limit_pings(call.limiter, call.caller, endpoint)
+    call.audit.note(endpoint_id=endpoint.id)
+    return await service.ping(call.tx, call.caller, endpoint)
 
 
 @operation(

@@ -12,6 +12,7 @@ from stead.control.http.examples import example
 from stead.control.http.operations import Call
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import Network, Principal
+from stead.control.http.rate_limits import Limiter
 from stead.control.metrics import COUNT_TO
 from stead.control.outbox.event_pages import payload_schema
 from stead.control.outbox.event_types import CATEGORIES, EventCatalog, EventType
@@ -25,6 +26,7 @@ from stead.control.webhooks.events import (
     WEBHOOK_ENDPOINT_CREATED,
     WEBHOOK_ENDPOINT_DELETED,
     WEBHOOK_ENDPOINT_ROLLED,
+    WEBHOOK_PING,
 )
 from stead.control.webhooks.rules import (
     EVERYTHING,
@@ -45,10 +47,12 @@ from stead.control.webhooks.schema import (
     NewEndpoint,
 )
 from stead.shared.address_policy import AddressPolicy
-from stead.shared.errors import FieldInvalid
+from stead.shared.errors import FieldInvalid, RateLimitExceeded
 from stead.shared.ids import EndpointId, has_shape, new_id
 
 _BATCH_SIZE = 1000
+PINGS_PER_MINUTE_AND_ENDPOINT = 5
+PINGS_PER_MINUTE_AND_ACCOUNT = 20
 
 
 async def visible_endpoint(call: Call, endpoint_id: str) -> VisibleEndpoint:
@@ -147,8 +151,34 @@ async def replay(tx: Tx, delivery: VisibleDelivery) -> DeliveryView:
     return replayed
 
 
+async def limit_pings(limiter: Limiter, caller: Principal, endpoint: VisibleEndpoint) -> None:
+    """The receiver may belong to somebody else, who has not asked for these requests."""
+    wait = await limiter.spend_anonymous(
+        (f"ping:to:{endpoint.id}", PINGS_PER_MINUTE_AND_ENDPOINT),
+        (f"ping:of:{caller.account_id}", PINGS_PER_MINUTE_AND_ACCOUNT),
+    )
+    if wait:
+        raise RateLimitExceeded(seconds=wait)
+
+
+async def ping(tx: Tx, caller: Principal, endpoint: VisibleEndpoint) -> DeliveryView:
+    """Send a test event to the endpoint, whatever it subscribes to."""
+    if not await store.is_enabled(tx, endpoint.id):
+        raise EndpointIsDisabled
+    about = About(account_id=caller.account_id)
+    event = await publish(tx, WEBHOOK_PING, about, endpoint_id=endpoint.id)
+    delivery = await store.view_delivery(tx, endpoint, await store.insert_delivery(tx, endpoint, event))
+    if delivery is None:
+        raise DeliveryNotFound
+    return delivery
+
+
 async def receive_events(tx: Tx, events: Sequence[PublishedEvent], catalog: EventCatalog) -> None:
-    """Create a delivery for every endpoint that subscribes to an event and whose account may read it."""
+    """Create a delivery for every endpoint that subscribes to an event and whose account may read it.
+
+    A test event has its delivery already.
+    """
+    events = [event for event in events if event.type != WEBHOOK_PING.type]
     await queue.insert_deliveries(tx, events, [_category(event.type, catalog) for event in events])
 
 

@@ -7,7 +7,7 @@ from stead.control.http.pagination import Page, PageRequest
 from stead.control.http.principal import Principal
 from stead.control.webhooks.rules import READS_EVENTS, VisibleDelivery, VisibleEndpoint
 from stead.control.webhooks.schema import DeliveryView, EndpointView
-from stead.shared.ids import EndpointId
+from stead.shared.ids import EndpointId, new_id
 
 _VIEW = ", ".join(f"w.{field}" for field in EndpointView.__struct_fields__)
 _ENDPOINT = ", ".join(f"w.{field}" for field in VisibleEndpoint.__dataclass_fields__)
@@ -114,6 +114,25 @@ async def replay(tx: Tx, delivery: VisibleDelivery) -> DeliveryView | None:
         f" next_attempt_at = $2, delivered_at = null where d.id = $1 returning {_DELIVERY}",
         delivery.id,
         tx.now,
+    )
+
+
+async def insert_delivery(tx: Tx, endpoint: VisibleEndpoint, event: str) -> str:
+    """A delivery that is due at once. Returns its id."""
+    delivery = new_id("whd")
+    await tx.run(
+        "insert into webhook_deliveries (id, event_id, endpoint_id, created_at, next_attempt_at)"
+        " values ($1, $2, $3, $4, $4)",
+        *(delivery, event, endpoint.id, tx.now),
+    )
+    return delivery
+
+
+async def view_delivery(tx: Tx, endpoint: VisibleEndpoint, delivery: str) -> DeliveryView | None:
+    return await tx.one(
+        _delivery_view,
+        f"select {_DELIVERY} from webhook_deliveries d where d.endpoint_id = $1 and d.id = $2",  # noqa: S608
+        *(endpoint.id, delivery),
     )
 
 

@@ -26,7 +26,8 @@ class Redis(Engine):
         purpose="rate limit buckets, credential freshness",
         product="Redis ≥ 7 or Valkey",
         reason="one Lua round trip per request",
-        production="Sentinel or cluster; no persistence",
+        production="one primary behind one address, also a managed one; no persistence. Not Redis Cluster:"
+        " the keys of a request are in several slots",
         development="Debian `redis-server`; nothing is kept on disk",
         when_down="everything; rate limits of credentials are not enforced meanwhile, those of sign-in,"
         " sign-up and hooks are counted by each process, and every request reads its credential from"

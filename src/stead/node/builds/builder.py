@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
+
 from stead.artifacts.packer import PackedLayer, pack_layer
 from stead.artifacts.refusals import TreeRefused, printable
+from stead.artifacts.site_rules.compiler import read_rules
 from stead.node import transfer
 from stead.node.builds import projects, trees
 from stead.node.builds.caches import Caches
@@ -19,6 +22,7 @@ from stead.node.builds.failures import BuildFailed
 from stead.node.builds.fetcher import Commit, Fetcher
 from stead.node.builds.limits import BuildLimits
 from stead.node.builds.log import BuildLog, secrets_of
+from stead.node.builds.package_managers import NPM, Command, PackageManager
 from stead.node.builds.sandbox import ENVIRONMENT, SOURCE, Sandbox
 from stead.node.builds.workspaces import Workspace, Workspaces
 from stead.node.containers.bundle import BindMount, ContainerProcess
@@ -56,6 +60,8 @@ class StaticBuilder(Driver):
     """Returns the addresses of the platform. Builds do not reach them."""
     resolve: Resolve = resolve
     now: Callable[[], datetime] = _utc_now
+    manager: PackageManager = NPM
+    """Of the project that is built."""
 
     @property
     def handlers(self) -> Sequence[Handler[Any]]:
@@ -80,12 +86,13 @@ class StaticBuilder(Driver):
         try:
             async with asyncio.timeout(self.limits.seconds) as limit:
                 commit = await self._fetcher.fetch(workspace, wanted.source, log)
-                site = await self.run_commands(workspace, task, wanted, log)
+                site = await self.run_commands(workspace, task, _with_commit(wanted, commit), log)
         except TimeoutError:
             if limit.expired():
                 raise explain_timeout(workspace, self.limits) from None
             raise
         log.begin_step("pack")
+        await self.report_rules(workspace, site, log)
         layer = workspace.directory / "layer"
         packed = await run_in_thread(_pack, site, layer)
         await log.say(f"{packed.files} files, {packed.content_bytes} bytes, packed into {packed.size}")
@@ -105,17 +112,34 @@ class StaticBuilder(Driver):
         if plan.install or plan.script:
             async with self.caches.borrow(task.site, workspace.cache, workspace.owner) as cache:
                 mounts = (BindMount(cache, "/cache", writable=True),) if cache else ()
+                runner = replace(self, manager=plan.manager, rules=self.rules.plus(*plan.manager.hosts))
                 if plan.install:
-                    await self.run_step(workspace, wanted, log, "install", ("npm", "ci"), mounts)
+                    await runner.install(workspace, wanted, log, mounts)
                 if plan.script:
-                    argv = ("npm", "run", plan.script)
-                    await self.run_step(workspace, wanted, log, "build", argv, mounts)
+                    command = plan.manager.run(plan.script)
+                    await runner.run_step(workspace, wanted, log, "build", command, mounts)
         else:
             log.begin_step("build")
             await log.say("nothing to build: the files are published as they are")
         site = await run_in_thread(projects.find_output, workspace.source, plan)
         await log.say(f"the site is in {site.relative_to(workspace.source)}")
         return site
+
+    async def install(
+        self, workspace: Workspace, wanted: Build, log: BuildLog, mounts: tuple[BindMount, ...]
+    ) -> None:
+        if (provision := self.manager.provision) is not None:
+            await replace(self, manager=NPM).run_step(workspace, wanted, log, "install", provision, ())
+        await self.run_step(workspace, wanted, log, "install", self.manager.install, mounts)
+
+    async def report_rules(self, workspace: Workspace, site: Path, log: BuildLog) -> None:
+        """Say which rules the site has, and which cannot be used. They are applied when it is deployed."""
+        await run_in_thread(projects.copy_site_file, workspace.source, site)
+        rules = await run_in_thread(read_rules, site)
+        if rules.redirects or rules.headers:
+            await log.say(f"{len(rules.redirects)} redirects and {len(rules.headers)} header rules")
+        for warning in rules.warnings:
+            await log.say(f"warning: {printable(warning)}")
 
     def read_php_requirements(self, site: Path) -> tuple[PhpRequirement, ...]:  # noqa: ARG002
         """Which versions of PHP the code is for. Blocks."""
@@ -127,19 +151,19 @@ class StaticBuilder(Driver):
         wanted: Build,
         log: BuildLog,
         name: str,
-        argv: tuple[str, ...],
+        command: Command,
         mounts: tuple[BindMount, ...],
     ) -> None:
         log.begin_step(name)
-        await log.say(" ".join(argv))
+        await log.say(command.shown)
         address = self._fetcher.address_of(wanted.source)
         rules = self.rules.plus(address.rule) if address else self.rules
         environment = self.environment(wanted, cached=bool(mounts))
-        process = ContainerProcess(argv, environment, SOURCE, mounts)
+        process = ContainerProcess(command.argv, environment, SOURCE, mounts)
         async with EgressProxy(rules, log.say, self.resolve).listen(workspace.egress):
             ended = await self.sandbox.run(workspace, process, log.sink)
-        command = " ".join(argv[:3])
-        if failed := explain_exit(ended.code, ended.limit_events, workspace, self.limits, command):
+        short = " ".join(command.shown.split()[:3])
+        if failed := explain_exit(ended.code, ended.limit_events, workspace, self.limits, short):
             raise failed
 
     def environment(self, wanted: Build, *, cached: bool) -> dict[str, str]:
@@ -151,6 +175,7 @@ class StaticBuilder(Driver):
             "NODE_OPTIONS": f"--max-old-space-size={self.limits.memory_mb * 3 // 4}",
             "NODE_USE_ENV_PROXY": "1",
             **_check_variables(wanted.variables),
+            **dict(wanted.platform_variables),
             **ENVIRONMENT,
             "no_proxy": no_proxy,
             "NO_PROXY": no_proxy,
@@ -166,7 +191,15 @@ class StaticBuilder(Driver):
             "npm_config_registry": self.registry,
             "npm_config_replace_registry_host": "always",
             "npm_config_update_notifier": "false",
+            **self.manager.environment(self.registry, cached=cached),
         }
+
+
+def _with_commit(wanted: Build, commit: Commit) -> Build:
+    """Tell the build which commit it builds. An archive has none."""
+    known = (("STEAD_COMMIT", commit.commit), ("STEAD_REF", commit.ref))
+    fetched = tuple((name, value) for name, value in known if value)
+    return msgspec.structs.replace(wanted, platform_variables=(*wanted.platform_variables, *fetched))
 
 
 def _check_variables(variables: tuple[tuple[str, str], ...]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from stead.node.builds import composer_files, wordpress_projects
 from stead.node.builds.builder import StaticBuilder
 from stead.node.builds.failures import BuildFailed
 from stead.node.builds.log import BuildLog
+from stead.node.builds.package_managers import Command
 from stead.node.builds.sandbox import Sandbox
 from stead.node.builds.workspaces import Workspace
 from stead.node.containers.bundle import BindMount
@@ -68,7 +69,8 @@ class CmsBuilder(StaticBuilder):
         if sandbox is None:
             raise BuildFailed("this node cannot run Composer: it does not have the image composer")
         installer = replace(self, sandbox=sandbox, rules=self.rules.plus(*self.composer_hosts))
-        await installer.run_step(workspace, wanted, log, "install", COMPOSER, mounts)
+        command = Command(COMPOSER, " ".join(COMPOSER))
+        await installer.run_step(workspace, wanted, log, "install", command, mounts)
 
     def environment(self, wanted: Build, *, cached: bool) -> dict[str, str]:
         return {

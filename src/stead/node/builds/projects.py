@@ -8,14 +8,14 @@ from typing import TypeVar
 import msgspec
 
 from stead.artifacts.refusals import printable
-from stead.node.builds import trees
+from stead.node.builds import package_managers, trees
 from stead.node.builds.failures import BuildFailed
+from stead.node.builds.package_managers import NPM, PackageManager
 
 T = TypeVar("T")
 
+SITE_FILE = "stead.json"
 OUTPUT_CONVENTIONS = ("dist", "build", "out", "_site", "public")
-LOCK_FILES = ("package-lock.json", "npm-shrinkwrap.json")
-OTHER_LOCK_FILES = ("yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb")
 
 
 class ProjectSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -25,6 +25,11 @@ class ProjectSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The directory that becomes the site."""
     build: str = "build"
     """The script of package.json that builds the site."""
+    # Rules for the edge, which `read_rules` checks: a wrong one is a warning and fails no build.
+    spa: msgspec.Raw = msgspec.Raw(b"")
+    redirects: msgspec.Raw = msgspec.Raw(b"")
+    headers: msgspec.Raw = msgspec.Raw(b"")
+    schema: msgspec.Raw = msgspec.field(name="$schema", default=msgspec.Raw(b""))
 
 
 class Package(msgspec.Struct, frozen=True):
@@ -35,6 +40,7 @@ class Package(msgspec.Struct, frozen=True):
     dev_dependencies: dict[str, str] = msgspec.field(name="devDependencies", default={})
     optional_dependencies: dict[str, str] = msgspec.field(name="optionalDependencies", default={})
     workspaces: msgspec.Raw = msgspec.Raw(b"")
+    package_manager: str = msgspec.field(name="packageManager", default="")
 
     @property
     def needs_packages(self) -> bool:
@@ -45,6 +51,7 @@ class Package(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class BuildPlan:
+    manager: PackageManager
     install: bool
     script: str | None
     output: str
@@ -54,18 +61,20 @@ class BuildPlan:
 
 
 def plan_build(root: Path) -> BuildPlan:
-    settings = read_json(root, "stead.json", ProjectSettings) or ProjectSettings()
+    settings = read_json(root, SITE_FILE, ProjectSettings) or ProjectSettings()
     package = read_json(root, "package.json", Package)
     if package is None:
-        return BuildPlan(install=False, script=None, output=settings.output, plain=True)
-    locked = any(trees.read_file(root, name, max_bytes=64 << 20) is not None for name in LOCK_FILES)
-    if package.needs_packages and not locked:
-        raise BuildFailed(_explain_missing_lock(root))
+        return BuildPlan(NPM, install=False, script=None, output=settings.output, plain=True)
+    manager = package_managers.choose(root, package.package_manager) if package.needs_packages else NPM
+    if manager is None:
+        raise BuildFailed(
+            "package.json has dependencies and no lock file: run npm install and commit package-lock.json"
+        )
     script = settings.build if settings.build in package.scripts else None
     if script is None and settings.build != ProjectSettings().build:
         raise BuildFailed(f"package.json has no script {printable(settings.build)}, which stead.json names")
-    install = locked and package.needs_packages
-    return BuildPlan(install, script, settings.output, plain=not install and script is None)
+    install = package.needs_packages
+    return BuildPlan(manager, install, script, settings.output, plain=not install and script is None)
 
 
 def find_output(root: Path, plan: BuildPlan) -> Path:
@@ -86,6 +95,16 @@ def find_output(root: Path, plan: BuildPlan) -> Path:
     return root
 
 
+def copy_site_file(root: Path, site: Path) -> None:
+    """The rules in `stead.json` of the project apply if the output has no such file."""
+    if site == root or os.path.lexists(site / SITE_FILE):
+        return
+    content = trees.read_file(root, SITE_FILE)
+    if content is not None:
+        with (site / SITE_FILE).open("xb") as file:
+            file.write(content)
+
+
 def _configured_output(root: Path, output: str) -> Path:
     folder = trees.find_folder(root, output)
     if folder is None:
@@ -93,13 +112,6 @@ def _configured_output(root: Path, output: str) -> Path:
     if not trees.has_files(folder):
         raise BuildFailed(f"the output directory {printable(output)} is empty")
     return folder
-
-
-def _explain_missing_lock(root: Path) -> str:
-    other = next((name for name in OTHER_LOCK_FILES if os.path.lexists(root / name)), None)
-    if other is not None:
-        return f"{other} is not understood yet: run npm install and commit package-lock.json"
-    return "package.json has dependencies and no lock file: run npm install and commit package-lock.json"
 
 
 def read_json(root: Path, name: str, kind: type[T]) -> T | None:

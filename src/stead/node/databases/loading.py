@@ -13,8 +13,9 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
-from stead.node.databases.dumps import LOW_PRIORITY, is_complete
+from stead.node.databases.dumps import END, LOW_PRIORITY, DumpReader, is_complete
 from stead.node.databases.pipe_writer import PipeWriter
 from stead.node.processes import Run, StreamName
 from stead.node.progress import Progress
@@ -61,6 +62,31 @@ async def load(
     """Run a complete dump in the schema, which must be empty. Raises LoadFailed."""
     if not await run_in_thread(is_complete, file):
         raise LoadFailed("the dump of the database has no end")
+    feeder = _Feeder(lambda: file.open("rb", buffering=_PIECE_BYTES), change_line)
+    await _load(run, socket, schema, password, feeder, progress)
+
+
+async def load_stream(
+    run: Run,
+    socket: Path,
+    schema: str,
+    password: str,
+    descriptor: int,
+    reader: DumpReader,
+    progress: Progress,
+    change_line: ChangeLine | None = None,
+) -> None:
+    """Run a dump that another program writes to the pipe, while `reader` gets it unchanged. Raises
+    LoadFailed, also if it has no end: some of it is then in the schema. Closes the descriptor."""
+    feeder = _Feeder(lambda: os.fdopen(descriptor, "rb", buffering=_PIECE_BYTES), change_line, reader)
+    await _load(run, socket, schema, password, feeder, progress)
+    if not feeder.last_line.startswith(END):
+        raise LoadFailed("the dump of the database has no end")
+
+
+async def _load(
+    run: Run, socket: Path, schema: str, password: str, feeder: "_Feeder", progress: Progress
+) -> None:
     errors = bytearray()
 
     async def collect(_: StreamName, data: bytes) -> None:
@@ -72,7 +98,6 @@ async def load(
         *("--batch", "--binary-mode", "--sandbox", "--default-character-set=utf8mb4", "--local-infile=0"),
         *("--max-allowed-packet=512M", f"--database={schema}"),
     ]
-    feeder = _Feeder(file, change_line)
     reading, writing = os.pipe()
     feeding = asyncio.ensure_future(run_in_thread(feeder.run, writing))
     try:
@@ -98,17 +123,27 @@ async def load(
 class _Feeder:
     """Writes the dump to the program, in a thread."""
 
-    def __init__(self, file: Path, change_line: ChangeLine | None) -> None:
-        self._file, self._change_line, self.bytes, self.finished = file, change_line, 0, False
+    def __init__(
+        self,
+        open_dump: Callable[[], IO[bytes]],
+        change_line: ChangeLine | None,
+        reader: DumpReader | None = None,
+    ) -> None:
+        self._open_dump, self._change_line, self._reader = open_dump, change_line, reader
+        self.bytes, self.finished, self.last_line = 0, False, b""
 
     def run(self, descriptor: int) -> None:
         try:
-            with PipeWriter(descriptor) as program, self._file.open("rb", buffering=_PIECE_BYTES) as dump:
+            with PipeWriter(descriptor) as program, self._open_dump() as dump:
                 begins, checker = True, LineChecker(self._change_line)
                 while piece := dump.readline(_PIECE_BYTES):
                     if begins and piece.startswith(_ROW) and not piece.endswith(b"\n"):
                         piece += dump.readline(MAX_ROW_BYTES - _PIECE_BYTES)
+                    if self._reader is not None:
+                        self._reader.feed(piece)
                     program.write(checker.check(piece) if begins else piece)
+                    if begins:
+                        self.last_line = piece
                     begins = piece.endswith(b"\n")
                     self.bytes += len(piece)
             self.finished = True

@@ -1,5 +1,6 @@
 """The drivers that a node has. A new driver gets its line here."""
 
+import shutil
 from functools import partial
 
 from stead.node.access.driver import AccessDriver
@@ -15,6 +16,9 @@ from stead.node.feed.record_store import referenced_releases
 from stead.node.hosting.hosts import VisitedAgo
 from stead.node.processes import Run
 from stead.node.settings import Settings
+from stead.node.snapshots.restic import PROGRAM as RESTIC
+from stead.node.snapshots.restic import Restic
+from stead.node.snapshots.static_driver import StaticSnapshots
 from stead.node.ssh.visitor import Report
 from stead.node.wordpress.assembly import wordpress_drivers
 from stead.node.wordpress.sign_ins import Ask, ask_nobody
@@ -33,6 +37,7 @@ def install_drivers(
     static = StaticRuntime(data, partial(referenced_releases, edge_store(data)), space)
     live = [
         static,
+        *([StaticSnapshots(data, Restic(run))] if shutil.which(RESTIC) else []),
         EdgeProbe(probe_socket(data)),
         AccessDriver(access),
         *build_drivers(settings, run, space),

@@ -24,6 +24,10 @@ def releases(data: Path) -> Path:
     return data / "releases"
 
 
+def release_rules(data: Path) -> Path:
+    return data / "release-rules"
+
+
 def downloads(data: Path) -> Path:
     return data / "downloads"
 

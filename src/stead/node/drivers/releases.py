@@ -23,12 +23,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from stead.artifacts import digests, manifest, provenance
 from stead.artifacts.limits import LAYER
 from stead.artifacts.manifest import Layer
+from stead.artifacts.precompression import MAX_TOTAL_BYTES as MAX_COMPRESSED_BYTES
+from stead.artifacts.precompression import add_compressed_files
 from stead.artifacts.refusals import ArchiveRefused, ArtifactUntrusted
 from stead.artifacts.unpacker import unpack_layer
 from stead.node import transfer
 from stead.node.disk_space import DiskSpace
 from stead.node.drivers import layout
 from stead.node.drivers.driver import Refusal
+from stead.node.drivers.release_rules import ReleaseRules
 from stead.node.uninterrupted import run_in_thread
 from stead.protocol.edge_records import PLACEHOLDER
 from stead.protocol.work import EnsureRelease
@@ -99,6 +102,8 @@ class Releases:
         # Downloads that a restart interrupted are started again.
         shutil.rmtree(self._downloads, ignore_errors=True)
         self._downloads.mkdir(mode=0o700)
+        self._rules = ReleaseRules(data)
+        self._rules.remove_others({path.name for path in self._home.iterdir()})
         self._wanted: Counter[str] = Counter()
         self._wanted_since_collection: set[str] = set()
         """All releases that were wanted since a collection began. The lists that it read may not name them
@@ -122,10 +127,16 @@ class Releases:
         try:
             async with self._locks.setdefault(name, asyncio.Lock()):
                 if (self._home / name).exists():
+                    if kind == "static":
+                        await run_in_thread(self._rules.write_missing, self._home / name, name)
                     return False
-                with self._space.reserve(layer.size + (layer.unpacked_bytes or 0)):
+                prepare = self._prepare_static if kind == "static" else self._prepare
+                needed = layer.size + (layer.unpacked_bytes or 0)
+                if kind == "static":
+                    needed += min(layer.unpacked_bytes or 0, MAX_COMPRESSED_BYTES)
+                with self._space.reserve(needed):
                     async with fetch_layer(layer, wanted.layers[0].url, self._downloads) as file:
-                        await run_in_thread(self._unpack, file, name, layer)
+                        await run_in_thread(self._unpack, file, name, layer, prepare)
                 return True
         except BaseException:
             self._release_hold(name)
@@ -153,6 +164,7 @@ class Releases:
                 if _release_of(name) not in self._wanted_since_collection:
                     hidden = _hide(self._home / name)
                     await run_in_thread(shutil.rmtree, hidden, ignore_errors=True)
+                    self._rules.remove(_release_of(name))
                     log.info("release.removed", release=name)
 
     def _release_hold(self, name: str) -> None:
@@ -161,7 +173,15 @@ class Releases:
             del self._wanted[name]
             self._locks.pop(name, None)
 
-    def _unpack(self, file: Path, name: str, layer: Layer) -> None:
+    def _prepare(self, release: Path, name: str) -> None:  # noqa: ARG002
+        self._set_times(release)
+
+    def _prepare_static(self, release: Path, name: str) -> None:
+        self._rules.write(release, name)
+        add_compressed_files(release)
+        self._set_times(release)
+
+    def _unpack(self, file: Path, name: str, layer: Layer, prepare: Callable[[Path, str], None]) -> None:
         try:
             with file.open("rb") as blob:
                 unpack_layer(
@@ -171,7 +191,7 @@ class Releases:
                     size=layer.size,
                     diff_id=layer.diff_id,
                     limits=replace(LAYER, unpacked_bytes=layer.unpacked_bytes),
-                    before_visible=self._set_times,
+                    before_visible=lambda release: prepare(release, name),
                 )
         except ArtifactUntrusted as untrusted:
             raise Refusal(UNTRUSTED, untrusted.reason) from None

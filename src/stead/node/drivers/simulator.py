@@ -37,11 +37,16 @@ from stead.protocol.work import (
     RemoveEnvironment,
     RemoveRoute,
     RestartEnvironment,
+    RestoreSnapshot,
     RunCommand,
     SetAccess,
     SetPassword,
+    SnapshotTaken,
+    SnapshotVerified,
     SuspendEnvironment,
     SwitchPhp,
+    TakeSnapshot,
+    VerifySnapshot,
     tag_of,
 )
 from stead.shared.runtimes import RUNTIMES
@@ -153,6 +158,9 @@ class SimulatedRuntime(RuntimeDriver):
             Handler(RunCommand, self.run_command, ("cms",)),
             Handler(PrepareDataset, self.prepare_dataset, RUNTIMES),
             Handler(DiscardDataset, self.discard_dataset, RUNTIMES),
+            Handler(TakeSnapshot, self.take_snapshot, RUNTIMES),
+            Handler(VerifySnapshot, self.verify_snapshot, RUNTIMES),
+            Handler(RestoreSnapshot, self.restore_snapshot, RUNTIMES),
             Handler(SetAccess, self.set_access),
             Handler(CheckPhp, self.check_php, ("cms",)),
             Handler(SwitchPhp, self.switch_php, ("cms",)),
@@ -206,6 +214,30 @@ class SimulatedRuntime(RuntimeDriver):
         await self._simulation.simulate(DiscardDataset, task)
         self._simulation.datasets.joinpath(f"{path.name}.{work.dataset}").unlink(missing_ok=True)
 
+    async def take_snapshot(self, task: Assignment, work: TakeSnapshot) -> SnapshotTaken:
+        """Nothing is stored. What is reported follows from the id alone, so that it is the same each time."""
+        path = self._path(task)
+        await self._simulation.simulate(TakeSnapshot, task)
+        _require_environment(path)
+        await task.output.say("simulator: SIMULATION: nothing was copied to the repository")
+        digest = hashlib.sha256(work.document).hexdigest()
+        size = len(work.document)
+        return SnapshotTaken(simulated_restic_id(work.snapshot), f"sha256:{digest}", size, size, files=1)
+
+    async def verify_snapshot(self, task: Assignment, work: VerifySnapshot) -> SnapshotVerified:
+        self._path(task)
+        await self._simulation.simulate(VerifySnapshot, task)
+        _require_snapshot(work.snapshot, work.restic_id)
+        await task.output.say("simulator: SIMULATION: nothing was restored or compared")
+        return SnapshotVerified(files=1, booted=work.boot and work.runtime == "cms")
+
+    async def restore_snapshot(self, task: Assignment, work: RestoreSnapshot) -> None:
+        path = self._path(task)
+        await self._simulation.simulate(RestoreSnapshot, task)
+        _require_snapshot(work.snapshot, work.restic_id)
+        self._simulation.datasets.joinpath(f"{path.name}.{work.dataset}").touch(mode=0o600)
+        await task.output.say("simulator: SIMULATION: nothing was restored")
+
     async def check_php(self, task: Assignment, work: CheckPhp) -> None:
         path = self._path(task)
         await self._simulation.simulate(CheckPhp, task)
@@ -248,6 +280,15 @@ class SimulatedRuntime(RuntimeDriver):
 def _require_environment(path: Path) -> None:
     if not path.exists():
         raise Refusal("environment.not_found", "the environment is not on this node")
+
+
+def simulated_restic_id(snapshot: str) -> str:
+    return hashlib.sha256(snapshot.encode()).hexdigest()
+
+
+def _require_snapshot(snapshot: str, restic_id: str) -> None:
+    if restic_id != simulated_restic_id(snapshot):
+        raise Refusal("backup.damaged", f"the snapshot {snapshot} is not in the repository (simulated)")
 
 
 class SimulatedEdge(Driver):

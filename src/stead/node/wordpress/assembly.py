@@ -51,7 +51,10 @@ from stead.node.wordpress.site_services import SiteServices
 from stead.node.wordpress.spec import WordPressSecrets, WordPressSpec
 from stead.shared.address_policy import Address
 
-TOOLS = ("runc", "mkfs.ext4", "mount", "umount", "setpriv", "ionice", "mariadbd", "mariadb", "mariadb-dump")
+TOOLS = (
+    *("runc", "mkfs.ext4", "mount", "umount", "setpriv", "ionice", "mariadbd", "mariadb", "mariadb-dump"),
+    "restic",
+)
 MEMORY_FRACTION = 0.75
 """The part of the machine's memory that sites may use."""
 RESERVED_CONNECTIONS = 100

@@ -54,30 +54,41 @@ class DatasetCommands:
         self._databases, self._services, self._sizes = databases, services, sizes
 
     async def prepare(self, task: Assignment, work: PrepareDataset) -> None:
-        name, settings = layout.check_identifier(task.environment), work.wordpress
+        async with self.staged(task, work.dataset, work.wordpress, work.uploads) as staged:
+            if staged is None:
+                return
+            desired, plan = staged
+            if work.source:
+                await self._copy(task, work, desired, plan)
+            else:
+                await self._maker.install(plan, plan.desired.spec.settings, task)
+
+    @asynccontextmanager
+    async def staged(
+        self, task: Assignment, dataset: str, settings: WordPressSettings | None, uploads: bool | None = None
+    ) -> AsyncIterator[tuple[WordPress, WordPressPlan] | None]:
+        """What the environment is, and the plan of a dataset that is to be made beside the one that it
+        serves; None if it is complete already. Nothing else is made for the environment in the block."""
+        name = layout.check_identifier(task.environment)
         if settings is None:
             raise Refusal("environment.malformed", "a WordPress environment needs its settings")
         await self._environments.make_images(settings, task.output)
         async with self._environments.preparing_lock(name):
             async with self._environments.use(task):
-                desired = self._stage(task, work, settings)
+                desired = self._stage(task, dataset, settings, uploads)
             # With the settings of now, which the environment gets when it serves the dataset.
             spec = msgspec.structs.replace(desired.spec, settings=settings)
-            staged = with_datasets(
-                msgspec.structs.replace(desired, spec=spec), current=work.dataset, rows=None
-            )
-            plan = self._environments.plan(staged, part=STAGED)
+            made = with_datasets(msgspec.structs.replace(desired, spec=spec), current=dataset, rows=None)
+            plan = self._environments.plan(made, part=STAGED)
             if await self._maker.is_complete(plan.paths):
+                yield None
                 return
-            if work.dataset != desired.spec.datasets.staged:
+            if dataset != desired.spec.datasets.staged:
                 # Making it again would begin by removing what the environment serves.
                 raise Refusal(DATA_LOST, "the data of the environment is incomplete")
             self._sizes.forget(plan.database)
             await self._maker.remove_all_but(plan.paths, desired.spec.datasets.names)
-            if work.source:
-                await self._copy(task, work, desired, plan)
-            else:
-                await self._maker.install(plan, settings, task)
+            yield desired, plan
 
     async def _copy(
         self, task: Assignment, work: PrepareDataset, desired: WordPress, plan: WordPressPlan
@@ -98,15 +109,17 @@ class DatasetCommands:
         rows = CopiedRows(work.hosts, plan, task, harmless=False)
         await self._maker.push(plan, source, production, work.push, task, rows)
 
-    def _stage(self, task: Assignment, work: PrepareDataset, settings: WordPressSettings) -> WordPress:
+    def _stage(
+        self, task: Assignment, dataset: str, settings: WordPressSettings, uploads: bool | None
+    ) -> WordPress:
         """Record that the dataset is being made, so that it is limited, counted and removed."""
         before = self._environments.state.find(task.environment)
-        if before is not None and work.dataset in before.spec.datasets.names:
+        if before is not None and dataset in before.spec.datasets.names:
             return before
         self._environments.require_room(settings)
         desired = before or self._environments.record(task, settings, None)
-        uploads = desired.spec.datasets.uploads if work.uploads is None else work.uploads
-        datasets = {"staged": work.dataset} if before else {"staged": work.dataset, "uploads": uploads}
+        kept = desired.spec.datasets.uploads if uploads is None else uploads
+        datasets = {"staged": dataset} if before else {"staged": dataset, "uploads": kept}
         return self._environments.put(with_datasets(desired, **datasets))
 
     async def choose(self, desired: WordPress, dataset: str, push: PushMode | None = None) -> WordPress:

@@ -7,7 +7,8 @@ that it is complete. Until then it is discarded and made again when the work is 
 import asyncio
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import token_urlsafe
@@ -120,7 +121,7 @@ class DatasetMaker:
             limit = plan.desired.spec.settings.disk_mb * MB
             if max(size.bytes, rows) > limit:
                 raise Refusal(TOO_LARGE, f"the content does not fit on a disk of {limit // MB} MB")
-            with self._space.reserve(size.bytes + rows + _dump_bound(rows)):
+            with self._space.reserve(size.bytes + rows + dump_bound(rows)):
                 try:
                     await self._make_empty(plan)
                     await self._fill(plan, source, copy, task.output, size.bytes, rows, adaptation)
@@ -150,7 +151,7 @@ class DatasetMaker:
             limit = plan.desired.spec.settings.disk_mb * MB
             if size > limit or (mode != "files" and rows > limit):
                 raise Refusal(TOO_LARGE, f"the content does not fit on a disk of {limit // MB} MB")
-            with self._space.reserve(size + rows + _dump_bound(rows) + own + _dump_bound(own)):
+            with self._space.reserve(size + rows + dump_bound(rows) + own + dump_bound(own)):
                 try:
                     await self._make_empty(plan)
                     await self._verify(plan, production, mode, task.output, own)
@@ -165,6 +166,37 @@ class DatasetMaker:
                 except (CopyFailed, DumpFailed, LoadFailed, DatasetFailed) as failure:
                     raise Refusal(FAILED, str(failure)) from None
                 await self._complete(plan)
+
+    async def restore(
+        self,
+        plan: WordPressPlan,
+        size: int,
+        fill: Callable[[], Awaitable[None]],
+        *,
+        adaptation: Adaptation | None,
+    ) -> None:
+        """Fill the dataset of the plan with the files and rows that `fill` makes, of so many bytes."""
+        async with self.scratch(plan, size):
+            try:
+                await fill()
+                if adaptation is not None:
+                    await adaptation.finish()
+                await files.attach(plan.paths, self._disks, plan.core, plan.owner)
+            except DatasetFailed as failure:
+                raise Refusal(FAILED, str(failure)) from None
+            await self._complete(plan)
+
+    @asynccontextmanager
+    async def scratch(self, plan: WordPressPlan, size: int) -> AsyncIterator[None]:
+        """The dataset of the plan is empty in the beginning, and has room for so many bytes."""
+        async with self._places.take(plan.tenant):
+            limit = plan.desired.spec.settings.disk_mb * MB
+            if size > 2 * limit:
+                raise Refusal(TOO_LARGE, f"the content does not fit on a disk of {limit // MB} MB")
+            await self._databases.wait_until_ready()
+            with self._space.reserve(size):
+                await self._make_empty(plan)
+                yield
 
     async def _verify(
         self, plan: WordPressPlan, production: Source, mode: PushMode, output: Output, rows: int
@@ -183,7 +215,7 @@ class DatasetMaker:
                 file.parent.mkdir(mode=0o700, exist_ok=True)
                 progress = Progress(output, "database of production, copy for the way back", rows)
                 schema = schema_name(production.environment, production.rows)
-                limit = _dump_bound(rows)
+                limit = dump_bound(rows)
                 await dump(self._disks.run, self._databases.databases.socket, schema, file, progress, limit)
                 size = await run_in_thread(read_back, file)
                 await output.say(f"verified: the copy of production's database has {size} bytes and an end")
@@ -275,7 +307,7 @@ class DatasetMaker:
         try:
             reading = Progress(output, "database, reading", rows)
             schema = schema_name(source.environment, source.rows)
-            await dump(self._disks.run, socket, schema, file, reading, _dump_bound(rows))
+            await dump(self._disks.run, socket, schema, file, reading, dump_bound(rows))
             size = file.stat().st_size
             await reading.finish(size)
             if copy is not None:
@@ -361,6 +393,6 @@ async def _measure(copy: TreeCopy) -> TreeSize:
         copy.stopped = False
 
 
-def _dump_bound(rows: int) -> int:
+def dump_bound(rows: int) -> int:
     """How large a dump may become. Binary values need twice their size."""
     return rows * _DUMP_FACTOR + _DUMP_SPARE

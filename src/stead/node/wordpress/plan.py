@@ -85,6 +85,9 @@ class WordPressPlan:
     """The code of a git-managed site; None before its first deployment, and for other sites."""
     part: str = ""
     """The name of a directory for the files of this plan, if it is not the plan of the environment itself."""
+    sockets: Path | None = None
+    """The sockets that the container can use, if not those of the environment. Without a proxy among them it
+    has no network."""
     wait_for_database: Callable[[], Awaitable[None]] | None = field(default=None, compare=False, repr=False)
     """A node that has booted can wake a site before MariaDB runs."""
 
@@ -181,7 +184,7 @@ class WordPressPlan:
                 BindMount(self.memory / "fpm.conf", "/run/stead/fpm.conf"),
                 BindMount(TEMPLATES / "prepend.php", "/run/stead/prepend.php"),
                 BindMount(TEMPLATES / "platform", "/run/stead/platform"),
-                BindMount(self.paths.inside, "/run/platform"),
+                BindMount(self.sockets or self.paths.inside, "/run/platform"),
                 # The directory, because a new server makes a new socket.
                 BindMount(self.socket_inside.parent, DATABASE_SOCKETS),
                 BindMount(START_SCRIPT, "/run/start.sh"),

@@ -27,6 +27,7 @@ from stead.node.hosting.hosts import Hosts
 from stead.node.images.image_store import ImageStore
 from stead.node.images.on_demand import ImageMaker
 from stead.node.images.recipe import ImageUnavailable
+from stead.node.snapshots.restic import Restic
 from stead.node.uninterrupted import run_in_thread, run_uninterrupted
 from stead.node.wordpress import files
 from stead.node.wordpress.attachments import Attachments
@@ -42,6 +43,7 @@ from stead.node.wordpress.php_versions import PhpVersions
 from stead.node.wordpress.plan import WordPress, WordPressPlan
 from stead.node.wordpress.release_commands import ReleaseCommands
 from stead.node.wordpress.site_services import SiteServices
+from stead.node.wordpress.snapshot_commands import SnapshotCommands
 from stead.node.wordpress.upkeep import ListSuspended, Upkeep
 from stead.protocol.commands import CapturedMail
 from stead.protocol.work import (
@@ -53,10 +55,13 @@ from stead.protocol.work import (
     Probe,
     RemoveEnvironment,
     RestartEnvironment,
+    RestoreSnapshot,
     RunCommand,
     SetPassword,
     SuspendEnvironment,
     SwitchPhp,
+    TakeSnapshot,
+    VerifySnapshot,
 )
 from stead.shared.ids import EnvironmentId
 
@@ -83,6 +88,7 @@ class WordPressRuntime(Driver):
         keep_running: bool = True,
         disk_overcommit: float = 1.0,
         image_maker: ImageMaker | None = None,
+        restic: Restic | None = None,
     ) -> None:
         """`refresh_egress` updates the addresses of the platform, which no site reaches. `list_suspended`
         returns which of the given environments the edges know as suspended, and since when. Both may block.
@@ -101,6 +107,10 @@ class WordPressRuntime(Driver):
         self._maker = DatasetMaker(data / "hosting" / "dumps", databases, disks, runc, space)
         self.datasets = DatasetCommands(
             *(self.environments, self._maker, self._attachments, hosts, databases, services, sizes)
+        )
+        self.snapshots = SnapshotCommands(
+            *(data / "hosting" / "snapshots", self.environments, self.datasets, self._maker, databases),
+            *(disks, runc, space, restic or Restic(disks.run)),
         )
         self.releases = ReleaseCommands(self.environments, releases, self._attachments, databases, runc)
         self._commands = Commands(runc, hosts.budget, data / "hosting" / "commands")
@@ -126,6 +136,9 @@ class WordPressRuntime(Driver):
             Handler(RunCommand, self.run_command, ("cms",)),
             Handler(PrepareDataset, self.datasets.prepare, ("cms",)),
             Handler(DiscardDataset, self.datasets.discard, ("cms",)),
+            Handler(TakeSnapshot, self.snapshots.take, ("cms",)),
+            Handler(VerifySnapshot, self.snapshots.verify, ("cms",)),
+            Handler(RestoreSnapshot, self.snapshots.restore, ("cms",)),
             Handler(CheckPhp, self.check_php, ("cms",)),
             Handler(SwitchPhp, self.switch_php, ("cms",)),
             Handler(SetPassword, self.set_password, ("cms",)),
@@ -164,6 +177,7 @@ class WordPressRuntime(Driver):
         await self._attachments.open_gate(names)
         await self._runc.remove_leftovers()
         await run_in_thread(self._maker.remove_interrupted_dumps)
+        await run_in_thread(self.snapshots.clear)
         known = [self.environments.paths(name).container_name for name in names]
         await self._hosts.remove_unknown_containers(known, self.environments.data / "hosting")
         for name in names:
@@ -300,6 +314,7 @@ class WordPressRuntime(Driver):
             await self._hosts.remove(name, self.environments.paths(name).container)
             await self._attachments.remove(name)
             await run_in_thread(self._maker.remove_dumps, name)
+            await run_in_thread(self.snapshots.remove, name)
             self.environments.release_images(name)
             self.environments.state.remove(name)
 

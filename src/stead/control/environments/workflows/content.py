@@ -1,12 +1,12 @@
 """Changing the content of an environment: refresh from production, reset, push to production."""
 
+from stead.control.backups.snapshot_steps import build_snapshot_steps
 from stead.control.domains import service as domains
 from stead.control.engines.postgres import Tx
 from stead.control.environments import jobs
 from stead.control.environments import service as environments
 from stead.control.environments.events import ENV_PUSHED, ENV_REFRESHED, ENV_RESET
 from stead.control.environments.workflows import datasets, releases, steps
-from stead.control.environments.workflows.restorability import verify_production
 from stead.control.environments.workflows.steps import EnvironmentJob
 from stead.control.jobs.definition import (
     Announcement,
@@ -15,7 +15,6 @@ from stead.control.jobs.definition import (
     Step,
     Workflow,
     control_step,
-    long_step,
     node_step,
 )
 from stead.control.sites import node_commands
@@ -121,7 +120,7 @@ PUSH = Workflow(
     jobs.PUSH,
     steps=[
         control_step("content", releases.start_push),
-        long_step("copy", verify_production),
+        *build_snapshot_steps("before_push"),
         node_step("data", datasets.prepare_push, undo=datasets.discard_push),
         node_step("fetch", releases.fetch_release),
         node_step("probe", _probe_pushed_release),

@@ -4,6 +4,8 @@ of sight, and then served in one step. For other sites they do nothing.
 Test sites have no files and rows, so the simulator is always asked.
 """
 
+from typing import Any
+
 from stead.control.domains import service as domains
 from stead.control.engines.postgres import Tx
 from stead.control.environments import service as environments
@@ -11,6 +13,7 @@ from stead.control.environments.rules import Environment
 from stead.control.environments.workflows import releases
 from stead.control.environments.workflows.steps import EnvironmentJob, get_environment
 from stead.control.jobs.definition import NodeCommand, Refused
+from stead.control.jobs.kinds import Job
 from stead.control.jobs.rules import NoNode
 from stead.control.sites import node_commands
 from stead.control.sites import service as sites
@@ -20,7 +23,7 @@ _NAME_LENGTH = 14
 """The random part of the id of a job."""
 
 
-def dataset_of(job: EnvironmentJob) -> str:
+def dataset_of(job: Job[Any]) -> str:
     """Every job makes a dataset of its own, and the same one when it is repeated."""
     return job.id[-_NAME_LENGTH:]
 

@@ -1,5 +1,6 @@
 """Destroying an environment, and removing what a deleted site left of one."""
 
+from stead.control.backups import scheduling as backups
 from stead.control.certificates import service as certificates
 from stead.control.deployments import service as deployments
 from stead.control.domains import service as domains
@@ -30,6 +31,7 @@ async def _finish(tx: Tx, job: EnvironmentJob) -> Results:
     await certificates.remove_certificate(tx, environment.subdomain)
     await domains.release_environment(tx, environment.id)
     await captured_mail.forget(tx, environment.id)
+    await backups.expire_environment(tx, job.site_id, environment.id)
     await environments.publish_event(tx, environment, ENV_DESTROYED, job.id, reason=job.params.why)
     return {"env_id": environment.id}
 

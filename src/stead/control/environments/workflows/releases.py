@@ -11,7 +11,12 @@ from stead.control.domains import service as domains
 from stead.control.edge_feed import announcements
 from stead.control.engines.postgres import Tx
 from stead.control.environments import service as environments
-from stead.control.environments.rules import Environment, EnvironmentBusy, NothingToPush
+from stead.control.environments.rules import (
+    Environment,
+    EnvironmentBusy,
+    EnvironmentLocked,
+    NothingToPush,
+)
 from stead.control.environments.workflows.steps import EnvironmentJob, publish_failure
 from stead.control.jobs.definition import Announcement, FailureHandler, NodeCommand, Refused
 from stead.control.sites import node_commands
@@ -27,6 +32,7 @@ async def start_clone(tx: Tx, job: EnvironmentJob) -> None:
 
 async def start_refresh(tx: Tx, job: EnvironmentJob) -> None:
     await _require_running(tx, job.params.environment)
+    await _require_unlocked(tx, job.params.environment)
     production = await environments.get_production(tx, job.site_id)
     await _start_deployment(tx, job, production.id, job.params.environment, "refresh")
 
@@ -34,12 +40,14 @@ async def start_refresh(tx: Tx, job: EnvironmentJob) -> None:
 async def start_reset(tx: Tx, job: EnvironmentJob) -> None:
     """Starts no deployment, so the placeholder page follows."""
     await _require_running(tx, job.params.environment)
+    await _require_unlocked(tx, job.params.environment)
 
 
 async def start_push(tx: Tx, job: EnvironmentJob) -> None:
     production = await environments.get_production(tx, job.site_id)
     for environment in (job.params.environment, production.id):
         await _require_running(tx, environment)
+    await _require_unlocked(tx, production.id)
     has_data = (await sites.get_facts(tx, job.site_id)).runtime in node_commands.WITH_PROCESSES
     if job.params.push == "db":
         return
@@ -63,6 +71,14 @@ async def _require_running(tx: Tx, environment: str) -> None:
     status = (await environments.get(tx, environment)).status
     if status != "running":
         raise Refused(EnvironmentBusy.code, str(EnvironmentBusy(status=status)))
+
+
+async def _require_unlocked(tx: Tx, environment: str) -> None:
+    """The environment may have been locked since the job was queued."""
+    try:
+        await environments.require_unlocked(tx, environment)
+    except EnvironmentLocked as refusal:
+        raise Refused(refusal.code, str(refusal)) from None
 
 
 async def build_settings(tx: Tx, environment: Environment) -> WordPressSettings | None:

@@ -11,6 +11,9 @@ function M.page(reason, detail)
   header["Cache-Control"] = "no-store"
   header["X-Stead-Reason"] = detail and detail ~= "" and (reason .. "; " .. detail:gsub("[^ -~]", " ")) or reason
   header["Content-Length"] = #body
+  if status == 405 then
+    header["Allow"] = "GET, HEAD"
+  end
   if later then
     header["Retry-After"] = later
   end

@@ -13,7 +13,7 @@ int kill(int, int);
 local SET_DEATH_SIGNAL, TERM = 1, 15
 local master
 
-local M = { id = "", run = "", secure_port = 443, firewall = false, cache_bytes = 0 }
+local M = { id = "", run = "", rules = "", secure_port = 443, firewall = false, cache_bytes = 0 }
 
 function M.set(given)
   for name, value in pairs(given) do

@@ -6,6 +6,7 @@ local M = {}
 local TEXT = {
   unknown_host = { 404, "There is no site here", "No site answers to this name. If it is yours, check that its domain is added and that its DNS leads here." },
   not_found = { 404, "Page not found", "This site has no page at this address." },
+  gone = { 410, "Page removed", "This site had a page at this address, and has removed it." },
   suspended = { 503, "This site is paused", "Its owner can put it back into service." },
   unreleased = { 503, "Nothing is published here yet", "The first release of this site is still to come." },
   starting = { 503, "One moment, please", "This server has just started and is still learning which sites it serves.", 2 },
@@ -31,7 +32,7 @@ local TEXT = {
 }
 
 local BY_STATUS = {
-  [400] = "bad_request", [403] = "not_allowed", [404] = "not_found", [405] = "method", [413] = "too_large",
+  [400] = "bad_request", [403] = "not_allowed", [404] = "not_found", [405] = "method", [410] = "gone", [413] = "too_large",
   [416] = "range", [421] = "misdirected", [429] = "too_many", [502] = "origin_unreachable", [503] = "busy",
   [504] = "origin_slow",
 }

@@ -13,6 +13,7 @@ local partner = require "stead.partner"
 local records = require "stead.records"
 local redirects = require "stead.redirects"
 local room = require "stead.room"
+local site_rules = require "stead.site_rules"
 local store = require "stead.store"
 local trace = require "stead.trace"
 
@@ -297,6 +298,74 @@ local function prepare(host, secure)
   return view, was_forwarded, is_trusted
 end
 
+local function query_args()
+  return ngx.req.get_uri_args(100)
+end
+
+-- Answers as a redirect of the release says. Rules are applied once: what a rewrite leads to is a file, or missing.
+local function follow(rule, captures, uri)
+  local status = rule.status
+  if status >= 300 and status < 400 then
+    local location = site_rules.location(rule.to, captures, var.args)
+    if location:match "^[^?]*" ~= var.request_uri:match "^[^?]*" then
+      if not ngx.header["Cache-Control"] then
+        ngx.header["Cache-Control"] = "public, max-age=0, must-revalidate"
+      end
+      return ngx.redirect(location, status)
+    end
+    return
+  end
+  local target = site_rules.target(rule.to, captures)
+  if not target or not READS[ngx.req.get_method()] then
+    return
+  elseif status ~= 200 then
+    var.stead_missing = target
+    return ngx.exit(status)
+  elseif target ~= uri then
+    var.stead_rewritten = "1"
+    return ngx.exec(target, var.args)
+  end
+end
+
+local ASSOCIATION = { ["/apple-app-site-association"] = true, ["/.well-known/apple-app-site-association"] = true }
+
+local function set_headers(decision)
+  local header, list = ngx.header, decision.headers
+  for at = 1, #list, 2 do
+    header[list[at]] = list[at + 1]
+  end
+  if decision.shared and ngx.req.get_method() == "OPTIONS"
+    and var.http_access_control_request_method then
+    header["Allow"] = "GET, HEAD, OPTIONS"
+    ngx.status = 204
+    return ngx.exit(204)
+  end
+end
+
+-- What the files of the release say about a request that comes before them.
+local function apply_site_rules(uri)
+  if site_rules.FILES[uri] then
+    return ngx.exit(404)
+  elseif ASSOCIATION[uri] then
+    ngx.header["Content-Type"] = "application/json"
+  end
+  if var.stead_rewritten == "1" then
+    return
+  end
+  local rules = site_rules.of(var.stead_release, node.rules)
+  if rules == nil then
+    return answer.page("busy")
+  elseif rules then
+    local decision, rule, captures = site_rules.decide(var.stead_release, rules, uri, query_args)
+    if decision.headers then
+      set_headers(decision)
+    end
+    if rule then
+      follow(rule, captures, uri)
+    end
+  end
+end
+
 local function serve(host, secure)
   local view, was_forwarded, is_trusted = prepare(host, secure)
   local uri = var.uri
@@ -313,12 +382,11 @@ local function serve(host, secure)
       return ngx.exec("@functions")
     end
   end
-  if byte(uri, -1) == SLASH then
-    var.stead_index = "index.html"
-  end
+  var.stead_index = byte(uri, -1) == SLASH and "index.html" or ""
   if find(uri, "/.", 1, true) and is_hidden(uri) then
     return ngx.exit(404)
   end
+  apply_site_rules(uri)
 end
 
 local function call_function(host, secure)
@@ -368,7 +436,10 @@ end
 function M.missing()
   local uri, root = var.uri, var.document_root
   local canonical
-  if READS[ngx.req.get_method()] and not find(uri, "\0", 1, true) then
+  if not READS[ngx.req.get_method()] then
+    return ngx.exit(405)
+  end
+  if not find(uri, "\0", 1, true) then
     if byte(uri, -1) ~= SLASH then
       canonical = exists(root .. uri .. "/index.html") and uri .. "/"
     elseif #uri > 1 then
@@ -376,20 +447,38 @@ function M.missing()
       canonical = page ~= "" and exists(root .. page .. ".html") and page
     end
   end
-  if canonical then
+  if canonical and var.stead_rewritten == "1" then
+    return ngx.exec(canonical, var.args)
+  elseif canonical then
     -- The next release may turn the page into a directory or back: browsers that remembered the redirects of both
     -- releases would follow them in a circle.
     ngx.header["Cache-Control"] = "public, max-age=0, must-revalidate"
     return ngx.redirect(redirects.location("/*", escape_percent(sub(canonical, 2)), var.args), 301)
   end
+  if var.stead_rewritten ~= "1" and not site_rules.FILES[uri] then
+    local rules = site_rules.of(var.stead_release, node.rules)
+    if rules then
+      local rule, captures = site_rules.find(rules, uri, false, query_args)
+      if rule then
+        follow(rule, captures, uri)
+      end
+    end
+  end
   return ngx.exit(404)
+end
+
+-- A file cannot answer a request that is not for reading.
+function M.failed()
+  if not READS[ngx.req.get_method()] then
+    return answer.status()
+  end
 end
 
 function M.nothing()
   if not exists(var.document_root) then
     return answer.page("unreleased", "the release is not on this node")
   end
-  return answer.page("not_found")
+  return answer.page(ngx.status == 410 and "gone" or "not_found")
 end
 
 function M.challenge()

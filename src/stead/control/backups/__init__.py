@@ -1,0 +1,1 @@
+"""Snapshots of sites: taken, verified, kept as long as the plan says, and restored."""

@@ -1,0 +1,423 @@
+"""Rows for serving static sites: a file tree with its rule files, a request, and what nginx answers."""
+
+from dataclasses import dataclass, field
+
+Files = dict[str, str | bytes]
+IMMUTABLE = "public, max-age=31536000, immutable"
+REVALIDATE = "public, max-age=0, must-revalidate"
+HTML = "text/html; charset=utf-8"
+
+
+@dataclass(frozen=True)
+class Row:
+    path: str
+    status: int = 200
+    body: str | None = None
+    headers: dict[str, str | None] = field(default_factory=dict)
+    """Headers with their exact values; None for a header that must be missing."""
+    method: str = "GET"
+    sent: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Tree:
+    name: str
+    files: Files
+    rows: tuple[Row, ...]
+
+
+def to(path: str, location: str, status: int = 301) -> Row:
+    return Row(path, status, headers={"location": location})
+
+
+PLAIN = Tree(
+    "plain",
+    {
+        "index.html": "home",
+        "about.html": "about",
+        "docs/index.html": "docs",
+        "data.csv": "a,b",
+        "model.glb": b"glTF",
+        "scene.gltf": "{}",
+        "site.webmanifest": "{}",
+        "app.js.map": "{}",
+        "photo.avif": b"avif",
+        "module.wasm": b"\0asm",
+        "module.mjs": "1",
+        "apple-app-site-association": "{}",
+        ".well-known/apple-app-site-association": "{}",
+        "notes.md": "# notes",
+        "feed.rss": "<rss/>",
+        "font.woff2": b"wOF2",
+        "image.svg": "<svg/>",
+        "page.txt": "text",
+        "nosuffix": "bytes",
+    },
+    (
+        Row("/", 200, "home", {"content-type": HTML, "cache-control": REVALIDATE, "x-frame-options": None}),
+        Row("/", 200, "home", {"x-content-type-options": "nosniff"}),
+        Row("/", 200, "home", {"referrer-policy": "strict-origin-when-cross-origin"}),
+        Row("/", 200, "", {"content-length": "4"}, method="HEAD"),
+        Row("/about", 200, "about", {"content-type": HTML}),
+        to("/about/", "/about"),
+        to("/docs", "/docs/"),
+        Row("/docs/", 200, "docs"),
+        Row("/data.csv", 200, "a,b", {"content-type": "text/csv; charset=utf-8"}),
+        Row("/model.glb", headers={"content-type": "model/gltf-binary"}),
+        Row("/scene.gltf", headers={"content-type": "model/gltf+json"}),
+        Row("/site.webmanifest", headers={"content-type": "application/manifest+json; charset=utf-8"}),
+        Row("/app.js.map", headers={"content-type": "application/json; charset=utf-8"}),
+        Row("/photo.avif", headers={"content-type": "image/avif"}),
+        Row("/module.wasm", headers={"content-type": "application/wasm"}),
+        Row("/module.mjs", headers={"content-type": "text/javascript; charset=utf-8"}),
+        Row("/apple-app-site-association", 200, "{}", {"content-type": "application/json; charset=utf-8"}),
+        Row(
+            "/.well-known/apple-app-site-association",
+            200,
+            "{}",
+            {"content-type": "application/json; charset=utf-8"},
+        ),
+        Row("/notes.md", headers={"content-type": "text/markdown; charset=utf-8"}),
+        Row("/feed.rss", headers={"content-type": "application/rss+xml; charset=utf-8"}),
+        Row("/font.woff2", headers={"content-type": "font/woff2"}),
+        Row("/image.svg", headers={"content-type": "image/svg+xml; charset=utf-8"}),
+        Row("/page.txt", headers={"content-type": "text/plain; charset=utf-8"}),
+        Row("/nosuffix", headers={"content-type": "application/octet-stream"}),
+        Row("/nothing", 404, headers={"x-stead-reason": "not_found", "cache-control": "no-store"}),
+        Row("/", 405, headers={"allow": "GET, HEAD", "x-stead-reason": "method"}, method="POST"),
+        Row("/about", 405, headers={"allow": "GET, HEAD"}, method="PUT"),
+        Row("/nothing", 405, headers={"allow": "GET, HEAD"}, method="DELETE"),
+        Row("/", 405, headers={"allow": "GET, HEAD"}, method="PATCH"),
+        Row("/", 405, headers={"allow": "GET, HEAD"}, method="OPTIONS"),
+    ),
+)
+
+LIFETIMES = Tree(
+    "lifetimes",
+    dict.fromkeys(
+        (
+            *("index.html", "app.js", "assets/index-DiwrgTda.js", "assets/index-BxK2a9Qz.css"),
+            *(
+                "assets/logo-D1x8Fq2Z.png",
+                "app.3f2a9c1b.js",
+                "main-0a1b2c3d4e5f.css",
+                "_astro/hoisted.D4f8s_Ab.js",
+            ),
+            *("_next/static/chunks/main.js", "_app/immutable/entry/start.js", "photo-20240101.jpg"),
+            *("hero-portrait.jpg", "icon-1024x1024.png", "team-JohnDoe1.jpg", "deadbeef.js", "x-abcdefab.js"),
+            *("assets/hero-portrait.js", "app.3f2a9c1b.js.map", "v-1234567a.html", "assets/my-file.js"),
+        ),
+        "x",
+    ),
+    (
+        Row("/", headers={"cache-control": REVALIDATE}),
+        Row("/app.js", headers={"cache-control": REVALIDATE}),
+        Row("/assets/index-DiwrgTda.js", headers={"cache-control": IMMUTABLE}),
+        Row("/assets/index-BxK2a9Qz.css", headers={"cache-control": IMMUTABLE}),
+        Row("/assets/logo-D1x8Fq2Z.png", headers={"cache-control": IMMUTABLE}),
+        Row("/app.3f2a9c1b.js", headers={"cache-control": IMMUTABLE}),
+        Row("/app.3f2a9c1b.js.map", headers={"cache-control": IMMUTABLE}),
+        Row("/main-0a1b2c3d4e5f.css", headers={"cache-control": IMMUTABLE}),
+        Row("/_astro/hoisted.D4f8s_Ab.js", headers={"cache-control": IMMUTABLE}),
+        Row("/_next/static/chunks/main.js", headers={"cache-control": IMMUTABLE}),
+        Row("/_app/immutable/entry/start.js", headers={"cache-control": IMMUTABLE}),
+        Row("/photo-20240101.jpg", headers={"cache-control": REVALIDATE}),
+        Row("/hero-portrait.jpg", headers={"cache-control": REVALIDATE}),
+        Row("/assets/hero-portrait.js", headers={"cache-control": REVALIDATE}),
+        Row("/assets/my-file.js", headers={"cache-control": REVALIDATE}),
+        Row("/icon-1024x1024.png", headers={"cache-control": REVALIDATE}),
+        Row("/team-JohnDoe1.jpg", headers={"cache-control": REVALIDATE}),
+        Row("/deadbeef.js", headers={"cache-control": REVALIDATE}),
+        Row("/x-abcdefab.js", headers={"cache-control": REVALIDATE}),
+        Row("/v-1234567a.html", headers={"cache-control": REVALIDATE}),
+    ),
+)
+
+REDIRECTS = Tree(
+    "redirects",
+    {
+        "index.html": "home",
+        "new.html": "new",
+        "kept.html": "kept",
+        "forced.html": "never",
+        "post.html": "post",
+        "products/7.html": "seven",
+        "docs/index.html": "docs",
+        "404.html": "own 404",
+        "sorry.html": "sorry",
+        "ü.html": "umlaut",
+        "_redirects": "\n".join(
+            [
+                "# a comment",
+                "/old /new",
+                "/old2   /new   302   # a comment behind a rule",
+                "/three /new 303",
+                "/seven /new 307",
+                "/eight /new 308",
+                "/kept /new 301",
+                "/forced /new 301!",
+                "/blog/:year/:month/:slug  /post/:slug-:year-:month",
+                "/news/*  /archive/:splat  302",
+                "/shop id=:id /products/:id 301",
+                "/shop type=book /books 301",
+                "/shop /all",
+                "/search q=:q /find?query=:q 302",
+                "/rewritten /post 200",
+                "/to-folder /docs 200",
+                "/item/:id /products/:id 200",
+                "/hidden/* /sorry.html 404",
+                "/removed/* /sorry 410",
+                "/missing-page /not-there.html 404",
+                "/external https://other.example/path 302",
+                "/external/* https://other.example/x/:splat 302",
+                "/host/* https://other.example:8443/:splat",
+                "/bare-host/* https://other.example:splat",
+                "/umlaut /%C3%BC 302",
+                "/f%C3%BCr /new",
+                "/query /new?a=1 302",
+                "/first/* /winner 302",
+                "/first/second /loser 302",
+                "/trailing/ /new 302",
+                "/loop /loop 302",
+                "/country /new 302 Country=us",
+                "/language /new 302 Language=de",
+                "/role /new 200 Role=admin",
+                "/proxy/* https://api.example/:splat 200",
+                "/bad-status /new 418",
+                "/no-destination",
+                "no-slash /new",
+                "https://old.example/* /new",
+                "/mid/*/dle /new",
+                "/unknown/:a /x/:b",
+                "//evil.example /new",
+                "/evil //evil.example",
+                "/evil2 /\\evil.example",
+                "/script javascript:alert(1)",
+            ]
+        ),
+    },
+    (
+        to("/old", "/new"),
+        to("/old/", "/new"),
+        to("/old?x=1", "/new?x=1"),
+        to("/old2", "/new", 302),
+        to("/three", "/new", 303),
+        to("/seven", "/new", 307),
+        to("/eight", "/new", 308),
+        Row("/kept", 200, "kept"),
+        to("/forced", "/new"),
+        to("/forced?a=b", "/new?a=b"),
+        to("/blog/2026/11/hello", "/post/hello-2026-11"),
+        Row("/blog/2026/11", 404, "own 404"),
+        Row("/blog/2026/11/a/b", 404, "own 404"),
+        to("/news/2020/a", "/archive/2020/a", 302),
+        to("/news/", "/archive/", 302),
+        to("/news", "/archive/", 302),
+        to("/news/a%20b", "/archive/a%20b", 302),
+        to("/news/%3Cscript%3E", "/archive/%3Cscript%3E", 302),
+        to("/news/a%0d%0aX-Evil:%201", "/archive/a%0D%0AX-Evil:%201", 302),
+        to("/news//evil.example", "/archive/evil.example", 302),
+        to("/shop?id=7", "/products/7?id=7"),
+        to("/shop?type=book", "/books?type=book"),
+        to("/shop?type=car", "/all?type=car"),
+        to("/shop", "/all"),
+        to("/search?q=a%26b%3Dc", "/find?query=a%26b%3Dc", 302),
+        Row("/rewritten", 200, "post", {"location": None, "cache-control": REVALIDATE}),
+        Row("/to-folder", 200, "docs", {"location": None}),
+        Row("/item/7", 200, "seven"),
+        Row("/item/8", 404, "own 404"),
+        Row("/item/..%2f..%2f_redirects", 400),
+        Row("/item/x%2f..%2f..%2f_redirects", 404, "own 404"),
+        Row("/item/_redirects", 404, "own 404"),
+        Row("/rewritten", 405, method="POST"),
+        Row("/hidden/x", 404, "sorry"),
+        Row("/removed/x", 410, "sorry"),
+        Row("/missing-page", 404, "own 404"),
+        to("/external", "https://other.example/path", 302),
+        to("/external/a/b?c=d", "https://other.example/x/a/b?c=d", 302),
+        to("/host/x", "https://other.example:8443/x"),
+        to("/host/@evil.example", "https://other.example:8443/@evil.example"),
+        Row("/bare-host/.evil.example", 404, "own 404"),
+        to("/umlaut", "/%C3%BC", 302),
+        to("/f%C3%BCr", "/new"),
+        to("/query", "/new?a=1", 302),
+        to("/query?b=2", "/new?a=1", 302),
+        to("/first/second", "/winner", 302),
+        to("/trailing", "/new", 302),
+        Row("/loop", 404, "own 404"),
+        Row("/country", 404, "own 404"),
+        Row("/language", 404, "own 404"),
+        Row("/role", 404, "own 404"),
+        Row("/proxy/x", 404, "own 404"),
+        Row("/bad-status", 404, "own 404"),
+        Row("/mid/x/dle", 404, "own 404"),
+        Row("/unknown/x", 404, "own 404"),
+        Row("/evil", 404, "own 404"),
+        Row("/evil2", 404, "own 404"),
+        Row("/script", 404, "own 404"),
+        Row("/_redirects", 404, "own 404"),
+        Row("/%5fredirects", 404, "own 404"),
+        Row("//_redirects", 404, "own 404"),
+        Row("/x/../_redirects", 404, "own 404"),
+        Row("/nothing", 404, "own 404"),
+    ),
+)
+
+HEADERS = Tree(
+    "headers",
+    {
+        "index.html": "home",
+        "app.js": "1",
+        "fonts/a.woff2": b"wOF2",
+        "api/data.json": "{}",
+        "embed/index.html": "embed",
+        "user/ada/index.html": "ada",
+        "feed.xml": "<feed/>",
+        "app.3f2a9c1b.js": "1",
+        "_headers": "\n".join(
+            [
+                "# for everything",
+                "/*",
+                "  X-Frame-Options: DENY",
+                "  X-Everywhere: yes",
+                "  Content-Security-Policy: default-src 'self'; img-src *",
+                "/app.js",
+                "  Cache-Control: public, max-age=600",
+                "  X-Everywhere: twice",
+                "/fonts/*",
+                "  Access-Control-Allow-Origin: *",
+                "/embed/*",
+                "  ! X-Frame-Options",
+                "/user/:name/",
+                "  X-User: yes",
+                "/feed.xml",
+                "  Content-Type: application/atom+xml",
+                "/app.3f2a9c1b.js",
+                "  cache-control: no-store",
+                "  Referrer-Policy: no-referrer",
+                "  X-Content-Type-Options: nosniff",
+                "/forbidden",
+                "  Content-Length: 3",
+                "  Transfer-Encoding: chunked",
+                "  Connection: close",
+                "  Set-Cookie: a=b; Domain=preview.stead.example",
+                "  Location: https://evil.example",
+                "  X-Accel-Redirect: /etc/passwd",
+                "  X-Stead-Reason: x",
+                "  Strict-Transport-Security: max-age=1",
+                "  Server: evil",
+                "  Bad Name: x",
+                "  X-Fine: yes",
+                "https://host.example/*",
+                "  X-Host: x",
+            ]
+        ),
+        "forbidden.html": "fine",
+    },
+    (
+        Row("/", headers={"x-frame-options": "DENY", "x-everywhere": "yes"}),
+        Row("/", headers={"content-security-policy": "default-src 'self'; img-src *"}),
+        Row("/", headers={"cache-control": REVALIDATE, "access-control-allow-origin": None}),
+        Row("/app.js", headers={"cache-control": "public, max-age=600", "x-everywhere": "yes, twice"}),
+        Row("/fonts/a.woff2", headers={"access-control-allow-origin": "*", "x-frame-options": "DENY"}),
+        Row(
+            "/fonts/a.woff2",
+            204,
+            "",
+            {"access-control-allow-origin": "*", "allow": "GET, HEAD, OPTIONS"},
+            method="OPTIONS",
+            sent={"origin": "https://a.example", "access-control-request-method": "GET"},
+        ),
+        Row("/", 405, method="OPTIONS", sent={"access-control-request-method": "GET"}),
+        Row("/embed/", 200, "embed", {"x-frame-options": None, "x-everywhere": "yes"}),
+        Row("/user/ada/", 200, "ada", {"x-user": "yes"}),
+        Row("/user/ada", 301, headers={"x-user": "yes", "location": "/user/ada/"}),
+        Row("/api/data.json", headers={"x-user": None}),
+        Row("/feed.xml", headers={"content-type": "application/atom+xml; charset=utf-8"}),
+        Row("/app.3f2a9c1b.js", headers={"cache-control": "no-store", "referrer-policy": "no-referrer"}),
+        Row("/app.3f2a9c1b.js", headers={"x-content-type-options": "nosniff"}),
+        Row("/nothing", 404, headers={"x-everywhere": "yes", "x-frame-options": "DENY"}),
+        Row("/forbidden", 200, "fine", {"x-fine": "yes", "content-length": "4", "set-cookie": None}),
+        Row("/forbidden", 200, "fine", {"location": None, "x-accel-redirect": None, "server": "nginx"}),
+        Row("/forbidden", 200, "fine", {"x-stead-reason": None, "strict-transport-security": None}),
+        Row("/forbidden", 200, "fine", {"transfer-encoding": None, "x-host": None, "bad name": None}),
+        Row("/_headers", 404),
+        Row("/_headers/", 404),
+        Row("/", 200, "", {"x-everywhere": "yes"}, method="HEAD"),
+    ),
+)
+
+SINGLE_PAGE = Tree(
+    "single-page",
+    {"index.html": "app", "app.js": "code", "stead.json": '{"spa": true}', "deep/index.html": "deep"},
+    (
+        Row("/", 200, "app"),
+        Row("/any/route", 200, "app", {"content-type": HTML, "cache-control": REVALIDATE}),
+        Row("/any/route?x=1", 200, "app"),
+        Row("/any/app.3f2a9c1b.js", 200, "app", {"cache-control": REVALIDATE}),
+        Row("/app.js", 200, "code"),
+        to("/deep", "/deep/"),
+        Row("/deep/er", 200, "app"),
+        Row("/stead.json", 404),
+        Row("/.git/config", 404),
+        Row("/any", 405, method="POST"),
+        Row("/any", 200, "", method="HEAD"),
+    ),
+)
+
+SITE_FILE = Tree(
+    "site-file",
+    {
+        "index.html": "home",
+        "a.html": "a",
+        "404.html": "own 404",
+        "_redirects": "/both /from-the-redirects-file 302",
+        "_headers": "/a\n  X-Order: first",
+        "stead.json": """{
+          "redirects": [
+            {"from": "/both", "to": "/from-stead-json", "status": 302},
+            {"from": "/p/:x/*", "to": "/q/:x/:splat"},
+            {"from": "/forced", "to": "/a", "status": 200, "force": true},
+            {"from": "/asked", "to": "/a?id=:id", "status": 302, "query": {"id": ":id"}},
+            {"from": "/wrong", "to": "/a", "status": 299},
+            {"from": "/wrong2", "to": "ftp://x.example/"},
+            {"no": "rule"}
+          ],
+          "headers": [
+            {"for": "/a", "values": {"X-Order": "second", "X-More": "1"}},
+            {"for": "/a", "values": {"Connection": "close"}}
+          ],
+          "unknown": 1
+        }""",
+        "forced.html": "never",
+    },
+    (
+        to("/both", "/from-the-redirects-file", 302),
+        to("/p/1/2/3", "/q/1/2/3"),
+        Row("/forced", 200, "a"),
+        to("/asked?id=5", "/a?id=5", 302),
+        Row("/asked", 404, "own 404"),
+        Row("/wrong", 404),
+        Row("/wrong2", 404),
+        Row("/a", 200, "a", {"x-order": "first, second", "x-more": "1"}),
+        Row("/stead.json", 404, "own 404"),
+    ),
+)
+
+BROKEN = Tree(
+    "broken",
+    {
+        "index.html": "home",
+        "_redirects": b"\xff\xfe\x00",
+        "_headers": "  X-Before-A-Path: 1\n/\n",
+        "stead.json": "{",
+    },
+    (
+        Row("/", 200, "home", {"x-before-a-path": None}),
+        Row("/_redirects", 404),
+        Row("/stead.json", 404),
+        Row("/x", 404),
+    ),
+)
+
+TREES = (PLAIN, LIFETIMES, REDIRECTS, HEADERS, SINGLE_PAGE, SITE_FILE, BROKEN)

@@ -1,0 +1,1 @@
+"""Tests of the repository gateway, with restic and SeaweedFS."""
