@@ -19,7 +19,7 @@ CHANGED = "changed"
 VARIABLE = "STEAD_TEST_SELECTION"
 """Contains the seed for the workers of xdist, so that all of them select the same tests."""
 ROTATE_THEMSELVES = "tests/faults/jobs/"
-"""These tests execute many jobs in one test, and ask `includes_case` which ones."""
+"""These tests execute many jobs in one fixture, and ask `includes_case` and `includes_pair` which ones."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,10 @@ class Selection:
         """For tests that execute many cases at once."""
         return self._is_affected(case) or part_of("", case.name) in self.parts
 
+    def includes_pair(self, fault: str, case: str) -> bool:
+        """Whether a step of a job that runs meets this fault: of a broad change, half of the faults."""
+        return not self.reach.broad or part_of(fault, case) in self.parts
+
     def _always_runs(self, file: str) -> bool:
         reach = self.reach
         return reach.includes_directly(file) if reach.broad else reach.includes(file)
@@ -69,13 +73,13 @@ class Selection:
         ]
 
 
-@cache
 def current_selection() -> Selection | None:
     """The selection of this run. None means everything."""
     seed = os.environ.get(VARIABLE)
     return make_selection(seed) if seed else None
 
 
+@cache
 def make_selection(wanted: str) -> Selection | None:
     """`wanted` is "changed" or the seed of an earlier selection. None means everything."""
     if wanted == CHANGED:

@@ -93,6 +93,14 @@ def test_a_file_that_may_affect_everything_selects_half_of_it_and_what_has_chang
     assert set.intersection(*map(selected, halves)) == {each for each in FILES if "faults/jobs" in each}
 
 
+def test_of_a_broad_change_every_step_of_a_job_meets_half_of_the_faults_in_turn() -> None:
+    halves = [selection("pyproject.toml", parts=parts) for parts in ([0, 1], [2, 3])]
+    pairs = [(fault, case) for fault in ("nats_crashed", "cancelled") for case in ("site.delete-copy", "a-b")]
+    for pair in pairs:
+        assert sum(half.includes_pair(*pair) for half in halves) == 1
+        assert selection("docs/tour.md").includes_pair(*pair)
+
+
 def test_a_document_selects_only_the_tests_that_read_documents() -> None:
     chosen = selected(selection("docs/tour.md"))
     assert {"tests/dev/test_readme.py", "tests/docs/test_tour.py"} <= chosen

@@ -1,5 +1,6 @@
 """Which workflows the fault suite executes: all of them, or with `--select` those of features that changed
-and a rotating part of the others (see `tests/selection`)."""
+and a rotating part of the others (see `tests/selection`). When most has changed, every step of these meets
+half of the faults, in turn."""
 
 from collections.abc import Collection
 from typing import Any
@@ -11,6 +12,9 @@ ALWAYS = frozenset({"build.run", "deployment.deploy", "job.cache_purge"})
 """Every test has at least one case of these kinds: they have a step that takes long, steps of each sort with
 their undo, and a job that asks no node."""
 
+NO_FAULTS = frozenset({"case", "harness", "live", "undisturbed"})
+"""What tests ask for beside the fixture of their fault."""
+
 
 def select_workflows(workflows: Collection[Workflow[Any]]) -> list[Workflow[Any]]:
     selection = current_selection()
@@ -21,3 +25,9 @@ def select_workflows(workflows: Collection[Workflow[Any]]) -> list[Workflow[Any]
         for each in workflows
         if each.name in ALWAYS or selection.includes_case(Case(each.name, each.failed.__module__))
     ]
+
+
+def meets_fault(case: object, fixture: str) -> bool:
+    """Whether a case meets the fault of a fixture in this run."""
+    selection = current_selection()
+    return selection is None or fixture in NO_FAULTS or selection.includes_pair(fixture, str(case))

@@ -14,6 +14,7 @@ from tests.faults.jobs.harness import Harness
 from tests.faults.jobs.node import JobStep
 from tests.faults.jobs.outcomes import Outcome, observe
 from tests.faults.jobs.programs import until
+from tests.faults.jobs.rotation import meets_fault
 from tests.faults.jobs.scenarios import has_scenario
 from tests.faults.jobs.sites import SiteUnderTest
 
@@ -23,6 +24,8 @@ BATCH = 38
 """How many jobs are held at the same time."""
 PREPARED_AT_ONCE = 16
 END_BOUND = 90.0
+FIXTURES: list[str] = []
+"""What pytest sets up at the moment. The last one runs the cases, and is named after its fault."""
 
 
 @dataclass
@@ -73,7 +76,11 @@ Run = Callable[[Sequence[Case]], Awaitable[Sequence[Trial]]]
 async def run_in_batches(cases: Iterable[Case], run: Run, *, size: int = BATCH) -> Trials:
     """Run the cases that tests of this run need, a batch at a time. An error in one batch is the error of its
     cases only."""
-    known = [case for case in cases if case.workflow.name in WANTED and has_scenario(case.workflow)]
+    known = [
+        case
+        for case in cases
+        if case.workflow.name in WANTED and has_scenario(case.workflow) and meets_fault(case, FIXTURES[-1])
+    ]
     trials: list[Trial] = []
     for batch in in_groups(known, size):
         try:
