@@ -24,7 +24,7 @@ async def test_all_environments_are_switched_or_none(harness: Harness) -> None:
     site = await _site_with_staging(harness)
     staging = site.environment
     names = [
-        *("requirements", f"requirements-{staging}", "php", f"php-{staging}"),
+        *("requirements", f"requirements-{staging}", "copy", "verify", "php", f"php-{staging}"),
         *("undo-php", f"undo-php-{staging}"),
     ]
     queue = await harness.lock_queue()
@@ -41,7 +41,7 @@ async def test_all_environments_are_switched_or_none(harness: Harness) -> None:
 
     job = await switch(harness, site)
     await require_success(harness, job)
-    assert list(harness.node.steps(job)) == names[:4]
+    assert list(harness.node.steps(job)) == names[:6]
     assert await _php_version(harness, site) == "8.4"
 
 
