@@ -46,7 +46,12 @@ async def _run(client: Client, command: list[str]) -> httpx.Response:
 async def test_the_documented_commands_work(entered_site: EnteredSite, anonymous: Client) -> None:
     site, key = entered_site, new_public_key("anna@laptop")
     secret = await site.owner.secret("credentials:write")
-    variables = {"STEAD_URL": "http://stead.test", "SITE": site.id, "STEAD_KEY": secret, "PUBLIC_KEY": key}
+    variables = {
+        "STEAD_BASE_URL": "http://stead.test",
+        "SITE": site.id,
+        "STEAD_API_KEY": secret,
+        "PUBLIC_KEY": key,
+    }
     responses = [await _run(anonymous, command) for command in _commands(**variables)]
     assert [response.status_code for response in responses] == [200, 202, 200, 200, 200]
     listed, _, credentials, reset, of_database = (response.json()["data"] for response in responses)
