@@ -7,6 +7,7 @@ from pathlib import Path
 
 from stead.control import metrics
 from stead.control.accounts import service as account_service
+from stead.control.engines.clickhouse import ClickHouse
 from stead.control.engines.nats import Nats
 from stead.control.engines.postgres import DATABASE_FAILED, Database
 from stead.control.engines.postgres_listener import PostgresListener
@@ -64,6 +65,7 @@ class ControlPlane:
         )
         self.listener = PostgresListener(settings.database_url)
         self.invalidator = PrincipalCacheInvalidator(self.database, self.redis)
+        self.clickhouse = ClickHouse(settings.clickhouse_url)
         sealer = Sealer.from_text(settings.sealing_key)
         self._access_log = access_log or AccessLog()
         self.context = ApiContext(
@@ -77,6 +79,7 @@ class ControlPlane:
             own_names=settings.own_names,
             verify_domains=settings.verify_domains,
             objects=object_store_of(settings),
+            clickhouse=self.clickhouse,
             base_url=settings.base_url,
             ssh_host=settings.ssh_public_host,
             ssh_port=settings.ssh_public_port,
@@ -152,6 +155,7 @@ class ControlPlane:
             await self.listener.stop()
             await self.nats.stop()
             await self.redis.close()
+            self.clickhouse.close()
             await self.database.close()
 
     async def record_use(self) -> None:

@@ -38,6 +38,7 @@ from stead.control.environments import captured_mail, maintenance
 from stead.control.feature import Feature
 from stead.control.features import FEATURES, event_catalog, workflows
 from stead.control.http.website import health_site
+from stead.control.insights.receiver import ChunkReceiver
 from stead.control.jobs import measurements
 from stead.control.jobs.activities import Activities
 from stead.control.jobs.dispatcher import CONNECTIONS, Dispatcher
@@ -103,6 +104,9 @@ class WorkerProgram:
             could_hear_nodes_for=self._could_hear_nodes_for,
             transports=[transport for feature in features for transport in feature.transports],
             event_catalog=event_catalog(features),
+        )
+        self.chunk_receiver = ChunkReceiver(
+            self.nats, self.database, self.services.objects, wanted=bool(settings.clickhouse_url)
         )
         certificates = CertificateRecords(self.services.sealer, settings.edge_master_key)
         self.feed_restorer = FeedRestorer(
@@ -222,6 +226,7 @@ class WorkerProgram:
         await self._ensure_streams()
         await self.gateway.start()
         await self.sign_ins.start()
+        await self.chunk_receiver.start()
         log.info("worker.ready")
 
     async def _ensure_streams(self) -> None:

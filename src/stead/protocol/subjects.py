@@ -22,7 +22,8 @@ STREAMS: dict[str, str] = {
     APPLIED: "node.*.applied",
 }
 """The subjects of each stream. Heartbeats, visits and captured mail are in none: they are repeated. Sign-ins
-are in none, because an old one is worthless."""
+are in none, because an old one is worthless; neither are reports of chunks: nodes repeat them until the
+answer."""
 
 EDGE_BUCKET = "edge"
 
@@ -78,6 +79,11 @@ def captured_mail(node: str) -> str:
 def sign_in(node: str) -> str:
     """Where a node asks whether a sign-in link is valid."""
     return f"node.{token(node)}.sign_in"
+
+
+def telemetry(node: str) -> str:
+    """Where a node asks where to put what it has recorded."""
+    return f"node.{token(node)}.telemetry"
 
 
 def answer(node: str, question: str) -> str:
@@ -173,7 +179,7 @@ def permissions(identity: NatsIdentity) -> NatsPermissions:
 _SYSTEM = ("$SYS.>",)
 _NODE_REPORTS = (
     *("node.*.report.>", "node.*.heartbeat", "node.*.applied", "node.*.activity", "node.*.mail"),
-    "node.*.sign_in",
+    *("node.*.sign_in", "node.*.telemetry"),
 )
 _DESTRUCTIVE = tuple(
     f"$JS.API.STREAM.{verb}.>" for verb in ("DELETE", "PURGE", "MSG.DELETE", "RESTORE", "SNAPSHOT")
@@ -203,6 +209,7 @@ def _node(identity: Node) -> NatsPermissions:
             *(reports_of(identity.id), heartbeat(identity.id), applied(identity.id), activity(identity.id)),
             captured_mail(identity.id),
             sign_in(identity.id),
+            telemetry(identity.id),
             f"job.*.out.{user(identity)}",
             *_pull_permissions(COMMANDS, own),
             *_follow_permissions(EDGE_BUCKET, own),
