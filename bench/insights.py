@@ -26,7 +26,6 @@ from stead.control.engines.clickhouse import Statement
 from stead.control.engines.object_store import ObjectStore
 from stead.control.engines.postgres import Database
 from stead.control.insights import request_views, resource_views, trace_views, vital_views
-from stead.control.insights.chunks import Decision, OpenChunk
 from stead.control.insights.ingestion import Ingestion
 from stead.control.insights.queries import Scope, Window, scope_of_sites
 from stead.control.insights.rules import VisibleSites, object_name
@@ -40,14 +39,14 @@ from stead.control.insights.schema import (
     WindowFilter,
 )
 from stead.control.insights.store import Completeness
-from stead.control.insights.tables import columns_of, create_tables
+from stead.control.insights.tables import create_tables
 from stead.dev.engines.clickhouse import ClickHouse
 from stead.dev.engines.seaweedfs import SeaweedFS
 from stead.dev.running_stack import RunningStack, run_stack
 from stead.node.telemetry.ledger_rows import LedgerLine, format_row
 from stead.node.telemetry.spool import NewRows
 from stead.protocol.subjects import Program
-from stead.protocol.telemetry import ChunkHead, Part, encode_head
+from stead.protocol.telemetry import REQUEST_COLUMNS
 from stead.shared.clock import from_unix, wall_clock
 from stead.shared.ids import new_id
 
@@ -169,14 +168,14 @@ async def _ingest(
 
 def _insert_bare(url: str, chunks: list[bytes]) -> float:
     """Decompress a chunk, and post it as it is: with rows that name their site already."""
-    decision = Decision("site_bare", 30, 0, 9_999_999_999)
     labelled = []
     for content in chunks:
-        opened = OpenChunk(content)
-        rows, count = opened.label_rows(dict.fromkeys(opened.environments, decision))
-        head = encode_head(ChunkHead("requests", (Part("env", count, len(rows)),)))
-        labelled.append(zstandard.compress(b"\n".join([head, rows])))
-    query = f"insert into requests ({', '.join(columns_of('requests'))}) format TabSeparated"
+        rows = zstandard.decompress(content.partition(b"\n")[2])
+        lines = (b"site_bare\t30\t" + line for line in rows.splitlines(keepends=True))
+        labelled.append(zstandard.compress(b"".join(lines)))
+    query = (
+        f"insert into requests (site_id, keep_days, env_id, {', '.join(REQUEST_COLUMNS)}) format TabSeparated"
+    )
     parts = urlsplit(url)
     address = f"http://{parts.hostname}:{parts.port}/"
     headers = {"X-ClickHouse-User": parts.username or "", "X-ClickHouse-Key": unquote(parts.password or "")}
@@ -184,9 +183,7 @@ def _insert_bare(url: str, chunks: list[bytes]) -> float:
     for content in labelled:
         plain = zstandard.ZstdDecompressor().decompress(content, max_output_size=1 << 28)
         values = {"query": query, "database": "stead", "date_time_input_format": "basic"}
-        session.post(
-            address, params=values, data=plain.partition(b"\n")[2], headers=headers, timeout=60
-        ).raise_for_status()
+        session.post(address, params=values, data=plain, headers=headers, timeout=60).raise_for_status()
     return time.process_time() - before
 
 

@@ -4,8 +4,9 @@ interface.
     python -m stead.dev.chdb_server CONFIG
 
 The configuration is a JSON file with the port, the directory of the data, and the users. It supports what
-`control/engines/clickhouse.py` uses: one statement in a request, parameters, settings, and inserts whose rows
-are the body. The engine has no users of its own, so passwords and read-only users are checked here.
+`control/engines/clickhouse.py` uses: one statement in a request, parameters, settings, and inserts that
+select from `input()`: the rows that follow the statement, compressed with zstd. The library has no `input()`,
+so it reads them from a file. It has no users either, so passwords and read-only users are checked here.
 """
 
 import hmac
@@ -13,6 +14,7 @@ import queue
 import re
 import signal
 import sys
+import tempfile
 import threading
 from email import message_from_bytes
 from email.policy import HTTP
@@ -23,13 +25,19 @@ from urllib.parse import parse_qsl, urlsplit
 
 import chdb
 import msgspec
+import zstandard
 
 LOOPBACK = "127.0.0.1"
 CONNECTIONS = 8
 """Of each kind of user. More requests wait."""
 WAIT_SECONDS = 30.0
 MAX_BODY = 256 << 20
-_INSERT = re.compile(r"(?P<into>insert\s+into\s.+?)\s+format\s+(?P<format>\w+)\s*", re.IGNORECASE | re.DOTALL)
+_PLAIN_INSERT = re.compile(r"(?P<into>insert into \w+ \([\w, ]+\)) format (?P<format>\w+)")
+_INSERT = re.compile(
+    r"(?P<before>insert into .+ from )input\((?P<structure>'(?:[^'\\]|\\.)*')\)(?P<after>.*)"
+    r" format (?P<format>\w+)\n",
+    re.DOTALL,
+)
 _SELECT = re.compile(r"\s*(select|with)\b", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _CODE = re.compile(r"Code: (\d+)")
@@ -54,6 +62,7 @@ class Engine:
     """Connections to the one engine of this process. A connection belongs to one request at a time."""
 
     def __init__(self, data: str) -> None:
+        self._directory = Path(data).parent
         self._pools: dict[bool, queue.LifoQueue[Any]] = {False: queue.LifoQueue(), True: queue.LifoQueue()}
         for readonly, pool in self._pools.items():
             for _ in range(CONNECTIONS):
@@ -63,31 +72,50 @@ class Engine:
                     connection.query("set readonly = 2")
                 pool.put(connection)
 
-    def run(self, statement: str, body: bytes, values: dict[str, str], *, readonly: bool) -> bytes:
+    def run(self, statement: str, rows: bytes, values: dict[str, str], *, readonly: bool) -> bytes:
         pool = self._pools[readonly]
         connection = pool.get(timeout=WAIT_SECONDS)
         try:
             connection.query(f"use {_quote_name(values.get('database', 'default'))}")
-            return _run_on(connection, statement, body, values)
+            if (insert := _PLAIN_INSERT.fullmatch(statement)) is not None:
+                return _insert_plain(connection, insert, rows, values)
+            if (insert := _INSERT.fullmatch(statement)) is not None:
+                return self._insert_selected(connection, insert, rows, values)
+            return _run_on(connection, statement, values)
         finally:
             pool.put(connection)
 
+    def _insert_selected(
+        self, connection: Any, insert: re.Match[str], rows: bytes, values: dict[str, str]
+    ) -> bytes:
+        with tempfile.NamedTemporaryFile(dir=self._directory, prefix="insert-", suffix=".zst") as file:
+            file.write(rows)
+            file.flush()
+            source = f"file({_quote(file.name)}, '{insert['format']}', {insert['structure']}, 'zstd')"
+            statement = f"{insert['before']}{source}{insert['after']}{_settings_clause(values)}"
+            return _run_on(connection, statement, {})
 
-def _run_on(connection: Any, statement: str, body: bytes, values: dict[str, str]) -> bytes:
+
+def _insert_plain(connection: Any, insert: re.Match[str], rows: bytes, values: dict[str, str]) -> bytes:
+    inserter = connection.send_insert(insert["into"] + _settings_clause(values), insert["format"])
+    inserter.append(rows)
+    inserter.finish()
+    return b""
+
+
+def _settings_clause(values: dict[str, str]) -> str:
     settings = ", ".join(
         f"{name} = {_quote(value)}"
         for name, value in values.items()
         if name not in _NOT_SETTINGS and not name.startswith("param_") and _NAME.fullmatch(name)
     )
-    clause = f" settings {settings}" if settings else ""
-    if (insert := _INSERT.fullmatch(statement)) is not None:
-        inserter = connection.send_insert(f"{insert['into']}{clause}", insert["format"])
-        inserter.append(body)
-        inserter.finish()
-        return b""
+    return f" settings {settings}" if settings else ""
+
+
+def _run_on(connection: Any, statement: str, values: dict[str, str]) -> bytes:
     parameters = {name[6:]: value for name, value in values.items() if name.startswith("param_")}
     if _SELECT.match(statement):
-        statement += clause
+        statement += _settings_clause(values)
     result = connection.query(statement, values.get("default_format", "TabSeparated"), params=parameters)
     return bytes(result.bytes() or b"") if hasattr(result, "bytes") else b""
 
@@ -113,6 +141,12 @@ def _read_form(kind: str, body: bytes) -> dict[str, str]:
     return values
 
 
+def _split(body: bytes) -> tuple[bytes, bytes]:
+    """The statement, and the rows that follow it, which stay compressed."""
+    decompressor = zstandard.ZstdDecompressor().decompressobj()
+    return decompressor.decompress(body), decompressor.unused_data
+
+
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -135,10 +169,12 @@ class Handler(BaseHTTPRequestHandler):
         kind = self.headers.get("Content-Type", "")
         if kind.startswith("multipart/form-data"):
             values |= _read_form(kind, body)
-        # The statement of an insert is in the address, because the body is the rows.
-        statement = values.get("query") or body.decode("utf-8", "replace")
+        rows = body
         try:
-            result = self.engine.run(statement, body, values, readonly=user.readonly)
+            if self.headers.get("Content-Encoding") == "zstd":
+                body, rows = _split(body)
+            statement = values.get("query") or body.decode()
+            result = self.engine.run(statement, rows, values, readonly=user.readonly)
         except queue.Empty:
             self._respond(503, b"all connections are in use", _BUSY)
         except Exception as error:  # noqa: BLE001 - every error of the engine is an answer

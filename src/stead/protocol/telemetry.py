@@ -1,9 +1,9 @@
 """What nodes record about the sites they host, on its way to the control plane.
 
-A chunk is an immutable file: zstd of one line of JSON (`ChunkHead`), and then the rows of one environment
-after the other, as the head lists them. A row is a line of tab-separated values in ClickHouse's notation, so
-a newline always ends a row. Its first value is the time, in seconds with three decimals. The rows name
-neither site nor environment: the control plane adds both, so no row can claim to be of another tenant.
+A chunk is an immutable file: one line of JSON (`ChunkHead`), and then the rows, compressed with zstd. A row
+is a line of tab-separated values in ClickHouse's notation. Its first value is the environment, its second one
+the time, in seconds with three decimals. No row names a site: the control plane adds it, and drops rows of
+environments that the node does not host, so no row can be of another tenant.
 
 A node asks where to put a chunk, puts it there, says so, and forgets it when the control plane has recorded
 that. Asking and saying can be repeated.
@@ -19,12 +19,13 @@ from stead.protocol.sign_ins import Identifier
 MAX_CHUNK_BYTES = 8 << 20
 """Compressed."""
 MAX_PLAIN_BYTES = 64 << 20
+"""The rows of a chunk, decompressed."""
 MAX_ROWS = 100_000
 MAX_PARTS = 20_000
 """The environments in one chunk."""
 MAX_GAPS = 100
 TIME_DIGITS = 14
-"""The first value of a row: `1763300000.123`."""
+"""The time of a row: `1763300000.123`."""
 
 StreamName = Literal["requests", "logs", "resources", "vitals", "spans"]
 
@@ -32,7 +33,7 @@ REQUEST_COLUMNS = (
     *("ts", "release", "host", "method", "path", "status", "bytes_in", "bytes_out", "duration_ms"),
     *("first_byte_ms", "cache", "firewall", "trace_id", "network", "tls", "agent", "device", "reason"),
 )
-"""The values of a row of `requests`, in this order."""
+"""The values of a row of `requests` behind the environment, in this order."""
 
 LOG_COLUMNS = ("ts", "severity", "container", "service", "body", "trace_id")
 
@@ -60,12 +61,10 @@ Count = Annotated[int, Meta(ge=0, le=10**12)]
 
 
 class Part(Struct, frozen=True):
-    """The rows of one environment."""
+    """How many rows there are of one environment."""
 
     environment: Identifier
     rows: Annotated[int, Meta(ge=1, le=MAX_ROWS)]
-    size: Annotated[int, Meta(ge=1, le=MAX_PLAIN_BYTES)]
-    """In bytes."""
 
 
 class ChunkHead(Struct, frozen=True):

@@ -162,21 +162,32 @@ async def test_rows_of_the_future_and_of_long_ago_are_dropped(pipeline: Pipeline
     assert await count(site) == 1
 
 
-@pytest.mark.parametrize("part", ["rows", "head", "columns", "digest", "compression", "bomb"])
+@pytest.mark.parametrize(
+    "part",
+    [
+        *("rows", "head", "no head", "no rows", "columns"),
+        *("digest", "compression", "cut", "bomb", "two bombs"),
+    ],
+)
 async def test_a_chunk_that_is_not_valid_is_refused_and_others_go_on(
     pipeline: Pipeline, site: ServedSite, part: str
 ) -> None:
     rows = rows_of([ledger_line(site.env)])
-    plain = zstandard.ZstdDecompressor().decompress(rows.compress())
+    valid = rows.compress()
+    head, _, compressed = valid.partition(b"\n")
+    plain = zstandard.decompress(compressed)
     content = {
-        "rows": plain + b"x\n",
-        "head": b'{"stream": "requests"}' + plain,
-        "columns": plain.replace(b"\t200\t", b"\ttwo\t"),
-        "digest": plain,
-        "compression": plain,
-        "bomb": bytes(70 << 20),
+        "rows": head + b"\n" + zstandard.compress(plain + b"x\n"),
+        "head": b'{"stream": "requests"}\n' + compressed,
+        "no head": compressed.replace(b"\n", b""),
+        "no rows": head + b"\n",
+        "columns": head + b"\n" + zstandard.compress(plain.replace(b"\t200\t", b"\ttwo\t")),
+        "digest": valid,
+        "compression": head + b"\n" + plain,
+        "cut": valid[:-9],
+        "bomb": head + b"\n" + zstandard.compress(bytes(70 << 20)),
+        "two bombs": head + b"\n" + zstandard.compress(bytes(40 << 20)) * 2,
     }[part]
-    content = content if part == "compression" else zstandard.ZstdCompressor().compress(content)
     chunk = chunk_with(content + b"!" if part == "digest" else content, rows)
     await pipeline.deliver(chunk, content)
     await pipeline.record(ledger_line(site.env))

@@ -1,71 +1,137 @@
-"""Rows of a chunk are selected by their times, and get their site in front."""
+"""Rows of a chunk are selected by environment and time, and get the site that was decided."""
 
 import random
+import time
+from collections.abc import Mapping
 
 import pytest
 import zstandard
 
-from stead.control.insights.chunks import ChunkInvalid, Decision, OpenChunk
-from stead.protocol.telemetry import MAX_PLAIN_BYTES, ChunkHead, Part, encode_head
+from stead.control.app import ControlPlane
+from stead.control.engines.clickhouse import ClickHouse, RowsUnreadable, Statement
+from stead.control.insights.chunks import ChunkInvalid, Decision, Decisions, OpenChunk
+from stead.control.insights.selection import insert_statement
+from stead.control.insights.tables import TABLES, TYPES
+from stead.protocol.telemetry import COLUMNS, MAX_PARTS, MAX_PLAIN_BYTES, ChunkHead, Part, encode_head
+from stead.shared.ids import new_id
 
-FIRST, LAST = 1_790_000_000.0, 1_790_000_600.0
-DECISION = Decision("site_1", 30, FIRST, LAST)
-GOOD = [b"1790000000.000\ta\\tb", b"1790000600.000\t", b"1790000300.123\t\t\t"]
-BAD = [
-    *(b"1789999999.999\ta", b"1790000600.001\ta", b"9999999999.999\t", b"0000000005.000\t", b"-\t", b""),
-    *(
-        b"1790000300.1234\ta",
-        b"1790000300.12\ta",
-        b"1790000300,123",
-        b"\t1790000300.123\t",
-        b"1790000300.123",
-    ),
-]
+SECONDS = int(time.time()) - 3600
+FIRST, LAST = SECONDS + 0.0, SECONDS + 600.0
+GOOD = ["000.000", "600.000", "300.123"]
+BAD = ["-00.001", "600.001"]
+OTHER_TIMES = ["9999999999.999", "0000000005.000", "\\N", "1800000000.000"]
 
 
-def open_chunk(parts: dict[str, list[bytes]]) -> OpenChunk:
-    joined = {name: b"".join(row + b"\n" for row in rows) for name, rows in parts.items()}
-    head = ChunkHead("logs", tuple(Part(name, len(parts[name]), len(rows)) for name, rows in joined.items()))
-    plain = b"\n".join([encode_head(head), b"".join(joined.values())])
-    return OpenChunk(zstandard.compress(plain))
+def times(endings: list[str]) -> list[str]:
+    return [f"{SECONDS + float(ending):.3f}" for ending in endings]
 
 
-@pytest.mark.parametrize("bad", BAD)
-def test_a_row_of_another_time_or_without_one_is_left_out(bad: bytes) -> None:
-    expected = b"".join(b"site_1\tenv_1\t30\t" + row + b"\n" for row in GOOD)
-    for place in range(len(GOOD) + 1):
-        rows = [*GOOD[:place], bad, *GOOD[place:]]
-        assert open_chunk({"env_1": rows}).label_rows({"env_1": DECISION}) == (expected, len(GOOD))
-    assert open_chunk({"env_1": [bad]}).label_rows({"env_1": DECISION}) == (b"", 0)
+def log_rows(rows: Mapping[str, list[str]]) -> bytes:
+    """Rows of environments with these times; the text is the environment."""
+    lines = [f"{name}\t{ts}\tINFO\tphp\tphp-fpm\t{name}\t\n" for name, each in rows.items() for ts in each]
+    random.shuffle(lines)
+    return zstandard.compress("".join(lines).encode())
 
 
-def test_each_row_gets_the_label_of_its_part_and_parts_without_a_decision_are_dropped() -> None:
-    opened = open_chunk({"env_1": GOOD, "env_2": GOOD, "env_3": GOOD[:1]})
-    rows, count = opened.label_rows({"env_1": DECISION, "env_3": Decision("site_3", 7, FIRST, LAST)})
-    assert count == 4
-    assert [row.split(b"\t")[:3] for row in rows.splitlines()] == [
-        *[[b"site_1", b"env_1", b"30"]] * 3,
-        [b"site_3", b"env_3", b"7"],
-    ]
+class Stored:
+    def __init__(self, clickhouse: ClickHouse) -> None:
+        self._clickhouse = clickhouse
+
+    async def insert(self, decisions: Decisions, rows: bytes, token: str = "") -> None:
+        await self._clickhouse.insert(
+            insert_statement("logs", decisions), rows, token=token or new_id("chunk")
+        )
+
+    async def list(self, site: str) -> list[tuple[str, int, str]]:
+        statement = Statement(
+            "select env_id, keep_days, toString(toUnixTimestamp64Milli(ts)) from logs"
+            " where site_id = {site:String} order by ts",
+            *({"site": site}, {}),
+        )
+        return await self._clickhouse.read(tuple[str, int, str], statement)
 
 
-def test_any_selection_of_rows_is_labelled_like_each_of_them() -> None:
-    for _ in range(300):
-        rows = random.choices(GOOD + BAD, k=random.randint(1, 9))  # noqa: S311
-        expected = b"".join(b"site_1\tenv_1\t30\t" + row + b"\n" for row in rows if row in GOOD)
-        labelled, count = open_chunk({"env_1": rows}).label_rows({"env_1": DECISION})
-        assert (labelled, count) == (expected, sum(row in GOOD for row in rows))
+@pytest.fixture
+def stored(plane: ControlPlane) -> Stored:
+    return Stored(plane.clickhouse)
+
+
+async def test_rows_of_other_times_and_of_other_environments_are_left_out(stored: Stored) -> None:
+    environments, sites = [new_id("env") for _ in range(4)], [new_id("site") for _ in range(3)]
+    hosted, moved, other, unknown = environments
+    decisions = {
+        hosted: Decision(sites[0], 30, FIRST, LAST),
+        moved: Decision(sites[1], 7, FIRST, FIRST + 300),
+        new_id("env"): Decision(sites[2], 7, FIRST, LAST),
+    }
+    every = [*times(GOOD + BAD), *OTHER_TIMES]
+    await stored.insert(decisions, log_rows(dict.fromkeys(environments, every) | {"": every}))
+    expected = [f"{SECONDS + float(ending):.3f}".replace(".", "") for ending in sorted(GOOD)]
+    assert await stored.list(sites[0]) == [(hosted, 30, moment) for moment in expected]
+    assert await stored.list(sites[1]) == [(moved, 7, expected[0])]
+    assert await stored.list(sites[2]) == []
+    assert {other, unknown}.isdisjoint(decisions)
+
+
+async def test_a_chunk_of_as_many_environments_as_possible_is_inserted_as_one_block_and_once(
+    stored: Stored,
+) -> None:
+    """More rows than ClickHouse reads at once. A second attempt under the same name changes nothing."""
+    environments, site, token = [new_id("env") for _ in range(MAX_PARTS)], new_id("site"), new_id("chunk")
+    decisions = {name: Decision(site, 30, FIRST, LAST) for name in environments}
+    rows = log_rows({name: times([f"{number}.000" for number in range(5)]) for name in environments})
+    for _ in range(2):
+        await stored.insert(decisions, rows, token)
+        found = await stored.list(site)
+        assert len(found) == 5 * MAX_PARTS
+        assert {name for name, _, _ in found} == set(environments)
+
+
+async def test_values_cannot_change_the_statement(stored: Stored) -> None:
+    """Ids come from PostgreSQL, but nothing depends on what they are."""
+    site, environment = "site_'] as x, ['\\", "env_\\'] as names, ['"
+    await stored.insert({environment: Decision(site, 30, FIRST, LAST)}, log_rows({"env_": times(GOOD)}))
+    assert await stored.list("site_") == []
+
+
+@pytest.mark.parametrize("row", ["env_1\t5", "env_1", "", "env_1\tnow\tINFO\tphp\tphp-fpm\tx\t"])
+async def test_a_chunk_with_a_row_that_cannot_be_read_is_refused_as_a_whole(stored: Stored, row: str) -> None:
+    environment, site = new_id("env"), new_id("site")
+    rows = log_rows({environment: times(GOOD)}) + zstandard.compress(f"{row}\n".encode())
+    with pytest.raises(RowsUnreadable):
+        await stored.insert({environment: Decision(site, 30, FIRST, LAST)}, rows)
+    assert await stored.list(site) == []
+
+
+async def test_columns_have_the_types_of_their_tables(plane: ControlPlane) -> None:
+    statement = Statement(
+        "select table, name, type from system.columns where database = currentDatabase()", {}, {}
+    )
+    found = {
+        (table, name): type_
+        for table, name, type_ in await plane.clickhouse.read(tuple[str, str, str], statement)
+    }
+    for stream, columns in COLUMNS.items():
+        assert stream in TABLES
+        assert tuple(found[stream, name] for name in columns) == TYPES[stream]
+
+
+def open_chunk(compressed: bytes) -> OpenChunk:
+    return OpenChunk(encode_head(ChunkHead("logs", (Part("env_1", 1),))) + b"\n" + compressed)
 
 
 @pytest.mark.parametrize("says_its_size", [True, False])
-def test_a_chunk_that_is_too_large_when_it_is_opened_is_not_opened(says_its_size: bool) -> None:
+def test_a_chunk_that_is_too_large_when_it_is_decompressed_is_not_opened(says_its_size: bool) -> None:
     compressor = zstandard.ZstdCompressor(write_content_size=says_its_size)
-    with pytest.raises(ChunkInvalid, match="too large"):
-        OpenChunk(compressor.compress(bytes(MAX_PLAIN_BYTES + 1)))
+    half = compressor.compress(bytes(MAX_PLAIN_BYTES // 2 + 1))
+    open_chunk(half)
+    for content in (half + half, compressor.compress(bytes(MAX_PLAIN_BYTES + 1))):
+        with pytest.raises(ChunkInvalid, match="too large"):
+            open_chunk(content)
 
 
-def test_a_chunk_may_be_without_its_size() -> None:
-    head = encode_head(ChunkHead("logs", (Part("env_1", 1, len(GOOD[0]) + 1),)))
-    plain = b"\n".join([head, GOOD[0] + b"\n"])
-    opened = OpenChunk(zstandard.ZstdCompressor(write_content_size=False).compress(plain))
-    assert opened.label_rows({"env_1": DECISION})[1] == 1
+def test_only_rows_of_environments_that_count_are_counted() -> None:
+    head = encode_head(ChunkHead("logs", (Part("env_1", 3), Part("env_2", 4))))
+    opened = OpenChunk(head + b"\n" + zstandard.compress(b"x\n"))
+    assert opened.count_rows({"env_2": Decision("site_1", 30, FIRST, LAST)}) == 4
+    assert opened.environments == ["env_1", "env_2"]

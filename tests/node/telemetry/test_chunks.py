@@ -46,11 +46,12 @@ class Node:
         """The paths in the chunks, which are removed."""
         paths = []
         while (chunk := self.spool.next_chunk()) is not None:
-            plain = zstandard.ZstdDecompressor().decompress(chunk.path.read_bytes(), max_output_size=1 << 26)
-            head, _, rows = plain.partition(b"\n")
-            assert sum(part.size for part in read_head(head).parts) == len(rows)
+            head, _, compressed = chunk.path.read_bytes().partition(b"\n")
+            rows = zstandard.ZstdDecompressor().decompress(compressed, max_output_size=1 << 26)
             assert chunk.chunk.rows == sum(part.rows for part in read_head(head).parts)
-            paths += [row.split("\t")[4] for row in rows.decode().splitlines()]
+            values = [row.split("\t") for row in rows.decode().splitlines()]
+            assert {row[0] for row in values} == {part.environment for part in read_head(head).parts}
+            paths += [row[5] for row in values]
             self.spool.remove(chunk)
         return paths
 

@@ -1,15 +1,16 @@
-"""Reads a chunk of a node, and selects and labels its rows. No I/O.
+"""Reads a chunk of a node, and checks how large it is. No I/O.
 
-A row is never interpreted here: the rows of an environment are split at newlines, rows of other times are
-left out, and the others get the same columns in front.
+Its rows are never looked at in Python: they go to ClickHouse as the node has compressed them, in a statement
+that keeps those of the environments and times that were decided (`selection.py`).
 """
-
-from operator import itemgetter
 
 import zstandard
 from msgspec import MsgspecError, Struct
 
-from stead.protocol.telemetry import MAX_PLAIN_BYTES, TIME_DIGITS, ChunkHead, read_head
+from stead.protocol.telemetry import MAX_PLAIN_BYTES, ChunkHead, read_head
+
+_PIECE_BYTES = 256 << 10
+_WINDOW_BYTES = 1 << 27
 
 
 class ChunkInvalid(Exception):
@@ -26,8 +27,6 @@ class Decision(Struct, frozen=True, array_like=True):
     last: float
 
 
-_BEHIND_TIME = itemgetter(slice(TIME_DIGITS, TIME_DIGITS + 1))
-
 Decisions = dict[str, Decision]
 """By environment. Rows of others are dropped."""
 
@@ -35,65 +34,38 @@ Decisions = dict[str, Decision]
 class OpenChunk:
     """A chunk whose head has been read."""
 
-    def __init__(self, compressed: bytes) -> None:
-        plain = _decompress(compressed)
-        line, found, rows = plain.partition(b"\n")
+    def __init__(self, content: bytes) -> None:
+        line, found, self.rows = content.partition(b"\n")
+        """`rows` are compressed."""
         if not found:
             raise ChunkInvalid("it has no head")
         try:
             self.head: ChunkHead = read_head(line)
         except MsgspecError as error:
             raise ChunkInvalid(type(error).__name__) from None
-        if sum(part.size for part in self.head.parts) != len(rows):
-            raise ChunkInvalid("its parts do not add up")
-        self._rows = rows
+        _check_size(self.rows)
 
     @property
     def environments(self) -> list[str]:
         return [part.environment for part in self.head.parts]
 
-    def label_rows(self, decisions: Decisions) -> tuple[bytes, int]:
-        """The rows to insert, and how many."""
-        kept: list[bytes] = []
-        start = count = 0
-        for part in self.head.parts:
-            end = start + part.size
-            if (decision := decisions.get(part.environment)) is not None:
-                labelled, found = _label(self._rows[start:end], part.environment, decision)
-                kept.append(labelled)
-                count += found
-            start = end
-        return b"".join(kept), count
+    def count_rows(self, decisions: Decisions) -> int:
+        """How many rows are of these environments, as the node says."""
+        return sum(part.rows for part in self.head.parts if part.environment in decisions)
 
 
-def _label(rows: bytes, environment: str, decision: Decision) -> tuple[bytes, int]:
-    before = f"{decision.site_id}\t{environment}\t{decision.keep_days}\t".encode()
-    # All times have the same number of digits, so they compare like numbers.
-    first, last = (f"{moment:.3f}".encode() for moment in (decision.first, decision.last))
-    lines = rows.removesuffix(b"\n").split(b"\n")
-    if not _are_all_between(lines, first, last):
-        lines = [line for line in lines if _are_all_between([line], first, last)]
-    if not lines:
-        return b"", 0
-    return b"".join([before, (b"\n" + before).join(lines), b"\n"]), len(lines)
-
-
-def _are_all_between(lines: list[bytes], first: bytes, last: bytes) -> bool:
-    """Without a loop in Python: this takes most of the time of an insert."""
-    times = min(lines)[:TIME_DIGITS], max(lines)[:TIME_DIGITS]
-    return first <= times[0] and times[1] <= last and set(map(_BEHIND_TIME, lines)) == {b"\t"}
-
-
-def _decompress(compressed: bytes) -> bytes:
-    decompressor = zstandard.ZstdDecompressor(max_window_size=1 << 27)
+def _check_size(compressed: bytes) -> None:
+    """A node may lie about the size of what it has compressed, so all of it is decompressed, piece by piece
+    in the same memory."""
+    decompressor = zstandard.ZstdDecompressor(max_window_size=_WINDOW_BYTES)
+    piece, size = bytearray(_PIECE_BYTES), 0
     try:
-        size = zstandard.frame_content_size(compressed)
-        if 0 <= size <= MAX_PLAIN_BYTES:
-            return bytes(decompressor.decompress(compressed))
-        with decompressor.stream_reader(compressed) as reader:
-            plain: bytes = reader.read(MAX_PLAIN_BYTES + 1)
+        with decompressor.stream_reader(compressed, read_across_frames=True) as reader:
+            while found := reader.readinto(piece):
+                size += found
+                if size > MAX_PLAIN_BYTES:
+                    raise ChunkInvalid("it is too large")
     except zstandard.ZstdError:
         raise ChunkInvalid("it cannot be decompressed") from None
-    if len(plain) > MAX_PLAIN_BYTES:
-        raise ChunkInvalid("it is too large")
-    return plain
+    if not size:
+        raise ChunkInvalid("it has no rows")

@@ -24,8 +24,9 @@ from stead.control.insights import chunk_store as store
 from stead.control.insights.chunk_store import ClaimedChunk
 from stead.control.insights.chunks import ChunkInvalid, OpenChunk
 from stead.control.insights.rules import object_name
+from stead.control.insights.selection import insert_statement
 from stead.control.insights.table_store import erase_sites
-from stead.control.insights.tables import MAX_DAYS, columns_of
+from stead.control.insights.tables import MAX_DAYS
 from stead.protocol.telemetry import MAX_CHUNK_BYTES
 
 LOOK_SECONDS = 1.0
@@ -85,7 +86,7 @@ class Ingestion:
         return True
 
     async def _insert(self, chunk: ClaimedChunk) -> int:
-        """Return how many rows were kept."""
+        """Return how many rows are of environments that the node hosts."""
         content = await self._objects.get(object_name(chunk.node_id, chunk.id), max_bytes=MAX_CHUNK_BYTES)
         if len(content) != chunk.size or hashlib.sha256(content).digest() != chunk.sha256:
             raise ChunkInvalid("it is not what the node has announced")
@@ -102,10 +103,10 @@ class Ingestion:
                     slack=SLACK,
                     max_days=MAX_DAYS[opened.head.stream],
                 )
-        rows, count = await asyncio.to_thread(opened.label_rows, decisions)
+        count = opened.count_rows(decisions)
         if count:
-            table = opened.head.stream
-            await self._clickhouse.insert(table, columns_of(table), rows, token=chunk.token)
+            statement = insert_statement(opened.head.stream, decisions)
+            await self._clickhouse.insert(statement, opened.rows, token=chunk.token)
         return count
 
     async def _end(self, chunk: ClaimedChunk, *, refused: bool, inserted: int) -> None:

@@ -5,14 +5,31 @@ different times are in different partitions, so old ones are removed as whole fi
 """
 
 from stead.control.engines.clickhouse import ClickHouse
-from stead.protocol.telemetry import COLUMNS, StreamName
+from stead.protocol.telemetry import StreamName
 
 DEDUPLICATION_WINDOW = 10_000
 """How many inserts a table remembers. The control plane inserts a chunk again only if it does not know
 whether it has succeeded, so the window matters for the chunks of a few minutes."""
 
 ADDED_COLUMNS = ("site_id", "env_id", "keep_days")
-"""What the control plane adds to each row that a node has sent."""
+"""Before those that a node has sent, in each row."""
+
+_TIME = "DateTime64(3, 'UTC')"
+TYPES: dict[StreamName, tuple[str, ...]] = {
+    "requests": (
+        *(_TIME, "String", "String", "LowCardinality(String)", "String", "UInt16", "UInt64", "UInt64"),
+        *("UInt32", "Int32", "LowCardinality(String)", "LowCardinality(String)", "String", "String"),
+        *["LowCardinality(String)"] * 4,
+    ),
+    "logs": (_TIME, *["LowCardinality(String)"] * 3, "String", "String"),
+    "resources": (_TIME, "LowCardinality(String)", *["UInt64"] * 4),
+    "vitals": (_TIME, "String", "String", "LowCardinality(String)", "LowCardinality(String)", "Float32"),
+    "spans": (
+        *(_TIME, "String", "String", "String", "LowCardinality(String)", "String", "UInt64"),
+        *("LowCardinality(String)", "UInt16"),
+    ),
+}
+"""Of the columns that a node sends, as `protocol/telemetry.py` lists them."""
 
 _SETTINGS = (
     f"non_replicated_deduplication_window = {DEDUPLICATION_WINDOW}, ttl_only_drop_parts = 1,"
@@ -236,8 +253,3 @@ async def create_tables(clickhouse: ClickHouse) -> None:
     await clickhouse.execute(f"create database if not exists {clickhouse.database}", in_database=False)
     for statement in STATEMENTS:
         await clickhouse.execute(statement)
-
-
-def columns_of(stream: StreamName) -> tuple[str, ...]:
-    """The columns of the rows that are inserted, in order."""
-    return (*ADDED_COLUMNS, *COLUMNS[stream])

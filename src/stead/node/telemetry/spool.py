@@ -59,12 +59,10 @@ class NewRows:
         self.first, self.last = min(self.first, moment), max(self.last, moment)
 
     def compress(self) -> bytes:
-        joined = {environment: b"".join(rows) for environment, rows in self._rows.items()}
-        parts = tuple(
-            Part(environment, len(self._rows[environment]), len(rows)) for environment, rows in joined.items()
-        )
+        parts = tuple(Part(environment, len(rows)) for environment, rows in self._rows.items())
         head = encode_head(ChunkHead(self.stream, parts))
-        return zstandard.ZstdCompressor(level=_LEVEL).compress(b"\n".join([head, b"".join(joined.values())]))
+        plain = b"".join(_name_environment(environment, rows) for environment, rows in self._rows.items())
+        return b"\n".join([head, zstandard.ZstdCompressor(level=_LEVEL).compress(plain)])
 
 
 class Spool:
@@ -186,6 +184,11 @@ class Spool:
         for path in self._directory.glob("*.zst"):
             if path not in known:
                 path.unlink()
+
+
+def _name_environment(environment: str, rows: list[bytes]) -> bytes:
+    before = environment.encode() + b"\t"
+    return before + before.join(rows)
 
 
 def _write(path: Path, content: bytes) -> None:
