@@ -211,6 +211,18 @@ select site_id, env_id, 30, ts, trace_id, '00f067aa0ba902b7', '', 'edge', path, 
 from requests where cityHash64(trace_id) % 100 = 0
 """
 
+_FILL_RESOURCES = """
+insert into resources (site_id, env_id, keep_days, ts, container, cpu_ms, elapsed_ms, memory_bytes,
+  memory_limit)
+select concat('site_', leftPad(toString(rank), 26, '0')), concat('env_', leftPad(toString(rank), 26, '0')),
+  15, now64(3) - toIntervalSecond(30 * number), container, rand(1) % 30000, 30000, rand(2) % 268435456,
+  268435456
+from (select number, arrayJoin([{ranks}]) as rank, arrayJoin(['php', 'redis']) as container
+  from numbers(15 * 2880))
+"""
+MEASURED = {"large": 1, "median": SITES // 100, "tiny": SITES - 1}
+"""The rank of each site that is measured, by its number of requests."""
+
 View = Callable[[Client, Scope, Window], Awaitable[object]]
 _KNOWN = Completeness(None, [])
 VIEWS: dict[str, View] = {
@@ -235,10 +247,11 @@ async def measure_views(bench: Bench) -> Result:
             await client.execute(_FILL.format(sites=SITES, first=first, count=min(PER_INSERT, ROWS - first)))
         await client.execute(_FILL_VITALS)
         await client.execute(_FILL_SPANS)
+        await client.execute(_FILL_RESOURCES.format(ranks=", ".join(map(str, MEASURED.values()))))
         size = await _bytes_of(client)
         now = time.time()
         window = Window(from_unix(now - 30 * 86_400), datetime.fromtimestamp(now, UTC))
-        for name, rank in (("large", 1), ("median", SITES // 100), ("tiny", SITES - 1)):
+        for name, rank in MEASURED.items():
             number = f"{rank:026d}"
             scope = scope_of_sites(VisibleSites(((f"site_{number}", f"env_{number}"),), truncated=False))
             for view, read in VIEWS.items():

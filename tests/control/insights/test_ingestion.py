@@ -24,10 +24,11 @@ from tests.enrolled_nodes import record_node
 
 
 async def count(site: ServedSite) -> int:
-    """How many requests of the site are there, in the rows and in the sums of minutes."""
+    """How many requests of the site are there, in the rows and in the sums of minutes and of hours."""
     listed = await site.get("/insights/requests?limit=2000")
-    volume = await site.get("/insights/requests/volume")
-    assert volume["requests"] == len(listed["requests"])
+    for hours in (24, 720):
+        volume = await site.get(f"/insights/requests/volume?hours={hours}")
+        assert volume["requests"] == len(listed["requests"])
     return len(listed["requests"])
 
 

@@ -125,7 +125,7 @@ async def read_minutes(
 ) -> tuple[Counter[tuple[str, int]], Counter[tuple[str, int]]]:
     count = "count()" if table == "requests" else "sum(requests)"
     query = Query(
-        table,  # type: ignore[arg-type] # one of the two tables
+        table,  # type: ignore[arg-type] # one of three tables
         f"env_id, toUnixTimestamp(toStartOfMinute(ts)) as minute, {count}, sum(bytes_out)",
         group_by="env_id, minute",
         limit=1_000_000,
@@ -247,6 +247,10 @@ async def wait_until_complete(plane: ControlPlane, ledgers: Ledgers, scope: Scop
         await asyncio.sleep(0.5)
     assert sums == ledgers.sums
     assert await read_minutes(plane, "request_minutes", scope) == (ledgers.counts, ledgers.sums)
+    of_hours: Counter[tuple[str, int]] = Counter()
+    for (environment, minute), count in ledgers.counts.items():
+        of_hours[environment, minute // 3600 * 3600] += count
+    assert (await read_minutes(plane, "request_hours", scope))[0] == of_hours
 
 
 async def count_waiting(plane: ControlPlane) -> int:

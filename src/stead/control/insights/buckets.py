@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Literal
 
 from stead.control.insights.queries import Window
 
 MAX_BUCKETS = 360
-SIZES = (60, 300, 900, 3600, 3 * 3600, 6 * 3600, 12 * 3600)
+HOUR = 3600
+SIZES = (60, 300, 900, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR)
 """In seconds. The smallest one that does not make too many is used."""
 
 
@@ -28,6 +30,11 @@ class Buckets:
     def column(self) -> str:
         """The beginning of the bucket of a row, in seconds since 1970."""
         return f"intDiv(toUnixTimestamp(ts), {self.seconds:d}) * {self.seconds:d}"
+
+    @property
+    def request_sums(self) -> Literal["request_minutes", "request_hours"]:
+        """The table with the sums of requests that buckets of this length can be made of."""
+        return "request_hours" if self.seconds % HOUR == 0 else "request_minutes"
 
     @property
     def moments(self) -> range:

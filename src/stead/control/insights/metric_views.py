@@ -33,7 +33,7 @@ async def read_series(
 ) -> MetricView:
     buckets = Buckets.of(window, wanted.hours)
     query = Query(
-        "request_minutes",
+        buckets.request_sums,
         f"{buckets.column} as bucket, site_id, toFloat64({_VALUES[wanted.name]})",
         group_by="bucket, site_id",
         order_by="bucket desc, site_id",

@@ -35,7 +35,17 @@ __all__ = [
 
 T = TypeVar("T")
 
-Table = Literal["requests", "request_minutes", "logs", "log_minutes", "resources", "vital_hours", "spans"]
+Table = Literal[
+    "requests",
+    "request_minutes",
+    "request_hours",
+    "logs",
+    "log_minutes",
+    "resource_minutes",
+    "vital_hours",
+    "page_hours",
+    "spans",
+]
 
 LIMITS: Mapping[str, str | int] = {
     "max_execution_time": QUERY_SECONDS,
@@ -136,6 +146,12 @@ class Query:
         ]
         parameters = {name: value for each in conditions for name, value in each.parameters.items()}
         return Statement(" ".join(part for part in parts if part), parameters, LIMITS)
+
+    def as_condition(self, column: str, scope: Scope, window: Window) -> Condition:
+        """That a value is among those that this query finds. Both queries must be for the same scope and
+        window."""
+        bound = self.bind(scope, window)
+        return Condition(f"{column} in ({bound.text})", bound.parameters)
 
     async def run(self, clickhouse: ClickHouse, row: type[T], scope: Scope, window: Window) -> list[T]:
         if not scope.sites:

@@ -131,7 +131,7 @@ async def read_volume(
 ) -> RequestVolumeView:
     buckets_of = Buckets.of(window, wanted.hours)
     query = Query(
-        "request_minutes",
+        buckets_of.request_sums,
         f"{buckets_of.column} as bucket, sum(requests), sum(client_errors), sum(errors), sum(bytes_out)",
         [Condition("is_bot = 0")] if wanted.bots == "exclude" else [],
         group_by="bucket",

@@ -38,7 +38,7 @@ async def read_resources(
 ) -> ResourcesView:
     buckets = Buckets.of(window, wanted.hours)
     used = Query(
-        "resources",
+        "resource_minutes",
         f"container, {buckets.column} as bucket,"
         " if(sum(elapsed_ms) = 0, 0, 100 * sum(cpu_ms) / sum(elapsed_ms)),"
         " max(memory_bytes), max(memory_limit)",
@@ -46,7 +46,7 @@ async def read_resources(
         order_by="container, bucket",
     )
     answered = Query(
-        "request_minutes",
+        buckets.request_sums,
         f"{buckets.column} as bucket, sum(requests), sum(errors),"
         " ifNotFinite(quantilesTDigestMerge(0.5, 0.75, 0.9, 0.95, 0.99)(first_byte)[2], -1),"
         " sum(bytes_in), sum(bytes_out)",

@@ -1,7 +1,8 @@
 """The tables in ClickHouse. A worker creates those that are missing when it starts.
 
 Every table begins its order with the site, so a query reads only what belongs to one. Rows that are kept for
-different times are in different partitions, so old ones are removed as whole files.
+different times are in different partitions, so old ones are removed as whole files. Sums and percentiles of
+minutes and hours are made when rows are inserted, so a view of a month reads a few hundred rows of a site.
 """
 
 from stead.control.engines.clickhouse import ClickHouse
@@ -108,6 +109,25 @@ from requests as r
 group by site_id, env_id, keep_days, ts, is_bot
 """
 
+_REQUEST_HOURS = _REQUEST_MINUTES.replace("request_minutes", "request_hours")
+
+_REQUEST_HOURS_VIEW = """
+create materialized view if not exists request_hours_view to request_hours as
+select
+  site_id, env_id, keep_days, toStartOfHour(m.ts) as ts, is_bot,
+  sum(m.requests) as requests,
+  sum(m.client_errors) as client_errors,
+  sum(m.errors) as errors,
+  sum(m.bytes_in) as bytes_in,
+  sum(m.bytes_out) as bytes_out,
+  sum(m.cacheable) as cacheable,
+  sum(m.cached) as cached,
+  sum(m.duration_ms) as duration_ms,
+  quantilesTDigestMergeState(0.5, 0.75, 0.9, 0.95, 0.99)(m.first_byte) as first_byte
+from request_minutes as m
+group by site_id, env_id, keep_days, ts, is_bot
+"""
+
 _LOGS = f"""
 create table if not exists logs (
   site_id String codec(ZSTD(1)),
@@ -169,6 +189,34 @@ ttl toDateTime(ts) + toIntervalDay(keep_days)
 settings {_SETTINGS}
 """
 
+_RESOURCE_MINUTES = f"""
+create table if not exists resource_minutes (
+  site_id String codec(ZSTD(1)),
+  env_id String codec(ZSTD(1)),
+  keep_days UInt16 codec(ZSTD(1)),
+  ts DateTime('UTC') codec(Delta, ZSTD(1)),
+  container LowCardinality(String),
+  cpu_ms SimpleAggregateFunction(sum, UInt64),
+  elapsed_ms SimpleAggregateFunction(sum, UInt64),
+  memory_bytes SimpleAggregateFunction(max, UInt64),
+  memory_limit SimpleAggregateFunction(max, UInt64)
+) engine = AggregatingMergeTree
+partition by (keep_days, toYYYYMM(ts))
+order by (site_id, env_id, ts, container, keep_days)
+ttl ts + toIntervalDay(keep_days)
+settings {_SETTINGS}
+"""
+
+_RESOURCE_MINUTES_VIEW = """
+create materialized view if not exists resource_minutes_view to resource_minutes as
+select
+  site_id, env_id, keep_days, toDateTime(toStartOfMinute(r.ts), 'UTC') as ts, container,
+  sum(r.cpu_ms) as cpu_ms, sum(r.elapsed_ms) as elapsed_ms,
+  max(r.memory_bytes) as memory_bytes, max(r.memory_limit) as memory_limit
+from resources as r
+group by site_id, env_id, keep_days, ts, container
+"""
+
 _VITALS = f"""
 create table if not exists vitals (
   site_id String codec(ZSTD(1)),
@@ -187,8 +235,8 @@ ttl toDateTime(ts) + toIntervalDay(least(keep_days, 7))
 settings {_SETTINGS}
 """
 
-_VITAL_HOURS = f"""
-create table if not exists vital_hours (
+_PAGE_HOURS = f"""
+create table if not exists page_hours (
   site_id String codec(ZSTD(1)),
   env_id String codec(ZSTD(1)),
   keep_days UInt16 codec(ZSTD(1)),
@@ -204,13 +252,38 @@ ttl ts + toIntervalDay(keep_days)
 settings {_SETTINGS}
 """
 
-_VITAL_HOURS_VIEW = """
-create materialized view if not exists vital_hours_view to vital_hours as
+_PAGE_HOURS_VIEW = """
+create materialized view if not exists page_hours_view to page_hours as
 select
   site_id, env_id, keep_days, toDateTime(toStartOfHour(ts), 'UTC') as ts, metric, path, count() as samples,
   quantilesTDigestState(0.75, 0.9, 0.95, 0.99)(value) as quantiles
 from vitals
 group by site_id, env_id, keep_days, ts, metric, path
+"""
+
+_VITAL_HOURS = f"""
+create table if not exists vital_hours (
+  site_id String codec(ZSTD(1)),
+  env_id String codec(ZSTD(1)),
+  keep_days UInt16 codec(ZSTD(1)),
+  ts DateTime('UTC') codec(Delta, ZSTD(1)),
+  metric LowCardinality(String),
+  samples SimpleAggregateFunction(sum, UInt64),
+  quantiles AggregateFunction(quantilesTDigest(0.75, 0.9, 0.95, 0.99), Float32)
+) engine = AggregatingMergeTree
+partition by (keep_days, toYYYYMM(ts))
+order by (site_id, env_id, metric, ts, keep_days)
+ttl ts + toIntervalDay(keep_days)
+settings {_SETTINGS}
+"""
+
+_VITAL_HOURS_VIEW = """
+create materialized view if not exists vital_hours_view to vital_hours as
+select
+  site_id, env_id, keep_days, toDateTime(toStartOfHour(ts), 'UTC') as ts, metric, count() as samples,
+  quantilesTDigestState(0.75, 0.9, 0.95, 0.99)(value) as quantiles
+from vitals
+group by site_id, env_id, keep_days, ts, metric
 """
 
 _SPANS = f"""
@@ -236,14 +309,16 @@ settings {_SETTINGS}
 """
 
 TABLES = (
-    *("requests", "request_minutes", "logs", "log_minutes", "resources", "vitals", "vital_hours", "spans"),
+    *("requests", "request_minutes", "request_hours", "logs", "log_minutes", "resources"),
+    *("resource_minutes", "vitals", "vital_hours", "page_hours", "spans"),
 )
 """Those with rows of sites."""
 STATEMENTS = (
-    *(_REQUESTS, _REQUEST_MINUTES, _REQUEST_MINUTES_VIEW),
+    *(_REQUESTS, _REQUEST_MINUTES, _REQUEST_HOURS, _REQUEST_HOURS_VIEW, _REQUEST_MINUTES_VIEW),
     *(_LOGS, _LOG_MINUTES, _LOG_MINUTES_VIEW),
-    *(_VITALS, _VITAL_HOURS, _VITAL_HOURS_VIEW),
-    *(_RESOURCES, _SPANS),
+    *(_RESOURCES, _RESOURCE_MINUTES, _RESOURCE_MINUTES_VIEW),
+    *(_VITALS, _VITAL_HOURS, _VITAL_HOURS_VIEW, _PAGE_HOURS, _PAGE_HOURS_VIEW),
+    _SPANS,
 )
 MAX_DAYS: dict[StreamName, int] = {"requests": 180, "logs": 30, "resources": 15, "vitals": 180, "spans": 30}
 """Whatever the plan says."""

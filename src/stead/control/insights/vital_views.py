@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 from msgspec import Struct
 
-from stead.control.insights.buckets import Buckets
+from stead.control.insights.buckets import HOUR, Buckets
 from stead.control.insights.queries import ClickHouse, Condition, Query, Scope, Window
 from stead.control.insights.schema import (
     Metric,
@@ -36,7 +36,6 @@ THRESHOLDS: dict[Metric, tuple[float, float]] = {
     "TTFB": (800, 1800),
 }
 """Up to the first a value is good, above the second it is poor."""
-HOUR = 3600
 
 Rating = Literal["good", "needs_improvement", "poor", "not_enough_data"]
 
@@ -78,7 +77,7 @@ async def read_summary(
     found = {row.metric: row for row in await query.run(clickhouse, _Vital, scope, hours)}
     return SummaryView(
         rum=[_vital(metric, found.get(metric)) for metric in METRICS],
-        server=await _read_server(clickhouse, scope, window),
+        server=await _read_server(clickhouse, scope, hours),
         days=_days(window),
         truncated=known.truncated,
         as_of=known.as_of,
@@ -95,7 +94,7 @@ def _vital(metric: Metric, row: _Vital | None) -> VitalView:
 
 async def _read_server(clickhouse: ClickHouse, scope: Scope, window: Window) -> ServerView:
     columns = f"sum(requests) as total, sum(cacheable), sum(cached), {_FIRST_BYTE}"
-    query = Query("request_minutes", columns)
+    query = Query("request_hours", columns)
     rows = await query.run(clickhouse, _Server, scope, window)
     if not rows or rows[0].requests == 0:
         return ServerView(None, None, None, 0)
@@ -139,15 +138,20 @@ async def read_timeseries(
 async def read_pages(
     clickhouse: ClickHouse, scope: Scope, window: Window, wanted: PagesFilter, known: Completeness
 ) -> PagesView:
+    hours, limit, metric = _whole_hours(window), wanted.limit + 1, _of(wanted.metric)
+    most = Query(
+        "page_hours", "path", [metric], group_by="path", order_by="sum(samples) desc, path", limit=limit
+    )
     query = Query(
-        "vital_hours",
+        "page_hours",
         f"path, sum(samples) as measured, {_MERGED}",
-        [_of(wanted.metric)],
+        # Percentiles take much longer than counts, so only those that are shown are computed.
+        [metric, most.as_condition("path", scope, hours)],
         group_by="path",
         order_by="measured desc, path",
-        limit=wanted.limit + 1,
+        limit=limit,
     )
-    rows = await query.run(clickhouse, _Page, scope, _whole_hours(window))
+    rows = await query.run(clickhouse, _Page, scope, hours)
     return PagesView(
         metric=wanted.metric,
         days=_days(window),
