@@ -55,7 +55,7 @@ VIEW_GOAL_MS = 50.0
 CHUNKS, ROWS_PER_CHUNK = 8, 20_000
 ROWS = int(os.environ.get("STEAD_BENCH_ROWS", "50000000"))
 SITES = 10_000
-PER_INSERT = 1_000_000
+PER_INSERT = 500_000
 ROUNDS = 30
 NODE = "bench-node"
 ENGINES = [SeaweedFS, ClickHouse]
@@ -200,17 +200,21 @@ from (select number, toUInt32(exp(randCanonical(8) * log({sites}))) as rank
 """
 _FILL_VITALS = """
 insert into vitals (site_id, env_id, keep_days, ts, release, path, device, metric, value)
-select site_id, env_id, 30, ts, '', path, device, 'LCP', 1000 + rand() % 3000 from requests
-where cityHash64(trace_id) % 20 = 0
+select concat('site_', leftPad(toString(rank), 26, '0')), concat('env_', leftPad(toString(rank), 26, '0')),
+  30, now64(3) - toIntervalMillisecond(rand64(1) % (30 * 86400000)), '',
+  concat('/page/', toString(rand(2) % 2000)), 'desktop', 'LCP', 1000 + rand(3) % 3000
+from (select number, toUInt32(exp(randCanonical(8) * log({sites}))) as rank
+  from numbers({first}, {count}))
 """
 _FILL_SPANS = """
 insert into spans (site_id, env_id, keep_days, ts, trace_id, span_id, parent_id, service, name, duration_us,
   status, status_code)
-select site_id, env_id, 30, ts, trace_id, '00f067aa0ba902b7', '', 'edge', path, duration_ms * 1000, 'ok',
-  status
-from requests where cityHash64(trace_id) % 100 = 0
+select concat('site_', leftPad(toString(rank), 26, '0')), concat('env_', leftPad(toString(rank), 26, '0')),
+  30, now64(3) - toIntervalMillisecond(rand64(1) % (30 * 86400000)), hex(MD5(toString(number))),
+  '00f067aa0ba902b7', '', 'edge', concat('/page/', toString(rand(2) % 2000)), rand(3) % 400000, 'ok', 200
+from (select number, toUInt32(exp(randCanonical(8) * log({sites}))) as rank
+  from numbers({first}, {count}))
 """
-
 _FILL_RESOURCES = """
 insert into resources (site_id, env_id, keep_days, ts, container, cpu_ms, elapsed_ms, memory_bytes,
   memory_limit)
@@ -243,10 +247,10 @@ async def measure_views(bench: Bench) -> Result:
     details, worst = [], 0.0
     async with _engines(bench) as (stack, client):
         url = stack[ClickHouse].url(Program.WORKER, "stead")
-        for first in range(0, ROWS, PER_INSERT):
-            await client.execute(_FILL.format(sites=SITES, first=first, count=min(PER_INSERT, ROWS - first)))
-        await client.execute(_FILL_VITALS)
-        await client.execute(_FILL_SPANS)
+        for statement, rows in ((_FILL, ROWS), (_FILL_VITALS, ROWS // 20), (_FILL_SPANS, ROWS // 100)):
+            for first in range(0, rows, PER_INSERT):
+                count = min(PER_INSERT, rows - first)
+                await client.execute(statement.format(sites=SITES, first=first, count=count))
         await client.execute(_FILL_RESOURCES.format(ranks=", ".join(map(str, MEASURED.values()))))
         size = await _bytes_of(client)
         now = time.time()
