@@ -7,6 +7,7 @@ import asyncio
 import hashlib
 import os
 import random
+import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -16,9 +17,11 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import asyncpg
+import psutil
 import requests
 import zstandard
 
+from bench.load import cpu_time
 from bench.results import Result, spread
 from bench.servers import Bench
 from stead.control.engines.clickhouse import ClickHouse as Client
@@ -57,6 +60,7 @@ ROWS = int(os.environ.get("STEAD_BENCH_ROWS", "50000000"))
 SITES = 10_000
 PER_INSERT = 500_000
 ROUNDS = 30
+MERGE_SECONDS = 300
 NODE = "bench-node"
 ENGINES = [SeaweedFS, ClickHouse]
 
@@ -252,21 +256,27 @@ async def measure_views(bench: Bench) -> Result:
                 count = min(PER_INSERT, rows - first)
                 await client.execute(statement.format(sites=SITES, first=first, count=count))
         await client.execute(_FILL_RESOURCES.format(ranks=", ".join(map(str, MEASURED.values()))))
-        size = await _bytes_of(client)
+        await _wait_for_merges(client)
+        size, server = await _bytes_of(client), _find_server()
         now = time.time()
         window = Window(from_unix(now - 30 * 86_400), datetime.fromtimestamp(now, UTC))
         for name, rank in MEASURED.items():
             number = f"{rank:026d}"
             scope = scope_of_sites(VisibleSites(((f"site_{number}", f"env_{number}"),), truncated=False))
             for view, read in VIEWS.items():
+                before = cpu_time(server)
                 times = [await _time(read, client, scope, window) for _ in range(ROUNDS)][1:]
+                used = (cpu_time(server) - before) / ROUNDS / 1e6
                 p99, p50 = quantiles(times, n=100)[98], median(times)
                 bare = await asyncio.to_thread(
                     _time_bare, url, await _statements(read, client, scope, window)
                 )
                 details.append(
-                    f"{name} site, {view}: p50 {p50:.1f} ms, p99 {p99:.1f} ms, {p50 / bare:.2f} × bare SQL"
+                    f"{name} site, {view}: p50 {p50:.1f} ms, p99 {p99:.1f} ms, {p50 / bare:.2f} × bare SQL,"
+                    f" {used:.1f} ms of CPU time of the server"
                 )
+                # It takes long, so each is shown when it is known.
+                print(details[-1], file=sys.stderr, flush=True)
                 if name == "large":
                     worst = max(worst, median(times))
     details.append(f"{ROWS:,} rows over {SITES:,} sites, {size / ROWS:.1f} bytes a row in `requests`")
@@ -321,6 +331,25 @@ async def _bytes_of(client: Client) -> float:
     )
     [[size]] = await client.read(list[float], statement)
     return float(size)
+
+
+async def _wait_for_merges(client: Client) -> None:
+    """What was inserted within minutes is usually inserted within a month, and merged meanwhile."""
+    statement = Statement("select count() from system.merges", {}, {})
+    for _ in range(MERGE_SECONDS):
+        [[running]] = await client.read(list[int], statement)
+        if not running:
+            return
+        await asyncio.sleep(1)
+
+
+def _find_server() -> int:
+    [found] = [
+        process.pid
+        for process in psutil.Process().children(recursive=True)
+        if "stead.dev.chdb_server" in process.cmdline()
+    ]
+    return found
 
 
 async def _time(read: View, client: Client, scope: Scope, window: Window) -> float:

@@ -107,7 +107,8 @@ class Ingestion:
         if count:
             statement = insert_statement(opened.head.stream, decisions)
             await self._clickhouse.insert(statement, opened.rows, token=chunk.token)
-        return count
+        # A node may lie about it, but not beyond what it has announced.
+        return min(count, chunk.rows)
 
     async def _end(self, chunk: ClaimedChunk, *, refused: bool, inserted: int) -> None:
         async with self._database.transaction() as tx:
