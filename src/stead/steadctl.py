@@ -189,6 +189,42 @@ def show_insights(context: typer.Context) -> None:
         typer.echo(asyncio.run(insights_status()))
 
 
+@insights.command("logs")
+def show_platform_logs(
+    hours: Annotated[int, typer.Option(min=1, max=720, help="How far to look back.")] = 1,
+    program: Annotated[str, typer.Option(help="Only of this program: api, worker or node.")] = "",
+    instance: Annotated[str, typer.Option(help="Only of this node or process.")] = "",
+    level: Annotated[str, typer.Option(help="Only of this level: info, warning or error.")] = "",
+    event: Annotated[str, typer.Option(help="Only with this event name.")] = "",
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="The newest ones.")] = 200,
+) -> None:
+    """Show what the API, workers and nodes have logged. It has no data of tenants: the logs of the programs
+    themselves have more. Needs the settings of a worker."""
+    from stead.control.provisioning import InsightsUnavailable, platform_logs
+
+    try:
+        typer.echo(asyncio.run(platform_logs(hours, program, instance, level, event, limit)))
+    except InsightsUnavailable as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from None
+
+
+@insights.command("metrics")
+def show_platform_metrics(
+    name: Annotated[str, typer.Argument(help="How the names of the metrics begin.")] = "stead_",
+    hours: Annotated[int, typer.Option(min=1, max=720, help="How far to look back.")] = 1,
+) -> None:
+    """Show the metrics of the API, workers and nodes: the last, least and greatest value of each series.
+    Needs the settings of a worker."""
+    from stead.control.provisioning import InsightsUnavailable, platform_metrics
+
+    try:
+        typer.echo(asyncio.run(platform_metrics(name, hours)))
+    except InsightsUnavailable as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from None
+
+
 @insights.command("erase")
 def erase_insights(site: str) -> None:
     """Delete everything that was recorded about the visitors of a site. What its node has not sent yet still

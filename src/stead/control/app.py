@@ -27,12 +27,14 @@ from stead.control.http.principal_cache import PrincipalCacheInvalidator
 from stead.control.http.rate_limits import Limiter
 from stead.control.http.requests import Receive, Scope, Send
 from stead.control.http.website import website
+from stead.control.insights.platform_reports import PlatformReporter
 from stead.control.jobs.output import JobOutput
 from stead.control.keys import service as key_service
 from stead.control.nodes import service as nodes
 from stead.control.sealing import Sealer
 from stead.control.settings import Settings, object_store_of
 from stead.control.tasks import PeriodicTask, TaskRunner
+from stead.protocol.platform import REPORT_SECONDS
 from stead.protocol.subjects import Program
 from stead.shared.clock import Clock, wall_clock
 from stead.shared.metrics import set_all
@@ -115,6 +117,11 @@ class ControlPlane:
                 PeriodicTask("credentials.record_use", 5, self.record_use),
                 PeriodicTask("metrics.update", 5, self._check_redis),
                 PeriodicTask("metrics.update_nodes", 15, self._update_node_metrics),
+                PeriodicTask(
+                    "platform.report",
+                    REPORT_SECONDS,
+                    PlatformReporter(self.nats, Program.API, metrics.API).report,
+                ),
             ],
             metrics.api_tasks,
         )

@@ -20,11 +20,12 @@ from stead.control.artifacts.rules import blob_name
 from stead.control.certificates.edge_records import CertificateRecords
 from stead.control.edge_feed.feed import EdgeFeed, FeedUnavailable
 from stead.control.edge_feed.republishing import Republisher
-from stead.control.engines.clickhouse import ClickHouse, ClickHouseUnavailable
+from stead.control.engines.clickhouse import ClickHouse, ClickHouseUnavailable, QueryTooExpensive
 from stead.control.engines.nats import Nats
 from stead.control.engines.nats_streams import ensure_streams
 from stead.control.engines.postgres import Database, Tx
 from stead.control.features import sealed_columns
+from stead.control.insights import platform_tables
 from stead.control.insights import status as insights
 from stead.control.insights.table_store import erase_sites, measure_tables
 from stead.control.keys import service as keys
@@ -151,6 +152,34 @@ async def insights_status() -> str:
     finally:
         clickhouse.close()
     return insights.render(nodes_, stored)
+
+
+class InsightsUnavailable(Exception):
+    """ClickHouse does not respond, or has not been used yet."""
+
+
+async def platform_logs(hours: int, program: str, instance: str, level: str, event: str, limit: int) -> str:
+    """Raises InsightsUnavailable."""
+    wanted = platform_tables.LineFilter(hours, program, instance, level, event, limit)
+    async with _clickhouse() as clickhouse:
+        return platform_tables.render_lines(await platform_tables.list_lines(clickhouse, wanted))
+
+
+async def platform_metrics(name: str, hours: int) -> str:
+    """Raises InsightsUnavailable."""
+    async with _clickhouse() as clickhouse:
+        return platform_tables.render_series(await platform_tables.list_series(clickhouse, name, hours))
+
+
+@asynccontextmanager
+async def _clickhouse() -> AsyncIterator[ClickHouse]:
+    clickhouse = ClickHouse(from_environment().clickhouse_url)
+    try:
+        yield clickhouse
+    except (ClickHouseUnavailable, QueryTooExpensive) as error:
+        raise InsightsUnavailable(f"ClickHouse does not respond: {error}") from None
+    finally:
+        clickhouse.close()
 
 
 class InsightsNotErased(Exception):

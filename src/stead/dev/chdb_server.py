@@ -58,30 +58,43 @@ class Config(msgspec.Struct, frozen=True):
     users: dict[str, User]
 
 
+class Connection:
+    """It belongs to one request at a time."""
+
+    def __init__(self, data: str, *, readonly: bool) -> None:
+        self.engine, self._database = chdb.connect(data), ""
+        if readonly:
+            # Settings may still be chosen for each query.
+            self.engine.query("set readonly = 2")
+
+    def use(self, database: str) -> None:
+        if database != self._database:
+            self.engine.query(f"use {_quote_name(database)}")
+            self._database = database
+
+
 class Engine:
-    """Connections to the one engine of this process. A connection belongs to one request at a time."""
+    """Connections to the one engine of this process."""
 
     def __init__(self, data: str) -> None:
         self._directory = Path(data).parent
-        self._pools: dict[bool, queue.LifoQueue[Any]] = {False: queue.LifoQueue(), True: queue.LifoQueue()}
+        self._pools: dict[bool, queue.LifoQueue[Connection]] = {
+            readonly: queue.LifoQueue() for readonly in (False, True)
+        }
         for readonly, pool in self._pools.items():
             for _ in range(CONNECTIONS):
-                connection = chdb.connect(data)
-                if readonly:
-                    # Settings may still be chosen for each query.
-                    connection.query("set readonly = 2")
-                pool.put(connection)
+                pool.put(Connection(data, readonly=readonly))
 
     def run(self, statement: str, rows: bytes, values: dict[str, str], *, readonly: bool) -> bytes:
         pool = self._pools[readonly]
         connection = pool.get(timeout=WAIT_SECONDS)
         try:
-            connection.query(f"use {_quote_name(values.get('database', 'default'))}")
+            connection.use(values.get("database", "default"))
             if (insert := _PLAIN_INSERT.fullmatch(statement)) is not None:
-                return _insert_plain(connection, insert, rows, values)
+                return _insert_plain(connection.engine, insert, rows, values)
             if (insert := _INSERT.fullmatch(statement)) is not None:
-                return self._insert_selected(connection, insert, rows, values)
-            return _run_on(connection, statement, values)
+                return self._insert_selected(connection.engine, insert, rows, values)
+            return _run_on(connection.engine, statement, values)
         finally:
             pool.put(connection)
 

@@ -32,6 +32,7 @@ from stead.node.metrics import node_tasks
 from stead.node.nats_connection import NatsConnection
 from stead.node.output import JobOutput
 from stead.node.output_budget import OutputLedger
+from stead.node.platform_reports import PlatformReporter
 from stead.node.processes import Processes
 from stead.node.settings import Settings, SettingsInvalid, from_environment
 from stead.node.sign_in_requests import SignInRequests
@@ -44,6 +45,7 @@ from stead.node.telemetry.spans import SpanSource
 from stead.node.telemetry.spool import Spool
 from stead.node.visits import VisitReporter
 from stead.node.work_opener import work_opener
+from stead.protocol.platform import REPORT_SECONDS
 from stead.protocol.subjects import Node
 from stead.shared import log as logging
 from stead.shared import open_files
@@ -195,6 +197,8 @@ async def _serve(
         supervisor.keep_running("mail.report", mail_reports.run)
         supervisor.keep_running("networks.refresh", networks.run)
         supervisor.repeat("metrics.measure", MEASURE_SECONDS, measurements.measure)
+        platform = PlatformReporter(settings.node_id, connection)
+        supervisor.repeat("platform.report", REPORT_SECONDS, platform.report)
         stopping = asyncio.create_task(stop.wait())
         log.info("node.started", node=settings.node_id, region=settings.node_region)
         try:

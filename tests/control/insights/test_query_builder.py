@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from stead.control.insights.tables import TABLES
 ROOT = Path(next(iter(stead.control.__path__)))
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 BUILDER, SIZES = "insights/queries.py", "insights/table_store.py"
+OF_THE_PLATFORM = "insights/platform_tables.py"
 PASSING_ON = {"app.py", "insights/service.py"}
 """They hand the connection to the builder."""
 
@@ -50,7 +52,7 @@ def test_every_function_that_makes_a_scope_asks_for_something_visible() -> None:
 
 def test_only_the_builder_uses_the_connection() -> None:
     assert modules_with("clickhouse") == PASSING_ON
-    assert modules_with("read", of="clickhouse") == {BUILDER, SIZES}
+    assert modules_with("read", of="clickhouse") == {BUILDER, SIZES, OF_THE_PLATFORM}
 
 
 def test_nothing_else_reads_a_row_of_a_table() -> None:
@@ -62,6 +64,13 @@ def test_nothing_else_reads_a_row_of_a_table() -> None:
     [query] = [text for text in texts if text.startswith("select ")]
     assert " from system.parts where " in query
     assert not any(f" {table}" in query for table in TABLES)
+
+
+def test_what_is_read_about_the_platform_is_in_tables_of_its_own() -> None:
+    text = (ROOT / OF_THE_PLATFORM).read_text()
+    read = set(re.findall(r"\bfrom (platform_\w+)", text))
+    assert read == {"platform_logs", "platform_metrics"}
+    assert not any(re.search(rf"\b(from|into) {table}\b", text) for table in TABLES)
 
 
 def test_every_query_is_bound_to_sites_and_a_window_and_has_limits() -> None:

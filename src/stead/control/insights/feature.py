@@ -7,6 +7,7 @@ from stead.control.engines.clickhouse import ClickHouse
 from stead.control.engines.postgres import Tx
 from stead.control.feature import Feature
 from stead.control.insights import chunk_store, ingestion, operations, tables
+from stead.control.insights.platform_reports import INSERT_SECONDS, PlatformReceiver
 from stead.control.insights.storage import record_today
 from stead.control.tasks import LongRunningTask, PeriodicTask, PreparationTask, Task, WorkerServices
 
@@ -21,11 +22,14 @@ def _tasks(worker: WorkerServices) -> list[Task]:
     if not worker.settings.clickhouse_url:
         return [recording]
     clickhouse = ClickHouse(worker.settings.clickhouse_url)
+    platform = PlatformReceiver(worker.nats, clickhouse)
     inserting = ingestion.Ingestion(worker.database, worker.objects, clickhouse)
     return [
         recording,
         PreparationTask("insights.create_tables", partial(tables.create_tables, clickhouse)),
         LongRunningTask("insights.insert", inserting.run),
+        PreparationTask("platform.receive", platform.start),
+        PeriodicTask("platform.insert", INSERT_SECONDS, platform.insert),
         PeriodicTask(
             "insights.remove_old",
             REMOVE_SECONDS,

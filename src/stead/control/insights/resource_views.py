@@ -1,5 +1,6 @@
 """Reads how much of a machine the containers of an environment use, and how its application answers."""
 
+import asyncio
 from datetime import UTC, datetime
 
 from msgspec import Struct
@@ -53,8 +54,12 @@ async def read_resources(
         group_by="bucket",
         order_by="bucket",
     )
+    uses, answers = await asyncio.gather(
+        used.run(clickhouse, _Used, scope, buckets.window),
+        answered.run(clickhouse, _Answered, scope, buckets.window),
+    )
     series: dict[str, list[ContainerPoint]] = {}
-    for row in await used.run(clickhouse, _Used, scope, buckets.window):
+    for row in uses:
         point = ContainerPoint(
             _moment(row.ts), round(row.cpu_pct, 2), row.memory_bytes, row.memory_limit or None
         )
@@ -68,7 +73,7 @@ async def read_resources(
             row.bytes_in,
             row.bytes_out,
         )
-        for row in await answered.run(clickhouse, _Answered, scope, buckets.window)
+        for row in answers
     ]
     containers = [ContainerSeries(container, points) for container, points in series.items()]
     return ResourcesView(

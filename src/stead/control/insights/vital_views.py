@@ -3,6 +3,7 @@
 A percentile of several hours is made from the sketches of each hour. Averages of percentiles would be wrong.
 """
 
+import asyncio
 from datetime import UTC, datetime
 from typing import Literal, get_args
 
@@ -74,10 +75,13 @@ async def read_summary(
     del wanted
     hours = _whole_hours(window)
     query = Query("vital_hours", f"metric, sum(samples), {_MERGED}", group_by="metric")
-    found = {row.metric: row for row in await query.run(clickhouse, _Vital, scope, hours)}
+    rows, server = await asyncio.gather(
+        query.run(clickhouse, _Vital, scope, hours), _read_server(clickhouse, scope, hours)
+    )
+    found = {row.metric: row for row in rows}
     return SummaryView(
         rum=[_vital(metric, found.get(metric)) for metric in METRICS],
-        server=await _read_server(clickhouse, scope, hours),
+        server=server,
         days=_days(window),
         truncated=known.truncated,
         as_of=known.as_of,
