@@ -38,7 +38,7 @@ class Visitor:
         """Request a page by its host name; the connection goes to this machine."""
         port = self._stack.ports["edge_tls" if secure else "edge"]
         url = f"http{'s' if secure else ''}://{LOOPBACK}:{port}{path}"
-        async with httpx.AsyncClient(verify=self._trust) as client:
+        async with httpx.AsyncClient(verify=self._trust, timeout=60) as client:
             seen = await client.get(url, headers={"host": host}, extensions={"sni_hostname": host})
         return Answer(seen.status_code, seen.text, seen.headers)
 
