@@ -19,6 +19,7 @@ HEAD_SECONDS, BODY_SECONDS = 3, 5
 MOST = 1000
 HALF_SENT = 800
 AT_ONCE = 50
+ATTEMPTS = 5
 GET = b"GET /healthz HTTP/1.1\r\nHost: stead.test\r\n"
 POST = b"POST /v1/sessions HTTP/1.1\r\nHost: stead.test\r\nContent-Type: application/json\r\n"
 
@@ -133,15 +134,26 @@ async def test_eight_hundred_half_sent_requests_are_closed_within_the_timeout(
 
 
 async def test_a_head_that_arrives_byte_by_byte_is_given_up(api: ApiProcess):
+    for _ in range(ATTEMPTS):
+        response = await _read_while_trickling(api)
+        if response is not None:
+            break
+    assert response is not None
+    assert response.startswith(b"HTTP/1.1 408")
+
+
+async def _read_while_trickling(api: ApiProcess) -> bytes | None:
+    """None if a byte met the closed connection: then the response may be lost before it is read."""
     reader, writer = await connect(api.port)
     trickling = asyncio.create_task(_trickle(writer, GET + b"X-Slow: " + b"a" * 10_000))
     try:
         async with time_limit(HEAD_SECONDS + 10):
-            response = await reader.read()
+            return await reader.read()
+    except ConnectionResetError:
+        return None
     finally:
         trickling.cancel()
         writer.transport.abort()
-    assert response.startswith(b"HTTP/1.1 408")
 
 
 async def test_a_body_that_arrives_byte_by_byte_is_given_up(api: ApiProcess):
