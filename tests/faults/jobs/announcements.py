@@ -152,11 +152,12 @@ async def _blocked_after_probing(harness: Harness, trials: Sequence[LiveTrial]) 
             trial.job = await trial.case.scenario.start(harness, trial.site)
 
         async def all_blocked() -> bool:
-            blocked = await harness.sql(
-                "select from pg_stat_activity where $1 = any(pg_blocking_pids(pid))",
-                connection.get_server_pid(),
+            # A step that waits for too long is begun again, so two of them may wait for one environment.
+            waiting = await harness.sql(
+                "select site_id from environments where ctid in (select format('(%s,%s)', page, tuple)::tid"
+                " from pg_locks where locktype = 'tuple' and relation = 'environments'::regclass)"
             )
-            return len(blocked) >= len(trials)
+            return set(sites) <= {site for (site,) in waiting}
 
         await until(all_blocked, "every job that sends a request first has sent it")
         yield
