@@ -46,7 +46,7 @@ def _plugins(content: Path) -> Iterator[Component]:
 
 
 def _plugin_in(directory: int, slug: bytes) -> Iterator[Component]:
-    files = sorted(each for each in os.listdir(directory) if each.endswith(".php"))  # noqa: PTH208
+    files = sorted(each for each in os.listdir(directory) if each.endswith(".php"))
     for file in files[:200]:
         if header := _read_header(directory, os.fsencode(file), "Plugin Name"):
             yield _component("plugin", slug, header)
