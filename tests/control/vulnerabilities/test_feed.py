@@ -16,7 +16,12 @@ def record(id_: str, slug: str = "shop-kit", **fields: Any) -> dict[str, Any]:
         "name": "Shop Kit",
         "slug": slug,
         "affected_versions": {
-            "* - 1.2.3": {"from_version": "*", "from_inclusive": True, "to_version": "1.2.3", "to_inclusive": True}
+            "* - 1.2.3": {
+                "from_version": "*",
+                "from_inclusive": True,
+                "to_version": "1.2.3",
+                "to_inclusive": True,
+            }
         },
         "patched": True,
         "patched_versions": ["1.2.4"],

@@ -36,7 +36,7 @@ class ScannedDirectory:
 
 @asynccontextmanager
 async def scanned_directory(home: Path, signatures: Path | None = None) -> AsyncIterator[ScannedDirectory]:
-    home.chmod(0o755)
+    home.chmod(0o755)  # noqa: ASYNC240
     (home / "wp-content").mkdir()
     made = ScannedDirectory(home, Scanner(home / "scanner", Processes("scanner-tests").run, signatures))
     try:

@@ -1,4 +1,4 @@
-"""Scans of real WordPress sites, with a real clamd and YARA: what is found, moved to the store, and restored."""
+"""Scans of real WordPress sites, with a real clamd and YARA: what is found, moved and restored."""
 
 import os
 import signal
@@ -139,8 +139,8 @@ async def test_rows_with_injected_code_and_new_administrators_are_found(shared: 
     shared.query(
         "insert into {schema}.wp_posts (post_author, post_date, post_date_gmt, post_content, post_title,"
         " post_excerpt, to_ping, pinged, post_modified, post_modified_gmt, post_content_filtered) values"
-        " (1, now(), now(), 'Hello <script src=\"https://cdn.evil.example/x.js\"></script>', 'Hi', '', '', '',"
-        " now(), now(), '')"
+        " (1, now(), now(), 'Hello <script src=\"https://cdn.evil.example/x.js\"></script>', 'Hi',"
+        " '', '', '', now(), now(), '')"
     )
     shared.query("insert into {schema}.wp_users (user_login, user_registered) values ('wp_support', now())")
     shared.query(

@@ -56,13 +56,19 @@ class VulnerabilitySummary(Struct):
     inventory_status: Annotated[
         InventoryStatus,
         Meta(
-            description="`missing`: the components of the site are not known yet. `unknown_versions`: nothing can"
-            " be said about the components in `unknown`.",
+            description="`missing`: the components of the site are not known yet. `unknown_versions`:"
+            " nothing can be said about the components in `unknown`.",
             examples=["complete"],
         ),
     ]
     inventory_at: datetime | None
-    feed_error: Annotated[str | None, Meta(description="Why the feed could not be read last time.")]
+    feed_error: Annotated[
+        str | None,
+        Meta(
+            description="Why the feed could not be read last time.",
+            examples=["The feed ends too early."],
+        ),
+    ]
 
 
 class VulnerabilitiesView(Struct):

@@ -16,8 +16,8 @@ _MATCHES = """
   and (r.to_key is null or v.key < r.to_key or (r.to_inclusive and v.key = r.to_key))
 """
 _RANGE_COLUMNS = (
-    "vulnerability_id, type, slug, label, from_key, from_inclusive, to_key, to_inclusive, patched, fixed_version,"
-    " remediation, name"
+    "vulnerability_id, type, slug, label, from_key, from_inclusive, to_key, to_inclusive, patched,"
+    " fixed_version, remediation, name"
 )
 
 
@@ -99,14 +99,13 @@ async def record_success(tx: Tx, digest: str, records: int, attribution: dict[st
 
 async def put_records(tx: Tx, records: Sequence[tuple[Record, str]], generation: int) -> None:
     """Store a batch. A record that has not changed is only marked as seen."""
-    known = {
-        id_: digest
-        for id_, digest in await tx.all(
+    known = dict(
+        await tx.all(
             lambda id_, digest: (id_, digest),
             "select id, digest from vulnerabilities where id = any($1)",
             [record.id for record, _ in records],
         )
-    }
+    )
     same = [record.id for record, digest in records if known.get(record.id) == digest]
     await tx.run("update vulnerabilities set generation = $2 where id = any($1)", same, generation)
     changed = {record.id: (record, digest) for record, digest in records if known.get(record.id) != digest}
@@ -115,14 +114,14 @@ async def put_records(tx: Tx, records: Sequence[tuple[Record, str]], generation:
     ids = list(changed)
     columns = [_columns_of(record, digest) for record, digest in changed.values()]
     await tx.run(
-        "insert into vulnerabilities (id, digest, title, cvss_score, cvss_rating, cve, record_url, copyrights,"
-        " generation, matched)"
+        "insert into vulnerabilities (id, digest, title, cvss_score, cvss_rating, cve, record_url,"
+        " copyrights, generation, matched)"
         " select u.*, $9, false from unnest($1::text[], $2::text[], $3::text[], $4::double precision[],"
         " $5::text[], $6::text[], $7::text[], $8::jsonb[]) u"
         " on conflict (id) do update set digest = excluded.digest, title = excluded.title,"
         " cvss_score = excluded.cvss_score, cvss_rating = excluded.cvss_rating, cve = excluded.cve,"
-        " record_url = excluded.record_url, copyrights = excluded.copyrights, generation = excluded.generation,"
-        " matched = false",
+        " record_url = excluded.record_url, copyrights = excluded.copyrights,"
+        " generation = excluded.generation, matched = false",
         *([list(each) for each in zip(*columns, strict=True)]),
         generation,
     )
@@ -131,8 +130,9 @@ async def put_records(tx: Tx, records: Sequence[tuple[Record, str]], generation:
     if rows:
         await tx.run(
             f"insert into vulnerability_ranges ({_RANGE_COLUMNS})"  # noqa: S608
-            " select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bytea[], $6::boolean[],"
-            " $7::bytea[], $8::boolean[], $9::boolean[], $10::text[], $11::text[], $12::text[])",
+            " select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bytea[],"
+            " $6::boolean[], $7::bytea[], $8::boolean[], $9::boolean[], $10::text[], $11::text[],"
+            " $12::text[])",
             *([list(each) for each in zip(*rows, strict=True)]),
         )
 
@@ -305,8 +305,9 @@ async def list_unknown(tx: Tx, env: str, *, limit: int) -> list[tuple[str, str, 
     """Components whose version is unknown."""
     return await tx.all(
         lambda kind, slug, name: (kind, slug, name),
-        "select v.type, v.slug, c.name from site_components c join component_versions v on v.id = c.version_id"
-        " where c.env_id = $1 and v.key is null order by v.type, v.slug limit $2",
+        "select v.type, v.slug, c.name from site_components c"
+        " join component_versions v on v.id = c.version_id where c.env_id = $1"
+        " and v.key is null order by v.type, v.slug limit $2",
         *(env, limit),
     )
 
@@ -322,7 +323,8 @@ async def lock_unannounced(tx: Tx) -> Unannounced | None:
     found = await tx.one(
         Unannounced,
         """
-        select s.id, f.env_id, s.account_id, s.team_id, s.domain, count(*) over (), u.id, u.title, u.cvss_rating
+        select s.id, f.env_id, s.account_id, s.team_id, s.domain, count(*) over (), u.id, u.title,
+          u.cvss_rating
         from vulnerability_findings f join vulnerabilities u on u.id = f.vulnerability_id
         join sites s on s.id = f.site_id
         where f.env_id = $1 and f.fixed_at is null and not f.announced

@@ -1,7 +1,7 @@
 """The order of versions, as PHP's `version_compare` has it, with one change: missing parts count as zero.
 
-`version_key` maps a version to bytes whose order is the order of the versions, so that the database can compare
-them. "1.0" and "1.0.0" are the same: otherwise a version at the end of a range would be missed.
+`version_key` maps a version to bytes whose order is the order of the versions, so that the database can
+compare them. "1.0" and "1.0.0" are the same: otherwise a version at the end of a range would be missed.
 """
 
 import re

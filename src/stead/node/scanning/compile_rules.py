@@ -1,4 +1,4 @@
-"""Compiles the rules in a process of its own: `python -m stead.node.scanning.compile_rules TARGET [DIRECTORY]`."""
+"""Compiles the rules, in a process of its own: `compile_rules TARGET [DIRECTORY]`."""
 
 import sys
 from pathlib import Path

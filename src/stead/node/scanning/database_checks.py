@@ -112,10 +112,11 @@ class _Tables:
         return found
 
     def check_addresses(self, own: frozenset[str]) -> list[FileFinding]:
-        """The platform sets the address of a site, so these have no effect; a change shows that somebody could
-        write to the database."""
+        """The platform sets the address of a site, so these have no effect. A change shows that somebody
+        could write to the database."""
         rows = self._rows(
-            "SELECT option_name, option_value FROM {schema}.wp_options WHERE option_name IN ('siteurl', 'home')"
+            "SELECT option_name, option_value FROM {schema}.wp_options"
+            " WHERE option_name IN ('siteurl', 'home')"
         )
         changed = [
             (name, value) for name, value in rows if (urlsplit(_text(value)).hostname or "") not in own
@@ -136,8 +137,9 @@ class _Tables:
 
     def list_administrators(self) -> list[str]:
         rows = self._rows(
-            "SELECT u.user_login, u.ID FROM {schema}.wp_users u JOIN {schema}.wp_usermeta m ON m.user_id = u.ID"
-            " WHERE m.meta_key = 'wp_capabilities' AND m.meta_value LIKE %s ORDER BY u.ID LIMIT 1000",
+            "SELECT u.user_login, u.ID FROM {schema}.wp_users u"
+            " JOIN {schema}.wp_usermeta m ON m.user_id = u.ID WHERE m.meta_key = 'wp_capabilities'"
+            " AND m.meta_value LIKE %s ORDER BY u.ID LIMIT 1000",
             '%"administrator";b:1%',
         )
         return [f"{_text(login)[:60]} (user {id_})" for login, id_ in rows]

@@ -1,8 +1,8 @@
-"""A second view of code, in which what is hidden is written out: rules then need to know each trick only once.
+"""A second view of code, in which what is hidden is written out, so that rules need not know each trick.
 
 Comments, escapes, concatenations, constant variables and calls of decoding functions with constant arguments
-are replaced by their values, as PHP or JavaScript would compute them. Nothing is executed. All work is bounded:
-the code belongs to customers.
+are replaced by their values, as PHP or JavaScript would compute them. Nothing is executed. All work is
+bounded: the code belongs to customers.
 """
 
 import base64

@@ -99,8 +99,8 @@ class WordPressRuntime(Driver):
         """`refresh_egress` updates the addresses of the platform, which no site reaches. `list_suspended`
         returns which of the given environments the edges know as suspended, and since when. Both may block.
         `disk_overcommit` is how much more disk space may be promised than there is. `image_maker` makes
-        images that are missing; without it such sites are refused. `signatures` is a directory of the operator
-        for scans."""
+        images that are missing; without it such sites are refused. `signatures` is a directory of the
+        operator, for scans."""
         self._keep_running = keep_running
         self._hosts, self._databases, self._disks, self._runc = hosts, databases, disks, runc
         self._services = services
