@@ -108,3 +108,15 @@ rule html_hidden_frame
     condition:
         ($frame or $written) and not $manager
 }
+
+rule html_spam_links
+{
+    meta:
+        score = 100
+        description = "Hidden links of spam"
+    strings:
+        $style = /(display\s{0,2}:\s{0,2}none|(left|top|text-indent)\s{0,2}:\s{0,2}-[0-9]{4,6}px|visibility\s{0,2}:\s{0,2}hidden|height\s{0,2}:\s{0,2}0(px)?\s{0,2};\s{0,2}overflow)/ nocase
+        $link = /<a\s[^>]{0,200}href\s{0,2}=\s{0,2}["'\\]{0,3}https?:\/\/[^>]{1,300}>[^<]{0,80}(viagra|cialis|levitra|casino|slot|judi|togel|replica|payday|porn|betting|louis vuitton)/ nocase
+    condition:
+        $style and #link > 1
+}
