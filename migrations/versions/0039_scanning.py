@@ -59,6 +59,8 @@ STATEMENTS = [
     )
     """,
     "create index malware_detections_of_environment on malware_detections (env_id, id desc)",
+    "create index malware_detections_of_scan on malware_detections (scan_id)",
+    "create index malware_detections_of_path on malware_detections (env_id, sha256)",
     """
     create index malware_detections_active on malware_detections (site_id, env_id)
       where status in ('detected', 'quarantined', 'quarantine_failed')
