@@ -65,6 +65,12 @@ class ClamdServer:
 
     async def stop(self) -> None:
         await self._process.end(_STOP_SECONDS)
+        if self._home.exists():
+            cgroups.remove_empty(self._cgroup)
+
+    @property
+    def _cgroup(self) -> str:
+        return f"/stead-clamd-{self._home.stat().st_ino}"
 
     def _file(self, name: str) -> Path:
         return self._home / name
@@ -104,7 +110,7 @@ class ClamdServer:
         if pid is not None:
             self._file("clamd.pid").write_text(str(pid))
             limits = ContainerLimits(self._memory_mb, LIMITS.processes, LIMITS.cpus, LIMITS.cpu_shares)
-            confine(pid, f"/stead-clamd-{self._home.stat().st_ino}", limits)
+            confine(pid, self._cgroup, limits)
 
     async def _wait_until_ready(self) -> None:
         until = time.monotonic() + READY_SECONDS

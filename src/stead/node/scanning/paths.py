@@ -2,6 +2,8 @@
 
 import os
 import re
+from contextlib import suppress
+from pathlib import Path
 
 _PLAIN = re.compile(r"[^\\\x00-\x1f\x7f\ud800-\udfff]+")
 _ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
@@ -40,3 +42,26 @@ def to_key(text: str) -> tuple[bytes, ...]:
 
 def open_directory(name: os.PathLike[str] | bytes, directory: int | None = None) -> int:
     return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+
+
+def read_beginning(top: Path, text: str, size: int = 8192) -> bytes:
+    """The first bytes of a file below `top`, whose path begins with the name of `top`. No link is followed.
+    Empty if it cannot be read."""
+    directory = -1
+    with suppress(OSError, PathRefused):
+        _, *folders, name = to_key(text)
+        directory = open_directory(top)
+        for folder in folders:
+            below = open_directory(folder, directory)
+            os.close(directory)
+            directory = below
+        descriptor = os.open(
+            name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory
+        )
+        with os.fdopen(descriptor, "rb") as file:
+            content = file.read(size)
+        os.close(directory)
+        return content
+    if directory >= 0:
+        os.close(directory)
+    return b""

@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from stead.node.containers.limits import ContainerLimits
 from stead.node.processes import Run, StreamName
 from stead.node.scanning.child import Start
 from stead.node.scanning.clamd_client import ClamdUnavailable
@@ -19,7 +18,6 @@ from stead.node.scanning.site_scan import EngineFailed, ScannerChannel
 from stead.node.scanning.yara_engine import digest_rules, list_rules
 from stead.node.uninterrupted import run_in_thread
 
-LIMITS = ContainerLimits(memory_mb=1536, processes=64, cpus=1.0, cpu_shares=32)
 _MAX_ERROR = 2000
 
 

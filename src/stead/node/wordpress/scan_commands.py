@@ -1,7 +1,9 @@
 """Commands for malware in WordPress environments: scanning them, and moving files to the store and back."""
 
+import asyncio
 import re
 import time
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -15,10 +17,11 @@ from stead.node.drivers import layout
 from stead.node.drivers.driver import Assignment, Refusal
 from stead.node.scanning.database_checks import Baseline, check_database
 from stead.node.scanning.inventory import list_components
+from stead.node.scanning.paths import read_beginning
 from stead.node.scanning.quarantine import FileGone, Quarantine, Quarantined, QuarantineFailed
 from stead.node.scanning.scanner import Engines, KnownFiles, Scanner
 from stead.node.scanning.site_scan import EngineFailed, FileFinding, FileReport, Root, ScanStopped, SiteScan
-from stead.node.uninterrupted import run_in_thread
+from stead.node.uninterrupted import run_in_thread, run_uninterrupted
 from stead.node.wordpress import files
 from stead.node.wordpress.environments import Environments
 from stead.node.wordpress.fair_places import FairPlaces
@@ -130,12 +133,7 @@ class ScanCommands:
         await run_in_thread(self._known.write, known, [image], work.ignored)
         async with self._scanner.open(known) as (channel, engines):
             scan = SiteScan(channel, _roots(plan), place / "index", engines.version, full=work.full)
-            try:
-                return engines, await run_in_thread(scan.run)
-            except ScanStopped:
-                raise EngineFailed("it was cancelled") from None
-            finally:
-                scan.stopped = True
+            return engines, await _run_stoppable(scan)
 
     async def _scan_rows(self, plan: WordPressPlan, place: Path, work: ScanEnvironment) -> list[FileFinding]:
         await self._databases.wait_until_ready()
@@ -177,6 +175,22 @@ class ScanCommands:
             place.rmdir()
 
 
+async def _run_stoppable(scan: SiteScan) -> FileReport:
+    """A thread cannot be cancelled, so it is asked to end."""
+    running = asyncio.ensure_future(run_in_thread(scan.run))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        scan.stopped = True
+        with suppress(ScanStopped, EngineFailed):
+            await run_uninterrupted(_wait_for(running))
+        raise
+
+
+async def _wait_for(running: "asyncio.Future[FileReport]") -> FileReport:
+    return await running
+
+
 def _roots(plan: WordPressPlan) -> list[Root]:
     """WordPress itself is an image that no site can change."""
     if not plan.desired.spec.settings.git_managed:
@@ -206,11 +220,7 @@ def _mark_main_files(plan: WordPressPlan, findings: list[FileFinding]) -> list[F
 def _is_main_file(plan: WordPressPlan, path: str) -> bool:
     match path.split("/"):
         case [_, "plugins", _, name] if name.endswith(".php"):
-            try:
-                with (plan.paths.disk / "site" / path).open("rb") as file:
-                    return _MAIN_FILE.search(file.read(8192)) is not None
-            except OSError:
-                return False
+            return _MAIN_FILE.search(read_beginning(plan.paths.content, path)) is not None
         case [_, "themes", _, name]:
             return name in _THEME_FILES
     return False
@@ -225,7 +235,7 @@ def _fit(found: list[FileFinding]) -> tuple[tuple[Finding, ...], int]:
             break
         sent.append(
             Finding(
-                *(each.path, each.sha256, each.signature, each.engine, each.detail[:300], each.size),
+                *(each.path[:4000], each.sha256, each.signature, each.engine, each.detail[:300], each.size),
                 movable=each.movable,
             )
         )
