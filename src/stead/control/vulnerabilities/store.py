@@ -116,7 +116,8 @@ async def put_records(tx: Tx, records: Sequence[tuple[Record, str]], generation:
     await tx.run(
         "insert into vulnerabilities (id, digest, title, cvss_score, cvss_rating, cve, record_url,"
         " copyrights, generation, matched)"
-        " select u.*, $9::bigint, false from unnest($1::text[], $2::text[], $3::text[], $4::double precision[],"
+        " select u.*, $9::bigint, false"
+        " from unnest($1::text[], $2::text[], $3::text[], $4::double precision[],"
         " $5::text[], $6::text[], $7::text[], $8::jsonb[]) u"
         " on conflict (id) do update set digest = excluded.digest, title = excluded.title,"
         " cvss_score = excluded.cvss_score, cvss_rating = excluded.cvss_rating, cve = excluded.cve,"
