@@ -38,6 +38,7 @@ NAMES = (
     "artifacts",
     "deployments",
     "backups",
+    "components",
     "jobs",
     "audit",
     "events",

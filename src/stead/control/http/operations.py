@@ -93,6 +93,17 @@ class Tagged(msgspec.Struct, Generic[K]):
     etag: str
 
 
+class Later(msgspec.Struct, Generic[K]):
+    """A response that is made after the transaction has ended, because it waits for another program.
+
+    `ask` waits, outside any transaction. `finish`, if there is one, gets what it returned, in a transaction
+    of its own, and returns the response. Otherwise what `ask` returned is the response.
+    """
+
+    ask: Callable[[], Awaitable[Any]]
+    finish: Callable[[Tx, Any], Awaitable[Any]] | None = None
+
+
 class Stream(msgspec.Struct):
     """A response of server-sent events. It starts after the database connection is released."""
 
@@ -257,7 +268,7 @@ class Operations:
             if not summary.endswith("."):
                 raise TypeError(f"{id}: the docstring of the handler must begin with one sentence")
             hints = {**get_type_hints(handler), **(resources or {})}
-            returned, without_job = _split(hints.pop("return"))
+            returned, without_job = _split(_unwrap(hints.pop("return")))
             response_kind, shape = _response(returned)
             response_kind = "job" if job is not None else response_kind
             inputs = () if response_kind == "document" else _inputs(id, path, hints, requires)
@@ -304,6 +315,11 @@ def _audit_name(id_: str) -> str:
     """`api_keys.create` is recorded as `api_key_create`."""
     resource, _, action = id_.partition(".")
     return f"{resource.removesuffix('s')}_{action}"
+
+
+def _unwrap(returned: Any) -> Any:
+    """What the handler returns in the end."""
+    return get_args(returned)[0] if get_origin(returned) is Later else returned
 
 
 def _split(returned: Any) -> tuple[Any, Any]:

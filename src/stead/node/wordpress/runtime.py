@@ -42,10 +42,12 @@ from stead.node.wordpress.paths import container_prefix
 from stead.node.wordpress.php_versions import PhpVersions
 from stead.node.wordpress.plan import WordPress, WordPressPlan
 from stead.node.wordpress.release_commands import ReleaseCommands
+from stead.node.wordpress.site_questions import SiteQuestions
 from stead.node.wordpress.site_services import SiteServices
 from stead.node.wordpress.snapshot_commands import SnapshotCommands
 from stead.node.wordpress.upkeep import ListSuspended, Upkeep
 from stead.protocol.commands import CapturedMail
+from stead.protocol.questions import NO_ENVIRONMENT, Question
 from stead.protocol.work import (
     CheckPhp,
     DiscardDataset,
@@ -113,6 +115,7 @@ class WordPressRuntime(Driver):
             *(disks, runc, space, restic or Restic(disks.run)),
         )
         self.releases = ReleaseCommands(self.environments, releases, self._attachments, databases, runc)
+        self._questions = SiteQuestions(hosts.find, self.environments.paths)
         self._commands = Commands(runc, hosts.budget, data / "hosting" / "commands")
         self._php = PhpVersions(
             *(state, hosts, images, image_maker, runc, databases),
@@ -150,6 +153,15 @@ class WordPressRuntime(Driver):
 
     def room_mb(self) -> int:
         return self.environments.room_mb()
+
+    async def answer(self, question: Question) -> bytes | None:
+        await self.environments.ready.wait()
+        spec = self.environments.state.find_spec(question.environment)
+        if spec is None:
+            return None
+        if spec.state != "installed":
+            raise Refusal(NO_ENVIRONMENT, "WordPress is not installed yet")
+        return await self._questions.ask(question, spec.settings.url)
 
     def is_awake(self, environment: str) -> bool:
         hosted = self._hosts.find(environment)
