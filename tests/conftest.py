@@ -12,6 +12,7 @@ import pytest
 from stead.control.app import ControlPlane
 from stead.control.settings import Settings
 from stead.shared.clock import MovableClock
+from tests.answering_node import answering_node
 from tests.client import Client
 from tests.engines import TEMPLATE, TestEngines, engine_addresses
 from tests.enrolled_nodes import record_node
@@ -85,7 +86,14 @@ def clock() -> MovableClock:
 
 
 @pytest.fixture(scope="session")
-async def plane(settings: Settings, clock: MovableClock) -> AsyncIterator[ControlPlane]:
+async def answering() -> AsyncIterator[None]:
+    """Sites on this node answer questions."""
+    async with answering_node():
+        yield
+
+
+@pytest.fixture(scope="session")
+async def plane(settings: Settings, clock: MovableClock, answering: None) -> AsyncIterator[ControlPlane]:
     plane = ControlPlane(settings, clock=clock)
     async with plane.running():
         async with plane.database.transaction() as tx:

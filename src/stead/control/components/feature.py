@@ -1,3 +1,5 @@
+"""Plugins and themes of WordPress sites."""
+
 from stead.control.components import operations
 from stead.control.feature import Feature
 

@@ -51,8 +51,9 @@ class AskedSite:
         body: object = None,
         *,
         seconds: float = SECONDS,
+        refused: type[SiteRefused] = SiteRefused,
     ) -> T:
-        """`missing` is raised if the site does not have what the question names."""
+        """`missing` is raised if the site does not have what the question names, `refused` if it refuses."""
         if self.node is None:
             raise NodeSilent
         encoded = msgspec.json.encode({} if body is None else body)
@@ -66,7 +67,7 @@ class AskedSite:
         except NoAnswer:
             raise NodeSilent from None
         if found.code:
-            raise _error_of(found, missing, seconds)
+            raise _error_of(found, missing, refused, seconds)
         try:
             return msgspec.json.decode(found.body, type=answer)
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
@@ -88,13 +89,15 @@ async def prepare(tx: Tx, context: ApiContext, env: VisibleEnvironment) -> Asked
     return AskedSite(context.questions, node, env.id, "simulator" if mode == "test" else "live")
 
 
-def _error_of(answer: protocol.Answer, missing: type[NotFound], seconds: float) -> ApiError:
+def _error_of(
+    answer: protocol.Answer, missing: type[NotFound], refused: type[SiteRefused], seconds: float
+) -> ApiError:
     reason = answer.reason[:MAX_MESSAGE]
     match answer.code:
         case protocol.NOT_FOUND:
             return missing()
         case protocol.REFUSED:
-            return SiteRefused(reason=reason)
+            return refused(reason=reason)
         case protocol.TIMEOUT:
             return SiteTimedOut(seconds=int(seconds))
         case protocol.TOO_MANY:

@@ -20,8 +20,10 @@ from stead.node.drivers import layout
 from stead.node.drivers.driver import Assignment, Driver, Handler, Refusal
 from stead.node.drivers.releases import fetch_layer, verify_release
 from stead.node.drivers.runtime_driver import RuntimeDriver
+from stead.node.drivers.simulated_cms import SimulatedCms
 from stead.node.processes import Run
 from stead.node.uninterrupted import run_in_thread
+from stead.protocol.questions import Question
 from stead.protocol.work import (
     Build,
     BuildResult,
@@ -88,9 +90,10 @@ class Simulation:
         _rename_home(data / "sandbox", self._home)
         self.environments, self.hosts = self._home / "environments", self._home / "hosts"
         self.releases, self.scratch = self._home / "releases", self._home / "making"
-        self.datasets = self._home / "datasets"
-        for directory in (self.environments, self.hosts, self.releases, self.scratch, self.datasets):
+        self.datasets, content = self._home / "datasets", self._home / "cms"
+        for directory in (self.environments, self.hosts, self.releases, self.scratch, self.datasets, content):
             directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.cms = SimulatedCms(content)
 
     async def simulate(self, kind: type[NodeWork], task: Assignment, hosts: Sequence[str] = ()) -> None:
         """Report, fail or wait, before the effect of any work is recorded."""
@@ -167,6 +170,11 @@ class SimulatedRuntime(RuntimeDriver):
             Handler(SetPassword, self.set_password, ("cms",)),
         ]
 
+    async def answer(self, question: Question) -> bytes | None:
+        if not self._simulation.has_environment(layout.check_identifier(question.environment)):
+            return None
+        return self._simulation.cms.answer(question)
+
     async def ensure_environment(self, task: Assignment) -> None:
         path = self._path(task)
         await self._simulation.simulate(EnsureEnvironment, task)
@@ -176,6 +184,7 @@ class SimulatedRuntime(RuntimeDriver):
     async def remove_environment(self, task: Assignment) -> None:
         path = self._path(task)
         await self._simulation.simulate(RemoveEnvironment, task)
+        self._simulation.cms.forget(path.name)
         for dataset in self._simulation.datasets.glob(f"{path.name}.*"):
             dataset.unlink(missing_ok=True)
         path.unlink(missing_ok=True)

@@ -17,7 +17,9 @@ from stead.node.containers.disks import Disks, mounted_below
 from stead.node.containers.egress_rules import EgressRules
 from stead.node.containers.limits import MEMORY
 from stead.node.containers.runc import Runc
+from stead.node.databases.names import schema_name
 from stead.node.databases.node_databases import NodeDatabases
+from stead.node.databases.site_queries import SiteQueries
 from stead.node.databases.size_limits import SizeLimits
 from stead.node.disk_space import DiskSpace
 from stead.node.drivers.driver import Assignment, Driver, Handler, Refusal
@@ -47,7 +49,7 @@ from stead.node.wordpress.site_services import SiteServices
 from stead.node.wordpress.snapshot_commands import SnapshotCommands
 from stead.node.wordpress.upkeep import ListSuspended, Upkeep
 from stead.protocol.commands import CapturedMail
-from stead.protocol.questions import NO_ENVIRONMENT, Question
+from stead.protocol.questions import NO_ENVIRONMENT, SUSPENDED, Question
 from stead.protocol.work import (
     CheckPhp,
     DiscardDataset,
@@ -116,6 +118,7 @@ class WordPressRuntime(Driver):
         )
         self.releases = ReleaseCommands(self.environments, releases, self._attachments, databases, runc)
         self._questions = SiteQuestions(hosts.find, self.environments.paths)
+        self._queries = SiteQueries(databases.databases.socket)
         self._commands = Commands(runc, hosts.budget, data / "hosting" / "commands")
         self._php = PhpVersions(
             *(state, hosts, images, image_maker, runc, databases),
@@ -161,7 +164,18 @@ class WordPressRuntime(Driver):
             return None
         if spec.state != "installed":
             raise Refusal(NO_ENVIRONMENT, "WordPress is not installed yet")
+        if question.kind.startswith("database."):
+            return await self._answer_from_database(question)
         return await self._questions.ask(question, spec.settings.url)
+
+    async def _answer_from_database(self, question: Question) -> bytes:
+        desired = self.environments.get(question.environment)
+        if desired.suspended:
+            raise Refusal(SUSPENDED, "the environment is suspended")
+        await self._databases.wait_until_ready()
+        schema = schema_name(EnvironmentId(question.environment), desired.spec.datasets.schema)
+        password = desired.secrets.database_password
+        return await self._queries.answer(question.kind, question.body, schema, password)
 
     def is_awake(self, environment: str) -> bool:
         hosted = self._hosts.find(environment)
