@@ -80,7 +80,15 @@ NAMES_NOTHING = {
             *("title", "content", "excerpt", "slug", "author", "parent", "featured_media"),
             *("terms.*.taxonomy", "terms.*.names.*", "meta.*.key", "meta.*.value"),
         )
+        for shape in (
+            shape,
+            f"ContentBatch.operations.*.{'new' if shape == 'NewContent' else 'change'}",
+        )
     ),
+    *("ContentBatch.operations.*.id", "NewExport.tables.*"),
+    # `NewComponent.source` may be an upload: tests/control/components.
+    *(f"NewComponent.{name}" for name in ("slug", "version", "source")),
+    *("ComponentUpdate.version", "ComponentBatch.operations.*.slug", "ComponentBatch.operations.*.version"),
     *(
         f"{shape}.{name}"
         for shape in ("NewCmsUser", "CmsUserChange")

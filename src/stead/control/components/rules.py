@@ -9,6 +9,7 @@ from stead.shared.roles import MASK, Role
 
 Kind = Literal["plugin", "theme", "module"]
 Status = Literal["active", "inactive"]
+BatchAction = Literal["update", "activate", "deactivate", "delete"]
 ComponentType = Literal["regular", "must_use", "drop_in"]
 
 _SCOPES: dict[str, str] = {"plugin": "cms.plugins", "module": "cms.plugins", "theme": "cms.themes"}
@@ -20,6 +21,36 @@ class ComponentNotFound(NotFound):
     code = "component.not_found"
     message = "The component was not found."
     remedy = "List the plugins and themes of the site with `GET …/components`."
+
+
+class ComponentFixed(Conflict):
+    code = "component.fixed"
+    message = "WordPress cannot change this component: {reason}"
+    remedy = "Change its files over SFTP, or choose another component."
+
+
+class ComponentFailed(Conflict):
+    code = "component.failed"
+    message = "The component could not be changed: {reason}"
+    remedy = "The component is what it was before. Read the output of the job."
+
+
+class ComponentUnhealthy(Conflict):
+    code = "component.unhealthy"
+    message = "The component was changed back, because the site did not answer any more: {reason}"
+    remedy = "Try the change in a staging environment, and correct what the message names."
+
+
+class NotInRegistry(Conflict):
+    code = "component.not_in_registry"
+    message = "The component cannot be downloaded: {reason}"
+    remedy = "Check the slug and the version, or upload the archive."
+
+
+class RegistryFailed(Conflict):
+    code = "component.registry_failed"
+    message = "The registry of plugins and themes failed: {reason}"
+    remedy = "Try again later. If the error persists, contact the operator of the platform."
 
 
 class ComponentInGit(Conflict):

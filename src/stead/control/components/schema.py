@@ -2,9 +2,9 @@
 
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
-from stead.control.components.rules import ComponentType, Kind, Status
+from stead.control.components.rules import BatchAction, ComponentType, Kind, Status
 
 ComponentIdText = Annotated[
     str, Meta(pattern=r"^comp_[0-9a-z]{26}\Z", examples=["comp_p1f0a9e5b7d4286a0c4e8f2d6b"])
@@ -56,3 +56,42 @@ class ComponentView(Struct):
     ]
     site_id: Annotated[str, Meta(examples=["site_01k9zy3v7d00r3m8w5x2t6b4qa"])]
     env_id: Annotated[str, Meta(examples=["env_01k9zy3v7d00r3m8w5x2t6b4qa"])]
+
+
+WantedVersion = Annotated[
+    str, Meta(min_length=1, max_length=100, description="`latest`, or a version.", examples=["latest"])
+]
+
+
+class NewComponent(Struct, forbid_unknown_fields=True):
+    kind: Annotated[Kind, Meta(description="Only plugins can be installed.", examples=["plugin"])]
+    slug: Slug
+    source: Annotated[
+        str,
+        Meta(
+            max_length=64,
+            description="`registry`, or the id of an upload that is a zip file with the directory of the"
+            " plugin.",
+            examples=["registry"],
+        ),
+    ] = "registry"
+    version: WantedVersion = "latest"
+    activate: Annotated[bool, Meta(examples=[False])] = False
+
+
+class ComponentUpdate(Struct, forbid_unknown_fields=True):
+    """A version, a status, or both."""
+
+    version: WantedVersion | UnsetType = UNSET
+    status: Annotated[Status, Meta(examples=["active"])] | UnsetType = UNSET
+
+
+class ComponentOperation(Struct, forbid_unknown_fields=True):
+    action: Annotated[BatchAction, Meta(examples=["update"])]
+    kind: Annotated[Kind, Meta(examples=["plugin"])]
+    slug: Slug
+    version: WantedVersion | UnsetType = UNSET
+
+
+class ComponentBatch(Struct, forbid_unknown_fields=True):
+    operations: Annotated[list[ComponentOperation], Meta(min_length=1, max_length=20)]

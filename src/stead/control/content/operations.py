@@ -3,23 +3,26 @@
 from stead.control.content import service
 from stead.control.content.rules import ContentNotFound
 from stead.control.content.schema import (
+    ContentBatch,
     ContentChange,
     ContentDetailView,
     ContentFilter,
     ContentView,
     NewContent,
 )
-from stead.control.environments.rules import VisibleEnvironment
+from stead.control.environments.rules import EnvironmentBusy, VisibleEnvironment
 from stead.control.environments.twins import TwinOperations
 from stead.control.http.operations import Call, Later, Operations
 from stead.control.http.pagination import Page, PageRequest
+from stead.control.jobs.rules import JobsWaiting
+from stead.control.jobs.schema import JobView
 from stead.control.sites.question_rules import QUESTION_ERRORS, SiteRefused
 from stead.control.sites.rules import SiteBusy
 
 operation = Operations(tag="Content")
 _twice = TwinOperations(operation)
 
-_READ, _WRITE, _CONTENT = "cms.content:read", "cms.content:write", "components.content"
+_READ, _WRITE, _CONTENT = "cms.content:read", service.WRITE, "components.content"
 _WRITING = (SiteBusy, SiteRefused, *QUESTION_ERRORS)
 _ONE = "/content/{content_id}"
 
@@ -86,3 +89,20 @@ async def update_content(
 async def delete_content(call: Call, environment: VisibleEnvironment, content_id: str) -> Later[None]:
     """Move a post or a page to the trash. What is in the trash already, and any file, is deleted for good."""
     return await service.delete(call, environment, content_id)
+
+
+@_twice(
+    "POST /content:batch",
+    id="content.batch",
+    scope=_WRITE,
+    job="content.batch",
+    capability=_CONTENT,
+    destructive="reversible",
+    errors=(SiteBusy, EnvironmentBusy, JobsWaiting),
+)
+async def change_content(call: Call, environment: VisibleEnvironment, body: ContentBatch) -> JobView:
+    """Write, change and delete up to 100 posts and pages, one after the other.
+
+    The output of the job reports each of them. The job fails if nothing could be changed.
+    """
+    return await service.change_many(call, environment, body)

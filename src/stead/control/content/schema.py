@@ -1,7 +1,7 @@
 """The JSON shapes of content: what a site answers, and what the API takes and shows."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -171,3 +171,19 @@ class ContentChange(Struct, forbid_unknown_fields=True):
     featured_media: Annotated[Media, Meta(examples=[None])] | UnsetType = UNSET
     terms: Terms | UnsetType = UNSET
     meta: MetaValues | UnsetType = UNSET
+
+
+class ContentOperation(Struct, forbid_unknown_fields=True):
+    """`create` needs `new`; `update` needs `id` and `change`; `delete` needs `id`."""
+
+    action: Annotated[Literal["create", "update", "delete"], Meta(examples=["delete"])]
+    id: Annotated[str, Meta(max_length=20, examples=["42"])] | UnsetType = UNSET
+    new: NewContent | UnsetType = UNSET
+    change: ContentChange | UnsetType = UNSET
+
+
+class ContentBatch(Struct, forbid_unknown_fields=True):
+    operations: Annotated[
+        list[ContentOperation],
+        Meta(min_length=1, max_length=100, examples=[[{"action": "delete", "id": "42"}]]),
+    ]

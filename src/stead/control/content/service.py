@@ -1,16 +1,20 @@
 """Reads and writes the content of a site."""
 
+import base64
 from datetime import UTC
 from typing import Any
 
 import msgspec
 from msgspec import UNSET
 
+from stead.control.content.jobs import BATCH, ContentWork
 from stead.control.content.rules import ContentNotFound
 from stead.control.content.schema import (
+    ContentBatch,
     ContentChange,
     ContentDetailView,
     ContentFilter,
+    ContentOperation,
     ContentView,
     Deleted,
     MetaView,
@@ -20,14 +24,21 @@ from stead.control.content.schema import (
     SiteItems,
     TermsView,
 )
-from stead.control.environments.rules import VisibleEnvironment
+from stead.control.environments.rules import EnvironmentBusy, VisibleEnvironment
 from stead.control.http.operations import Call, Later
 from stead.control.http.pagination import Page, PageRequest
+from stead.control.jobs import service as jobs
+from stead.control.jobs.presigning import content_context
+from stead.control.jobs.schema import JobView
 from stead.control.sites import questions
 from stead.control.sites.question_pages import number_before
 from stead.control.sites.rules import require_changeable
 from stead.control.sites.site_numbers import find_number, require_number
+from stead.shared.errors import FieldInvalid
 
+WRITE = "cms.content:write"
+MAX_BATCH_BYTES = 512 << 10
+"""A message to a node is limited too."""
 _NUMBERS = ("author", "parent", "featured_media")
 
 
@@ -76,6 +87,40 @@ async def delete(call: Call, env: VisibleEnvironment, content: str) -> Later[Non
         await site.ask("content.delete", Deleted, ContentNotFound, wanted)
 
     return Later(ask)
+
+
+async def change_many(call: Call, env: VisibleEnvironment, wanted: ContentBatch) -> JobView:
+    require_changeable(env.site_status)
+    if env.status != "running":
+        raise EnvironmentBusy(status=env.status)
+    changes = [_change_of(number, each) for number, each in enumerate(wanted.operations)]
+    encoded = msgspec.json.encode(changes)
+    if len(encoded) > MAX_BATCH_BYTES:
+        raise FieldInvalid(
+            param="operations",
+            reason=f"All operations together must not be longer than {MAX_BATCH_BYTES} bytes.",
+        )
+    sealed = call.sealer.seal(encoded, context=content_context(env.site_id))
+    work = ContentWork(env.id, base64.b64encode(sealed).decode())
+    subject = jobs.Subject(env.site_id, env.owner, env_id=env.id)
+    return await jobs.enqueue(call.tx, BATCH, work, subject, scope=WRITE)
+
+
+def _change_of(number: int, wanted: ContentOperation) -> tuple[str, str]:
+    """The question that makes one change."""
+    question: dict[str, Any] = {}
+    place = f"operations.{number}"
+    if wanted.action != "create":
+        if wanted.id is UNSET:
+            raise FieldInvalid(param=f"{place}.id", reason="The operation must name what it changes: `id`.")
+        question["id"] = require_number(wanted.id, f"{place}.id")
+    given = {"create": wanted.new, "update": wanted.change, "delete": None}[wanted.action]
+    if given is UNSET:
+        name = "new" if wanted.action == "create" else "change"
+        raise FieldInvalid(param=f"{place}.{name}", reason=f"The operation needs `{name}`.")
+    if isinstance(given, NewContent | ContentChange):
+        question |= question_of(given)
+    return f"content.{wanted.action}", msgspec.json.encode(question).decode()
 
 
 async def _ask_about(

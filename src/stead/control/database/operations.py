@@ -4,14 +4,17 @@ from stead.control.database import service
 from stead.control.database.rules import SnapshotNeeded, StatementRefused
 from stead.control.database.schema import (
     DatabaseView,
+    NewExport,
     NewQuery,
     NewStatement,
     QueryResultView,
     StatementResultView,
 )
-from stead.control.environments.rules import VisibleEnvironment
+from stead.control.environments.rules import EnvironmentBusy, VisibleEnvironment
 from stead.control.environments.twins import TwinOperations
 from stead.control.http.operations import Call, Later, Operations
+from stead.control.jobs.rules import JobsWaiting
+from stead.control.jobs.schema import JobView
 from stead.control.sites.question_rules import QUESTION_ERRORS
 from stead.control.sites.rules import SiteBusy
 
@@ -61,3 +64,16 @@ async def execute_statement(
     it to production, the site needs a snapshot of the last hour.
     """
     return await service.execute(call, environment, body)
+
+
+@_twice(
+    "POST /database/export",
+    id="database.export",
+    scope=_READ,
+    job="database.export",
+    capability=_DATABASE,
+    errors=(SiteBusy, EnvironmentBusy, JobsWaiting),
+)
+async def export_database(call: Call, environment: VisibleEnvironment, body: NewExport | None) -> JobView:
+    """Export the database of a site as SQL. The result of the job has a URL, which is valid for an hour."""
+    return await service.export(call, environment, body)

@@ -7,6 +7,14 @@ from stead.shared.errors import Conflict
 
 SNAPSHOT_AGE = timedelta(hours=1)
 """How old the snapshot before a change may be."""
+DOWNLOAD_FOR = timedelta(hours=1)
+KEPT_FOR = timedelta(hours=3)
+"""Longer than an export takes, and its download."""
+PREFIX = "exports/"
+
+
+def object_name(job: str) -> str:
+    return f"{PREFIX}{job}"
 
 
 class StatementRefused(SiteRefused):
@@ -19,3 +27,9 @@ class SnapshotNeeded(Conflict):
     code = "database.snapshot_needed"
     message = "The site has no snapshot of the last hour, so the change could not be undone."
     remedy = "Take one with `POST /v1/sites/{site_id}/snapshots`, wait for its job, and repeat the request."
+
+
+class ExportFailed(Conflict):
+    code = "database.export_failed"
+    message = "The database could not be exported: {reason}"
+    remedy = "Check the names of the tables, and try again."

@@ -71,3 +71,11 @@ class NewStatement(Struct, forbid_unknown_fields=True):
 class StatementResultView(Struct, frozen=True):
     affected_rows: Annotated[int, Meta(ge=0, examples=[12])]
     applied: Annotated[bool, Meta(description="False if it was a dry run.", examples=[False])]
+
+
+class NewExport(Struct, forbid_unknown_fields=True):
+    tables: Annotated[
+        list[Annotated[str, Meta(min_length=1, max_length=64)]],
+        Meta(max_length=200, description="All tables if it is empty.", examples=[["wp_posts"]]),
+    ] = []
+    compress: Annotated[bool, Meta(description="With gzip.", examples=[True])] = True

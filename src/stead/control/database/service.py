@@ -5,20 +5,28 @@ from typing import Any, TypeVar
 import msgspec
 
 from stead.control.backups import service as backups
-from stead.control.database.rules import SNAPSHOT_AGE, SnapshotNeeded, StatementRefused
+from stead.control.database import store
+from stead.control.database.jobs import EXPORT, ExportWork
+from stead.control.database.rules import SNAPSHOT_AGE, SnapshotNeeded, StatementRefused, object_name
 from stead.control.database.schema import (
     DatabaseView,
+    NewExport,
     NewQuery,
     NewStatement,
     QueryResultView,
     StatementResultView,
 )
-from stead.control.environments.rules import EnvironmentNotFound, VisibleEnvironment
+from stead.control.engines.object_store import ObjectStore
+from stead.control.engines.postgres import Database
+from stead.control.environments.rules import EnvironmentBusy, EnvironmentNotFound, VisibleEnvironment
 from stead.control.http.operations import Call, Later
+from stead.control.jobs import service as jobs
+from stead.control.jobs.schema import JobView
 from stead.control.sites import questions
 from stead.control.sites.rules import require_changeable
 
 T = TypeVar("T")
+BATCH_SIZE = 100
 
 
 async def describe(call: Call, env: VisibleEnvironment) -> Later[DatabaseView]:
@@ -38,6 +46,27 @@ async def execute(call: Call, env: VisibleEnvironment, wanted: NewStatement) -> 
             raise SnapshotNeeded
     call.audit.note(confirm=wanted.confirm)
     return await _ask(call, env, "database.execute", StatementResultView, wanted)
+
+
+async def export(call: Call, env: VisibleEnvironment, wanted: NewExport | None) -> JobView:
+    require_changeable(env.site_status)
+    if env.status != "running":
+        raise EnvironmentBusy(status=env.status)
+    chosen = wanted or NewExport()
+    work = ExportWork(env.id, chosen.tables, chosen.compress)
+    subject = jobs.Subject(env.site_id, env.owner, env_id=env.id)
+    return await jobs.enqueue(call.tx, EXPORT, work, subject, scope="db:read")
+
+
+async def remove_expired(database: Database, objects: ObjectStore) -> int:
+    """The objects first, so that a run that was interrupted is continued by the next one."""
+    async with database.reading() as tx:
+        expired = await store.list_expired(tx, limit=BATCH_SIZE)
+    if expired:
+        await objects.delete([object_name(job) for job in expired])
+        async with database.transaction() as tx:
+            await store.delete(tx, expired)
+    return len(expired)
 
 
 async def _ask(

@@ -27,11 +27,17 @@ from stead.protocol.questions import Question
 from stead.protocol.work import (
     Build,
     BuildResult,
+    ChangeComponents,
+    ChangeContent,
     CheckPhp,
+    ComponentOutcome,
+    ComponentsChanged,
+    DatabaseExported,
     DiscardDataset,
     EnsureEnvironment,
     EnsureRelease,
     EnsureRoute,
+    ExportDatabase,
     GitSource,
     NodeWork,
     PrepareDataset,
@@ -168,6 +174,9 @@ class SimulatedRuntime(RuntimeDriver):
             Handler(CheckPhp, self.check_php, ("cms",)),
             Handler(SwitchPhp, self.switch_php, ("cms",)),
             Handler(SetPassword, self.set_password, ("cms",)),
+            Handler(ChangeComponents, self.change_components, ("cms",)),
+            Handler(ChangeContent, self.change_content, ("cms",)),
+            Handler(ExportDatabase, self.export_database, ("cms",)),
         ]
 
     async def answer(self, question: Question) -> bytes | None:
@@ -264,6 +273,34 @@ class SimulatedRuntime(RuntimeDriver):
         await self._simulation.simulate(SetPassword, task)
         _require_environment(path)
         await task.output.say("simulator: SIMULATION: there is no WordPress whose password could change")
+
+    async def change_components(self, task: Assignment, work: ChangeComponents) -> ComponentsChanged:
+        path = self._path(task)
+        await self._simulation.simulate(ChangeComponents, task)
+        _require_environment(path)
+        for change in work.changes:
+            await task.output.say(f"simulator: SIMULATION: {change.action} of {change.slug} was not done")
+        return ComponentsChanged(tuple(ComponentOutcome(change.slug) for change in work.changes))
+
+    async def change_content(self, task: Assignment, work: ChangeContent) -> None:
+        path = self._path(task)
+        await self._simulation.simulate(ChangeContent, task)
+        _require_environment(path)
+        for change in work.changes:
+            question = Question(
+                *("node", "node", task.job, task.environment, "simulator", change.kind, 1.0, change.body)
+            )
+            self._simulation.cms.answer(question)
+
+    async def export_database(self, task: Assignment, work: ExportDatabase) -> DatabaseExported:
+        path = self._path(task)
+        await self._simulation.simulate(ExportDatabase, task)
+        _require_environment(path)
+        with tempfile.TemporaryDirectory(dir=self._simulation.scratch) as place:
+            dump = Path(place) / "dump.sql"
+            dump.write_text("-- A simulation: there is no database.\n")
+            await transfer.put(dump, work.url)
+            return DatabaseExported(dump.stat().st_size)
 
     async def ensure_release(self, task: Assignment, wanted: EnsureRelease) -> None:
         """The layer is downloaded and verified like a real one, and then deleted."""

@@ -7,8 +7,10 @@ It makes, restarts, suspends and removes them. The commands for their code and d
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 import structlog
@@ -17,6 +19,7 @@ from stead.node.containers.disks import Disks, mounted_below
 from stead.node.containers.egress_rules import EgressRules
 from stead.node.containers.limits import MEMORY
 from stead.node.containers.runc import Runc
+from stead.node.databases.exports import DatabaseExports
 from stead.node.databases.names import schema_name
 from stead.node.databases.node_databases import NodeDatabases
 from stead.node.databases.site_queries import SiteQueries
@@ -35,6 +38,9 @@ from stead.node.wordpress import files
 from stead.node.wordpress.attachments import Attachments
 from stead.node.wordpress.commands import Commands
 from stead.node.wordpress.compiled_core import CoreCompiler
+from stead.node.wordpress.component_registry import PUBLIC_REGISTRY, Registry
+from stead.node.wordpress.components import Components
+from stead.node.wordpress.content_changes import change_content
 from stead.node.wordpress.dataset_commands import DatasetCommands
 from stead.node.wordpress.datasets import DatasetMaker
 from stead.node.wordpress.environments import Environments, State
@@ -51,10 +57,15 @@ from stead.node.wordpress.upkeep import ListSuspended, Upkeep
 from stead.protocol.commands import CapturedMail
 from stead.protocol.questions import NO_ENVIRONMENT, SUSPENDED, Question
 from stead.protocol.work import (
+    ChangeComponents,
+    ChangeContent,
     CheckPhp,
+    ComponentsChanged,
+    DatabaseExported,
     DiscardDataset,
     EnsureEnvironment,
     EnsureRelease,
+    ExportDatabase,
     PrepareDataset,
     Probe,
     RemoveEnvironment,
@@ -93,6 +104,7 @@ class WordPressRuntime(Driver):
         disk_overcommit: float = 1.0,
         image_maker: ImageMaker | None = None,
         restic: Restic | None = None,
+        registry: Registry = PUBLIC_REGISTRY,
     ) -> None:
         """`refresh_egress` updates the addresses of the platform, which no site reaches. `list_suspended`
         returns which of the given environments the edges know as suspended, and since when. Both may block.
@@ -119,6 +131,10 @@ class WordPressRuntime(Driver):
         self.releases = ReleaseCommands(self.environments, releases, self._attachments, databases, runc)
         self._questions = SiteQuestions(hosts.find, self.environments.paths)
         self._queries = SiteQueries(databases.databases.socket)
+        self._components = Components(runc, registry, data / "hosting" / "components")
+        self._exports = DatabaseExports(
+            disks.run, databases.databases.socket, data / "hosting" / "exports", space
+        )
         self._commands = Commands(runc, hosts.budget, data / "hosting" / "commands")
         self._php = PhpVersions(
             *(state, hosts, images, image_maker, runc, databases),
@@ -148,6 +164,9 @@ class WordPressRuntime(Driver):
             Handler(CheckPhp, self.check_php, ("cms",)),
             Handler(SwitchPhp, self.switch_php, ("cms",)),
             Handler(SetPassword, self.set_password, ("cms",)),
+            Handler(ChangeComponents, self.change_components, ("cms",)),
+            Handler(ChangeContent, self.change_content, ("cms",)),
+            Handler(ExportDatabase, self.export_database, ("cms",)),
             Handler(RemoveEnvironment, self.remove_environment),
         ]
 
@@ -331,6 +350,29 @@ class WordPressRuntime(Driver):
             await self._databases.wait_until_ready()
             await set_password(hosted, self.environments.paths(name), spec.settings.url, work)
         await task.output.say(f"wordpress: {work.user} has a new password and is signed out everywhere")
+
+    async def change_components(self, task: Assignment, work: ChangeComponents) -> ComponentsChanged:
+        """Visitors are served meanwhile, as when somebody changes components in WordPress itself."""
+        await self.plan_program(task.environment)
+        desired = self.environments.get(task.environment)
+        if desired.spec.settings.git_managed:
+            raise Refusal("component.managed_in_git", "the code of this site comes from its repository")
+        host = work.host or urlsplit(desired.spec.settings.url).hostname or ""
+        wanted = msgspec.structs.replace(work, host=host)
+        changed = await self._components.change(partial(self.environments.plan, desired), wanted, task)
+        # WordPress has changed in another process: pages in the cache may show what it was.
+        self._services.adopt(task.environment)
+        return changed
+
+    async def change_content(self, task: Assignment, work: ChangeContent) -> None:
+        spec = self.environments.state.find_spec(task.environment)
+        if spec is None or spec.state != "installed":
+            raise Refusal("environment.not_found", "the environment is not on this node")
+        await change_content(self._questions, spec.settings.url, task, work)
+
+    async def export_database(self, task: Assignment, work: ExportDatabase) -> DatabaseExported:
+        plan = await self.plan_program(task.environment)
+        return await self._exports.export(plan.database, task, work)
 
     async def remove_environment(self, task: Assignment, _: RemoveEnvironment) -> None:
         async with self.environments.preparing_lock(task.environment), self.environments.use(task) as name:
