@@ -43,6 +43,7 @@ STATEMENTS = [
       value text not null,
       ttl int not null check (ttl between 60 and 86400),
       priority int check (priority between 0 and 65535),
+      version bigint not null,
       created_at timestamptz not null
     )
     """,

@@ -70,6 +70,8 @@ NAMES_NOTHING = {
     *("NewCommand.args.*", "NewMagicLink.user", "NewMagicLink.redirect_to"),
     # Keys are public, and people may have the same one in several places.
     *("keys.*.public_key", "keys.*.label"),
+    # Names in the zone of the site in the path.
+    *("NewRecord.name", "NewRecord.value", "RecordChange.value"),
     # Names in the DNS, which have owners of another kind: tests/control/domains.
     *("NewSite.domain", "hostname"),
     # Used only inside the site in the path.

@@ -79,6 +79,7 @@ class ControlPlane:
             verify_domains=settings.verify_domains,
             objects=object_store_of(settings),
             questions=Questions(self.nats),
+            serves_dns=bool(settings.powerdns_url),
             base_url=settings.base_url,
             ssh_host=settings.ssh_public_host,
             ssh_port=settings.ssh_public_port,

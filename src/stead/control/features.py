@@ -43,6 +43,7 @@ NAMES = (
     "cms_users",
     "cron",
     "database",
+    "dns_records",
     "jobs",
     "audit",
     "events",

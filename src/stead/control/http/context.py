@@ -25,6 +25,8 @@ class ApiContext:
     """Only for signing URLs. Objects are read and written by the worker."""
     questions: Questions
     """Asks sites, through their nodes."""
+    serves_dns: bool = False
+    """Whether the installation has a name server of its own."""
     own_names: frozenset[str] = frozenset()
     """Names of the platform, which no site may have."""
     verify_domains: bool = True
