@@ -13,10 +13,10 @@ STATEMENTS = [
     """,
     """
     create table database_exports (
-      job_id text collate "C" primary key,
+      id text collate "C" primary key,
       site_id text collate "C" not null,
+      download_url text not null,
       size_bytes bigint check (size_bytes >= 0),
-      download_url text,
       expires_at timestamptz not null
     )
     """,

@@ -1,14 +1,14 @@
 """The kind of job that exports a database."""
 
-from datetime import timedelta
-
 from msgspec import Struct
 
+from stead.control.database.rules import EXPORT_WITHIN
 from stead.control.jobs.kinds import JobKind
 
 
 class ExportWork(Struct, frozen=True):
     environment: str
+    export: str
     tables: list[str]
     compress: bool
 
@@ -18,7 +18,6 @@ EXPORT = JobKind(
     params=ExportWork,
     resource="environment",
     lock="environment",
-    limit=timedelta(minutes=30),
+    limit=EXPORT_WITHIN,
     results={"download_url", "expires_at", "size_bytes"},
-    parallel=2,
 )

@@ -75,5 +75,5 @@ async def execute_statement(
     errors=(SiteBusy, EnvironmentBusy, JobsWaiting),
 )
 async def export_database(call: Call, environment: VisibleEnvironment, body: NewExport | None) -> JobView:
-    """Export the database of a site as SQL. The result of the job has a URL, which is valid for an hour."""
+    """Export the database of a site as SQL. The result of the job has a URL, which expires."""
     return await service.export(call, environment, body)

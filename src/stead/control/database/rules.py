@@ -7,14 +7,14 @@ from stead.shared.errors import Conflict
 
 SNAPSHOT_AGE = timedelta(hours=1)
 """How old the snapshot before a change may be."""
-DOWNLOAD_FOR = timedelta(hours=1)
-KEPT_FOR = timedelta(hours=3)
-"""Longer than an export takes, and its download."""
+EXPORT_WITHIN = timedelta(minutes=30)
+DOWNLOAD_FOR = timedelta(minutes=90)
+"""Counted from the request: there is an hour left, however long the export takes."""
 PREFIX = "exports/"
 
 
-def object_name(job: str) -> str:
-    return f"{PREFIX}{job}"
+def object_name(export: str) -> str:
+    return f"{PREFIX}{export}"
 
 
 class StatementRefused(SiteRefused):

@@ -7,7 +7,13 @@ import msgspec
 from stead.control.backups import service as backups
 from stead.control.database import store
 from stead.control.database.jobs import EXPORT, ExportWork
-from stead.control.database.rules import SNAPSHOT_AGE, SnapshotNeeded, StatementRefused, object_name
+from stead.control.database.rules import (
+    DOWNLOAD_FOR,
+    SNAPSHOT_AGE,
+    SnapshotNeeded,
+    StatementRefused,
+    object_name,
+)
 from stead.control.database.schema import (
     DatabaseView,
     NewExport,
@@ -24,6 +30,7 @@ from stead.control.jobs import service as jobs
 from stead.control.jobs.schema import JobView
 from stead.control.sites import questions
 from stead.control.sites.rules import require_changeable
+from stead.shared.ids import new_id
 
 T = TypeVar("T")
 BATCH_SIZE = 100
@@ -52,8 +59,13 @@ async def export(call: Call, env: VisibleEnvironment, wanted: NewExport | None) 
     require_changeable(env.site_status)
     if env.status != "running":
         raise EnvironmentBusy(status=env.status)
-    chosen = wanted or NewExport()
-    work = ExportWork(env.id, chosen.tables, chosen.compress)
+    chosen, export_ = wanted or NewExport(), new_id("exp")
+    url = call.context.objects.presign_download(
+        object_name(export_), seconds=int(DOWNLOAD_FOR.total_seconds())
+    )
+    # Before anything is stored, so that it is removed whatever happens.
+    await store.insert(call.tx, export_, env.site_id, url, expires_at=call.tx.now + DOWNLOAD_FOR)
+    work = ExportWork(env.id, export_, chosen.tables, chosen.compress)
     subject = jobs.Subject(env.site_id, env.owner, env_id=env.id)
     return await jobs.enqueue(call.tx, EXPORT, work, subject, scope="db:read")
 
@@ -63,7 +75,7 @@ async def remove_expired(database: Database, objects: ObjectStore) -> int:
     async with database.reading() as tx:
         expired = await store.list_expired(tx, limit=BATCH_SIZE)
     if expired:
-        await objects.delete([object_name(job) for job in expired])
+        await objects.delete([object_name(each) for each in expired])
         async with database.transaction() as tx:
             await store.delete(tx, expired)
     return len(expired)
