@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from stead.node.drivers.driver_set import DriverSet
 from stead.node.drivers.simulated_cms import SimulatedCms
 from stead.node.questions import Questions
 from stead.protocol import subjects
-from stead.protocol.questions import Question, encode, read_question
+from stead.protocol.questions import Answer, Question, encode, read_question
 from tests.control.exec.samples import insert_wordpress_site
 from tests.engines import engine_addresses
 from tests.feature_samples import Values
@@ -39,33 +39,42 @@ class AnsweringDriver(Driver):
 
 @asynccontextmanager
 async def answering_node() -> AsyncIterator[None]:
-    engines = engine_addresses()
     with tempfile.TemporaryDirectory() as home:
         drivers = DriverSet([AnsweringDriver(Path(home))])
         questions = Questions(NODE, None, {"live": drivers, "simulator": drivers})  # type: ignore[arg-type]
-        client = await nats.connect(engines.nats, user="operator", password=engines.nats_operator_password)
-
-        async def receive(message: Msg) -> None:
-            question = read_question(message.data)
-            answer = await questions.answer(question)
-            await client.publish(subjects.reply(NODE, question.process, question.id), encode(answer))
-
-        await client.subscribe(subjects.question(NODE), cb=receive)
-        await client.flush()
-        try:
+        async with answering(NODE, questions.answer):
             yield
-        finally:
-            await client.close()
 
 
-async def place_on_answering_node(tx: Tx, site: str) -> None:
+@asynccontextmanager
+async def answering(
+    node: str, answer: Callable[[Question], Awaitable[Answer]], *, under: str = ""
+) -> AsyncIterator[None]:
+    """A node that answers like this. `under` is the name that it publishes under, if not its own."""
+    engines = engine_addresses()
+    client = await nats.connect(engines.nats, user="operator", password=engines.nats_operator_password)
+
+    async def receive(message: Msg) -> None:
+        question = read_question(message.data)
+        subject = subjects.reply(under or node, question.process, question.id)
+        await client.publish(subject, encode(await answer(question)))
+
+    await client.subscribe(subjects.question(node), cb=receive)
+    await client.flush()
+    try:
+        yield
+    finally:
+        await client.close()
+
+
+async def place_on_answering_node(tx: Tx, site: str, node: str = NODE) -> None:
     """All environments of the site. The node takes no sites of others."""
     await tx.run(
         "insert into nodes (id, region, capacity, version, draining, last_seen_at, created_at)"
         " values ($1, 'us-east', 0, '0.1.0', true, $2, $2) on conflict do nothing",
-        *(NODE, tx.now),
+        *(node, tx.now),
     )
-    await tx.run("update environments set node_id = $2 where site_id = $1", site, NODE)
+    await tx.run("update environments set node_id = $2 where site_id = $1", site, node)
 
 
 async def answering_site(person: Person, _: Values) -> str:
