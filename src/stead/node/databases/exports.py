@@ -3,6 +3,7 @@
 import gzip
 import shutil
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,12 +14,13 @@ from stead.node.disk_space import DiskSpace
 from stead.node.drivers.driver import Assignment, Refusal
 from stead.node.processes import Run
 from stead.node.progress import Progress
-from stead.node.uninterrupted import run_in_thread
+from stead.node.uninterrupted import run_in_pool, run_in_thread
 from stead.protocol.work import DatabaseExported, ExportDatabase
 
 FAILED = "database.export_failed"
 MAX_BYTES = 20 << 30
 _PIECE = 1 << 20
+_THREADS = ThreadPoolExecutor(max_workers=2, thread_name_prefix="exports")
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class DatabaseExports:
         progress = Progress(task.output, "export")
         await dump(self.run, self.socket, schema, file, progress, MAX_BYTES, tables=work.tables)
         if work.compress:
-            file = await run_in_thread(_compress, file)
+            file = await run_in_pool(_THREADS, _compress, file)
         await transfer.put(file, work.url)
         size = file.stat().st_size
         await progress.finish(size)

@@ -8,6 +8,7 @@ import asyncio
 import secrets
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime
 from datetime import time as clock_time
 from pathlib import Path
@@ -29,7 +30,7 @@ from stead.mariadb.data_directory import ServerUnavailable
 from stead.node.databases.names import quote_account, quote_pattern, reader_account
 from stead.node.databases.statements import NotAllowed, require_reading, require_writing
 from stead.node.drivers.driver import Refusal
-from stead.node.uninterrupted import run_in_thread
+from stead.node.uninterrupted import run_in_pool
 from stead.protocol.questions import FAILED, REFUSED, UNSUPPORTED
 
 SECONDS = 10
@@ -40,6 +41,7 @@ AT_ONCE = 2
 _CANNOT_SIGN_IN = {1044, 1045, 4151}
 _TOO_LONG = 1969
 _READER_CONNECTIONS = 4
+_THREADS = ThreadPoolExecutor(max_workers=32, thread_name_prefix="queries")
 
 T = TypeVar("T")
 Scalar = str | int | float | bool | None
@@ -67,9 +69,9 @@ class SiteQueries:
         async with self._places[schema]:
             try:
                 if handle is not None:
-                    return await run_in_thread(handle, schema, body)
+                    return await run_in_pool(_THREADS, handle, schema, body)
                 if kind == "database.execute":
-                    return await run_in_thread(self._execute, schema, body, password)
+                    return await run_in_pool(_THREADS, self._execute, schema, body, password)
             except (NotAllowed, msgspec.ValidationError) as refused:
                 raise Refusal(REFUSED, str(refused)) from None
             except StatementRefused as refused:

@@ -5,6 +5,8 @@ container of the site.
 """
 
 import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -15,13 +17,14 @@ import requests
 from msgspec import Meta, Struct
 
 from stead.node.drivers.driver import Refusal
-from stead.node.uninterrupted import run_in_thread
+from stead.node.uninterrupted import run_in_pool
 
 MISSING, FAILED = "component.not_in_registry", "component.registry_failed"
 MAX_ARCHIVE_BYTES = 128 << 20
 _MAX_DESCRIPTION = 8 << 20
 _SECONDS = (10.0, 60.0)
 _CHUNK = 1 << 20
+_THREADS = ThreadPoolExecutor(max_workers=8, thread_name_prefix="registry")
 _ZIP = b"PK\x03\x04"
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 
@@ -42,7 +45,7 @@ class Registry:
 
     async def download(self, kind: Literal["plugin", "theme"], slug: str, version: str, path: Path) -> str:
         """Write the archive to the path, and return its version. Raises Refusal."""
-        return await run_in_thread(self._download, kind, slug, version, path)
+        return await run_in_pool(_THREADS, self._download, kind, slug, version, path)
 
     def _download(self, kind: Literal["plugin", "theme"], slug: str, version: str, path: Path) -> str:
         try:
@@ -102,11 +105,10 @@ def is_version(text: str) -> bool:
     return _VERSION.fullmatch(text) is not None
 
 
-def _read(response: requests.Response, limit: int) -> "list[bytes]":
-    chunks, size = [], 0
+def _read(response: requests.Response, limit: int) -> Iterator[bytes]:
+    size = 0
     for chunk in response.iter_content(_CHUNK):
         size += len(chunk)
         if size > limit:
             raise Refusal(FAILED, f"the registry sends more than {limit} bytes")
-        chunks.append(chunk)
-    return chunks
+        yield chunk

@@ -10,7 +10,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from stead.artifacts.refusals import printable
@@ -21,9 +21,10 @@ from stead.node.containers.runc import Runc, new_container
 from stead.node.drivers.driver import Assignment, Refusal
 from stead.node.drivers.layout import check_identifier
 from stead.node.processes import StreamName
-from stead.node.uninterrupted import run_in_thread
+from stead.node.uninterrupted import run_in_thread, run_uninterrupted
 from stead.node.wordpress.commands import container_of_command
 from stead.node.wordpress.component_registry import MAX_ARCHIVE_BYTES, Registry, is_version
+from stead.node.wordpress.fair_places import FairPlaces
 from stead.node.wordpress.plan import WEB_ROOT, WordPressPlan
 from stead.node.wordpress.prober import find_failure
 from stead.node.wordpress.program_files import own_files
@@ -38,6 +39,8 @@ from stead.protocol.work import (
 
 FAILED, UNHEALTHY = "component.failed", "component.unhealthy"
 SECONDS = 240.0
+AT_ONCE, PER_TENANT = 4, 2
+"""Jobs that change components on a node at the same time."""
 ARCHIVE = "/run/stead/component.zip"
 _MAX_OUTPUT = 64 << 10
 _SLUG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
@@ -64,36 +67,48 @@ class Components:
     runc: Runc
     registry: Registry
     scratch: Path
+    _places: FairPlaces = field(default_factory=lambda: FairPlaces(AT_ONCE, PER_TENANT))
 
     async def change(
         self, make_plan: MakePlan, work: ChangeComponents, task: Assignment
     ) -> ComponentsChanged:
         plan, outcomes = make_plan(""), []
-        failing = await self._probe(make_plan, work.host, task)
-        for number, change in enumerate(work.changes):
-            _check(change)
-            kept = f"{WEB_ROOT}/wp-content/upgrade/stead-{check_identifier(task.job)}-{number}"
-            await self._handle_kept(make_plan, "keep", change, kept)
-            try:
-                await self._change_one(plan, change, task)
-                if not failing:
-                    await self._require_healthy(make_plan, work.host, task)
-            except Refusal as refusal:
-                await self._handle_kept(make_plan, "return", change, kept)
-                outcome = ComponentOutcome(change.slug, refusal.reason)
-                await task.output.say(
-                    f"components: {change.action} of {change.slug} failed: {refusal.reason}"
-                )
-                if len(work.changes) == 1:
-                    raise
-            else:
-                outcome = ComponentOutcome(change.slug)
-                await task.output.say(f"components: {change.action} of {change.slug} is done")
-                await self._handle_kept(make_plan, "forget", change, kept)
-            outcomes.append(outcome)
+        async with self._places.take(plan.tenant):
+            failing = bool(await self._probe(make_plan, work.host, task))
+            for number, change in enumerate(work.changes):
+                _check(change)
+                kept = f"{WEB_ROOT}/wp-content/upgrade/stead-{check_identifier(task.job)}-{number}"
+                try:
+                    await self._change_or_return(
+                        make_plan, change, kept, task, None if failing else work.host
+                    )
+                except Refusal as refusal:
+                    if len(work.changes) == 1:
+                        raise
+                    outcomes.append(ComponentOutcome(change.slug, refusal.reason))
+                    said = f"failed: {refusal.reason}"
+                else:
+                    outcomes.append(ComponentOutcome(change.slug))
+                    said = "is done"
+                await task.output.say(f"components: {change.action} of {change.slug} {said}")
         if all(each.reason for each in outcomes):
             raise Refusal(FAILED, "none of the components could be changed")
         return ComponentsChanged(tuple(outcomes))
+
+    async def _change_or_return(
+        self, make_plan: MakePlan, change: ComponentChange, kept: str, task: Assignment, host: str | None
+    ) -> None:
+        """`host` is probed after the change; None for a site that failed before."""
+        await self._handle_kept(make_plan, "keep", change, kept)
+        try:
+            await self._change_one(make_plan(""), change, task)
+            if host is not None:
+                await self._require_healthy(make_plan, host, task)
+        except BaseException:
+            # Also when the job is cancelled: nothing is left half changed.
+            await run_uninterrupted(self._handle_kept(make_plan, "return", change, kept))
+            raise
+        await self._handle_kept(make_plan, "forget", change, kept)
 
     async def _require_healthy(self, make_plan: MakePlan, host: str, task: Assignment) -> None:
         if failure := await self._probe(make_plan, host, task):
@@ -187,13 +202,14 @@ async def _fetch_upload(url: str, path: Path) -> None:
 
 
 def _place(change: ComponentChange) -> str:
-    """The directory of a component, or the file of a plugin that has no directory."""
+    """The directory of a component. The file of a plugin that has no directory is beside it."""
     return f"{WEB_ROOT}/wp-content/{_FOLDERS[change.kind]}/{change.slug}"
 
 
 def _exists(plan: WordPressPlan, change: ComponentChange) -> bool:
     """The site may have put a link there, which is not followed."""
-    return os.path.lexists(plan.paths.content / _FOLDERS[change.kind] / change.slug)
+    place = plan.paths.content / _FOLDERS[change.kind] / change.slug
+    return os.path.lexists(place) or os.path.lexists(place.with_name(f"{place.name}.php"))
 
 
 def _check(change: ComponentChange) -> None:

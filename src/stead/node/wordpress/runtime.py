@@ -44,6 +44,7 @@ from stead.node.wordpress.content_changes import change_content
 from stead.node.wordpress.dataset_commands import DatasetCommands
 from stead.node.wordpress.datasets import DatasetMaker
 from stead.node.wordpress.environments import Environments, State
+from stead.node.wordpress.fair_places import FairPlaces
 from stead.node.wordpress.installer import DATA_LOST, install, remove_leftovers
 from stead.node.wordpress.passwords import set_password
 from stead.node.wordpress.paths import container_prefix
@@ -79,6 +80,9 @@ from stead.protocol.work import (
     VerifySnapshot,
 )
 from stead.shared.ids import EnvironmentId
+
+SLOW_AT_ONCE, SLOW_PER_TENANT = 4, 2
+"""Exports, and jobs that change content, that run on a node at the same time."""
 
 log = structlog.get_logger()
 
@@ -130,6 +134,7 @@ class WordPressRuntime(Driver):
         )
         self.releases = ReleaseCommands(self.environments, releases, self._attachments, databases, runc)
         self._questions = SiteQuestions(hosts.find, self.environments.paths)
+        self._slow_places = FairPlaces(SLOW_AT_ONCE, SLOW_PER_TENANT)
         self._queries = SiteQueries(databases.databases.socket)
         self._components = Components(runc, registry, data / "hosting" / "components")
         self._exports = DatabaseExports(
@@ -368,11 +373,13 @@ class WordPressRuntime(Driver):
         spec = self.environments.state.find_spec(task.environment)
         if spec is None or spec.state != "installed":
             raise Refusal("environment.not_found", "the environment is not on this node")
-        await change_content(self._questions, spec.settings.url, task, work)
+        async with self._slow_places.take(spec.settings.tenant):
+            await change_content(self._questions, spec.settings.url, task, work)
 
     async def export_database(self, task: Assignment, work: ExportDatabase) -> DatabaseExported:
         plan = await self.plan_program(task.environment)
-        return await self._exports.export(plan.database, task, work)
+        async with self._slow_places.take(plan.tenant):
+            return await self._exports.export(plan.database, task, work)
 
     async def remove_environment(self, task: Assignment, _: RemoveEnvironment) -> None:
         async with self.environments.preparing_lock(task.environment), self.environments.use(task) as name:

@@ -34,11 +34,13 @@ require '/srv/site/wp-load.php';
         }
     };
     $return = static function () use ($wpdb, $place, $kept, $remove, $copy): void {
+        $state = json_decode(file_get_contents("$kept/state"), true);
         $remove($place);
+        $remove($state['place']);
         if (file_exists("$kept/files")) {
-            $copy("$kept/files", $place);
+            $copy("$kept/files", $state['place']);
         }
-        foreach (json_decode(file_get_contents("$kept/state"), true) as $name => $value) {
+        foreach ($state['options'] as $name => $value) {
             $wpdb->update($wpdb->options, ['option_value' => $value], ['option_name' => $name]);
             wp_cache_delete($name, 'options');
         }
@@ -52,12 +54,16 @@ require '/srv/site/wp-load.php';
     if ($action === 'keep') {
         $remove($kept);
         mkdir($kept, 0700, true) || exit("$kept cannot be written");
+        if (!file_exists($place) && is_file("$place.php")) {
+            // A plugin without a directory.
+            $place .= '.php';
+        }
         if (file_exists($place) || is_link($place)) {
             $copy($place, "$kept/files");
         }
-        $state = [];
+        $state = ['place' => $place, 'options' => []];
         foreach ($names as $name) {
-            $state[$name] = $wpdb->get_var($wpdb->prepare("SELECT option_value FROM $wpdb->options WHERE option_name = %s", $name));
+            $state['options'][$name] = $wpdb->get_var($wpdb->prepare("SELECT option_value FROM $wpdb->options WHERE option_name = %s", $name));
         }
         // Last: it says that everything else is there.
         file_put_contents("$kept/state.new", json_encode($state)) && rename("$kept/state.new", "$kept/state")
