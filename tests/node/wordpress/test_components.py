@@ -28,7 +28,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ComponentServer
 @pytest.fixture(scope="module")
 async def site(node: WordPressNode, server: ComponentServer) -> AsyncIterator[Site]:
     made = await node.create()
-    components = node.runtime._components
+    components = node.runtime.cms.components
     before, components.registry = components.registry, server.registry
     yield made
     components.registry = before
@@ -38,7 +38,7 @@ async def site(node: WordPressNode, server: ComponentServer) -> AsyncIterator[Si
 async def change(site: Site, *changes: ComponentChange) -> list[str]:
     """The reasons why changes failed; empty for those that were made."""
     work = ChangeComponents("cms", changes, site.host)
-    done = await site.node.runtime.change_components(site.assignment, work)
+    done = await site.node.runtime.cms.change_components(site.assignment, work)
     return [each.reason for each in done.outcomes]
 
 

@@ -7,10 +7,8 @@ It makes, restarts, suspends and removes them. The commands for their code and d
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 import structlog
@@ -19,10 +17,7 @@ from stead.node.containers.disks import Disks, mounted_below
 from stead.node.containers.egress_rules import EgressRules
 from stead.node.containers.limits import MEMORY
 from stead.node.containers.runc import Runc
-from stead.node.databases.exports import DatabaseExports
-from stead.node.databases.names import schema_name
 from stead.node.databases.node_databases import NodeDatabases
-from stead.node.databases.site_queries import SiteQueries
 from stead.node.databases.size_limits import SizeLimits
 from stead.node.disk_space import DiskSpace
 from stead.node.drivers.driver import Assignment, Driver, Handler, Refusal
@@ -36,33 +31,28 @@ from stead.node.snapshots.restic import Restic
 from stead.node.uninterrupted import run_in_thread, run_uninterrupted
 from stead.node.wordpress import files
 from stead.node.wordpress.attachments import Attachments
+from stead.node.wordpress.cms_commands import CmsCommands
 from stead.node.wordpress.commands import Commands
 from stead.node.wordpress.compiled_core import CoreCompiler
 from stead.node.wordpress.component_registry import PUBLIC_REGISTRY, Registry
-from stead.node.wordpress.components import Components
-from stead.node.wordpress.content_changes import change_content
 from stead.node.wordpress.dataset_commands import DatasetCommands
 from stead.node.wordpress.datasets import DatasetMaker
 from stead.node.wordpress.environments import Environments, State
-from stead.node.wordpress.fair_places import FairPlaces
 from stead.node.wordpress.installer import DATA_LOST, install, remove_leftovers
 from stead.node.wordpress.passwords import set_password
 from stead.node.wordpress.paths import container_prefix
 from stead.node.wordpress.php_versions import PhpVersions
 from stead.node.wordpress.plan import WordPress, WordPressPlan
 from stead.node.wordpress.release_commands import ReleaseCommands
-from stead.node.wordpress.site_questions import SiteQuestions
 from stead.node.wordpress.site_services import SiteServices
 from stead.node.wordpress.snapshot_commands import SnapshotCommands
 from stead.node.wordpress.upkeep import ListSuspended, Upkeep
 from stead.protocol.commands import CapturedMail
-from stead.protocol.questions import NO_ENVIRONMENT, SUSPENDED, Question
+from stead.protocol.questions import Question
 from stead.protocol.work import (
     ChangeComponents,
     ChangeContent,
     CheckPhp,
-    ComponentsChanged,
-    DatabaseExported,
     DiscardDataset,
     EnsureEnvironment,
     EnsureRelease,
@@ -80,9 +70,6 @@ from stead.protocol.work import (
     VerifySnapshot,
 )
 from stead.shared.ids import EnvironmentId
-
-SLOW_AT_ONCE, SLOW_PER_TENANT = 4, 2
-"""Exports, and jobs that change content, that run on a node at the same time."""
 
 log = structlog.get_logger()
 
@@ -133,12 +120,9 @@ class WordPressRuntime(Driver):
             *(disks, runc, space, restic or Restic(disks.run)),
         )
         self.releases = ReleaseCommands(self.environments, releases, self._attachments, databases, runc)
-        self._questions = SiteQuestions(hosts.find, self.environments.paths)
-        self._slow_places = FairPlaces(SLOW_AT_ONCE, SLOW_PER_TENANT)
-        self._queries = SiteQueries(databases.databases.socket)
-        self._components = Components(runc, registry, data / "hosting" / "components")
-        self._exports = DatabaseExports(
-            disks.run, databases.databases.socket, data / "hosting" / "exports", space
+        self.cms = CmsCommands(
+            *(data / "hosting", self.environments, hosts, databases, runc, disks.run, space),
+            *(services, registry, self.plan_program),
         )
         self._commands = Commands(runc, hosts.budget, data / "hosting" / "commands")
         self._php = PhpVersions(
@@ -169,9 +153,9 @@ class WordPressRuntime(Driver):
             Handler(CheckPhp, self.check_php, ("cms",)),
             Handler(SwitchPhp, self.switch_php, ("cms",)),
             Handler(SetPassword, self.set_password, ("cms",)),
-            Handler(ChangeComponents, self.change_components, ("cms",)),
-            Handler(ChangeContent, self.change_content, ("cms",)),
-            Handler(ExportDatabase, self.export_database, ("cms",)),
+            Handler(ChangeComponents, self.cms.change_components, ("cms",)),
+            Handler(ChangeContent, self.cms.change_content, ("cms",)),
+            Handler(ExportDatabase, self.cms.export_database, ("cms",)),
             Handler(RemoveEnvironment, self.remove_environment),
         ]
 
@@ -182,24 +166,7 @@ class WordPressRuntime(Driver):
         return self.environments.room_mb()
 
     async def answer(self, question: Question) -> bytes | None:
-        await self.environments.ready.wait()
-        spec = self.environments.state.find_spec(question.environment)
-        if spec is None:
-            return None
-        if spec.state != "installed":
-            raise Refusal(NO_ENVIRONMENT, "WordPress is not installed yet")
-        if question.kind.startswith("database."):
-            return await self._answer_from_database(question)
-        return await self._questions.ask(question, spec.settings.url)
-
-    async def _answer_from_database(self, question: Question) -> bytes:
-        desired = self.environments.get(question.environment)
-        if desired.suspended:
-            raise Refusal(SUSPENDED, "the environment is suspended")
-        await self._databases.wait_until_ready()
-        schema = schema_name(EnvironmentId(question.environment), desired.spec.datasets.schema)
-        password = desired.secrets.database_password
-        return await self._queries.answer(question.kind, question.body, schema, password)
+        return await self.cms.answer(question)
 
     def is_awake(self, environment: str) -> bool:
         hosted = self._hosts.find(environment)
@@ -355,31 +322,6 @@ class WordPressRuntime(Driver):
             await self._databases.wait_until_ready()
             await set_password(hosted, self.environments.paths(name), spec.settings.url, work)
         await task.output.say(f"wordpress: {work.user} has a new password and is signed out everywhere")
-
-    async def change_components(self, task: Assignment, work: ChangeComponents) -> ComponentsChanged:
-        """Visitors are served meanwhile, as when somebody changes components in WordPress itself."""
-        await self.plan_program(task.environment)
-        desired = self.environments.get(task.environment)
-        if desired.spec.settings.git_managed:
-            raise Refusal("component.managed_in_git", "the code of this site comes from its repository")
-        host = work.host or urlsplit(desired.spec.settings.url).hostname or ""
-        wanted = msgspec.structs.replace(work, host=host)
-        changed = await self._components.change(partial(self.environments.plan, desired), wanted, task)
-        # WordPress has changed in another process: pages in the cache may show what it was.
-        self._services.adopt(task.environment)
-        return changed
-
-    async def change_content(self, task: Assignment, work: ChangeContent) -> None:
-        spec = self.environments.state.find_spec(task.environment)
-        if spec is None or spec.state != "installed":
-            raise Refusal("environment.not_found", "the environment is not on this node")
-        async with self._slow_places.take(spec.settings.tenant):
-            await change_content(self._questions, spec.settings.url, task, work)
-
-    async def export_database(self, task: Assignment, work: ExportDatabase) -> DatabaseExported:
-        plan = await self.plan_program(task.environment)
-        async with self._slow_places.take(plan.tenant):
-            return await self._exports.export(plan.database, task, work)
 
     async def remove_environment(self, task: Assignment, _: RemoveEnvironment) -> None:
         async with self.environments.preparing_lock(task.environment), self.environments.use(task) as name:
