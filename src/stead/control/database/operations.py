@@ -33,6 +33,7 @@ async def get_database(call: Call, environment: VisibleEnvironment) -> Later[Dat
 @_twice(
     "POST /database/query",
     id="database.query",
+    rate="read",
     scope=_READ,
     capability=_DATABASE,
     errors=(StatementRefused, *QUESTION_ERRORS),
@@ -50,6 +51,7 @@ async def query_database(
 @_twice(
     "POST /database/execute",
     id="database.execute",
+    rate="write",
     scope=_WRITE,
     capability=_DATABASE,
     destructive="irreversible",

@@ -153,14 +153,18 @@ class Endpoint:
                     recorded = idempotency.RecordedResponse(response.status, response.body, response.headers)
                     await idempotency.record(tx, dependencies.sealer, key, recorded)
         except Exception as error:
-            async with dependencies.database.transaction() as tx:
-                if key is not None:
-                    await idempotency.forget(tx, key)
-                if isinstance(error, Forbidden):
-                    await audit.record(tx, self.operation.audit, "denied", unfinished.entry)
+            if key is not None or isinstance(error, Forbidden):
+                await self._give_up(unfinished, error)
             raise
         await self._invalidate_cache(tx)
         return response
+
+    async def _give_up(self, unfinished: "_Unfinished", error: Exception) -> None:
+        async with self._dependencies.database.transaction() as tx:
+            if unfinished.record_key is not None:
+                await idempotency.forget(tx, unfinished.record_key)
+            if isinstance(error, Forbidden):
+                await audit.record(tx, self.operation.audit, "denied", unfinished.entry)
 
     def _make_call(self, tx: Tx, request: Request, caller: Principal, entry: AuditEntry) -> Call:
         dependencies = self._dependencies

@@ -230,6 +230,7 @@ class Operations:
         status: int = 200,
         job: str | None = None,
         rate_limited: bool = True,
+        rate: RateClass | None = None,
         role: Role | None = None,
         own_account_param: str | None = None,
         account_wide: bool = False,
@@ -252,7 +253,8 @@ class Operations:
         says whether test credentials are allowed: by default for reads, and for mutations of a resource that
         belongs to one mode. `audit` is the name of the audit event of a mutation, by default derived from the
         id. `rate_limited=False`
-        excludes the operation from rate limits. `job` is the type of the job that the handler queues and
+        excludes the operation from rate limits; `rate` is the class that it counts as, by default that of its
+        method. `job` is the type of the job that the handler queues and
         returns; a handler that may answer without one returns `JobView | OtherView`. `extension` says why an
         operation exists that is not in the contract. `resources` replaces the types of resource parameters,
         so that one handler can be declared for several paths. `destructive` says whether the operation takes
@@ -281,7 +283,7 @@ class Operations:
                     requires=requires,
                     status={"none": 204, "job": 202}.get(response_kind, status),
                     job=job,
-                    rate=_RATE_OF_METHOD[method] if rate_limited and not requires.public else None,
+                    rate=(rate or _RATE_OF_METHOD[method]) if rate_limited and not requires.public else None,
                     capability=capability,
                     role=role,
                     own_account_param=own_account_param,
