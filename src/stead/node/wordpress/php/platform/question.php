@@ -58,7 +58,8 @@ final class Reply
 // The identifier of something that WordPress knows by other names. `$kind` is its first letter.
 function identifier(string $prefix, string $kind, string ...$names): string
 {
-    $digest = hash('sha256', json_encode([$_SERVER['STEAD_ENVIRONMENT'], $kind, ...$names], JSON_UNESCAPED_UNICODE));
+    $flags = JSON_UNESCAPED_UNICODE | JSON_INVALID_UTF8_SUBSTITUTE;
+    $digest = hash('sha256', json_encode([$_SERVER['STEAD_ENVIRONMENT'], $kind, ...$names], $flags));
     return $prefix . '_' . $kind . substr($digest, 0, 26 - strlen($kind));
 }
 
