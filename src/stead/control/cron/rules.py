@@ -1,5 +1,6 @@
 """What can go wrong with scheduled events. No I/O."""
 
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from stead.shared.errors import FieldInvalid, NotFound
@@ -22,10 +23,9 @@ def parse_schedule(text: str) -> tuple[str | None, int | None]:
     """A recurrence, or the time of an event that runs once, in seconds since 1970."""
     if not text[:1].isdigit():
         return text, None
-    try:
+    moment: datetime | None = None
+    with suppress(ValueError):
         moment = datetime.fromisoformat(text)
-    except ValueError:
-        moment = None
     if moment is None or moment.tzinfo is None or not 1 <= moment.timestamp() < 2**32:
         raise FieldInvalid(
             param="schedule",
