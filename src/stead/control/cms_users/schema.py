@@ -38,7 +38,7 @@ Delivery = Annotated[
 
 
 class SiteUser(Struct, frozen=True):
-    id: Annotated[int, Meta(ge=1, lt=2**63)]
+    id: Annotated[int, Meta(ge=1, le=2**63 - 1)]
     login: SiteText
     email: SiteText
     display_name: SiteText

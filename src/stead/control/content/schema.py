@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from stead.control.content.rules import ContentStatus, ContentType, WrittenStatus, WrittenType
 
 MAX_CONTENT = 500_000
-Number = Annotated[int, Meta(ge=0, lt=2**63)]
+Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 SiteText = Annotated[str, Meta(max_length=1_000_000)]
 ContentId = Annotated[str, Meta(description="The number of the post in WordPress.", examples=["42"])]
 UserId = Annotated[str, Meta(max_length=20, description="The id of a user of the site.", examples=["1"])]
