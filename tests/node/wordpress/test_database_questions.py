@@ -158,7 +158,11 @@ SELECT COUNT(*) FROM wp_options a, wp_options b, wp_options c, wp_options d, wp_
 WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 1000000000000) SELECT MAX(n) FROM r
 SELECT nothing FROM wp_posts
 SELECT
-SELECT * FROM wp_posts PROCEDURE ANALYSE()
+SELECT ID FROM wp_posts INTO OUTFILE '/tmp/stead-sql-test' LINES TERMINATED BY 'x'
+SELECT * FROM information_schema.no_such_table
+SELECT * FROM wp_posts, {other}.wp_options
+SELECT EXTRACTVALUE((SELECT user_pass FROM {other}.wp_users LIMIT 1), '/a')
+VALUES (1), ((SELECT user_pass FROM {other}.wp_users LIMIT 1))
 SELECT f()
 SELECT sys_exec('id')
 SELECT NEXTVAL(s)
