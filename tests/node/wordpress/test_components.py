@@ -66,7 +66,7 @@ async def test_a_plugin_is_installed_pinned_updated_switched_and_deleted(site: S
     assert await change(site, ComponentChange("activate", "plugin", "hours")) == [""]
     assert await change(site, ComponentChange("delete", "plugin", "hours")) == [""]
     assert await plugin(site, "hours") is None
-    assert not list((site.paths.content / "upgrade").glob("stead-*"))
+    assert not list((site.paths.content / "uploads").glob(".stead-*"))
 
 
 async def test_an_update_that_breaks_the_site_is_taken_back_while_visitors_come(

@@ -44,6 +44,8 @@ AT_ONCE, PER_TENANT = 4, 2
 ARCHIVE = "/run/stead/component.zip"
 _MAX_OUTPUT = 64 << 10
 _SLUG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
+_KEPT = f"{WEB_ROOT}/wp-content/uploads/.stead-kept"
+"""No program runs there. WordPress itself empties its own directory for upgrades."""
 _FOLDERS = {"plugin": "plugins", "theme": "themes"}
 MakePlan = Callable[[str], WordPressPlan]
 """Called with the name of a part: a plan of its own."""
@@ -77,7 +79,7 @@ class Components:
             failing = bool(await self._probe(make_plan, work.host, task))
             for number, change in enumerate(work.changes):
                 _check(change)
-                kept = f"{WEB_ROOT}/wp-content/upgrade/stead-{check_identifier(task.job)}-{number}"
+                kept = f"{_KEPT}-{check_identifier(task.job)}-{number}"
                 try:
                     await self._change_or_return(
                         make_plan, change, kept, task, None if failing else work.host
