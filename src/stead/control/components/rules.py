@@ -1,17 +1,21 @@
 """What a component is, who may see and change it, and what can go wrong. No I/O."""
 
+import re
 from typing import Literal
 
 from stead.control.http.principal import Principal
-from stead.shared.errors import Conflict, NotFound, RoleInsufficient, ScopeInsufficient
+from stead.shared.errors import Conflict, FieldInvalid, NotFound, RoleInsufficient, ScopeInsufficient
 from stead.shared.ids import has_shape
 from stead.shared.roles import MASK, Role
+from stead.shared.wording import quote
 
 Kind = Literal["plugin", "theme", "module"]
 Status = Literal["active", "inactive"]
 BatchAction = Literal["update", "activate", "deactivate", "delete"]
 ComponentType = Literal["regular", "must_use", "drop_in"]
 
+_SLUG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
+_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 _SCOPES: dict[str, str] = {"plugin": "cms.plugins", "module": "cms.plugins", "theme": "cms.themes"}
 _KINDS: dict[str, Kind] = {"p": "plugin", "t": "theme"}
 """By the first character of an identifier after its prefix."""
@@ -65,6 +69,18 @@ def kind_of(component: str) -> Kind:
     if kind is None:
         raise ComponentNotFound
     return kind
+
+
+def require_slug(slug: str, param: str) -> None:
+    if _SLUG.fullmatch(slug) is None or ".." in slug:
+        raise FieldInvalid(param=param, reason=f"{quote(slug)} is not a slug. Use for example: akismet.")
+
+
+def require_version(version: str, param: str) -> None:
+    if _VERSION.fullmatch(version) is None:
+        raise FieldInvalid(
+            param=param, reason=f"{quote(version)} is not a version. Use `latest`, or for example: 5.3.1."
+        )
 
 
 def may_read(caller: Principal, role: Role, kind: str) -> bool:

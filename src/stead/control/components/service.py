@@ -12,6 +12,8 @@ from stead.control.components.rules import (
     kind_of,
     may_read,
     require_scope,
+    require_slug,
+    require_version,
 )
 from stead.control.components.schema import (
     ComponentBatch,
@@ -73,6 +75,7 @@ async def install(call: Call, env: VisibleEnvironment, wanted: NewComponent) -> 
     _require_possible(env)
     if wanted.kind != "plugin":
         raise CapabilityUnsupported(capability=f"components.{wanted.kind}s")
+    require_slug(wanted.slug, "slug")
     upload = "" if wanted.source == _REGISTRY else wanted.source
     if upload and not await uploads.belongs_to_site(call.tx, upload, env.site_id):
         raise FieldInvalid(
@@ -81,7 +84,8 @@ async def install(call: Call, env: VisibleEnvironment, wanted: NewComponent) -> 
     if upload and wanted.version != _LATEST:
         raise FieldInvalid(param="version", reason="An upload has one version; leave `version` out.")
     change = Change(
-        "install", "plugin", wanted.slug, _version(wanted.version), upload, activate=wanted.activate
+        *("install", "plugin", wanted.slug, _version(wanted.version, "version"), upload),
+        activate=wanted.activate,
     )
     return await _enqueue(call.tx, INSTALL, env, [change], WRITE["plugin"])
 
@@ -94,13 +98,14 @@ async def update(
     _require_possible(env)
     if wanted.version is UNSET and wanted.status is UNSET:
         raise FieldInvalid(reason="Give a `version`, a `status`, or both.")
+    version = "" if wanted.version is UNSET else _version(wanted.version, "version")
     site = await questions.prepare(call.tx, call.context, env)
 
     async def enqueue(tx: Tx, found: SiteComponents) -> JobView:
         known = _find(found, component)
         changes = []
         if wanted.version is not UNSET:
-            changes.append(Change("update", kind, known.slug, _version(wanted.version)))
+            changes.append(Change("update", kind, known.slug, version))
         if wanted.status is not UNSET:
             action: ComponentAction = "activate" if wanted.status == "active" else "deactivate"
             changes.append(Change(action, kind, known.slug))
@@ -130,10 +135,12 @@ async def change_many(call: Call, env: VisibleEnvironment, wanted: ComponentBatc
         if each.kind == "module":
             raise CapabilityUnsupported(capability="components.modules")
     _require_possible(env)
-    changes = [
-        Change(each.action, each.kind, each.slug, "" if each.version is UNSET else _version(each.version))
-        for each in wanted.operations
-    ]
+    changes = []
+    for number, each in enumerate(wanted.operations):
+        place = f"operations.{number}"
+        require_slug(each.slug, f"{place}.slug")
+        version = "" if each.version is UNSET else _version(each.version, f"{place}.version")
+        changes.append(Change(each.action, each.kind, each.slug, version))
     return await _enqueue(call.tx, CHANGE, env, changes, WRITE[wanted.operations[0].kind])
 
 
@@ -154,7 +161,9 @@ def _find(found: SiteComponents, component: str) -> SiteComponent:
     return known
 
 
-def _version(text: str) -> str:
+def _version(text: str, param: str) -> str:
+    """Empty for the latest one."""
+    require_version(text, param)
     return "" if text == _LATEST else text
 
 
