@@ -19,5 +19,10 @@ async def _new(_: Person, __: Values) -> dict[str, Any]:
 SAMPLES = Samples(
     path_makers={"user_id": _user},
     path_ids={"user_id": lambda _: "2"},
-    body_makers={f"cms_users.create{suffix}": _new for suffix in ("", "_in_environment")},
+    body_makers={f"cms_users.create{form}": _new for form in ("", "_in_environment")},
+    silent_operations={
+        f"cms_users.{verb}{form}": "A site changes its users itself; the audit trail records the request."
+        for verb in ("create", "update", "delete")
+        for form in ("", "_in_environment")
+    },
 )

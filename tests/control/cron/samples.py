@@ -22,4 +22,9 @@ SAMPLES = Samples(
     path_ids={
         "cron_id": lambda asking: _first_event(asking.world.thing(VisibleEnvironment, asking.flavour).id)
     },
+    silent_operations={
+        f"cron.{verb}{form}": "A site changes its events all the time; the audit trail records the request."
+        for verb in ("create", "update", "delete")
+        for form in ("", "_in_environment")
+    },
 )

@@ -68,11 +68,11 @@ class CmsUserDeletion(Struct, frozen=True):
 
 class CmsUserView(Struct):
     id: CmsUserId
-    login: Login
-    email: Email
-    display_name: DisplayName
-    first_name: GivenName
-    last_name: FamilyName
+    login: Annotated[str, Meta(examples=["ada"])]
+    email: Annotated[str, Meta(examples=["ada@example.com"])]
+    display_name: Annotated[str, Meta(examples=["Ada Lovelace"])]
+    first_name: Annotated[str, Meta(examples=["Ada"])]
+    last_name: Annotated[str, Meta(examples=["Lovelace"])]
     roles: Annotated[list[str], Meta(examples=[["editor"]])]
     registered_at: datetime | None
 

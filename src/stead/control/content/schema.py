@@ -27,9 +27,6 @@ Date = Annotated[
     datetime,
     Meta(description="When it was or will be published. A time in the future needs the status `future`."),
 ]
-Media = Annotated[
-    str, Meta(max_length=20, description="The id of a file of the type `media`.", examples=["17"])
-]
 
 
 class SiteItem(Struct, frozen=True):
@@ -86,8 +83,8 @@ class ContentView(Struct):
             examples=["publish"],
         ),
     ]
-    title: Title
-    slug: PostSlug
+    title: Annotated[str, Meta(examples=["Hello world"])]
+    slug: Annotated[str, Meta(examples=["hello-world"])]
     modified_at: datetime | None
     date: Annotated[datetime | None, Meta(description="Null for a draft without a date.")]
     author: UserId
@@ -105,8 +102,8 @@ class MetaView(Struct):
 
 
 class ContentDetailView(ContentView):
-    content: Content
-    excerpt: Excerpt
+    content: Annotated[str, Meta(examples=["<!-- wp:paragraph --><p>Welcome.</p><!-- /wp:paragraph -->"])]
+    excerpt: Annotated[str, Meta(examples=["A first post."])]
     parent: Annotated[str | None, Meta(description="The page above a page.", examples=[None])]
     featured_media: Annotated[str | None, Meta(examples=["17"])]
     terms: list[TermsView]
@@ -150,9 +147,9 @@ class NewContent(Struct, forbid_unknown_fields=True):
     slug: PostSlug | UnsetType = UNSET
     status: Annotated[WrittenStatus, Meta(examples=["draft"])] = "draft"
     date: Date | UnsetType = UNSET
-    author: Annotated[UserId, Meta(examples=[None])] | UnsetType = UNSET
-    parent: Annotated[Media, Meta(examples=[None])] | UnsetType = UNSET
-    featured_media: Annotated[Media, Meta(examples=[None])] | UnsetType = UNSET
+    author: Annotated[str, Meta(max_length=20, description="The id of a user.")] | UnsetType = UNSET
+    parent: Annotated[str, Meta(max_length=20, description="The id of a page.")] | UnsetType = UNSET
+    featured_media: Annotated[str, Meta(max_length=20, description="The id of a file.")] | UnsetType = UNSET
     terms: Terms | UnsetType = UNSET
     meta: MetaValues | UnsetType = UNSET
 
@@ -166,9 +163,9 @@ class ContentChange(Struct, forbid_unknown_fields=True):
     slug: PostSlug | UnsetType = UNSET
     status: Annotated[WrittenStatus, Meta(examples=["draft"])] | UnsetType = UNSET
     date: Date | UnsetType = UNSET
-    author: Annotated[UserId, Meta(examples=[None])] | UnsetType = UNSET
-    parent: Annotated[Media, Meta(examples=[None])] | UnsetType = UNSET
-    featured_media: Annotated[Media, Meta(examples=[None])] | UnsetType = UNSET
+    author: Annotated[str, Meta(max_length=20, description="The id of a user.")] | UnsetType = UNSET
+    parent: Annotated[str, Meta(max_length=20, description="The id of a page.")] | UnsetType = UNSET
+    featured_media: Annotated[str, Meta(max_length=20, description="The id of a file.")] | UnsetType = UNSET
     terms: Terms | UnsetType = UNSET
     meta: MetaValues | UnsetType = UNSET
 

@@ -41,8 +41,10 @@ class Deleted(Struct, frozen=True):
 
 class CronView(Struct):
     id: Annotated[str, Meta(examples=["cron_3c1f0a9e5b7d4286a0c4e8f2d6"])]
-    hook: Hook
-    schedule: Schedule
+    hook: Annotated[str, Meta(examples=["send_newsletter"])]
+    schedule: Annotated[
+        str, Meta(description="A recurrence, or the time of an event that runs once.", examples=["daily"])
+    ]
     next_run_at: Annotated[
         datetime,
         Meta(description="The platform runs it within about a minute, also while the site sleeps."),

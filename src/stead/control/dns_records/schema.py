@@ -58,4 +58,4 @@ class RecordChange(Struct, forbid_unknown_fields=True):
 
     value: RecordValue | UnsetType = UNSET
     ttl: Ttl | UnsetType = UNSET
-    priority: Priority | UnsetType = UNSET
+    priority: Annotated[int, Meta(ge=0, le=65_535, description="Of MX and SRV records.")] | UnsetType = UNSET
