@@ -252,9 +252,10 @@ async def test_nothing_but_reading_is_possible(
     for start in range(0, len(slow), 2):
         asked = [ask(site, "database.query", query=each) for each in slow[start : start + 2]]
         answers: list[Answer] = await asyncio.gather(*asked)
-        assert {each.code for each in answers} <= {protocol.REFUSED, protocol.TIMEOUT}, slow[
-            start : start + 2
-        ]
+        for statement, each in zip(slow[start : start + 2], answers, strict=True):
+            # MariaDB may answer with the result of a function that it has interrupted.
+            ended = ("",) if any(name in statement for name in ("SLEEP", "BENCHMARK")) else ()
+            assert each.code in (protocol.REFUSED, protocol.TIMEOUT, *ended), statement
     assert time.monotonic() - began < 60 * len(slow)
     for statement in statements(HARMLESS, other):
         found = await result(site, "database.query", query=statement)

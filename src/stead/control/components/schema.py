@@ -6,9 +6,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from stead.control.components.rules import BatchAction, ComponentType, Kind, Status
 
-ComponentIdText = Annotated[
-    str, Meta(pattern=r"^comp_[0-9a-z]{26}\Z", examples=["comp_p1f0a9e5b7d4286a0c4e8f2d6b"])
-]
+ComponentIdText = Annotated[str, Meta(examples=["comp_p1f0a9e5b7d4286a0c4e8f2d6b"])]
 Slug = Annotated[str, Meta(min_length=1, max_length=200, examples=["akismet"])]
 Version = Annotated[str, Meta(max_length=100, examples=["5.3.1"])]
 
@@ -16,7 +14,7 @@ Version = Annotated[str, Meta(max_length=100, examples=["5.3.1"])]
 class SiteComponent(Struct, frozen=True):
     """A component as the site describes it."""
 
-    id: ComponentIdText
+    id: Annotated[str, Meta(pattern=r"^comp_[0-9a-z]{26}\Z")]
     kind: Kind
     type: ComponentType
     slug: Slug

@@ -1,13 +1,15 @@
 <?php
 // Keeps a plugin or theme before it is changed, brings it back, or forgets what was kept. Code of the site is not loaded: it may be
 // broken. The arguments: keep, return or forget; the place of the component; the directory to keep it in.
-[, $action, $place, $kept] = $argv;
+// WordPress has variables of its own.
+$stead_arguments = $argv;
 define('WP_INSTALLING', true);
 define('WPMU_PLUGIN_DIR', '/nonexistent');
 require '/srv/site/wp-load.php';
 
-(static function () use ($action, $place, $kept): void {
+(static function () use ($stead_arguments): void {
     global $wpdb;
+    [, $action, $place, $kept] = $stead_arguments;
     $names = ['active_plugins', 'stylesheet', 'template'];
 
     $remove = static function (string $path) use (&$remove): void {
