@@ -37,6 +37,7 @@ NAMES = (
     "builds",
     "artifacts",
     "deployments",
+    "functions",
     "backups",
     "jobs",
     "audit",

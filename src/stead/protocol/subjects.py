@@ -80,6 +80,11 @@ def sign_in(node: str) -> str:
     return f"node.{token(node)}.sign_in"
 
 
+def function_state(node: str) -> str:
+    """Where a node asks for the state of its functions."""
+    return f"node.{token(node)}.function_state"
+
+
 def answer(node: str, question: str) -> str:
     """Where a node gets the answer to a question. Only the worker publishes there; a reply subject, which the
     node could choose, is not used."""
@@ -173,7 +178,7 @@ def permissions(identity: NatsIdentity) -> NatsPermissions:
 _SYSTEM = ("$SYS.>",)
 _NODE_REPORTS = (
     *("node.*.report.>", "node.*.heartbeat", "node.*.applied", "node.*.activity", "node.*.mail"),
-    "node.*.sign_in",
+    *("node.*.sign_in", "node.*.function_state"),
 )
 _DESTRUCTIVE = tuple(
     f"$JS.API.STREAM.{verb}.>" for verb in ("DELETE", "PURGE", "MSG.DELETE", "RESTORE", "SNAPSHOT")
@@ -203,6 +208,7 @@ def _node(identity: Node) -> NatsPermissions:
             *(reports_of(identity.id), heartbeat(identity.id), applied(identity.id), activity(identity.id)),
             captured_mail(identity.id),
             sign_in(identity.id),
+            function_state(identity.id),
             f"job.*.out.{user(identity)}",
             *_pull_permissions(COMMANDS, own),
             *_follow_permissions(EDGE_BUCKET, own),

@@ -15,6 +15,7 @@ from stead.protocol.work import (
     ArchiveSource,
     Build,
     EnsureEnvironment,
+    EnsureFunction,
     EnsureRelease,
     GitSource,
     RunCommand,
@@ -32,6 +33,8 @@ def presign_urls(work: Work, objects: ObjectStore) -> Work:
         case EnsureRelease():
             return _presign_release(work, objects)
         case EnsureEnvironment(release=EnsureRelease() as release):
+            return replace(work, release=_presign_release(release, objects))
+        case EnsureFunction(release=release):
             return replace(work, release=_presign_release(release, objects))
         case Build():
             return _presign_build(work, objects)

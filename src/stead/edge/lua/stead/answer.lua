@@ -21,6 +21,8 @@ function M.page(reason, detail)
   return ngx.exit(status)
 end
 
+M.render = pages.render
+
 -- For errors of nginx itself.
 function M.status()
   return M.page(pages.reason(ngx.status))

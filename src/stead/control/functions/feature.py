@@ -1,0 +1,20 @@
+"""Functions: WebAssembly on the domain of a site."""
+
+from stead.control.feature import Feature
+from stead.control.functions import events, operations, service, workflows
+
+FEATURE = Feature(
+    name="functions",
+    operations=[operations.operation],
+    resolvers=[service.visible_function],
+    id_prefixes={"function_id": "fn"},
+    workflows=[workflows.DEPLOY, workflows.ROLLBACK, workflows.REMOVE],
+    events=[
+        events.FUNCTION_CREATED,
+        events.FUNCTION_UPDATED,
+        events.FUNCTION_DEPLOYED,
+        events.FUNCTION_ROLLED_BACK,
+        events.FUNCTION_FAILED,
+        events.FUNCTION_DELETED,
+    ],
+)
