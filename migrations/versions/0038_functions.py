@@ -2,7 +2,7 @@
 
 from alembic import op
 
-revision, down_revision = "0038", "0035"
+revision, down_revision = "0038", "0042"
 
 STATEMENTS = [
     """

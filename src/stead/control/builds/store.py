@@ -87,8 +87,8 @@ async def insert_function_build(
 ) -> BuildId:
     id_ = BuildId(new_id("build"))
     await tx.run(
-        "insert into builds (id, site_id, env_id, builder, source, auto_deploy, created_at, function_id, inline)"
-        " values ($1, $2, $3, 'wasm', $4, $5, $6, $7, $8)",
+        "insert into builds (id, site_id, env_id, builder, source, auto_deploy, created_at, function_id,"
+        " inline) values ($1, $2, $3, 'wasm', $4, $5, $6, $7, $8)",
         *(id_, site, env, INLINE, auto_deploy, tx.now, function, msgspec.to_builtins(file)),
     )
     return id_

@@ -122,7 +122,7 @@ async def _finish(tx: Tx, job: BuildJob) -> Results:
     if build.source.startswith("upl_"):
         await uploads.mark_used(tx, build.source)
     if build.function_id is not None:
-        return await _finish_function(tx, job, build, artifact, new.digest)
+        return await _finish_function(tx, build, artifact, new.digest)
     deployment, problem = await _deploy(tx, build, artifact) if build.auto_deploy else (None, None)
     url = f"{(await deployments.get_target(tx, build.env_id)).origin}/" if deployment else None
     if not await service.set_status(tx, build.id, "succeeded", artifact=artifact, error=problem):
@@ -136,7 +136,7 @@ async def _finish(tx: Tx, job: BuildJob) -> Results:
     }
 
 
-async def _finish_function(tx: Tx, job: BuildJob, build: Build, artifact: str, digest: str) -> Results:
+async def _finish_function(tx: Tx, build: Build, artifact: str, digest: str) -> Results:
     function_id = build.function_id or ""
     function = await functions.get(tx, function_id)
     await functions.record_artifact(tx, function_id, artifact)

@@ -75,7 +75,7 @@ async def get_function(call: Call, function: VisibleFunction) -> FunctionView:
 async def create_function(call: Call, body: NewFunction) -> FunctionView:
     """Create a function of a site with the profile `wasm`.
 
-    With `source`, it is built and, unless `auto_deploy` is false, deployed: `last_build_job_id` names the job.
+    With `source` it is built, and deployed unless `auto_deploy` is false: `last_build_job_id` names the job.
     It answers at `/_fn/<slug>` of every domain of the site, or at `route_path`.
     """
     site, created = await service.create(call.tx, call.caller, body)

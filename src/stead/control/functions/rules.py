@@ -187,8 +187,8 @@ class FunctionsExhausted(QuotaExceeded):
 
 class SecretMissing(Conflict):
     code = "function.secret_missing"
-    message = "Production has no secret with the key {key}, which `secret_refs` names."
-    remedy = "Set it with `PUT …/environments/production/secrets/{{key}}`, or remove it from `secret_refs`."
+    message = "Production has no secret with the name {name}, which `secret_refs` contains."
+    remedy = "Set it with `PUT …/environments/production/secrets/{name}`, or remove it from `secret_refs`."
 
 
 class ServiceMissing(Conflict):

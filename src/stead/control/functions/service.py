@@ -50,6 +50,7 @@ from stead.control.jobs.schema import QueuedJob
 from stead.control.outbox.event_types import EventType
 from stead.control.outbox.events import About, Fact, publish
 from stead.control.secrets import service as secrets
+from stead.control.secrets.rules import secret_name
 from stead.control.sites import service as sites
 from stead.control.sites.rules import VisibleSite, require_changeable
 from stead.protocol.edge_records import FunctionRoute
@@ -248,10 +249,11 @@ async def list_routes(tx: Tx, site: str) -> tuple[FunctionRoute, ...]:
 async def build_work(tx: Tx, function: Function, version: Version, *, active: bool) -> EnsureFunction:
     """The work that brings a version to the node of its site, with the settings that the function has now."""
     production = await environments.get_production(tx, function.site_id)
-    references = await secrets.list_references(tx, production.id, function.secret_refs)
-    for key in function.secret_refs:
-        if key not in dict(references):
-            raise Refused(SecretMissing.code, str(SecretMissing(key=key)))
+    references = await secrets.list_named(tx, production.id, function.secret_refs)
+    known = {secret_name(id_) for id_, _ in references}
+    for name in function.secret_refs:
+        if name not in known:
+            raise Refused(SecretMissing.code, str(SecretMissing(name=name)))
     return EnsureFunction(
         function=function.id,
         version=version.id,

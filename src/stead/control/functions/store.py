@@ -122,8 +122,8 @@ async def find_by_slugs(tx: Tx, site: str, slugs: Sequence[str]) -> dict[str, st
 async def insert(tx: Tx, new: NewFunction, filename: str | None) -> FunctionId:
     id_ = FunctionId(new_id("fn"))
     await tx.run(
-        "insert into functions (id, site_id, slug, display_name, language, bindings, env, secret_refs, limits,"
-        " route_path, fresh_instances, source, filename, created_at, updated_at)"
+        "insert into functions (id, site_id, slug, display_name, language, bindings, env, secret_refs,"
+        " limits, route_path, fresh_instances, source, filename, created_at, updated_at)"
         " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14)",
         *(id_, new.site_id, new.slug, new.display_name, new.language, msgspec.to_builtins(new.bindings)),
         *(new.env, new.secret_refs, msgspec.to_builtins(new.limits), new.route_path, new.fresh_instances),

@@ -1,4 +1,4 @@
-"""The jobs of functions: bring a version to its node, start it there, then switch all visitors in one step."""
+"""The jobs of functions: start a version on its node, then switch all visitors in one step."""
 
 from stead.control.deployments import service as deployments
 from stead.control.deployments.rules import EnvironmentNotReady

@@ -79,6 +79,8 @@ def unseal_secrets(work: Work, sealer: Sealer, site: str) -> Work:
     match work:
         case Build():
             return _unseal_build(work, sealer, site)
+        case EnsureFunction(secrets=secrets) if secrets:
+            return replace(work, secrets=_unseal_variables(secrets, sealer))
         case EnsureEnvironment(wordpress=WordPressSettings(admin_password=password) as settings) if password:
             opened = sealer.open(base64.b64decode(password), context=password_context(site))
             return replace(work, wordpress=replace(settings, admin_password=opened.decode()))

@@ -1,6 +1,7 @@
 """The use cases of secrets, each inside the caller's transaction."""
 
 import base64
+from collections.abc import Sequence
 
 from stead.control.engines.postgres import Tx
 from stead.control.environments.rules import PRODUCTION, VisibleEnvironment
@@ -63,6 +64,13 @@ async def get_for_build(tx: Tx, env: str) -> BuildVariables:
         secret=tuple(pair for is_plain, pair in sealed if not is_plain),
         plain=tuple(pair for is_plain, pair in sealed if is_plain),
     )
+
+
+async def list_named(tx: Tx, env: str, names: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Secrets and plain variables of an environment, sealed like those of a build. Names that it does not
+    have are left out."""
+    found = await store.list_named(tx, env, names)
+    return tuple((each.id, base64.b64encode(each.sealed).decode()) for each in found)
 
 
 def _view(row: ListedSecret, sealer: Sealer) -> SecretView:

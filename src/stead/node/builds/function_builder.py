@@ -31,7 +31,11 @@ class FunctionBuilder(StaticBuilder):
         return [Handler(Build, self.build, ("wasm",))]
 
     async def run_commands(
-        self, workspace: Workspace, task: Assignment, wanted: Build, log: BuildLog
+        self,
+        workspace: Workspace,
+        task: Assignment,  # noqa: ARG002 - a build of a function has no cache
+        wanted: Build,
+        log: BuildLog,
     ) -> Path:
         source = wanted.source
         if not isinstance(source, InlineSource) or source.language not in ("javascript", "typescript"):

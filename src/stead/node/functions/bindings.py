@@ -37,13 +37,11 @@ class Bindings:
 
     async def answer(self, spec: FunctionSpec, question: dict[str, Any]) -> dict[str, Any]:
         """Never raises: the function gets an error with a code."""
-        op, arg = str(question.get("op", "")), question.get("arg")
+        op = str(question.get("op", ""))
         seconds = max(0.001, min(float(question.get("left_ms", 0)) / 1000, 30.0))
         try:
-            if not isinstance(arg, dict):
-                raise BindingRefused("request.invalid", "The arguments must be an object.")
             async with asyncio.timeout(seconds):
-                return await self._answer(spec, op, arg, question)
+                return await self._answer(spec, op, dict(question["arg"]), question)
         except BindingRefused as refused:
             return _error(refused.code, str(refused))
         except FetchRefused as refused:

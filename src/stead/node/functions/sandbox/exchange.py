@@ -1,4 +1,4 @@
-"""One HTTP request from the edge, and its response. The edge has checked the request and sends it as a whole."""
+"""One HTTP request from the edge, and its response. The edge has checked it and sends it as a whole."""
 
 import base64
 import re
@@ -70,32 +70,23 @@ def decode_body(message: dict[str, Any]) -> bytes:
 
 
 def read_request(connection: socket.socket, max_body: int) -> Request:
-    received = bytearray()
-    while (end := received.find(b"\r\n\r\n")) < 0:
-        part = connection.recv(1 << 16)
-        if not part or len(received) > MAX_HEAD:
-            raise RequestRefused(400, "bad_request")
-        received += part
-    first, *lines = bytes(received[:end]).decode("latin-1").split("\r\n")
+    head, body = _read_head(connection)
+    first, *lines = head.decode("latin-1").split("\r\n")
     method, target, _ = first.split(" ", 2)
-    request = Request(method, target, [], b"")
-    length = 0
-    for line in lines:
-        name, _, value = line.partition(":")
-        name, value = name.lower(), value.strip()
-        if name == "content-length":
-            length = int(value)
-        elif name == "x-stead-depth":
-            request.depth = int(value)
-        elif name == "x-stead-subrequests":
-            request.subrequests = int(value)
-        elif name == "x-stead-left":
-            request.left_ms = int(value)
-        if name not in _HOP_BY_HOP and not name.startswith(_PRIVATE):
-            request.headers.append((name, value))
+    pairs = [(name.lower(), value.strip()) for name, _, value in (line.partition(":") for line in lines)]
+    known = dict(pairs)
+    length = int(known.get("content-length", 0))
     if length > max_body:
         raise RequestRefused(413, "function_request_too_large")
-    body = received[end + 4 :]
+    request = Request(
+        method,
+        target,
+        [pair for pair in pairs if pair[0] not in _HOP_BY_HOP and not pair[0].startswith(_PRIVATE)],
+        b"",
+        depth=int(known.get("x-stead-depth", 0)),
+        subrequests=int(known.get("x-stead-subrequests", 0)),
+        left_ms=int(known.get("x-stead-left", 0)),
+    )
     while len(body) < length:
         part = connection.recv(1 << 20)
         if not part:
@@ -103,6 +94,17 @@ def read_request(connection: socket.socket, max_body: int) -> Request:
         body += part
     request.body = bytes(body)
     return request
+
+
+def _read_head(connection: socket.socket) -> tuple[bytes, bytearray]:
+    """The first line and the headers, and what was received of the body."""
+    received = bytearray()
+    while (end := received.find(b"\r\n\r\n")) < 0:
+        part = connection.recv(1 << 16)
+        if not part or len(received) > MAX_HEAD:
+            raise RequestRefused(400, "bad_request")
+        received += part
+    return bytes(received[:end]), received[end + 4 :]
 
 
 def build_response(answer: object, max_body: int) -> bytes:

@@ -125,7 +125,7 @@ class Program:
         try:
             if self._component is not None:
                 return ComponentGuest(self._engine, store, self._component, host)
-            assert self._module is not None
+            assert self._module is not None  # noqa: S101
             return ModuleGuest(self._engine, store, self._module, host)
         except (WasmtimeError, Trap) as error:
             store.close()

@@ -1,4 +1,4 @@
-"""Messages between the host of functions and the processes in its container: JSON with its length before it."""
+"""Messages between the host of functions and the processes in its container: a length, then JSON."""
 
 import json
 import socket

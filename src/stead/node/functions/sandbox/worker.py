@@ -44,16 +44,21 @@ def compile_file(engine: Engine, channel: socket.socket, source: int, target: in
     """Compile the file `source` into `target`, and report the outcome."""
     resource.setrlimit(resource.RLIMIT_CPU, (COMPILE_CPU_SECONDS, COMPILE_CPU_SECONDS))
     try:
-        with os.fdopen(source, "rb") as file:
-            content = file.read(MAX_SOURCE + 1)
-        if len(content) > MAX_SOURCE:
-            raise GuestFailed("function_invalid", f"it has more than {MAX_SOURCE} bytes")
+        compiled = compile_function(engine, _read_source(source))
         with os.fdopen(target, "wb") as file:
-            file.write(compile_function(engine, content))
+            file.write(compiled)
     except GuestFailed as failed:
         messages.send(channel, {"failed": failed.reason, "detail": failed.detail})
     else:
         messages.send(channel, {"compiled": True})
+
+
+def _read_source(source: int) -> bytes:
+    with os.fdopen(source, "rb") as file:
+        content = file.read(MAX_SOURCE + 1)
+    if len(content) > MAX_SOURCE:
+        raise GuestFailed("function_invalid", f"it has more than {MAX_SOURCE} bytes")
+    return content
 
 
 class Worker:

@@ -38,9 +38,7 @@ def main() -> None:
             sys.exit()
         order = json.loads(message)
         if "kill" in order:
-            for pid, worker in processes.items():
-                if worker == order["kill"]:
-                    os.kill(pid, signal.SIGKILL)
+            _kill(processes, order["kill"])
             continue
         pid = os.fork()
         if pid == 0:
@@ -52,6 +50,12 @@ def main() -> None:
         processes[pid] = order["worker"]
         for descriptor in descriptors:
             os.close(descriptor)
+
+
+def _kill(processes: dict[int, int], wanted: int) -> None:
+    for pid, worker in processes.items():
+        if worker == wanted:
+            os.kill(pid, signal.SIGKILL)
 
 
 def _report_ended(control: socket.socket, processes: dict[int, int]) -> None:
