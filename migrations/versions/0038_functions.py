@@ -48,6 +48,14 @@ STATEMENTS = [
     "create index function_versions_by_artifact on function_versions (artifact_id)",
     "alter table builds add column function_id text collate \"C\", add column inline jsonb",
     "create index builds_by_function on builds (function_id) where function_id is not null",
+    """
+    create table function_state (
+      env_id text collate "C" primary key references environments on delete cascade,
+      keys int not null,
+      bytes bigint not null,
+      counted_at timestamptz(3)
+    )
+    """,
 ]
 
 
