@@ -33,6 +33,7 @@ STATEMENTS = [
     )
     """,
     "create index functions_by_site on functions (site_id, id)",
+    "create index functions_deleted on functions (deleted_at) where deleted_at is not null",
     "create unique index functions_slug on functions (site_id, slug) where deleted_at is null",
     """
     create table function_versions (

@@ -1,5 +1,6 @@
 """The use cases of functions, each inside the caller's transaction."""
 
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -60,6 +61,8 @@ from stead.shared.ids import has_shape
 from stead.shared.roles import MASK
 
 SCOPE = "functions:write"
+RETRY_REMOVAL_AFTER = timedelta(minutes=15)
+BATCH_SIZE = 100
 
 
 async def visible_function(call: Call, function_id: str) -> VisibleFunction:
@@ -210,11 +213,25 @@ async def delete(tx: Tx, visible: VisibleFunction) -> None:
     function = await get(tx, visible.id)
     await store.mark_deleted(tx, function.id)
     await _publish(tx, function, FUNCTION_DELETED)
+    await enqueue_removal(tx, function.id)
+
+
+async def enqueue_removal(tx: Tx, function_id: str) -> None:
+    function = await get(tx, function_id)
     production = await environments.get_production(tx, function.site_id)
     subject = jobs.Subject(
         function.site_id, function.owner, env_id=production.id, id=function.id, extra={"slug": function.slug}
     )
-    await jobs.enqueue(tx, kinds.REMOVE, FunctionRemoval(function.id), subject, scope=SCOPE, by_platform=True)
+    work = FunctionRemoval(function.id)
+    await jobs.enqueue(tx, kinds.REMOVE, work, subject, scope=SCOPE, by_platform=True)
+
+
+async def retry_removals(tx: Tx) -> int:
+    """Remove functions again whose removal has failed. Returns how many."""
+    left = await store.list_unremoved(tx, before=tx.now - RETRY_REMOVAL_AFTER, limit=BATCH_SIZE)
+    for function in left:
+        await enqueue_removal(tx, function)
+    return len(left)
 
 
 async def count(tx: Tx, site: str) -> int:

@@ -1,6 +1,7 @@
 """Queries of functions and their versions."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -242,4 +243,15 @@ async def forget_old_versions(tx: Tx, function: str) -> None:
         " and v.id < (select min(id) from (select id from function_versions where function_id = $1"
         " order by id desc limit $2) newest)",
         *(function, MOST_VERSIONS),
+    )
+
+
+async def list_unremoved(tx: Tx, *, before: datetime, limit: int) -> list[str]:
+    """Functions that were deleted and have no job that removes them."""
+    return await tx.all(
+        str,
+        "select f.id from functions f where f.deleted_at <= $1 and not exists (select from jobs j"
+        " where j.site_id = f.site_id and j.type = 'function.delete' and j.status in ('queued', 'running')"
+        " and j.resource ->> 'id' = f.id) order by f.id limit $2",
+        *(before, limit),
     )

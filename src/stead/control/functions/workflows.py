@@ -17,7 +17,6 @@ from stead.control.jobs.definition import (
     Results,
     Step,
     Workflow,
-    announce_step,
     control_step,
     node_step,
     record_nothing,
@@ -154,10 +153,6 @@ ROLLBACK = Workflow(
 )
 REMOVE = Workflow(
     jobs.REMOVE,
-    steps=[
-        announce_step("withdraw", _withdraw),
-        node_step("remove", _remove),
-        control_step("done", _forget),
-    ],
+    steps=[Step("remove", command=_remove, announce=_withdraw), control_step("done", _forget)],
     failed=record_nothing,
 )

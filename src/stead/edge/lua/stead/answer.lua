@@ -25,6 +25,9 @@ M.render = pages.render
 
 -- For errors of nginx itself.
 function M.status()
+  if ngx.status == 503 and ngx.var.stead_function ~= "" then
+    return M.page("function_stopped")
+  end
   return M.page(pages.reason(ngx.status))
 end
 
