@@ -1,5 +1,6 @@
 """The driver of functions: keeps the table of what this node serves, and tells the host about changes."""
 
+import asyncio
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from stead.protocol.work import EnsureFunction, RemoveEnvironment, RemoveFunctio
 
 KEPT_VERSIONS = 5
 """Of each function, besides the one that is served."""
+AT_ONCE = 2
+"""How many functions are compiled at the same time."""
 UNHEALTHY = "deploy.unhealthy"
 
 FunctionTable = DesiredState[FunctionSpec, FunctionSecrets]
@@ -26,6 +29,7 @@ FunctionTable = DesiredState[FunctionSpec, FunctionSecrets]
 class FunctionsDriver(Driver):
     def __init__(self, data: Path, table: FunctionTable, releases: Releases) -> None:
         self._data, self._table, self._releases = data, table, releases
+        self._places = asyncio.Semaphore(AT_ONCE)
         releases.add_user(self._list_releases)
 
     @property
@@ -37,6 +41,10 @@ class FunctionsDriver(Driver):
         ]
 
     async def ensure_function(self, task: Assignment, work: EnsureFunction) -> None:
+        async with self._places:
+            await self._ensure_function(task, work)
+
+    async def _ensure_function(self, task: Assignment, work: EnsureFunction) -> None:
         if not (self._data / "environments" / task.environment).exists():
             raise Refusal("environment.not_found", "the environment is not on this node")
         if await self._releases.ensure(work.release, "wasm"):
