@@ -22,8 +22,9 @@ ENDED = {
     "a place for the request outside of its memory": (modules.BAD_ALLOC, "function_trap"),
     "an endless loop of calls of its host": (
         answering(
-            before="(loop $l (drop (call $call (i32.const 131072) (i32.const 3) (i32.const 140000) (i32.const 11)))"
-            " (global.set $top (i32.const 262144)) (br $l))",
+            before="(loop $l (global.set $top (i32.const 262144))"
+            " (drop (call $call (i32.const 131072) (i32.const 3) (i32.const 140000) (i32.const 10)))"
+            " (br $l))",
             data='(data (i32.const 131072) "log") (data (i32.const 140000) "{\\22text\\22:1}")',
         ),
         "function_time_limit",
