@@ -13,8 +13,10 @@ import structlog
 from stead.node.functions import places
 from stead.node.functions.outgoing import FetchRefused, Outgoing
 from stead.node.functions.spec import BindingKind, BoundResource, FunctionSpec
+from stead.shared.token_bucket import TokenBucket
 
-MAX_RESPONSE = 10 << 20
+STATE_PER_SECOND, STATE_BURST = 200.0, 400
+"""Of the functions of one site. All sites of a node share what the workers answer."""
 
 log = structlog.get_logger()
 
@@ -34,6 +36,7 @@ class Bindings:
     def __init__(self, data: Path, ask_state: AskState, outgoing: Outgoing, find_active: FindActive) -> None:
         self._data, self._ask_state, self._outgoing = data, ask_state, outgoing
         self._find_active = find_active
+        self._rates: dict[str, TokenBucket] = {}
 
     async def answer(self, spec: FunctionSpec, question: dict[str, Any]) -> dict[str, Any]:
         """Never raises: the function gets an error with a code."""
@@ -59,14 +62,24 @@ class Bindings:
         kind, _, action = op.partition(".")
         if kind == "kv" or kind == "coord":
             bound = _find(spec, kind, arg)
+            self._require_rate(spec.environment)
             rest = {name: value for name, value in arg.items() if name != "binding"}
             return await self._ask_state(spec, f"{kind}.{action}", bound.namespace, rest)
         if kind == "fetch":
             allowed = [host for bound in spec.bindings if bound.kind == "fetch" for host in bound.allow]
-            return {"ok": await self._outgoing.send(arg, allowed)}
+            answer = await self._outgoing.send(arg, allowed, spec.site)
+            answer.pop("subrequests", None)
+            return {"ok": answer}
         if op == "service.call":
             return await self._call_service(spec, _find(spec, "service", arg), arg, question)
         raise BindingRefused("operation.unknown", f"There is no operation {op[:64]}.")
+
+    def _require_rate(self, environment: str) -> None:
+        bucket = self._rates.setdefault(environment, TokenBucket(STATE_PER_SECOND, STATE_BURST))
+        if not bucket.take():
+            raise BindingRefused(
+                "state.rate_limited", "The functions of the site ask for their state too often."
+            )
 
     async def _call_service(
         self, spec: FunctionSpec, bound: BoundResource, arg: dict[str, Any], question: dict[str, Any]
@@ -80,7 +93,9 @@ class Bindings:
             "x-stead-left": str(int(question["left_ms"])),
         }
         path = places.socket_of(self._data, target.version)
-        return {"ok": await self._outgoing.send_to_socket(path, arg, more)}
+        answer = await self._outgoing.send_to_socket(path, arg, more)
+        used = answer.pop("subrequests", 0)
+        return {"ok": answer, "subrequests": used}
 
 
 def _find(spec: FunctionSpec, kind: BindingKind, arg: dict[str, Any]) -> BoundResource:

@@ -11,16 +11,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from stead.node.containers.egress_rules import EgressRefused, EgressRules, HostRule
-from stead.node.containers.names import Resolve, resolve
+from stead.node.containers.names import LimitedNames, Resolve, resolve
 
 MAX_BODY = 10 << 20
 MAX_HEAD = 64 << 10
 MAX_HEADERS = 100
-AT_ONCE = 64
 _METHOD = re.compile("[A-Z]{1,20}")
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}")
 _SAFE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 _PATH = re.compile(r"/[\x21-\x7e]*")
+_USED = "x-stead-subrequests"
 _OWN_HEADERS = frozenset(
     (
         *("host", "connection", "content-length", "transfer-encoding", "upgrade", "keep-alive", "te"),
@@ -41,10 +41,10 @@ class Outgoing:
     def __init__(self, rules: EgressRules, trust: Path | None = None, look_up: Resolve = resolve) -> None:
         self._rules, self._resolve = rules, look_up
         self._tls = ssl.create_default_context(cafile=str(trust) if trust else None)
-        self._places = asyncio.Semaphore(AT_ONCE)
+        self._names: dict[str, LimitedNames] = {}
 
-    async def send(self, wanted: Mapping[str, Any], allowed: Sequence[str]) -> dict[str, Any]:
-        """Raises FetchRefused, OSError, EOFError or ValueError."""
+    async def send(self, wanted: Mapping[str, Any], allowed: Sequence[str], site: str) -> dict[str, Any]:
+        """A process waits for its answer, so there are never more requests than processes. Raises FetchRefused, OSError, EOFError or ValueError."""
         url = urlsplit(str(wanted["url"]))
         if url.scheme not in ("https", "http") or not url.hostname or "@" in url.netloc:
             raise FetchRefused("Only http and https URLs without a user name can be fetched.")
@@ -54,23 +54,23 @@ class Outgoing:
         listed = tuple(_host_rule(pattern, port) for pattern in allowed)
         rules = replace(self._rules, hosts=listed)
         target = (url.path or "/") + (f"?{url.query}" if url.query else "")
-        async with self._places:
-            try:
-                rule = rules.rule_for(host, port)
-                addresses = rules.permitted(rule, host, port, await self._resolve(host, port))
-            except EgressRefused as refused:
-                raise FetchRefused(str(refused)) from None
-            name = f"[{host}]" if ":" in host else host
-            authority = name if port == (443 if secure else 80) else f"{name}:{port}"
-            request = _build_request(wanted, target, authority, {})
-            reader, writer = await asyncio.open_connection(
-                str(addresses[0]),
-                port,
-                ssl=self._tls if secure else None,
-                server_hostname=host if secure else None,
-                limit=MAX_HEAD,
-            )
-            return await _exchange(reader, writer, request)
+        names = self._names.setdefault(site, LimitedNames(self._resolve))
+        try:
+            rule = rules.rule_for(host, port)
+            addresses = rules.permitted(rule, host, port, await names(host, port))
+        except EgressRefused as refused:
+            raise FetchRefused(str(refused)) from None
+        name = f"[{host}]" if ":" in host else host
+        authority = name if port == (443 if secure else 80) else f"{name}:{port}"
+        request = _build_request(wanted, target, authority, {})
+        reader, writer = await asyncio.open_connection(
+            str(addresses[0]),
+            port,
+            ssl=self._tls if secure else None,
+            server_hostname=host if secure else None,
+            limit=MAX_HEAD,
+        )
+        return await _exchange(reader, writer, request)
 
     async def send_to_socket(
         self, path: Path, wanted: Mapping[str, Any], more: Mapping[str, str]
@@ -151,7 +151,8 @@ async def _exchange(
             content = {"body": body.decode()}
         except UnicodeDecodeError:
             content = {"body_base64": base64.b64encode(body).decode()}
-        return {"status": int(status), "headers": shown, **content}
+        used = {"subrequests": int(known[_USED])} if known.get(_USED, "").isdecimal() else {}
+        return {"status": int(status), "headers": shown, **content, **used}
     finally:
         writer.close()
 

@@ -83,6 +83,8 @@ class Serving:
         self._data, self._answer, self._report = data, answer, report
         self._most_workers = most_workers
         self._versions: dict[str, ServedVersion] = {}
+        self._running: set[ServedVersion] = set()
+        """Those with processes, also those that were replaced by others with the same version."""
         self._tasks: set[asyncio.Task[None]] = set()
         self.processes: FunctionProcesses | None = None
 
@@ -109,8 +111,9 @@ class Serving:
         self._watch(served)
         if known is not None:
             asyncio.get_running_loop().remove_reader(known.listening)
-            # Its processes finish what waits on the former socket, and end when they are idle.
-            known.listening.close()
+            # Its processes finish what waits on the former socket, and are ended when they are idle.
+            if not known.workers:
+                known.listening.close()
 
     def set_active(self, version: str, *, active: bool) -> None:
         """Nothing changes for the processes of the version."""
@@ -162,11 +165,14 @@ class Serving:
         while True:
             await asyncio.sleep(CHECK_SECONDS)
             now = time.monotonic_ns()
-            for served in list(self._versions.values()):
+            for served in list(self._running):
                 for worker in list(served.workers.values()):
                     self._check_overrun(served, worker, now)
-                if served.workers and served.is_short_of_workers(now):
-                    self._begin_worker(served)
+                if self._is_current(served):
+                    if served.is_short_of_workers(now):
+                        self._begin_worker(served)
+                elif not has_waiting(served.listening):
+                    self._end_idle_workers(served)
 
     async def forget_workers(self) -> None:
         """The container has ended, and all processes with it."""
@@ -174,6 +180,7 @@ class Serving:
             served.workers.clear()
             served.starting = 0
             self._watch(served)
+        self._running.clear()
 
     @property
     def _processes(self) -> FunctionProcesses:
@@ -188,6 +195,14 @@ class Serving:
             log.info("functions.overrun", version=served.spec.version)
             self._report(served.spec, {"reason": "function_time_limit", "log": []})
             self._processes.kill(worker)
+
+    def _is_current(self, served: ServedVersion) -> bool:
+        return self._versions.get(served.spec.version) is served
+
+    def _end_idle_workers(self, served: ServedVersion) -> None:
+        for worker in list(served.workers.values()):
+            if worker.activity is not None and not worker.activity.read()[0]:
+                self._processes.kill(worker)
 
     def _watch(self, served: ServedVersion) -> None:
         asyncio.get_running_loop().add_reader(served.listening, self._begin_worker, served)
@@ -208,17 +223,17 @@ class Serving:
                 refuse_waiting(served.listening, refuse(503, "function_unavailable"))
                 await asyncio.sleep(delay)
             await self._start_worker(served)
-        except (FunctionRefused, TimeoutError, OSError) as error:
+        except (FunctionRefused, ProcessEnded, TimeoutError, OSError) as error:
             log.warning("functions.start_failed", version=served.spec.version, error=type(error).__name__)
             served.retry_at = time.monotonic() + RETRY_SECONDS
-            if self._versions.get(served.spec.version) is served:
+            if self._is_current(served):
                 refuse_waiting(served.listening, refuse(503, "function_unavailable"))
         finally:
             served.starting = max(0, served.starting - 1)
             self._watch_if_unserved(served)
 
     def _watch_if_unserved(self, served: ServedVersion) -> None:
-        if self._versions.get(served.spec.version) is served and not (served.workers or served.starting):
+        if self._is_current(served) and not (served.workers or served.starting):
             self._watch(served)
 
     async def _start_worker(self, served: ServedVersion) -> None:
@@ -239,6 +254,7 @@ class Serving:
             self._report(served.spec, {"reason": report["failed"], "detail": report.get("detail"), "log": []})
             raise FunctionRefused(reason)
         served.workers[worker.number] = worker
+        self._running.add(served)
         served.last_used = time.monotonic()
         asyncio.get_running_loop().remove_reader(served.listening)
         task = asyncio.create_task(self._attend(served, worker))
@@ -268,11 +284,15 @@ class Serving:
             served.workers.pop(worker.number, None)
             self._processes.kill(worker)
             worker.close()
+            if not served.workers:
+                self._running.discard(served)
+                if not self._is_current(served):
+                    served.listening.close()
             self._watch_if_unserved(served)
 
     def _make_room(self, wanted: ServedVersion) -> None:
         """End the process that has been idle for longest, if there are too many."""
-        every = [(served, worker) for served in self._versions.values() for worker in served.workers.values()]
+        every = [(served, worker) for served in self._running for worker in served.workers.values()]
         if len(every) < self._most_workers:
             return
         idle = [

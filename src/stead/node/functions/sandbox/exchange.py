@@ -8,7 +8,7 @@ from typing import Any
 
 MAX_HEAD = 128 << 10
 MAX_HEADERS = 100
-REASON = "X-Stead-Reason"
+REASON, SUBREQUESTS = "X-Stead-Reason", "X-Stead-Subrequests"
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}")
 _UNSAFE_VALUE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -107,8 +107,8 @@ def _read_head(connection: socket.socket) -> tuple[bytes, bytearray]:
     return bytes(received[:end]), received[end + 4 :]
 
 
-def build_response(answer: object, max_body: int) -> bytes:
-    """The response of a guest as bytes. Raises RequestRefused if it is none."""
+def build_response(answer: object, max_body: int, *more: tuple[str, str]) -> bytes:
+    """The response of a guest as bytes, with further headers. Raises RequestRefused if it is none."""
     if not isinstance(answer, dict):
         raise RequestRefused(502, "function_response_invalid")
     status = answer.get("status", 200)
@@ -120,7 +120,7 @@ def build_response(answer: object, max_body: int) -> bytes:
         raise RequestRefused(502, "function_response_invalid") from None
     if len(body) > max_body:
         raise RequestRefused(502, "function_response_too_large")
-    return _head(status, _check_headers(answer.get("headers") or []), len(body)) + body
+    return _head(status, [*_check_headers(answer.get("headers") or []), *more], len(body)) + body
 
 
 def _check_headers(headers: object) -> list[tuple[str, str]]:

@@ -13,7 +13,7 @@ from wasmtime import Engine
 
 from . import messages
 from .activity import Activity
-from .exchange import Request, RequestRefused, build_response, read_request, refuse
+from .exchange import SUBREQUESTS, Request, RequestRefused, build_response, read_request, refuse
 from .guest import Guest, GuestFailed, Program, Ticker, compile_function
 from .host_calls import HostCalls, HostUnavailable
 
@@ -165,7 +165,9 @@ class Worker:
                 # What has filled its memory would fill it again.
                 keep = "out of memory" not in text
                 raise GuestFailed("function_exception" if keep else "function_memory_limit", text)
-            return build_response(decoded, MAX_RESPONSE)
+            # The function that calls this one learns how much of the common budget is used.
+            used = [(SUBREQUESTS, str(self._host.subrequests))] if request.depth else []
+            return build_response(decoded, MAX_RESPONSE, *used)
         except HostUnavailable:
             raise GuestFailed("function_time_limit") from None
         finally:
