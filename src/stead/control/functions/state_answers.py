@@ -14,7 +14,7 @@ from stead.control.functions.state import FunctionState
 from stead.control.functions.state_quota import StateQuota
 from stead.protocol.function_state import StateQuestion, encode, read_question
 from stead.protocol.subjects import answer
-from stead.shared.token_bucket import TokenBucket
+from stead.shared.token_bucket import TokenBuckets
 
 QUESTIONS_PER_SECOND, BURST = 1000.0, 2000
 """Of one node."""
@@ -31,7 +31,7 @@ class StateAnswers:
         self._nats, self._database = nats_, database
         stream = StateStream(nats_)
         self._state = FunctionState(stream, StateQuota(database, stream))
-        self._allowed: dict[str, TokenBucket] = {}
+        self._allowed = TokenBuckets(QUESTIONS_PER_SECOND, BURST)
         self._hosted: dict[tuple[str, str, str, str], float] = {}
         self._places = asyncio.Semaphore(AT_ONCE)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -46,7 +46,7 @@ class StateAnswers:
     async def _receive(self, message: Message) -> None:
         """NATS lets each node publish only under its own name, so the subject tells who asks."""
         sender = message.subject.split(".")[1]
-        if not self._allowed.setdefault(sender, TokenBucket(QUESTIONS_PER_SECOND, BURST)).take():
+        if not self._allowed.take(sender):
             return
         try:
             question = read_question(message.data)

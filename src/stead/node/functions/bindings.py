@@ -13,7 +13,7 @@ import structlog
 from stead.node.functions import places
 from stead.node.functions.outgoing import FetchRefused, Outgoing
 from stead.node.functions.spec import BindingKind, BoundResource, FunctionSpec
-from stead.shared.token_bucket import TokenBucket
+from stead.shared.token_bucket import TokenBuckets
 
 STATE_PER_SECOND, STATE_BURST = 200.0, 400
 """Of the functions of one site. All sites of a node share what the workers answer."""
@@ -36,7 +36,7 @@ class Bindings:
     def __init__(self, data: Path, ask_state: AskState, outgoing: Outgoing, find_active: FindActive) -> None:
         self._data, self._ask_state, self._outgoing = data, ask_state, outgoing
         self._find_active = find_active
-        self._rates: dict[str, TokenBucket] = {}
+        self._rates = TokenBuckets(STATE_PER_SECOND, STATE_BURST)
 
     async def answer(self, spec: FunctionSpec, question: dict[str, Any]) -> dict[str, Any]:
         """Never raises: the function gets an error with a code."""
@@ -75,11 +75,9 @@ class Bindings:
         raise BindingRefused("operation.unknown", f"There is no operation {op[:64]}.")
 
     def _require_rate(self, environment: str) -> None:
-        bucket = self._rates.setdefault(environment, TokenBucket(STATE_PER_SECOND, STATE_BURST))
-        if not bucket.take():
-            raise BindingRefused(
-                "state.rate_limited", "The functions of the site ask for their state too often."
-            )
+        if not self._rates.take(environment):
+            message = "The functions of the site ask for their state too often."
+            raise BindingRefused("state.rate_limited", message)
 
     async def _call_service(
         self, spec: FunctionSpec, bound: BoundResource, arg: dict[str, Any], question: dict[str, Any]

@@ -7,7 +7,7 @@ from typing import Any
 
 from stead.node.functions import places
 from stead.node.functions.spec import FunctionSpec
-from stead.shared.token_bucket import TokenBucket
+from stead.shared.token_bucket import TokenBuckets
 
 MAX_BYTES = 1 << 20
 """Then the file becomes the former one, which is replaced."""
@@ -19,14 +19,13 @@ REPORTS_PER_SECOND, REPORTS_BURST = 20.0, 200
 class LogFiles:
     def __init__(self, data: Path) -> None:
         self._data = data
-        self._rates: dict[str, TokenBucket] = {}
+        self._rates = TokenBuckets(REPORTS_PER_SECOND, REPORTS_BURST)
 
     def write(self, spec: FunctionSpec, report: dict[str, Any], hidden: tuple[str, ...]) -> None:
         lines = [str(line) for line in report.get("log") or []]
         if reason := report.get("reason"):
             lines.append(f"failed: {reason} {report.get('detail') or ''}".rstrip())
-        allowed = self._rates.setdefault(spec.function, TokenBucket(REPORTS_PER_SECOND, REPORTS_BURST))
-        if not lines or not allowed.take():
+        if not lines or not self._rates.take(spec.function):
             return
         stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         text = "".join(f"{stamp} {spec.version} {_one_line(line)}\n" for line in lines)

@@ -44,7 +44,8 @@ class Outgoing:
         self._names: dict[str, LimitedNames] = {}
 
     async def send(self, wanted: Mapping[str, Any], allowed: Sequence[str], site: str) -> dict[str, Any]:
-        """A process waits for its answer, so there are never more requests than processes. Raises FetchRefused, OSError, EOFError or ValueError."""
+        """A process waits for its answer, so there are never more requests than processes. Raises
+        FetchRefused, OSError, EOFError or ValueError."""
         url = urlsplit(str(wanted["url"]))
         if url.scheme not in ("https", "http") or not url.hostname or "@" in url.netloc:
             raise FetchRefused("Only http and https URLs without a user name can be fetched.")
