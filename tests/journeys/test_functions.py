@@ -1,9 +1,11 @@
 """Functions with everything real: built in the sandbox, served by the edge over HTTPS."""
 
+import hmac
 from typing import Any
 
 import pytest
 
+from stead.dev.running_stack import RunningStack
 from tests.journeys.customer import Customer
 from tests.journeys.visitor import Visitor
 
@@ -66,3 +68,110 @@ async def test_a_function_answers_on_the_domain_of_its_site(customer: Customer, 
     assert endless.status == 503
     assert endless.headers["x-stead-reason"] in ("function_time_limit", "function_stopped")
     assert (await visitor.get(DOMAIN, "/_fn/hello")).status == 200
+
+
+GUESTBOOK = """
+interface Entry { name: string; text: string }
+
+async function sign(key: string, text: string): Promise<string> {
+  const encoder = new TextEncoder();
+  const algorithm = { name: "HMAC", hash: "SHA-256" };
+  const imported = await crypto.subtle.importKey("raw", encoder.encode(key), algorithm, false, ["sign"]);
+  const signature = new Uint8Array(await crypto.subtle.sign("HMAC", imported, encoder.encode(text)));
+  return [...signature].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+export default {
+  async fetch(request: Request, env: any): Promise<Response> {
+    const url = new URL(request.url);
+    if (url.pathname.endsWith("/elsewhere")) {
+      try {
+        return await fetch(url.searchParams.get("url")!);
+      } catch (error: any) {
+        return Response.json({ code: error.code, message: error.message }, { status: 403 });
+      }
+    }
+    if (request.method === "POST") {
+      const entry = (await request.json()) as Entry;
+      const lock = await env.LOCKS.lock("book", { ttl: 5 });
+      if (!lock) return new Response("busy", { status: 409 });
+      const number = await env.LOCKS.increment("entries");
+      await env.BOOK.put(`entry/${String(number).padStart(6, "0")}`, JSON.stringify(entry));
+      await env.LOCKS.unlock("book", lock.token);
+      const signature = await sign(env.KEY, entry.text);
+      return Response.json({ number, token: lock.token, signature }, { status: 201 });
+    }
+    const { keys } = await env.BOOK.list({ prefix: "entry/" });
+    const entries = await Promise.all(keys.map((key: string) => env.BOOK.get(key, { type: "json" })));
+    console.log("listed", entries.length, env.KEY);
+    return Response.json({ entries, count: await env.LOCKS.get("entries") });
+  },
+};
+"""
+KEY = "a key that is in no log"
+
+
+@pytest.mark.timeout(1200)
+async def test_a_guestbook_keeps_what_visitors_write(
+    customer: Customer, visitor: Visitor, stack: RunningStack
+) -> None:
+    domain = "guestbook.example.com"
+    site = await _site(customer, domain)
+    await customer.put(f"/v1/sites/{site}/environments/production/secrets/KEY", {"value": KEY})
+    new = {
+        "site_id": site,
+        "slug": "book",
+        "display_name": "Guestbook",
+        "language": "typescript",
+        "source": GUESTBOOK,
+        "secret_refs": ["KEY"],
+        "limits": {"wall_ms": 20_000},
+        "route_path": "/book",
+        "bindings": [
+            {"kind": "kv", "name": "BOOK", "config": {"namespace": "book"}},
+            {"kind": "coord", "name": "LOCKS", "config": {"namespace": "book"}},
+            {"kind": "fetch", "name": "WEB", "config": {"allow": ["localhost", "listed.example.com"]}},
+        ],
+    }
+    function = await customer.post("/v1/functions", new)
+    live = await _built(customer, function)
+    assert (live["build_status"], live["secret_refs"]) == ("live", ["KEY"])
+    await visitor.until(domain, '"entries":[]', "/book")
+
+    async with visitor.browser(domain) as browser:
+        for number, text in enumerate(("first", "second"), 1):
+            written = await browser.post("/book", json={"name": "Ada", "text": text})
+            assert written.status_code == 201, written.text
+            assert written.json()["number"] == number
+            expected = hmac.digest(KEY.encode(), text.encode(), "sha256").hex()
+            assert written.json()["signature"] == expected
+        read = (await browser.get("/book")).json()
+        assert read["count"] == 2
+        assert [entry["text"] for entry in read["entries"]] == ["first", "second"]
+        # Not listed, and listed at an address that is not public.
+        for url in ("https://other.example.com/", "http://localhost:80/"):
+            refused = await browser.get("/book/elsewhere", params={"url": url})
+            assert (refused.status_code, refused.json()["code"]) == (403, "fetch.refused")
+
+    # The second version replaces the first one without a failed request; then it is rolled back.
+    path = f"/v1/functions/{function['id']}"
+    async with visitor.visiting(domain) as seen:
+        second = GUESTBOOK.replace("return Response.json({ entries,", "return Response.json({ v: 2, entries,")
+        built = await customer.post(f"{path}/build", {"source": second})
+        await _built(customer, {**function, "last_build_job_id": built["job_id"]})
+        assert '"v":2' in (await visitor.get(domain, "/book")).text
+    assert {answer.status for answer in seen} <= {200, 404}
+    versions = await customer.get(f"{path}/versions")
+    assert [version["active"] for version in versions] == [True, False]
+    rolled_back = await customer.post(f"{path}/rollback", {"version_id": versions[1]["id"]})
+    await customer.follow(rolled_back["job_id"])
+    assert '"v":2' not in (await visitor.get(domain, "/book")).text
+
+    # The secret is in no file of the node but the sealed table.
+    logs = (stack.node_data / "functions" / "logs").glob("*")
+    assert not [log for log in logs if KEY in log.read_text()]
+
+    assert (await customer.api.delete(path)).status_code == 204
+    jobs = await customer.get(f"/v1/jobs?site_id={site}&resource_type=function")
+    await customer.follow(jobs[0]["id"])
+    assert (await visitor.get(domain, "/book")).status == 404

@@ -125,7 +125,8 @@ class FunctionState:
         found = await self._stream.list_subjects(state_stream(question.environment), f"{subject}.*")
         keys = sorted(bytes.fromhex(name.rpartition(".")[2]) for name in found)
         wanted = [key for key in keys if key.startswith(prefix) and key > after]
-        shown, last = [], b""
+        shown: list[str] = []
+        last = b""
         for key in wanted:
             if len(shown) == limit:
                 break

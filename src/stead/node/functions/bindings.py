@@ -59,13 +59,12 @@ class Bindings:
     async def _answer(
         self, spec: FunctionSpec, op: str, arg: dict[str, Any], question: dict[str, Any]
     ) -> dict[str, Any]:
-        kind, _, action = op.partition(".")
-        if kind == "kv" or kind == "coord":
-            bound = _find(spec, kind, arg)
+        if op.startswith(("kv.", "coord.")):
+            bound = _find(spec, "kv" if op.startswith("kv.") else "coord", arg)
             self._require_rate(spec.environment)
             rest = {name: value for name, value in arg.items() if name != "binding"}
-            return await self._ask_state(spec, f"{kind}.{action}", bound.namespace, rest)
-        if kind == "fetch":
+            return await self._ask_state(spec, op, bound.namespace, rest)
+        if op == "fetch":
             allowed = [host for bound in spec.bindings if bound.kind == "fetch" for host in bound.allow]
             answer = await self._outgoing.send(arg, allowed, spec.site)
             answer.pop("subrequests", None)

@@ -7,15 +7,14 @@ memory instead of strings (`docs/functions.md`). Both receive and return JSON as
 import os
 import threading
 import time
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 from wasmtime import (
     Config,
     Engine,
     Func,
     FuncType,
-    Instance,
     Linker,
     Memory,
     Module,
@@ -66,8 +65,9 @@ def new_engine() -> Engine:
 def compile_function(engine: Engine, source: bytes) -> bytes:
     """Raises GuestFailed."""
     try:
-        kind = Component if is_component(source) else Module
-        return bytes(kind(engine, source).serialize())
+        if is_component(source):
+            return bytes(Component(engine, source).serialize())
+        return bytes(Module(engine, source).serialize())
     except WasmtimeError as error:
         raise GuestFailed("function_invalid", str(error)) from None
 
@@ -184,21 +184,16 @@ class ModuleGuest:
         number = ValType.i32()
         kind = FuncType([number, number, number, number], [ValType.i64()])
         linker.define(store, "stead", "call", Func(store, kind, self._call_host))
-        self._exports = (instance := linker.instantiate(store, module)).exports(store)
-        self._memory = self._export("memory", Memory)
-        self._allocate, self._handle = self._export("stead_alloc", Func), self._export("stead_handle", Func)
-        self._initialize(instance)
-
-    def _initialize(self, _: Instance) -> None:
-        begin = self._exports.get("_initialize")
+        exports = linker.instantiate(store, module).exports(store)
+        memory = exports.get("memory")
+        if not isinstance(memory, Memory):
+            raise WasmtimeError("the module does not export memory")
+        self._memory = memory
+        self._allocate = _function(exports, "stead_alloc")
+        self._handle = _function(exports, "stead_handle")
+        begin = exports.get("_initialize")
         if isinstance(begin, Func):
-            begin(self._store)
-
-    def _export(self, name: str, kind: type) -> "Func | Memory":
-        found = self._exports.get(name)
-        if not isinstance(found, kind):
-            raise WasmtimeError(f"the module does not export {name}")
-        return found
+            begin(store)
 
     def set_deadline(self, seconds: float) -> None:
         self._store.set_epoch_deadline(ticks(seconds))
@@ -234,3 +229,10 @@ class ModuleGuest:
         if place + length > self._memory.data_len(self._store):
             raise WasmtimeError("the text is outside of the memory")
         return self._memory.read(self._store, place, place + length).decode("utf-8", "replace")
+
+
+def _function(exports: Mapping[str, Any], name: str) -> Func:
+    found = exports.get(name)
+    if not isinstance(found, Func):
+        raise WasmtimeError(f"the module does not export the function {name}")
+    return found

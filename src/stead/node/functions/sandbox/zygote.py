@@ -9,6 +9,8 @@ import socket
 import sys
 import traceback
 
+from wasmtime import Engine
+
 from .guest import new_engine
 from .worker import Worker, become, compile_file
 
@@ -71,17 +73,17 @@ def _report_ended(control: socket.socket, processes: dict[int, int]) -> None:
             control.send(json.dumps({"ended": worker, "status": status}).encode())
 
 
-def _run_forked(engine: object, order: dict[str, int], descriptors: list[int]) -> None:
+def _run_forked(engine: Engine, order: dict[str, int], descriptors: list[int]) -> None:
     """Never returns."""
     code = 1
     try:
         become(order["uid"])
         channel = socket.socket(fileno=descriptors[0])
         if "compile" in order:
-            compile_file(engine, channel, descriptors[1], descriptors[2])  # type: ignore[arg-type]
+            compile_file(engine, channel, descriptors[1], descriptors[2])
         else:
             listening = socket.socket(fileno=descriptors[1])
-            Worker(engine, channel, listening, descriptors[2], descriptors[3]).run()  # type: ignore[arg-type]
+            Worker(engine, channel, listening, descriptors[2], descriptors[3]).run()
         code = 0
     except BaseException:  # noqa: BLE001 - the process must end here, whatever has happened
         traceback.print_exc()
