@@ -105,8 +105,14 @@ class Hosting:
         known = {"left_ms": 20_000, "depth": 0, "subrequests": 0}
         return await self.bindings.answer(spec, {"op": operation, "arg": argument, **known, **about})
 
-    def reasons_of(self, spec: FunctionSpec) -> list[str]:
-        return [report.get("reason", "") for version, report in self.reports if version == spec.version]
+    async def first_reason_of(self, spec: FunctionSpec) -> str:
+        """Why a request of the function failed. It is reported after the visitor has the answer."""
+        async with time_limit(30.0):
+            while True:
+                for version, report in self.reports:
+                    if version == spec.version:
+                        return str(report.get("reason", ""))
+                await asyncio.sleep(0.02)
 
 
 @asynccontextmanager

@@ -32,6 +32,7 @@ class FunctionProcess:
     def __init__(self, number: int, channel: socket.socket, shared: Activity | None) -> None:
         self.number, self._socket, self.activity = number, channel, shared
         self.ended = asyncio.Event()
+        self.is_killed = False
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def open(self) -> None:
@@ -135,6 +136,7 @@ class FunctionProcesses:
         return process
 
     def kill(self, process: FunctionProcess) -> None:
+        process.is_killed = True
         if self._control is not None and not process.ended.is_set():
             try:
                 self._control.send(json.dumps({"kill": process.number}).encode())

@@ -188,7 +188,7 @@ class Serving:
         return self.processes
 
     def _check_overrun(self, served: ServedVersion, worker: FunctionProcess, now: int) -> None:
-        if worker.activity is None:
+        if worker.activity is None or worker.is_killed:
             return
         _, until = worker.activity.read()
         if until and now > until:

@@ -63,7 +63,7 @@ def encode_body(body: bytes) -> dict[str, str]:
 def decode_body(message: dict[str, Any]) -> bytes:
     text = message.get("body_base64")
     if isinstance(text, str):
-        return base64.b64decode(text)
+        return base64.b64decode(text, validate=True)
     body = message.get("body") or ""
     # A guest can build text that is not valid Unicode.
     return str(body).encode("utf-8", "replace")

@@ -27,7 +27,7 @@ from wasmtime import (
 from wasmtime.component import Component
 from wasmtime.component import Linker as ComponentLinker
 
-from .guest_kinds import is_component
+from .guest_kinds import WEBASSEMBLY, is_component
 
 TICK_SECONDS = 0.01
 LOWERED_PRIORITY, LOWER_AFTER_CPU_SECONDS = 10, 0.1
@@ -64,6 +64,9 @@ def new_engine() -> Engine:
 
 def compile_function(engine: Engine, source: bytes) -> bytes:
     """Raises GuestFailed."""
+    if not source.startswith(WEBASSEMBLY):
+        # The library would read it as the text form.
+        raise GuestFailed("function_invalid", "it is not WebAssembly")
     try:
         if is_component(source):
             return bytes(Component(engine, source).serialize())

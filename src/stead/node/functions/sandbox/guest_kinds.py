@@ -1,6 +1,7 @@
 """The two kinds of function."""
 
-COMPONENT = b"\0asm\x0d\0\x01\0"
+WEBASSEMBLY = b"\0asm"
+COMPONENT = WEBASSEMBLY + b"\x0d\0\x01\0"
 """How a component begins. A core module has version 1."""
 
 

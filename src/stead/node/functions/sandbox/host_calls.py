@@ -50,7 +50,7 @@ class HostCalls:
     def call(self, op: str, arg: str) -> str:
         try:
             answer = self._answer(op, json.loads(arg) if arg else {})
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, RecursionError):
             answer = _error("request.invalid", f"The arguments of {op[:64]} are not valid.")
         return json.dumps(answer, separators=(",", ":"))
 

@@ -158,7 +158,7 @@ class Worker:
             keep = True
             try:
                 decoded = json.loads(answer)
-            except ValueError:
+            except (ValueError, RecursionError):
                 raise RequestRefused(502, "function_response_invalid") from None
             if isinstance(decoded, dict) and "failed" in decoded:
                 text = str(decoded["failed"])
