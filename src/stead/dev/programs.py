@@ -165,7 +165,6 @@ class FunctionsHost(SteadProgram):
     name: ClassVar[str] = "functions"
     # It serves what the agent has written down.
     depends_on: ClassVar[tuple[str, ...]] = (NODE_PROGRAM,)
-    packages: ClassVar[Packages] = Packages(debian=("runc",))
 
     def __init__(
         self, instance: Instance, get_settings: Callable[[], Awaitable[Mapping[str, str]]], data: Path
