@@ -284,6 +284,20 @@ async def build_work(tx: Tx, function: Function, version: Version, *, active: bo
     )
 
 
+async def list_work(tx: Tx, site: str) -> tuple[EnsureFunction, ...]:
+    """The work that brings all served functions of a site to its node. One that cannot be deployed now, as
+    because its secret was deleted, is left out: it must not keep the site from its visitors."""
+    found = []
+    for function_id, version_id in await store.list_served_versions(tx, site):
+        function = await get(tx, function_id)
+        try:
+            version = await get_version(tx, function_id, version_id)
+            found.append(await build_work(tx, function, version, active=True))
+        except Refused:
+            continue
+    return tuple(found)
+
+
 async def _resolve_bindings(tx: Tx, function: Function) -> tuple[FunctionBinding, ...]:
     bindings = msgspec.convert(function.bindings, list[Binding])
     slugs = [binding.config.function for binding in bindings if binding.kind == "service"]

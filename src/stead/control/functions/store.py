@@ -195,6 +195,15 @@ async def list_served(tx: Tx, site: str) -> list[Route]:
     )
 
 
+async def list_served_versions(tx: Tx, site: str) -> list[tuple[str, str]]:
+    return await tx.all(
+        lambda function, version: (str(function), str(version)),
+        "select id, served_version_id from functions"
+        " where site_id = $1 and served_version_id is not null and deleted_at is null order by id",
+        site,
+    )
+
+
 async def find_artifact(tx: Tx, function: str, artifact: str) -> tuple[str, str] | None:
     """An artifact that was built for this function: its id and digest."""
     return await tx.one(

@@ -15,7 +15,13 @@ from stead.node.functions.serving import read_kind
 from stead.node.functions.spec import BoundResource, FunctionSecrets, FunctionSpec
 from stead.node.hosting.desired_state import DesiredState
 from stead.node.uninterrupted import run_in_thread
-from stead.protocol.work import EnsureFunction, RemoveEnvironment, RemoveFunction, release_of
+from stead.protocol.work import (
+    EnsureEnvironment,
+    EnsureFunction,
+    RemoveEnvironment,
+    RemoveFunction,
+    release_of,
+)
 
 KEPT_VERSIONS = 5
 """Of each function, besides the one that is served."""
@@ -36,6 +42,7 @@ class FunctionsDriver(Driver):
     def handlers(self) -> Sequence[Handler[Any]]:
         return [
             Handler(EnsureFunction, self.ensure_function),
+            Handler(EnsureEnvironment, self.ensure_environment, ("wasm",)),
             Handler(RemoveFunction, self.remove_function),
             Handler(RemoveEnvironment, self.remove_environment),
         ]
@@ -43,6 +50,14 @@ class FunctionsDriver(Driver):
     async def ensure_function(self, task: Assignment, work: EnsureFunction) -> None:
         async with self._places:
             await self._ensure_function(task, work)
+
+    async def ensure_environment(self, task: Assignment, work: EnsureEnvironment) -> None:
+        """A function that cannot be started does not keep the site from its visitors."""
+        for function in work.functions:
+            try:
+                await self.ensure_function(task, function)
+            except Refusal as refused:
+                await task.output.say(f"functions: {function.function} is not served: {refused.reason}")
 
     async def _ensure_function(self, task: Assignment, work: EnsureFunction) -> None:
         if not (self._data / "environments" / task.environment).exists():

@@ -25,7 +25,7 @@ M.render = pages.render
 
 -- For errors of nginx itself.
 function M.status()
-  if ngx.status == 503 and ngx.var.stead_function ~= "" then
+  if ngx.status == 503 and (ngx.var.stead_function or "") ~= "" then
     return M.page("function_stopped")
   end
   return M.page(pages.reason(ngx.status))
