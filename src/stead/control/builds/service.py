@@ -189,6 +189,12 @@ async def get(tx: Tx, build: str) -> Build:
     return found
 
 
+async def find_function(tx: Tx, build: str) -> str | None:
+    """The function that is built, if it is one."""
+    found = await store.get(tx, build)
+    return found.function_id if found else None
+
+
 async def get_context(tx: Tx, build: Build) -> BuildContext:
     found = await store.find_context(tx, build.site_id, build.env_id)
     if found is None:

@@ -22,7 +22,6 @@ from stead.control.deployments.rules import DeploymentTarget, EnvironmentNotRead
 from stead.control.engines.postgres import Tx
 from stead.control.environments.rules import EnvironmentLocked
 from stead.control.functions import service as functions
-from stead.control.functions.events import FUNCTION_FAILED
 from stead.control.functions.rules import BuildState
 from stead.control.git import service as git
 from stead.control.jobs.definition import (
@@ -189,11 +188,8 @@ async def _deploy(tx: Tx, build: Build, artifact: str) -> tuple[str | None, str 
 
 async def _failed(tx: Tx, job: BuildJob, reason: str) -> None:
     await service.set_status(tx, job.params.build, "failed", error=reason)
-    build = await service.get(tx, job.params.build)
-    if build.function_id is not None:
-        function = await functions.get(tx, build.function_id)
-        await functions.set_state(tx, function.id, "failed", reason)
-        await functions.publish_event(tx, function, FUNCTION_FAILED, job=job.id, reason=reason)
+    if (function := await service.find_function(tx, job.params.build)) is not None:
+        await functions.record_failure(tx, function, job.id, reason)
 
 
 RUN = Workflow(

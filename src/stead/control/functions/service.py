@@ -14,7 +14,12 @@ from stead.control.engines.postgres import Tx
 from stead.control.environments import service as environments
 from stead.control.functions import jobs as kinds
 from stead.control.functions import store, validation
-from stead.control.functions.events import FUNCTION_CREATED, FUNCTION_DELETED, FUNCTION_UPDATED
+from stead.control.functions.events import (
+    FUNCTION_CREATED,
+    FUNCTION_DELETED,
+    FUNCTION_FAILED,
+    FUNCTION_UPDATED,
+)
 from stead.control.functions.jobs import FunctionDeployment, FunctionRemoval
 from stead.control.functions.rules import (
     FILENAMES,
@@ -184,8 +189,10 @@ async def enqueue_deployment(tx: Tx, function: Function, artifact_id: str) -> Qu
     found = await store.find_artifact(tx, function.id, artifact_id) if has_shape("art", artifact_id) else None
     if found is None:
         raise ArtifactNotFound(param="artifact_id")
+    # Before anything is written: a build that catches the refusal commits.
+    production = await _require_ready(tx, function)
     version = await store.insert_version(tx, function.id, *found)
-    return await _enqueue(tx, function, kinds.DEPLOY, version)
+    return await _enqueue(tx, function, production, kinds.DEPLOY, version)
 
 
 async def rollback(tx: Tx, visible: VisibleFunction, version_id: str) -> QueuedJob:
@@ -194,18 +201,30 @@ async def rollback(tx: Tx, visible: VisibleFunction, version_id: str) -> QueuedJ
     version = await store.find_version(tx, function.id, version_id) if has_shape("fnv", version_id) else None
     if version is None:
         raise VersionNotFound(param="version_id")
-    return await _enqueue(tx, function, kinds.ROLLBACK, version.id)
+    production = await _require_ready(tx, function)
+    return await _enqueue(tx, function, production, kinds.ROLLBACK, version.id)
 
 
-async def _enqueue(tx: Tx, function: Function, kind: JobKind[FunctionDeployment], version: str) -> QueuedJob:
+async def _require_ready(tx: Tx, function: Function) -> str:
+    """The production environment of its site, if something can be deployed to it now."""
     production = await environments.get_production(tx, function.site_id)
     await deployments.get_ready_target(tx, production.id)
     await environments.require_unlocked(tx, production.id)
-    subject = jobs.Subject(
-        function.site_id, function.owner, env_id=production.id, id=function.id, extra={"slug": function.slug}
-    )
+    await jobs.require_room(tx, function.owner)
+    return production.id
+
+
+async def _enqueue(
+    tx: Tx, function: Function, production: str, kind: JobKind[FunctionDeployment], version: str
+) -> QueuedJob:
     work = FunctionDeployment(function.id, version)
-    return QueuedJob.of(await jobs.enqueue(tx, kind, work, subject, scope=SCOPE))
+    return QueuedJob.of(await jobs.enqueue(tx, kind, work, _subject(function, production), scope=SCOPE))
+
+
+def _subject(function: Function, production: str) -> jobs.Subject:
+    return jobs.Subject(
+        function.site_id, function.owner, env_id=production, id=function.id, extra={"slug": function.slug}
+    )
 
 
 async def delete(tx: Tx, visible: VisibleFunction) -> None:
@@ -219,10 +238,7 @@ async def delete(tx: Tx, visible: VisibleFunction) -> None:
 async def enqueue_removal(tx: Tx, function_id: str) -> None:
     function = await get(tx, function_id)
     production = await environments.get_production(tx, function.site_id)
-    subject = jobs.Subject(
-        function.site_id, function.owner, env_id=production.id, id=function.id, extra={"slug": function.slug}
-    )
-    work = FunctionRemoval(function.id)
+    work, subject = FunctionRemoval(function.id), _subject(function, production.id)
     await jobs.enqueue(tx, kinds.REMOVE, work, subject, scope=SCOPE, by_platform=True)
 
 
@@ -236,6 +252,15 @@ async def retry_removals(tx: Tx) -> int:
 
 async def count(tx: Tx, site: str) -> int:
     return await store.count(tx, site)
+
+
+async def record_failure(tx: Tx, function_id: str, job: str, reason: str) -> None:
+    """A build or a deployment has failed. The function may have been removed meanwhile."""
+    function = await store.get(tx, function_id)
+    if function is None or function.is_deleted:
+        return
+    await store.set_state(tx, function_id, "failed", reason)
+    await _publish(tx, function, FUNCTION_FAILED, job=job, reason=reason)
 
 
 async def get(tx: Tx, function: str) -> Function:

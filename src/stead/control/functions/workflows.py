@@ -7,7 +7,7 @@ from stead.control.engines.postgres import Tx
 from stead.control.environments import service as environments
 from stead.control.environments.rules import EnvironmentLocked
 from stead.control.functions import jobs, service
-from stead.control.functions.events import FUNCTION_DEPLOYED, FUNCTION_FAILED, FUNCTION_ROLLED_BACK
+from stead.control.functions.events import FUNCTION_DEPLOYED, FUNCTION_ROLLED_BACK
 from stead.control.functions.jobs import FunctionDeployment, FunctionRemoval
 from stead.control.functions.rules import FunctionNotFound, route_of
 from stead.control.jobs.definition import (
@@ -113,9 +113,7 @@ async def _finish_with(tx: Tx, job: DeploymentJob, event: EventType) -> Results:
 
 async def _failed(tx: Tx, job: DeploymentJob, reason: str) -> None:
     """The undo has switched back to the version before."""
-    function = await service.get(tx, job.params.function)
-    await service.set_state(tx, function.id, "failed", reason)
-    await service.publish_event(tx, function, FUNCTION_FAILED, job=job.id, reason=reason)
+    await service.record_failure(tx, job.params.function, job.id, reason)
 
 
 async def _withdraw(tx: Tx, job: RemovalJob) -> Announcement | None:
