@@ -66,10 +66,16 @@ async def is_known_network(tx: Tx, email: str, network: str) -> bool:
     return await store.has_signed_in_from(tx, normalize_email(email), network)
 
 
+async def find_by_password(tx: Tx, email: str, password: str) -> Account | None:
+    """The account with this address, if the password is right. Takes as long for an unknown address."""
+    account = await store.by_email(tx, normalize_email(email))
+    is_correct = await verify_password(account.password_hash if account else None, password)
+    return account if is_correct else None
+
+
 async def sign_in(tx: Tx, attempt: SignIn, client: SignInClient) -> SessionView:
-    account = await store.by_email(tx, normalize_email(attempt.email))
-    is_correct = await verify_password(account.password_hash if account else None, attempt.password)
-    if account is None or not is_correct:
+    account = await find_by_password(tx, attempt.email, attempt.password)
+    if account is None:
         raise SignInRefused
     secret = secrets.mint("stead_session")
     session = SessionId(new_id("sess"))

@@ -71,11 +71,13 @@ async def list_known_environments(tx: Tx, environments: list[str]) -> list[str]:
 
 
 async def list_known_hosts(tx: Tx, hosts: list[str]) -> list[str]:
-    """Those that are a name or the preview host of an environment."""
+    """Those that are a name or the preview host of an environment, or the host of a deployment."""
     return await tx.all(
         str,
         "select subdomain from environments where subdomain = any($1) and status <> 'deleted' union"
-        " select hostname from domains where hostname = any($1) and mode = 'live' and released_at is null",
+        " select hostname from domains where hostname = any($1) and mode = 'live' and released_at is null"
+        " union select d.permanent_host from deployments d join environments e on e.id = d.env_id"
+        " where d.permanent_host = any($1) and e.status <> 'deleted'",
         hosts,
     )
 

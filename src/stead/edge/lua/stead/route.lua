@@ -1,4 +1,5 @@
 -- Decides how a request is answered.
+local access = require "stead.access"
 local addresses = require "stead.addresses"
 local answer = require "stead.answer"
 local cache_rules = require "stead.cache_rules"
@@ -43,7 +44,7 @@ local function look_up(host, known)
       return view
     end
     return answer.page("unreleased", "the environment of this host is not known yet")
-  elseif result == "unreachable" and not records.complete() then
+  elseif result == "unreachable" and (not records.complete() or records.is_permanent(host)) then
     return answer.page("starting")
   end
   return answer.page("unknown_host")
@@ -242,6 +243,9 @@ local function check(view, uri, was_forwarded, is_trusted)
   end
   if view.allowed and not probed and not addresses.contains(view.allowed, var.stead_visitor) then
     return answer.page("not_allowed")
+  end
+  if view.protection and not probed then
+    access.require(view, var.host, uri)
   end
   if view.rules then
     local location, code = find_redirect(view, uri)

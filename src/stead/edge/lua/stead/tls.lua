@@ -4,6 +4,7 @@ local cjson = require "cjson.safe"
 local lrucache = require "resty.lrucache"
 local ssl = require "ngx.ssl"
 local lines = require "stead.lines"
+local node = require "stead.node"
 local records = require "stead.records"
 local store = require "stead.store"
 
@@ -49,7 +50,10 @@ end
 function M.serve()
   local name = ssl.server_name()
   local pair = name and certificate(name:lower())
-  if not pair then
+  if not pair and name and node.has_preview_certificate and records.is_permanent(name:lower()) then
+    -- The certificate in the configuration is that of the preview domain.
+    return
+  elseif not pair then
     return ngx.exit(ngx.ERROR)
   end
   ssl.clear_certs()
