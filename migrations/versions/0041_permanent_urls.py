@@ -1,4 +1,4 @@
-"""The permanent host of each deployment."""
+"""Permanent hosts of deployments; sign-ups that wait for confirmation; closed and suspended accounts."""
 
 from alembic import op
 
@@ -9,6 +9,23 @@ STATEMENTS = [
     " add column permanent_ended boolean not null default false",
     "create unique index deployments_by_host on deployments (permanent_host)"
     " where permanent_host is not null",
+    "alter table accounts add column closed_at timestamptz, add column erased_at timestamptz,"
+    " add column suspended_at timestamptz, add column suspension_reason text",
+    "create index accounts_closed on accounts (closed_at) where closed_at is not null and erased_at is null",
+    """
+    create table sign_ups (
+      token_hash bytea primary key,
+      account_id text collate "C" not null,
+      email text not null,
+      name text not null,
+      password_hash text not null,
+      usable boolean not null,
+      created_at timestamptz not null,
+      expires_at timestamptz not null
+    )
+    """,
+    "create index sign_ups_by_address on sign_ups (email, created_at)",
+    "create index sign_ups_by_expiry on sign_ups (expires_at)",
 ]
 
 

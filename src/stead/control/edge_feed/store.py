@@ -4,9 +4,10 @@ from stead.control.edge_feed.records import RecordSource
 from stead.control.engines.postgres import Tx
 
 _RECORD_SOURCE = """
-  select e.id, s.id, e.type, e.subdomain, e.status, s.region, s.runtime, s.mode, e.node_id,
-    e.release
-  from environments e join sites s on s.id = e.site_id
+  select e.id, s.id, e.type, e.subdomain,
+    case when a.suspended_at is null then e.status else 'suspended' end, s.region, s.runtime, s.mode,
+    e.node_id, e.release
+  from environments e join sites s on s.id = e.site_id left join accounts a on a.id = s.account_id
 """
 _NEXT_VERSION = """
   insert into edge_versions (site_id, version)

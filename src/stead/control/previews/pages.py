@@ -17,7 +17,7 @@ from stead.control.http.requests import Request
 from stead.control.http.web import HtmlResponse, Route, WebRequest, WebResponse
 from stead.control.previews import service
 from stead.control.previews.rules import build_url, is_path
-from stead.shared.errors import RateLimitExceeded, RequestMalformed, RequestTooLarge
+from stead.shared.errors import AccountSuspended, RateLimitExceeded, RequestMalformed, RequestTooLarge
 
 MAX_BYTES = 8 * 1024
 MAX_FIELD = 256
@@ -82,7 +82,10 @@ async def _open_preview(services: ApiServices, request: Request, target: _Target
         is_known = await accounts.is_known_network(tx, email, network)
     await limit_password_attempts(services.limiter, email, network, is_known_network=is_known)
     async with services.database.transaction() as tx:
-        account = await accounts.find_by_password(tx, email, password)
+        try:
+            account = await accounts.find_by_password(tx, email, password)
+        except AccountSuspended as refused:
+            raise _Refused(str(refused)) from None
         if account is None:
             raise _Refused(_INCORRECT)
         preview = await service.find_visible(tx, account, target.host)
