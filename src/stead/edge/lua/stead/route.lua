@@ -360,7 +360,7 @@ local function apply_site_rules(uri)
   if rules == nil then
     return answer.page("busy")
   elseif rules then
-    local decision, rule, captures = site_rules.decide(var.stead_release, rules, uri, query_args)
+    local decision, rule, captures = site_rules.decide(rules, uri, query_args)
     if decision.headers then
       set_headers(decision)
     end
