@@ -5,37 +5,24 @@ Only deployments of static sites have one: a release of other sites is not compl
 nodes keep the releases of the newest ones. Older ones have no URL any more.
 """
 
-from dataclasses import dataclass
-
 from stead.control.deployments import store
-from stead.control.deployments.rules import PermanentHost
+from stead.control.deployments.rules import PermanentHosts
 from stead.control.engines.postgres import Tx
 
 KEPT = 10
 """As many deployments of an environment have a permanent URL."""
 
 
-@dataclass(frozen=True, slots=True)
-class PermanentHosts:
-    """`served` is newest first. `ended` are no longer served, but the edges may still have them."""
-
-    served: list[PermanentHost]
-    ended: list[PermanentHost]
-
-    @property
-    def all(self) -> list[PermanentHost]:
-        return [*self.served, *self.ended]
-
-
 async def list_hosts(tx: Tx, env: str) -> PermanentHosts:
-    """A deployment is served from the moment when visitors of its environment see it."""
+    """A deployment is served from the moment when visitors of its environment see it. Those that wait for
+    that are left out."""
     found = await store.list_permanent_hosts(tx, env)
-    shown = [host for host in found if host.is_shown]
-    return PermanentHosts(shown[:KEPT], [*shown[KEPT:], *(host for host in found if not host.is_shown)])
+    shown = [host for host in found if host.was_shown and not host.has_ended]
+    return PermanentHosts(shown[:KEPT], [*shown[KEPT:], *(host for host in found if host.has_ended)])
 
 
 async def end(tx: Tx, deployment: str) -> None:
-    """The deployment has failed."""
+    """Visitors do not see the deployment any more, and it was never live."""
     await store.end_permanent_host(tx, deployment)
 
 

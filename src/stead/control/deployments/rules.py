@@ -72,8 +72,22 @@ class PermanentHost:
     deployment: DeploymentId
     host: str
     digest: str
-    is_shown: bool
-    """Visitors of the environment see the release, or have seen it, and its node has kept it."""
+    was_shown: bool
+    """Visitors of the environment see the release, or have seen it."""
+    has_ended: bool
+    """The deployment has failed, or its node has lost the release."""
+
+
+@dataclass(frozen=True, slots=True)
+class PermanentHosts:
+    """`served` is newest first. `ended` are no longer served, but the edges may still have them."""
+
+    served: list[PermanentHost]
+    ended: list[PermanentHost]
+
+    @property
+    def all(self) -> list[PermanentHost]:
+        return [*self.served, *self.ended]
 
 
 @dataclass(frozen=True, slots=True)

@@ -274,6 +274,7 @@ async def switch_back(tx: Tx, deployment: Deployment) -> None:
     if deployment.switched:
         await environments.set_release(tx, deployment.env_id, deployment.release_before)
         await store.set_switched(tx, deployment.id, switched=False, before=None)
+        await permanent_urls.end(tx, deployment.id)
 
 
 async def _supersede_live(tx: Tx, env: str) -> None:

@@ -156,7 +156,7 @@ async def list_permanent_hosts(tx: Tx, env: str) -> list[PermanentHost]:
     """Newest first."""
     return await tx.all(
         PermanentHost,
-        "select id, permanent_host, digest, (switched or deployed_at is not null) and not permanent_ended"
+        "select id, permanent_host, digest, switched or deployed_at is not null, permanent_ended"
         " from deployments where env_id = $1 and permanent_host is not null order by id desc",
         env,
     )

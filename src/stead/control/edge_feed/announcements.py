@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from stead.control.certificates import service as certificates
 from stead.control.configuration import service as configuration
 from stead.control.deployments import permanent_urls
-from stead.control.deployments.permanent_urls import PermanentHosts
+from stead.control.deployments.rules import PermanentHosts
 from stead.control.domains import service as domains
 from stead.control.domains.rules import Claim
 from stead.control.edge_feed import store

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stead.control.configuration.rules import Configuration, Security
-from stead.control.deployments.permanent_urls import PermanentHosts
+from stead.control.deployments.rules import PermanentHosts
 from stead.control.domains.rules import ServedName
 from stead.protocol import edge_records
 from stead.protocol.edge_records import (
