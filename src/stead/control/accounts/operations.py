@@ -40,7 +40,7 @@ from stead.control.http.requirements import ANY_CREDENTIAL, PUBLIC
 from stead.control.members.rules import LastOwner
 from stead.control.outbox.audit import Actor
 from stead.control.outbox.mail_limits import EmailsExhausted
-from stead.shared.errors import AccountNotFound, RateLimitExceeded
+from stead.shared.errors import AccountNotFound, AccountSuspended, RateLimitExceeded
 from stead.shared.ids import AccountId
 
 operation = Operations(tag="Account")
@@ -145,7 +145,7 @@ async def confirm_password_reset(call: PublicCall, body: PasswordResetConfirmati
     id="sessions.create",
     scope=PUBLIC,
     status=201,
-    errors=[SignInRefused, RateLimitExceeded],
+    errors=[SignInRefused, AccountSuspended, RateLimitExceeded],
 )
 async def sign_in(call: PublicCall, body: SignIn) -> SessionView:
     """Sign in with email address and password.
