@@ -2,6 +2,7 @@
 
 import asyncio
 
+import msgspec
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -19,10 +20,10 @@ from tests.teams import found_team
 
 @pytest.fixture
 def steadctl(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> "Steadctl":
-    for name in Settings.__struct_fields__:
-        value = getattr(settings, name)
-        if value != "":
-            monkeypatch.setenv(f"STEAD_{name.upper()}", str(value).lower() if value is True else str(value))
+    for field in msgspec.structs.fields(Settings):
+        value = getattr(settings, field.name)
+        if value != field.default:
+            monkeypatch.setenv(f"STEAD_{field.name.upper()}", str(value))
     return Steadctl()
 
 

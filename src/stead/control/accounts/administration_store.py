@@ -40,7 +40,7 @@ async def list_accounts(tx: Tx, query: str, limit: int) -> list[AccountSummary]:
     """Newest first. The query is a part of an address or a name."""
     return await tx.all(
         AccountSummary,
-        f"{_SUMMARY} where $2 = '' or strpos(lower(a.email), lower($2)) > 0"
+        f"{_SUMMARY} where $2::text = '' or strpos(lower(a.email), lower($2)) > 0"
         " or strpos(lower(a.name), lower($2)) > 0 order by a.id desc limit $3",
         *(tx.now, query, limit),
     )
