@@ -11,9 +11,14 @@ local store = require "stead.store"
 local M = {}
 local parsed = lrucache.new(5000)
 
+-- The certificate in the configuration is that of the preview domain.
+local function uses_preview_certificate(name)
+  return node.has_preview_certificate and records.is_permanent(name)
+end
+
 local function find(name)
   local raw = records.certificate(name)
-  if not raw and store.ask("certificate", name) == "found" then
+  if not raw and not uses_preview_certificate(name) and store.ask("certificate", name) == "found" then
     raw = records.certificate(name)
   end
   return raw
@@ -48,10 +53,9 @@ local function certificate(name)
 end
 
 function M.serve()
-  local name = ssl.server_name()
-  local pair = name and certificate(name:lower())
-  if not pair and name and node.has_preview_certificate and records.is_permanent(name:lower()) then
-    -- The certificate in the configuration is that of the preview domain.
+  local name = (ssl.server_name() or ""):lower()
+  local pair = name ~= "" and certificate(name)
+  if not pair and uses_preview_certificate(name) then
     return
   elseif not pair then
     return ngx.exit(ngx.ERROR)
