@@ -1,6 +1,7 @@
 """The sign-in page of protected previews: who gets a token, and for what."""
 
 import base64
+import secrets
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -13,11 +14,18 @@ from stead.control.app import ControlPlane
 from stead.protocol import edge_records
 from stead.protocol.edge_records import EnvironmentRecord, ProtectionRecord
 from tests.client import Client, code_of
+from tests.control.conftest import FromAddress
 from tests.control.environments.conftest import REGION, HostedSite, create_hosted_site
 from tests.people import PASSWORD, Person
 
 PAGE = "/preview-access"
 TEAM = {"security": {"preview_protection": "team"}}
+
+
+@pytest.fixture
+def visitor(from_address: FromAddress) -> Client:
+    """In a network that nobody else uses, so that no test slows down another."""
+    return from_address(f"2001:db8:{secrets.randbelow(65536):x}:{secrets.randbelow(65536):x}::1")
 
 
 @pytest.fixture
@@ -46,7 +54,7 @@ async def _submit(
 
 
 async def test_somebody_who_can_see_the_site_gets_a_token_for_one_host(
-    site: HostedSite, person: Person, anonymous: Client
+    site: HostedSite, person: Person, visitor: Client
 ) -> None:
     staging = await site.insert_environment()
     host = str(await site.column(staging, "subdomain"))
@@ -56,7 +64,7 @@ async def test_somebody_who_can_see_the_site_gets_a_token_for_one_host(
     assert (protection.mode, protection.everywhere) == ("team", True)
     assert protection.sign_in.endswith(PAGE)
 
-    answer = await _submit(anonymous, host, person.account.email)
+    answer = await _submit(visitor, host, person.account.email)
     assert answer.status_code == 303, answer.text
     where = urlsplit(answer.headers["location"])
     assert (where.scheme, where.netloc, where.path) == ("https", f"{host}:8443", "/_stead/access")
@@ -74,7 +82,7 @@ async def test_somebody_who_can_see_the_site_gets_a_token_for_one_host(
 
 
 async def test_a_wrong_password_and_another_account_get_no_token(
-    site: HostedSite, person: Person, stranger: Person, anonymous: Client
+    site: HostedSite, person: Person, stranger: Person, visitor: Client
 ) -> None:
     staging = await site.insert_environment()
     host = str(await site.column(staging, "subdomain"))
@@ -84,11 +92,11 @@ async def test_a_wrong_password_and_another_account_get_no_token(
         (stranger.account.email, PASSWORD),
         ("nobody@example.com", PASSWORD),
     ):
-        answer = await _submit(anonymous, host, email, password)
+        answer = await _submit(visitor, host, email, password)
         assert answer.status_code == 403
         assert "location" not in answer.headers
-    unknown = await _submit(anonymous, "unknown.preview.example", stranger.account.email)
-    foreign = await _submit(anonymous, host, stranger.account.email)
+    unknown = await _submit(visitor, "unknown.preview.example", stranger.account.email)
+    foreign = await _submit(visitor, host, stranger.account.email)
     assert unknown.text.replace("unknown.preview.example", host) == foreign.text
 
 
@@ -140,14 +148,14 @@ async def test_protection_by_password_needs_a_password(site: HostedSite) -> None
 
 
 async def test_an_environment_can_be_open_although_its_site_is_protected(
-    site: HostedSite, person: Person, anonymous: Client
+    site: HostedSite, person: Person, visitor: Client
 ) -> None:
     staging = await site.insert_environment()
     host = str(await site.column(staging, "subdomain"))
     await _configure(site, "/config", TEAM)
     await _configure(site, f"/environments/{staging}/config", {"security": {"preview_protection": "none"}})
     assert _protection(site, staging) is None
-    answer = await _submit(anonymous, host, person.account.email)
+    answer = await _submit(visitor, host, person.account.email)
     assert (answer.status_code, answer.headers["location"]) == (303, f"https://{host}:8443/page?x=1")
 
 
@@ -162,15 +170,15 @@ async def test_an_environment_can_be_open_although_its_site_is_protected(
         {"host": "a.example", "scheme": "https", "to": "https://evil.example"},
     ],
 )
-async def test_a_link_that_no_edge_has_made_is_refused(anonymous: Client, query: dict[str, str]) -> None:
-    assert (await anonymous.get(PAGE, params=query)).status_code == 404
-    assert (await anonymous.post(PAGE, params=query, data={"email": "a@b.c"})).status_code == 404
+async def test_a_link_that_no_edge_has_made_is_refused(visitor: Client, query: dict[str, str]) -> None:
+    assert (await visitor.get(PAGE, params=query)).status_code == 404
+    assert (await visitor.post(PAGE, params=query, data={"email": "a@b.c"})).status_code == 404
 
 
-async def test_the_form_is_limited(site: HostedSite, anonymous: Client) -> None:
+async def test_the_form_is_limited(visitor: Client) -> None:
     query = {"host": "a.example", "scheme": "https"}
     for content in (b"x" * 10_000, b"\xff", b"email=" + b"x" * 300, b"a=1&" * 20):
-        answer = await anonymous.post(PAGE, params=query, content=content)
+        answer = await visitor.post(PAGE, params=query, content=content)
         assert answer.status_code == 400, content[:10]
-    shown = await anonymous.get(PAGE, params=query)
+    shown = await visitor.get(PAGE, params=query)
     assert "form-action 'self' https://a.example;" in shown.headers["content-security-policy"]
