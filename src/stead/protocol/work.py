@@ -470,14 +470,16 @@ class Build(NodeWork, frozen=True, tag="build"):
     result_type = BuildResult
     unsupported_code = "build.unavailable"
     has_own_limit = True
-    secret_fields: ClassVar[tuple[str, ...]] = ("layer_url", "variables")
+    secret_fields: ClassVar[tuple[str, ...]] = ("layer_url", "variables", "plain_variables")
 
     builder: Builder
     source: GitSource | ArchiveSource
     layer_url: str
     """Where to upload the layer; signed by the control plane for this object only."""
     variables: tuple[tuple[str, str], ...] = ()
-    """Environment variables of the build; their values are masked in its output."""
+    """Secret environment variables of the build; their values are masked in its output."""
+    plain_variables: tuple[tuple[str, str], ...] = ()
+    """Environment variables that are not masked. A secret of the same name replaces one."""
     platform_variables: tuple[tuple[str, str], ...] = ()
     """What the platform tells the build about itself. No secrets; they replace others of the same name."""
 

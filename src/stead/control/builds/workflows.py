@@ -33,6 +33,7 @@ from stead.control.jobs.definition import (
 from stead.control.jobs.kinds import Job
 from stead.control.jobs.rules import JobsWaiting
 from stead.control.nodes import service as nodes
+from stead.control.secrets import service as secrets
 from stead.control.sites import node_commands
 from stead.control.uploads import service as uploads
 from stead.control.uploads.rules import object_name
@@ -68,10 +69,13 @@ async def _build(tx: Tx, job: BuildJob) -> NodeCommand | None:
     if isinstance(source, GitSource) and not source.url.startswith("https://"):
         source = replace(source, key=await git.get_sealed_deploy_key(tx, build.site_id))
     target = await deployments.get_target(tx, build.env_id)
+    variables = await secrets.get_for_build(tx, build.env_id)
     work = node_work.Build(
         build.builder,
         source,
         staged_object_name(build.id),
+        variables=variables.secret,
+        plain_variables=variables.plain,
         platform_variables=platform_variables(build, target),
     )
     return node_commands.build_command(build.node_id, build.env_id, context.mode, work)
