@@ -1,4 +1,4 @@
-"""Secrets of environments."""
+"""Secrets of environments, and builds that are skipped because nothing has changed."""
 
 from alembic import op
 
@@ -18,6 +18,9 @@ STATEMENTS = [
       unique (env_id, name)
     )
     """,
+    "alter table builds add column pushed boolean not null default false, add column inputs text,"
+    " add column source_digest text, add column reuses text,"
+    " add column skipped boolean not null default false",
 ]
 
 

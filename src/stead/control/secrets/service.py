@@ -1,6 +1,7 @@
 """The use cases of secrets, each inside the caller's transaction."""
 
 import base64
+import hashlib
 
 from stead.control.engines.postgres import Tx
 from stead.control.environments.rules import PRODUCTION, VisibleEnvironment
@@ -63,6 +64,12 @@ async def get_for_build(tx: Tx, env: str) -> BuildVariables:
         secret=tuple(pair for is_plain, pair in sealed if not is_plain),
         plain=tuple(pair for is_plain, pair in sealed if is_plain),
     )
+
+
+async def get_fingerprint(tx: Tx, env: str) -> str:
+    """Another text when any value that builds get has changed. It says nothing about the values."""
+    found = await store.list_versions(tx, env)
+    return hashlib.sha256("\n".join(sorted(found)).encode()).hexdigest()
 
 
 def _view(row: ListedSecret, sealer: Sealer) -> SecretView:

@@ -76,18 +76,26 @@ async def delete(tx: Tx, env: VisibleEnvironment, name: str) -> bool:
     return await tx.run("delete from environment_secrets where env_id = $1 and name = $2", env.id, name) == 1
 
 
+_FOR_BUILD = """
+  select distinct on (s.name) s.id, s.name, s.sealed, s.plain, s.updated_at
+  from environments e
+  join environments o on o.site_id = e.site_id
+    and (o.id = e.id or e.type = 'branch' and o.type = 'production')
+  join environment_secrets s on s.env_id = o.id and (s.env_id = e.id or s.previews)
+  where e.id = $1
+  order by s.name, s.env_id = e.id desc
+"""
+"""Those of the environment; for a branch environment also those of production that previews get."""
+
+
 async def list_for_build(tx: Tx, env: str) -> list[StoredSecret]:
-    """Those of the environment; for a branch environment also those of production that previews get."""
+    return await tx.all(StoredSecret, f"select id, name, sealed, plain from ({_FOR_BUILD}) found", env)  # noqa: S608
+
+
+async def list_versions(tx: Tx, env: str) -> list[str]:
+    """A text for each of them, which differs after every change."""
     return await tx.all(
-        StoredSecret,
-        """
-        select distinct on (s.name) s.id, s.name, s.sealed, s.plain
-        from environments e
-        join environments o on o.site_id = e.site_id
-          and (o.id = e.id or e.type = 'branch' and o.type = 'production')
-        join environment_secrets s on s.env_id = o.id and (s.env_id = e.id or s.previews)
-        where e.id = $1
-        order by s.name, s.env_id = e.id desc
-        """,
+        lambda id_, plain, at: f"{id_} {plain} {at.isoformat()}",
+        f"select id, plain, updated_at from ({_FOR_BUILD}) found",  # noqa: S608
         env,
     )
