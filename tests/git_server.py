@@ -4,7 +4,7 @@ import asyncio
 import os
 import ssl
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -83,6 +83,8 @@ class GitServer:
     requests: list[str] = field(default_factory=list)
     response: bytes | None = None
     """If set, the response to every request instead of git's."""
+    api: Callable[[str, str, dict[str, str], bytes], bytes] | None = None
+    """The API of the forge, for all paths below `/api/`."""
 
     def create(self, name: str = "site.git") -> Repository:
         made = Repository.create(self.root, name)
@@ -106,11 +108,13 @@ class GitServer:
             method, target, _ = first.split(" ")
             self.requests.append(target)
             body = await reader.readexactly(int(headers.get("content-length", "0")))
-            writer.write(
-                self.response
-                if self.response is not None
-                else await self._backend(method, target, headers, body)
-            )
+            if self.response is not None:
+                answer = self.response
+            elif self.api is not None and target.startswith("/api/"):
+                answer = self.api(method, target, headers, body)
+            else:
+                answer = await self._backend(method, target, headers, body)
+            writer.write(answer)
             await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
             pass

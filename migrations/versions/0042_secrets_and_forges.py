@@ -1,4 +1,4 @@
-"""Secrets of environments, and builds that are skipped because nothing has changed."""
+"""Secrets of environments, builds that are skipped because nothing has changed, and reports to forges."""
 
 from alembic import op
 
@@ -21,6 +21,29 @@ STATEMENTS = [
     "alter table builds add column pushed boolean not null default false, add column inputs text,"
     " add column source_digest text, add column reuses text,"
     " add column skipped boolean not null default false",
+    "alter table git_connections add column forge text, add column forge_token bytea,"
+    " add column forge_repository text, add column forge_error text,"
+    " add check ((forge is null) = (forge_token is null))",
+    """
+    create table commit_reports (
+      build_id text collate "C" primary key references builds on delete cascade,
+      site_id text collate "C" not null references sites on delete cascade,
+      owner text collate "C" not null,
+      sent text,
+      attempts int not null default 0,
+      due_at timestamptz(3) not null,
+      created_at timestamptz(3) not null
+    )
+    """,
+    "create index commit_reports_due on commit_reports (due_at)",
+    "create index commit_reports_of_site on commit_reports (site_id)",
+    """
+    create table preview_comments (
+      env_id text collate "C" primary key references environments on delete cascade,
+      number bigint not null,
+      comment bigint not null
+    )
+    """,
 ]
 
 

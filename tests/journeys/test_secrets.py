@@ -70,6 +70,16 @@ async def _secrets_of_an_account(stack: RunningStack, customer: Customer) -> Fou
     return found
 
 
+async def _forge_token(customer: Customer) -> str:
+    """Of a site with a repository, which need not exist."""
+    wanted = {"domain": "forge.example.com", "profile": "static", "git_repo": "https://git.example.com/a.git"}
+    created = await customer.post("/v1/sites", wanted)
+    token = _canary()
+    path = f"/v1/sites/{created['resource']['site_id']}/branch-routes"
+    await customer.put(path, {"rules": [], "forge": {"kind": "gitea", "token": token}})
+    return token
+
+
 async def _secrets_of_a_site(customer: Customer, site: str) -> Found:
     """Of its hook, which is called, its firewall partner and its metrics."""
     production = f"{site}/environments/production"
@@ -79,6 +89,7 @@ async def _secrets_of_a_site(customer: Customer, site: str) -> Found:
     renewed = await customer.post(f"{production}/renew")
     connection = await customer.put(f"{site}/branch-routes", {"rules": [], "roll_hook_secret": True})
     hook: str = connection["hook_secret"]
+    token = await _forge_token(customer)
     await Forge(connection["hook_url"], hook, "https://git.example.com/site.git").tell("main", "1" * 40)
     async with httpx.AsyncClient() as client:
         # GitLab sends the secret itself.
@@ -86,6 +97,7 @@ async def _secrets_of_a_site(customer: Customer, site: str) -> Found:
         await client.post(connection["hook_url"], json={}, headers=headers)
     return {
         "hook_secret": hook,
+        "forge.token": token,
         "security.waf_partner_secret_key": partner,
         "metrics_token": renewed["metrics_token"],
     }

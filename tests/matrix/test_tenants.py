@@ -75,6 +75,8 @@ NAMES_NOTHING = {
     # Shown to whoever sees the environment in the path.
     "NewLock.reason",
     "NewSecret.value",
+    # Sent only to the forge of the repository of the site in the path.
+    "forge.token",
     # Not looked up until a delivery connects to it.
     *("NewEndpoint.url", "EndpointChange.url"),
 }

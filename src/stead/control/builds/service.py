@@ -28,6 +28,7 @@ from stead.control.deployments import service as deployments
 from stead.control.engines.object_store import ObjectStore
 from stead.control.engines.postgres import Database, Tx
 from stead.control.environments.rules import EnvironmentNotFound, VisibleEnvironment
+from stead.control.git import service as git
 from stead.control.http.operations import Call
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.jobs import service as jobs
@@ -123,6 +124,8 @@ async def enqueue(
     subject = jobs.Subject(site_id, owner, env_id=env_id, id=build)
     job = await jobs.enqueue(tx, RUN, BuildWork(build), subject, scope=SCOPE)
     await store.set_job(tx, build, job.id)
+    if source == GIT and context.mode == "live":
+        await git.report_build(tx, site_id, owner, build)
     return job
 
 
