@@ -4,7 +4,7 @@ import asyncio
 import os
 import ssl
 import subprocess
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -56,8 +56,16 @@ class Repository:
         known = git("branch", "--list", branch, cwd=self.work)
         if git("branch", "--show-current", cwd=self.work) != branch:
             git("checkout", "--quiet", *([] if known else ["-b"]), branch, cwd=self.work)
-        for name, text in (files or {"index_html": os.urandom(8).hex()}).items():
-            path = self.work / name.replace("_", ".")
+        named = {name.replace("_", "."): text for name, text in files.items()}
+        return self._commit_here(branch, named or {"index.html": os.urandom(8).hex()})
+
+    def commit_files(self, files: Mapping[str, str]) -> str:
+        """Commit files with any names to the main branch. Returns the id of the commit."""
+        return self._commit_here("main", files)
+
+    def _commit_here(self, branch: str, files: Mapping[str, str]) -> str:
+        for name, text in files.items():
+            path = self.work / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
         git("add", "--all", cwd=self.work)
