@@ -1,6 +1,7 @@
 """Servers that implement the parts of the APIs of GitHub Enterprise, GitLab and Gitea that concern commit
 statuses and pull requests: authentication, paths, required fields, allowed values, status codes."""
 
+import asyncio
 import json
 import re
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ class ForgeServer:
     refusals: list[int] = field(default_factory=list)
     """The status codes of the next answers."""
     requests: list[str] = field(default_factory=list)
+    commented: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __call__(self, method: str, target: str, headers: dict[str, str], body: bytes) -> bytes:
         path, _, query = target.partition("?")
@@ -106,6 +108,7 @@ class ForgeServer:
             if int(found[1]) not in self.pull_requests or not given.get("body"):
                 return 404, {}
             id_ = 100 + len(self.comments)
+            self.commented.set()
             self.comments[id_] = {"number": int(found[1]), "body": given["body"]}
             return 201, {"url": "https://forge.example/" + "x" * 2000, "id": id_, "body": given["body"]}
         one = f"{place}/([0-9]+)" if self.kind == "gitlab" else "/issues()/comments/([0-9]+)"

@@ -1,8 +1,6 @@
 """One site's life, with everything real: git, npm, S3, NATS, nginx, a certificate authority. Every claim is
 checked from outside over HTTPS, and every job is followed by a client whose connection breaks."""
 
-import asyncio
-
 import pytest
 
 from tests.forge_apis import TOKEN, ForgeServer
@@ -94,8 +92,7 @@ async def test_a_site_from_its_first_commit_to_its_last_preview(
 
     # The forge shows it in the pull request, and the state of both commits.
     async with time_limit(60):
-        while not review.comments:
-            await asyncio.sleep(0.2)
+        await review.commented.wait()
     assert list(review.comments.values()) == [
         {"number": 3, "body": f"Preview of {fourth[:12]}: https://{host}/"}
     ]

@@ -174,6 +174,13 @@ def test_a_variable_of_the_environment_names_another_root(tmp_path: Path) -> Non
     assert plan_build(write(tmp_path, files), "apps/docs").generator is generators.MKDOCS
 
 
+@pytest.mark.parametrize("root", ["./apps/web", "apps//web/", "/apps/web", "apps/./web"])
+def test_paths_are_compared_as_git_writes_them(tmp_path: Path, root: str) -> None:
+    settings = json.dumps({"root": root, "watch": ["./packages/ui/"]})
+    plan = plan_build(write(tmp_path, {"stead.json": settings, "apps/web/index.html": ""}))
+    assert plan.relevant == ("apps/web", "packages/ui", "stead.json")
+
+
 def test_a_root_that_is_a_link_is_refused(tmp_path: Path) -> None:
     root = write(tmp_path, {"stead.json": '{"root": "web"}'})
     (root / "web").symlink_to("/etc")

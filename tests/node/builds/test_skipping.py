@@ -62,3 +62,4 @@ def test_the_digest_depends_on_exactly_the_relevant_paths() -> None:
     assert relevance.digest(tree, ["apps/web", "gone"]) != web
     assert relevance.digest(tree, ["apps/web"], "another image") != web
     assert relevance.digest({}, None) == ""
+    assert relevance.digest(tree, ["apps/web", "apps/web/file.css"]) == "", "only directories are known"

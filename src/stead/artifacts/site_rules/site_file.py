@@ -90,7 +90,7 @@ class SiteFile(Struct, forbid_unknown_fields=True, rename={"schema": "$schema"})
     ] = ""
     generator: Annotated[
         GeneratorName | Literal[""],
-        Meta(description="Which generator it is, if it is not recognized. `none`: the files are the site."),
+        Meta(description="Which generator it is, if it is not recognized. `none` if it is none of them."),
     ] = ""
     root: Annotated[
         str,

@@ -65,6 +65,8 @@ class Build:
     started_at: datetime | None
     pushed: bool
     """Whether a push started it. Such a build is skipped if nothing has changed since the live release."""
+    inputs: str | None
+    """Names the secrets and variables that the environment had when the build began."""
     reuses: str | None
     """The artifact of the live release, if the build can be skipped."""
 

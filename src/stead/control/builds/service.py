@@ -197,9 +197,9 @@ async def prepare(tx: Tx, build: Build) -> None:
 
 async def find_reusable(tx: Tx, build: Build) -> ReusableBuild | None:
     """The live release, if a push that changes nothing need not be built."""
-    if build.reuses is None:
+    if build.reuses is None or build.inputs is None:
         return None
-    found = await store.find_reusable(tx, build.env_id, await secrets.get_fingerprint(tx, build.env_id))
+    found = await store.find_reusable(tx, build.env_id, build.inputs)
     return found if found is not None and found.artifact_id == build.reuses else None
 
 

@@ -19,7 +19,7 @@ from stead.shared.ids import BuildId, new_id
 
 _COLUMNS = (
     "id, site_id, env_id, job_id, builder, status, source, ref, commit, auto_deploy, node_id, facts,"
-    " manifest, config, envelope, key_id, started_at, pushed, reuses"
+    " manifest, config, envelope, key_id, started_at, pushed, inputs, reuses"
 )
 _VIEW = (
     # The query of an archive's URL may be a credential, so it is not shown.

@@ -112,8 +112,7 @@ async def _store_result(tx: Tx, job: BuildJob, result: BuildResult | None) -> No
     if result is not None and result.unchanged:
         reusable = await service.find_reusable(tx, build)
         if reusable is None or reusable.source_digest != result.source_digest:
-            # It was, when the build began: a rollback or another secret came in between.
-            raise Refused(BuildFailed.code, "The live release changed during the build. Build again.")
+            raise Refused(SignatureInvalid.code, "The node skipped a build that must not be skipped.")
     await service.record_result(tx, build, result)
 
 
@@ -142,7 +141,7 @@ async def _finish_skipped(tx: Tx, build: Build) -> Results:
     """The environment keeps its release."""
     reusable, live = await service.find_reusable(tx, build), await deployments.find_live(tx, build.env_id)
     if reusable is None or live is None:
-        raise Refused(BuildFailed.code, "The live release changed during the build. Build again.")
+        raise Refused(BuildFailed.code, "The live release is not there any more. Build again.")
     await service.mark_skipped(tx, build.id)
     if not await service.set_status(tx, build.id, "succeeded", artifact=reusable.artifact_id):
         raise Refused(BuildFailed.code, "The build is not running any more.")

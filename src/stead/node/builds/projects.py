@@ -2,7 +2,7 @@
 
 import os
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
 import msgspec
@@ -118,10 +118,15 @@ def plan_build(root: Path, directory: str = "") -> BuildPlan:
 
 
 def _check_directory(root: Path, directory: str) -> str:
-    directory = directory.strip("/") if directory not in ("", ".", "./") else ""
+    directory = _normalize(directory)
     if directory and trees.find_folder(root, directory) is None:
         raise BuildFailed(f"the source has no directory {printable(directory)}, which is named as its root")
     return directory
+
+
+def _normalize(path: str) -> str:
+    """As git writes it: without a slash at its ends, `.` and doubled slashes."""
+    return "/".join(PurePosixPath(path.strip("/")).parts)
 
 
 def _find_generator(project: Path, settings: ProjectSettings, package: Package | None) -> Generator | None:
@@ -208,7 +213,7 @@ def _relevant_paths(root: Path, plan: BuildPlan, settings: ProjectSettings) -> t
     """Everything, unless the project is a directory that needs nothing outside, or says what it needs."""
     if not plan.directory or (plan.install_in == "" and not settings.watch):
         return None
-    watched = [path.strip("/") for path in settings.watch]
+    watched = [_normalize(path) for path in settings.watch]
     files = [SITE_FILE]
     if plan.install_in == "":
         files = [entry.name for entry in root.iterdir() if not entry.is_dir() or entry.is_symlink()]

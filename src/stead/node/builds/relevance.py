@@ -19,9 +19,12 @@ def read_tree(content: bytes | None) -> dict[str, str]:
 
 
 def digest(tree: dict[str, str], paths: Collection[str] | None, *more: str) -> str:
-    """The digest of these directories and files of the top directory; None means everything. Empty if the
-    commit is not known."""
-    if not tree:
+    """The digest of these directories and files of the top directory; None means everything.
+
+    Empty if the commit is not known, or if a path is not a directory that the commit has: whether it has changed
+    cannot be said then.
+    """
+    if not tree or any("/" in path and path not in tree for path in paths or ()):
         return ""
     top = [path for path in tree if "/" not in path]
     lines = [f"{path}\0{tree.get(path, '')}" for path in sorted(top if paths is None else paths)]
