@@ -21,8 +21,8 @@ def read_tree(content: bytes | None) -> dict[str, str]:
 def digest(tree: dict[str, str], paths: Collection[str] | None, *more: str) -> str:
     """The digest of these directories and files of the top directory; None means everything.
 
-    Empty if the commit is not known, or if a path is not a directory that the commit has: whether it has changed
-    cannot be said then.
+    Empty if the commit is not known, or if a path is not a directory that the commit has: whether it has
+    changed cannot be said then.
     """
     if not tree or any("/" in path and path not in tree for path in paths or ()):
         return ""
