@@ -70,7 +70,7 @@ class ReportingSite:
             )
             await tx.run(
                 "update jobs set status = 'succeeded', finished_at = now() where env_id = $1"
-                " and type = 'build.run'",
+                " and type = 'build.run' and status = 'queued'",
                 env,
             )
             await tx.run(

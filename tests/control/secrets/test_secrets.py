@@ -146,9 +146,8 @@ async def test_a_secret_that_cannot_be_masked_is_refused_and_a_plain_variable_is
     assert (await scene.set("SHORT", "", plain=True)).is_success
 
 
-@pytest.mark.parametrize("value", [f"{VALUE}\0", VALUE + "x" * 9000])
-async def test_a_refusal_does_not_repeat_the_secret(scene: Scene, value: str):
-    refused = await scene.set("API_TOKEN", value)
+async def test_a_refusal_does_not_repeat_the_secret(scene: Scene):
+    refused = await scene.set("API_TOKEN", VALUE + "x" * 9000)
     assert (refused.status_code, refused.json()["error"]["param"]) == (400, "value")
     assert VALUE not in refused.text
 

@@ -40,10 +40,8 @@ class NewSecret(Struct, forbid_unknown_fields=True):
         str,
         Meta(
             max_length=MAX_VALUE,
-            pattern=r"^[^\x00]*$",
             description="Can have several lines. Only builds read it.",
             examples=["correct-horse-battery-staple"],
-            extra={"expected": "It is a text without null characters."},
             extra_json_schema=SENSITIVE,
         ),
     ]
