@@ -104,8 +104,9 @@ class LedgerReader:
         for line in lines.splitlines():
             try:
                 visit = _decode_line(line)
-            except msgspec.MsgspecError:
-                # The first read may begin in the middle of a line.
+            except (msgspec.MsgspecError, UnicodeDecodeError):
+                # The first read may begin in the middle of a line, and nginx writes the bytes of a visitor as
+                # they are.
                 continue
             # A request that was forwarded to another node is counted there.
             counts = visit.environment and visit.address != PROBE_ADDRESS and not visit.peer
@@ -155,7 +156,7 @@ class VisitReporter:
             rotated = await self._rotation.rotate_if_due()
             if rotated is not None:
                 self._visited |= await run_in_thread(self._ledger.read_rest, rotated)
-                self._rotation.remove_old()
+                await run_in_thread(self._rotation.remove_old)
         except (LedgerStillOpen, OSError) as error:
             log.warning("ledger.not_rotated", error=type(error).__name__)
 

@@ -1,0 +1,101 @@
+"""Answers nodes that have recorded something: where to put it, and that it was recorded."""
+
+import msgspec
+import structlog
+
+from stead.control.engines.nats import NATS_UNREACHABLE, Message, Nats
+from stead.control.engines.object_store import ObjectStore, ObjectStoreUnavailable
+from stead.control.engines.postgres import DATABASE_FAILED, Database, Tx
+from stead.control.insights import chunk_store as store
+from stead.control.insights.rules import object_name
+from stead.protocol.subjects import answer
+from stead.protocol.telemetry import COLUMNS, Chunk, ChunkAnswer, ChunkReport, encode, read_report
+from stead.shared.clock import from_unix
+from stead.shared.token_bucket import TokenBuckets
+
+REPORTS_PER_SECOND, BURST = 20.0, 200
+"""Of one node. Each is a transaction: a node that floods must not delay others."""
+MAX_WAITING = 20_000
+"""How many chunks of one node may wait: two days of a busy one. Then the node keeps them itself."""
+URL_SECONDS = 600
+_SUBJECT, _QUEUE = "node.*.telemetry", "workers"
+
+log = structlog.get_logger()
+
+
+class ChunkReceiver:
+    """Without a configured ClickHouse every chunk is refused, so that nodes keep nothing."""
+
+    def __init__(self, nats_: Nats, database: Database, objects: ObjectStore, *, wanted: bool) -> None:
+        self._nats, self._database, self._objects, self._wanted = nats_, database, objects, wanted
+        self._allowed = TokenBuckets(REPORTS_PER_SECOND, BURST)
+        self._subscribed = False
+
+    async def start(self) -> None:
+        """Can be called again if it failed. One of all workers gets each report."""
+        if not self._subscribed:
+            await self._nats.client.subscribe(_SUBJECT, queue=_QUEUE, cb=self._receive)
+            self._subscribed = True
+
+    async def _receive(self, message: Message) -> None:
+        """NATS lets each node publish only under its own name. A node without an answer asks again."""
+        sender = message.subject.split(".")[1]
+        if not self._allowed.take(sender):
+            return
+        try:
+            report = read_report(message.data)
+        except (msgspec.MsgspecError, TypeError):
+            log.warning("telemetry.malformed", node=sender)
+            return
+        if report.node != sender:
+            return
+        try:
+            found = await self.respond(report)
+            if found is not None:
+                await self._nats.client.publish(answer(sender, report.id), encode(found))
+        except (*DATABASE_FAILED, *NATS_UNREACHABLE, ObjectStoreUnavailable) as error:
+            log.warning("telemetry.not_answered", node=sender, reason=type(error).__name__)
+
+    async def respond(self, report: ChunkReport) -> ChunkAnswer | None:
+        if not self._wanted:
+            return ChunkAnswer(recorded=True, refused=True)
+        async with self._database.transaction() as tx:
+            if not await store.is_enrolled(tx, report.node):
+                log.warning("telemetry.not_enrolled", node=report.node)
+                return None
+            found = await _record(tx, report)
+        if found.recorded or found.refused or report.chunk is None:
+            return found
+        key = object_name(report.node, report.chunk.id)
+        return ChunkAnswer(url=self._objects.presigned_put_url(key, seconds=URL_SECONDS))
+
+
+async def _record(tx: Tx, report: ChunkReport) -> ChunkAnswer:
+    """An answer without anything means that the chunk may be put."""
+    await store.insert_gaps(tx, report.node, report.gaps)
+    chunk = report.chunk
+    if chunk is None:
+        until = min(from_unix(report.until), tx.now)
+        for stream in COLUMNS:
+            await store.set_progress_if_idle(tx, report.node, stream, until)
+        return ChunkAnswer(recorded=True)
+    return await _record_chunk(tx, report, chunk)
+
+
+async def _record_chunk(tx: Tx, report: ChunkReport, chunk: Chunk) -> ChunkAnswer:
+    known = await store.find(tx, report.node, chunk.id)
+    if known is None:
+        if await store.count_waiting(tx, report.node) >= MAX_WAITING:
+            log.warning("telemetry.too_many", node=report.node)
+            return ChunkAnswer(refused=False, recorded=False)
+        await store.insert(tx, report.node, chunk)
+        return ChunkAnswer()
+    if known.sha256 != chunk.sha256:
+        log.error("telemetry.chunk_changed", node=report.node, chunk=chunk.id)
+        return ChunkAnswer(recorded=True, refused=True)
+    if known.status != "offered":
+        return ChunkAnswer(recorded=True, refused=known.status == "refused")
+    if report.stored:
+        await store.set_stored(tx, report.node, chunk.id)
+        return ChunkAnswer(recorded=True)
+    return ChunkAnswer()

@@ -1,0 +1,198 @@
+"""The use cases of insights. What PostgreSQL knows is read first; ClickHouse is asked when the connection to
+it is released."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+from stead.control.environments import service as environments
+from stead.control.environments.rules import VisibleEnvironment
+from stead.control.http.operations import Call, Later, Stream
+from stead.control.insights import (
+    live,
+    log_views,
+    metric_views,
+    request_views,
+    resource_views,
+    store,
+    trace_views,
+    vital_views,
+    windows,
+)
+from stead.control.insights.queries import (
+    ClickHouse,
+    Condition,
+    Scope,
+    Window,
+    scope_of_environment,
+    scope_of_site,
+    scope_of_sites,
+)
+from stead.control.insights.rules import VisibleSites
+from stead.control.insights.schema import (
+    MAX_TRACE_HOURS,
+    LogFilter,
+    LogLineView,
+    LogsView,
+    LogTailFilter,
+    LogVolumeFilter,
+    LogVolumeView,
+    MetricFilter,
+    MetricView,
+    PagesFilter,
+    PagesView,
+    RecentTraceFilter,
+    RequestFilter,
+    RequestsView,
+    RequestView,
+    RequestVolumeFilter,
+    RequestVolumeView,
+    ResourceFilter,
+    ResourcesView,
+    SummaryView,
+    TimeseriesView,
+    TraceFilter,
+    TracesView,
+    TraceView,
+    VitalFilter,
+    WindowFilter,
+)
+from stead.control.insights.store import Completeness
+from stead.control.sites.rules import VisibleSite
+from stead.control.teams.rules import VisibleTeam
+from stead.protocol.telemetry import StreamName
+
+Resource = VisibleSite | VisibleEnvironment
+
+
+F = TypeVar("F", bound=windows.Windowed)
+V = TypeVar("V")
+
+Reader = Callable[[ClickHouse, Scope, Window, F, Completeness], Awaitable[V]]
+
+
+def wants_stream(call: Call) -> bool:
+    return "text/event-stream" in call.request.header(b"accept")
+
+
+async def follow_requests(call: Call, resource: Resource, wanted: RequestFilter) -> Stream:
+    scope, clickhouse = await _scope_of(call, resource), call.context.clickhouse
+
+    async def look(window: Window, condition: Condition) -> Sequence[RequestView]:
+        limit = live.MAX_ROWS + 1
+        return await request_views.list_requests(clickhouse, scope, window, wanted, limit, condition)
+
+    return Stream(live.follow("request", look, call.context.database.now))
+
+
+async def follow_logs(call: Call, resource: Resource, wanted: LogFilter) -> Stream:
+    return _follow_lines(call, await _scope_of(call, resource), wanted)
+
+
+async def follow_all_logs(call: Call, wanted: LogTailFilter) -> Stream:
+    """Of the sites that the caller sees when the stream begins."""
+    sites = await store.list_visible_sites(call.tx, call.caller)
+    return _follow_lines(call, scope_of_sites(sites), wanted)
+
+
+def _follow_lines(call: Call, scope: Scope, wanted: LogFilter | LogTailFilter) -> Stream:
+    clickhouse = call.context.clickhouse
+
+    async def look(window: Window, condition: Condition) -> Sequence[LogLineView]:
+        limit = live.MAX_ROWS + 1
+        return await log_views.list_lines(clickhouse, scope, window, wanted, limit, condition)
+
+    return Stream(live.follow("line", look, call.context.database.now))
+
+
+async def requests(call: Call, resource: Resource, wanted: RequestFilter) -> Later[RequestsView]:
+    return await _read_later(call, resource, wanted, "requests", request_views.read_requests)
+
+
+async def request_volume(
+    call: Call, resource: Resource, wanted: RequestVolumeFilter
+) -> Later[RequestVolumeView]:
+    return await _read_later(call, resource, wanted, "requests", request_views.read_volume)
+
+
+async def logs(call: Call, resource: Resource, wanted: LogFilter) -> Later[LogsView]:
+    return await _read_later(call, resource, wanted, "logs", log_views.read_logs)
+
+
+async def log_volume(call: Call, resource: Resource, wanted: LogVolumeFilter) -> Later[LogVolumeView]:
+    return await _read_later(call, resource, wanted, "logs", log_views.read_volume)
+
+
+async def resources(call: Call, resource: Resource, wanted: ResourceFilter) -> Later[ResourcesView]:
+    return await _read_later(call, resource, wanted, "requests", resource_views.read_resources)
+
+
+async def tail_all_logs(call: Call, wanted: LogTailFilter) -> Later[LogsView]:
+    return await _read_all_later(call, wanted, "logs", log_views.read_logs)
+
+
+async def count_all_logs(call: Call, wanted: LogVolumeFilter) -> Later[LogVolumeView]:
+    return await _read_all_later(call, wanted, "logs", log_views.read_volume)
+
+
+async def metric_series(call: Call, wanted: MetricFilter) -> Later[MetricView]:
+    return await _read_all_later(call, wanted, "requests", metric_views.read_series)
+
+
+async def summary(call: Call, resource: Resource, wanted: WindowFilter) -> Later[SummaryView]:
+    return await _read_later(call, resource, wanted, "vitals", vital_views.read_summary)
+
+
+async def summary_of_team(call: Call, team: VisibleTeam, wanted: WindowFilter) -> Later[SummaryView]:
+    sites = await store.list_visible_sites_of_team(call.tx, call.caller, team)
+    return await _read_sites_later(call, sites, wanted, "vitals", vital_views.read_summary)
+
+
+async def timeseries(call: Call, resource: Resource, wanted: VitalFilter) -> Later[TimeseriesView]:
+    return await _read_later(call, resource, wanted, "vitals", vital_views.read_timeseries)
+
+
+async def pages(call: Call, resource: Resource, wanted: PagesFilter) -> Later[PagesView]:
+    return await _read_later(call, resource, wanted, "vitals", vital_views.read_pages)
+
+
+async def traces(call: Call, resource: Resource, wanted: TraceFilter) -> Later[TracesView]:
+    return await _read_later(call, resource, wanted, "spans", trace_views.read_traces)
+
+
+async def trace(call: Call, resource: Resource, trace_id: str) -> Later[TraceView]:
+    scope, window = await _scope_of(call, resource), Window.of_hours(call.tx.now, MAX_TRACE_HOURS)
+    return Later(lambda: trace_views.read_trace(call.context.clickhouse, scope, window, trace_id))
+
+
+async def recent_traces(call: Call, wanted: RecentTraceFilter) -> Later[TracesView]:
+    return await _read_all_later(call, wanted, "spans", trace_views.read_traces)
+
+
+async def _read_later(
+    call: Call, resource: Resource, wanted: F, stream: StreamName, read: Reader[F, V]
+) -> Later[V]:
+    scope = await _scope_of(call, resource)
+    window = windows.read_window(call.tx.now, wanted)
+    known = await store.get_completeness(call.tx, scope, stream, window)
+    return Later(lambda: read(call.context.clickhouse, scope, window, wanted, known))
+
+
+async def _read_all_later(call: Call, wanted: F, stream: StreamName, read: Reader[F, V]) -> Later[V]:
+    """About all sites that the caller can see."""
+    sites = await store.list_visible_sites(call.tx, call.caller)
+    return await _read_sites_later(call, sites, wanted, stream, read)
+
+
+async def _read_sites_later(
+    call: Call, sites: VisibleSites, wanted: F, stream: StreamName, read: Reader[F, V]
+) -> Later[V]:
+    scope, window = scope_of_sites(sites), windows.read_window(call.tx.now, wanted)
+    known = await store.get_completeness(call.tx, scope, stream, window)
+    known = known._replace(truncated=sites.truncated)
+    return Later(lambda: read(call.context.clickhouse, scope, window, wanted, known))
+
+
+async def _scope_of(call: Call, resource: Resource) -> Scope:
+    if isinstance(resource, VisibleEnvironment):
+        return scope_of_environment(resource)
+    return scope_of_site(resource, await environments.get_production(call.tx, resource.id))

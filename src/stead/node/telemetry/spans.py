@@ -1,0 +1,67 @@
+"""Spans: the parts of traced requests. That of the edge is in its ledger; applications report the others."""
+
+import time
+from collections.abc import Callable, Sequence
+
+from stead.node.drivers.driver import SiteSpan
+from stead.node.telemetry.ledger_rows import LedgerLine, escape, first_byte_ms
+from stead.node.telemetry.spool import NewRows, Spool
+from stead.protocol.telemetry import TIME_DIGITS
+
+SLOW_MS = 1_000
+MAX_NAME = 300
+
+
+def is_traced(visit: LedgerLine) -> bool:
+    """Requests that fail or are slow are always traced, others if the edge has chosen them."""
+    return visit.sampled == "1" or visit.status >= 500 or first_byte_ms(visit) >= SLOW_MS
+
+
+def edge_span_id(trace_id: str) -> str:
+    """The edge names itself so in the `traceparent` of traces that begin there."""
+    return trace_id[8:24]
+
+
+def add_edge_span(rows: NewRows, visit: LedgerLine) -> None:
+    began = visit.ts - visit.time
+    row = _format(
+        (visit.trace, edge_span_id(visit.trace), "", "edge", f"{visit.method} {visit.path}"),
+        began,
+        round(visit.time * 1_000_000),
+        is_error=visit.status >= 500,
+        status_code=visit.status,
+    )
+    rows.add(visit.environment, began, row)
+
+
+class SpanSource:
+    """Its methods block. Spans that were not read before the node stops are lost: traces are samples."""
+
+    def __init__(self, take_spans: Callable[[], Sequence[SiteSpan]], spool: Spool) -> None:
+        self._take_spans, self._spool = take_spans, spool
+
+    def read_new(self) -> None:
+        rows = NewRows("spans")
+        for span in self._take_spans():
+            texts = (span.trace_id, span.span_id, span.parent_id, span.service, span.name)
+            row = _format(texts, span.began, span.duration_us, is_error=span.is_error, status_code=0)
+            rows.add(span.environment, span.began, row)
+        if rows.count and not self._spool.is_full:
+            self._spool.save({}, rows, time.time())
+
+
+def _format(
+    texts: tuple[str, str, str, str, str],
+    began: float,
+    duration_us: int,
+    *,
+    is_error: bool,
+    status_code: int,
+) -> bytes:
+    trace, span, parent, service, name = (escape(text[:MAX_NAME]) for text in texts)
+    status = "error" if is_error else "ok"
+    row = (
+        f"{began:0{TIME_DIGITS}.3f}\t{trace}\t{span}\t{parent}\t{service}\t{name}\t{duration_us}\t{status}"
+        f"\t{status_code}\n"
+    )
+    return row.encode("utf-8", "replace")

@@ -1,0 +1,156 @@
+"""Lines of a site's log are read once, also when the log loses its beginning, and leave the node masked."""
+
+import time
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from stead.node.drivers.driver import SiteLog
+from stead.node.telemetry import site_logs
+from stead.node.telemetry.site_logs import LogSource, mask, read_lines
+from stead.node.telemetry.spool import Spool
+
+NOW = 1_800_000_000.0
+STAMP = "[15-Jan-2027 07:59:00 UTC]"
+
+
+class Site:
+    def __init__(self, directory: Path) -> None:
+        self.log, self._directory = directory / "php.log", directory
+        self.log.touch()
+        self.written: list[str] = []
+        self.start()
+
+    def start(self) -> None:
+        self.spool = Spool(self._directory / "telemetry")
+        self.source = LogSource(lambda: [SiteLog("env_1", self.log, "php")], self.spool)
+
+    def restart(self) -> None:
+        self.spool.close()
+        self.start()
+
+    def write(self, count: int = 1) -> None:
+        with self.log.open("a") as file:
+            for _ in range(count):
+                stamp = time.strftime("[%d-%b-%Y %H:%M:%S UTC]", time.gmtime())
+                line = f"line {len(self.written):06d}"
+                file.write(f"{stamp} {line}\n")
+                self.written.append(line)
+
+    def take(self) -> list[str]:
+        bodies = []
+        while (chunk := self.spool.next_chunk()) is not None:
+            plain = zstandard.ZstdDecompressor().decompress(chunk.path.read_bytes(), max_output_size=1 << 26)
+            rows = plain.partition(b"\n")[2].decode().splitlines()
+            bodies += [row.split("\t")[4] for row in rows]
+            self.spool.remove(chunk)
+        return bodies
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return Site(tmp_path)
+
+
+def test_lines_are_read_once(site: Site) -> None:
+    site.source.read_new()
+    site.write(3)
+    site.source.read_new()
+    site.source.read_new()
+    site.restart()
+    site.source.read_new()
+    site.write(2)
+    site.source.read_new()
+    assert site.take() == site.written
+
+
+def test_a_log_that_loses_its_beginning_is_continued(site: Site) -> None:
+    site.write(100)
+    site.source.read_new()
+    site.write(5)
+    content = site.log.read_bytes()
+    site.log.write_bytes(content[len(content) // 2 :])
+    site.source.read_new()
+    site.write(2)
+    site.source.read_new()
+    assert site.take() == site.written
+
+
+def test_lines_that_are_gone_before_they_were_read_are_mentioned(site: Site) -> None:
+    site.write(10)
+    site.source.read_new()
+    site.log.write_text("")
+    site.write(3)
+    site.source.read_new()
+    assert site.take() == [*site.written[:10], site_logs._LOST, *site.written[10:]]
+
+
+def test_little_of_a_log_is_read_at_a_time(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(site_logs, "READ_BYTES", 1000)
+    site.write(100)
+    site.source.read_new()
+    assert 0 < len(site.take()) < 40
+
+
+def test_what_is_no_file_is_not_read(site: Site, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("[x] secret\n")
+    site.log.unlink()
+    site.log.symlink_to(secret)
+    site.source.read_new()
+    site.log.unlink()
+    site.source.read_new()
+    site.log.mkdir()
+    site.source.read_new()
+    assert site.take() == []
+
+
+def test_lines_of_php_and_fpm_are_understood() -> None:
+    text = f"""{STAMP} PHP Fatal error:  Uncaught Error: x in /site/index.php:3
+Stack trace:
+#0 {{main}}
+{STAMP} WARNING: [pool www] child 7 said into stderr: "PHP Warning:  y"
+[15-Jan-2027 07:59:01] NOTICE: fpm is running, pid 1
+{STAMP} cron: hook failed: z
+no time at all
+"""
+    lines = list(read_lines(text, NOW))
+    assert [(line.severity, line.service, line.body) for line in lines] == [
+        ("ERROR", "php", "PHP Fatal error:  Uncaught Error: x in /site/index.php:3"),
+        ("ERROR", "php", "Stack trace:"),
+        ("ERROR", "php", "#0 {main}"),
+        ("WARN", "php", "PHP Warning:  y"),
+        ("INFO", "php-fpm", "fpm is running, pid 1"),
+        ("ERROR", "cron", "cron: hook failed: z"),
+        ("ERROR", "cron", "no time at all"),
+    ]
+    assert all(line.moment <= NOW for line in lines)
+    assert lines[0].moment < lines[1].moment < lines[2].moment
+
+
+@pytest.mark.parametrize(
+    "text", ["[15-Jan-2099 00:00:00 UTC] x", "[99-Foo-2026 00:00:00 UTC] x", "[01-Jan-2020 00:00:00] x"]
+)
+def test_a_time_that_cannot_be_true_is_replaced(text: str) -> None:
+    (line,) = read_lines(text, NOW)
+    assert line.moment == NOW
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("from 203.0.113.77 port 1", "from 203.0.113.0 port 1"),
+        ("from 2001:db8:1:2:3:4:5:6 end", "from 2001:db8:1:: end"),
+        ("mail to a.b+c@example.co.uk failed", "mail to [mail] failed"),
+        ("GET /search?q=private HTTP/1.1", "GET /search HTTP/1.1"),
+        ("see https://example.com/x?token=1 now", "see https://example.com/x now"),
+        ("version 1.2.3 at 10:20:30", "version 1.2.3 at 10:20:30"),
+    ],
+)
+def test_personal_data_is_masked(body: str, expected: str) -> None:
+    assert mask(body) == expected
+
+
+def test_a_long_line_is_cut_and_says_so() -> None:
+    assert mask("x" * 9_000) == "x" * 8_000 + " … 1000 more characters were cut"
