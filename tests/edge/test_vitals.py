@@ -88,7 +88,7 @@ async def test_one_visitor_can_send_only_a_few(edge: EdgeHarness) -> None:
 
 
 PAGE = """<!doctype html><title>x</title><script src="/_stead/vitals.js" async></script>
-<h1>These are the largest words of the page</h1>
+<div id="late"></div><h1>These are the largest words of the page</h1>
 <button onclick="const ends = performance.now() + 80; while (performance.now() < ends);">press</button>
 """
 OWN_VALUES = """
@@ -101,10 +101,20 @@ OWN_VALUES = """
   const largest = await last('largest-contentful-paint');
   return { LCP: largest, FCP: paint.startTime, TTFB: navigation.responseStart };
 """
-UNTIL_MEASURED = """
-  await new Promise((resolve) => {
-    new PerformanceObserver(resolve).observe({ type: 'first-input', buffered: true });
+SHIFT = """
+  window.presses = [];
+  const pressed = (list) => window.presses.push(...list.getEntries());
+  new PerformanceObserver(pressed).observe({ type: 'event', durationThreshold: 40 });
+  document.getElementById('late').style.height = '200px';
+  const shifts = await new Promise((resolve) => {
+    const take = (list) => resolve(list.getEntries());
+    new PerformanceObserver(take).observe({ type: 'layout-shift', buffered: true });
   });
+  return shifts.reduce((sum, each) => sum + each.value, 0);
+"""
+PRESSED = """
+  const found = window.presses.filter((each) => each.interactionId);
+  return found.some((each) => each.name === 'click') ? Math.max(...found.map((each) => each.duration)) : null;
 """
 
 
@@ -118,8 +128,10 @@ async def test_a_browser_measures_a_page_and_its_values_arrive(edge: EdgeHarness
         await browser.until_reads("largest words")
         await browser.until("return performance.getEntriesByName('first-contentful-paint').length", "painted")
         own = await browser.run(OWN_VALUES)
+        # The words move: what the page has loaded late is above them.
+        shifted = await browser.run(SHIFT)
         await browser.click("button")
-        await browser.run(UNTIL_MEASURED)
+        pressed = await browser.until(PRESSED, "the click was measured")
         await browser.open("about:blank")
 
         async def sent() -> list[dict[str, Any]] | None:
@@ -132,8 +144,8 @@ async def test_a_browser_measures_a_page_and_its_values_arrive(edge: EdgeHarness
     assert values.keys() == {"LCP", "FCP", "CLS", "INP", "TTFB"}
     for name, expected in own.items():
         assert float(values[name]) == pytest.approx(expected, abs=0.1), name
-    assert float(values["CLS"]) < 0.1
-    assert float(values["INP"]) >= 80
+    assert float(values["CLS"]) == pytest.approx(shifted, abs=0.001) > 0
+    assert float(values["INP"]) == pytest.approx(pressed, abs=0.1) >= 80
 
     # The node finds the page view that the message names.
     vitals = Vitals()

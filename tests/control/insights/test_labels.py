@@ -1,8 +1,12 @@
 """Rows of a chunk are selected by environment and time, and get the site that was decided."""
 
+import io
 import random
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import zstandard
@@ -92,6 +96,53 @@ async def test_values_cannot_change_the_statement(stored: Stored) -> None:
     site, environment = "site_'] as x, ['\\", "env_\\'] as names, ['"
     await stored.insert({environment: Decision(site, 30, FIRST, LAST)}, log_rows({"env_": times(GOOD)}))
     assert await stored.list("site_") == []
+
+
+class Recorder(BaseHTTPRequestHandler):
+    received: tuple[str, str | None, bytes]
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        Recorder.received = (self.path, self.headers["Content-Encoding"], body)
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the library
+        del format, args
+
+
+@pytest.fixture
+def recorder() -> Iterator[str]:
+    with HTTPServer(("127.0.0.1", 0), Recorder) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        yield f"http://worker:x@127.0.0.1:{server.server_port}/stead"
+        server.shutdown()
+        thread.join()
+
+
+async def test_the_server_receives_the_statement_and_behind_it_the_rows_as_one_text(recorder: str) -> None:
+    """As the HTTP interface of ClickHouse expects it. The server of development machines reads the rows from
+    a file, so only this test sees what a server in production gets."""
+    clickhouse, environment = ClickHouse(recorder), new_id("env")
+    statement = insert_statement("logs", {environment: Decision(new_id("site"), 30, FIRST, LAST)})
+    rows = log_rows({environment: times(GOOD)})
+    await clickhouse.insert(statement, rows, token="node-1/chunk_1")
+    clickhouse.close()
+    path, encoding, body = Recorder.received
+    text = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(body), read_across_frames=True).read()
+    assert encoding == "zstd"
+    assert text == f"{statement}\n".encode() + zstandard.decompress(rows)
+    assert statement.startswith("insert into logs (")
+    assert " from input('env_id String, ts DateTime64(3, \\'UTC\\')," in statement
+    assert statement.endswith(" format TabSeparated")
+    assert "\n" not in statement
+    values = parse_qs(urlsplit(path).query)
+    assert "query" not in values, "it may be too long for an address"
+    assert values["insert_deduplication_token"] == ["node-1/chunk_1"]
+    assert values["deduplicate_insert_select"] == ["force_enable"]
+    assert values["database"] == ["stead"]
 
 
 @pytest.mark.parametrize("row", ["env_1\t5", "env_1", "", "env_1\tnow\tINFO\tphp\tphp-fpm\tx\t"])
