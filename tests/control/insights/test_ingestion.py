@@ -8,6 +8,7 @@ import pytest
 import zstandard
 
 from stead.control.app import ControlPlane
+from stead.control.engines import clickhouse
 from stead.control.engines.clickhouse import ClickHouse
 from stead.control.insights import chunk_store, ingestion
 from stead.control.insights.chunk_store import ClaimedChunk
@@ -103,6 +104,22 @@ async def test_only_an_attempt_without_an_end_makes_the_next_pause_longer(
         assert await chunk_store.claim(tx) is None
     clock.move(timedelta(seconds=1))
     await claim()
+
+
+async def test_a_chunk_that_needs_too_much_memory_is_repeated_rarely_and_others_go_on(
+    pipeline: Pipeline, site: ServedSite, plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await pipeline.deliver(*chunk_of([ledger_line(site.env)]))
+    with monkeypatch.context() as limited:
+        settings = {**clickhouse._ONE_BLOCK, "max_memory_usage": 10_000, "max_untracked_memory": 1}
+        limited.setattr(clickhouse, "_ONE_BLOCK", settings)
+        assert await pipeline.ingestion.insert_next()
+    async with plane.database.reading() as tx:
+        chunks = "select status, attempts, claimed_until > $1 from telemetry_chunks"
+        assert await tx.all(lambda *row: row, chunks, tx.now) == [("stored", 1, True)]
+    await pipeline.deliver(*chunk_of([ledger_line(site.env) for _ in range(2)]))
+    await pipeline.insert_all()
+    assert await count(site) == 2
 
 
 async def test_a_change_between_two_attempts_changes_nothing(

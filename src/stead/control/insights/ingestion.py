@@ -69,12 +69,16 @@ class Ingestion:
             return False
         try:
             inserted = await self._insert(chunk)
-        except (ClickHouseUnavailable, QueryTooExpensive, ObjectStoreUnavailable) as error:
+        except (ClickHouseUnavailable, ObjectStoreUnavailable) as error:
             log.warning("telemetry.delayed", chunk=chunk.token, reason=str(error))
             async with self._database.transaction() as tx:
                 await store.release(tx, chunk, RETRY)
             # Other chunks would meet the same error.
             await asyncio.sleep(LOOK_SECONDS)
+        except QueryTooExpensive as error:
+            # It may be the chunk, so it stays claimed: each attempt makes the next pause longer, and a node
+            # with such chunks does not delay others.
+            log.warning("telemetry.delayed", chunk=chunk.token, reason=str(error))
         except (ChunkInvalid, RowsUnreadable, ObjectMissing) as error:
             log.error("telemetry.refused", chunk=chunk.token, reason=str(error) or type(error).__name__)
             metrics.telemetry_rows_dropped.labels("unreadable").inc(chunk.rows)
