@@ -1,10 +1,15 @@
-"""Visits through the real edge are seen by the owner: a static site, and a WordPress site."""
+"""Visits through the real edge are seen by the owner: a static site, and a WordPress site. Operators see what
+the programs record about themselves."""
 
+import re
 import secrets
 from typing import Any
 
 import pytest
 
+from stead.dev.programs import steadctl
+from stead.dev.running_stack import RunningStack
+from stead.protocol.subjects import Program
 from tests.git_server import GitServer
 from tests.journeys import projects
 from tests.journeys.customer import Customer
@@ -143,3 +148,23 @@ async def test_a_failed_request_is_a_ledger_row_a_log_line_and_a_trace_with_one_
     [line] = await until(look, ARRIVES_SECONDS, pause=0.5)
     assert "missing_for_insights()" in line["body"]
     assert line["severity_text"] == "ERROR"
+
+
+@pytest.mark.timeout(300)
+async def test_operators_see_what_all_programs_record_about_themselves_and_no_tenants(
+    stack: RunningStack, customer: Customer
+) -> None:
+    """Over NATS, every half minute."""
+    settings = stack.environment(Program.WORKER)
+
+    async def of_all_programs() -> str | None:
+        shown = await steadctl(settings, "insights", "metrics")
+        return shown if all(f" {program}/" in shown for program in ("api", "worker", "node")) else None
+
+    metrics = await until(of_all_programs, ARRIVES_SECONDS, pause=2)
+    assert "stead_requests_total" in metrics
+    assert "worker.ready" in await steadctl(settings, "insights", "logs", "--program", "worker")
+    lines = await steadctl(settings, "insights", "logs", "--limit", "10000")
+    for shown in (metrics, lines, await steadctl(settings, "insights")):
+        assert re.search(r"\b[a-z]+_[0-9a-z]{26}\b", shown) is None
+        assert "example.com" not in shown

@@ -90,14 +90,19 @@ class Pipeline:
         await self.insert_and_check()
 
 
-@pytest.fixture
-async def pipeline(plane: ControlPlane, objects: ObjectStore) -> Pipeline:
+async def make_pipeline(plane: ControlPlane, objects: ObjectStore) -> Pipeline:
+    """Nothing waits in it."""
     async with plane.database.transaction() as tx:
         await record_node(tx, region="us-east")
         await tx.run("delete from telemetry_chunks")
     nats = Nats("nats://127.0.0.1:1", user="", password="", program=Program.WORKER)
     receiver = ChunkReceiver(nats, plane.database, objects, wanted=True)
     return Pipeline(plane, objects, receiver, Ingestion(plane.database, objects, plane.clickhouse))
+
+
+@pytest.fixture
+async def pipeline(plane: ControlPlane, objects: ObjectStore) -> Pipeline:
+    return await make_pipeline(plane, objects)
 
 
 @pytest.fixture

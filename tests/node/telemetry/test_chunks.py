@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import zstandard
 
 from stead.node.ledger_rotation import LedgerRotation
 from stead.node.telemetry import ledger_source, spool
@@ -12,8 +11,9 @@ from stead.node.telemetry.agents import reduce_agent
 from stead.node.telemetry.ledger_rows import format_row, read_line
 from stead.node.telemetry.ledger_source import LedgerSource
 from stead.node.telemetry.spool import Spool
-from stead.protocol.telemetry import REQUEST_COLUMNS, read_head
+from stead.protocol.telemetry import REQUEST_COLUMNS
 from tests.control.insights.recorded import FIREFOX, ledger_line
+from tests.node.telemetry.chunk_files import read_rows
 
 
 class Node:
@@ -46,12 +46,7 @@ class Node:
         """The paths in the chunks, which are removed."""
         paths = []
         while (chunk := self.spool.next_chunk()) is not None:
-            head, _, compressed = chunk.path.read_bytes().partition(b"\n")
-            rows = zstandard.ZstdDecompressor().decompress(compressed, max_output_size=1 << 26)
-            assert chunk.chunk.rows == sum(part.rows for part in read_head(head).parts)
-            values = [row.split("\t") for row in rows.decode().splitlines()]
-            assert {row[0] for row in values} == {part.environment for part in read_head(head).parts}
-            paths += [row[5] for row in values]
+            paths += [row[5] for row in read_rows(chunk)]
             self.spool.remove(chunk)
         return paths
 

@@ -4,12 +4,12 @@ import time
 from pathlib import Path
 
 import pytest
-import zstandard
 
 from stead.node.drivers.driver import SiteLog
 from stead.node.telemetry import site_logs
 from stead.node.telemetry.site_logs import LogSource, mask, read_lines
 from stead.node.telemetry.spool import Spool
+from tests.node.telemetry.chunk_files import read_rows
 
 NOW = 1_800_000_000.0
 STAMP = "[15-Jan-2027 07:59:00 UTC]"
@@ -41,9 +41,7 @@ class Site:
     def take(self) -> list[str]:
         bodies = []
         while (chunk := self.spool.next_chunk()) is not None:
-            plain = zstandard.ZstdDecompressor().decompress(chunk.path.read_bytes(), max_output_size=1 << 26)
-            rows = plain.partition(b"\n")[2].decode().splitlines()
-            bodies += [row.split("\t")[4] for row in rows]
+            bodies += [row[5] for row in read_rows(chunk)]
             self.spool.remove(chunk)
         return bodies
 
