@@ -16,7 +16,7 @@ from stead.control.insights.chunk_store import ClaimedChunk
 from stead.control.insights.ingestion import Ingestion
 from stead.control.insights.receiver import ChunkReceiver
 from stead.control.insights.rules import object_name
-from stead.protocol.telemetry import MAX_CHUNK_BYTES, ChunkReport, Gap
+from stead.protocol.telemetry import COLUMNS, MAX_CHUNK_BYTES, ChunkReport, Gap
 from stead.shared.clock import MovableClock
 from stead.shared.ids import new_id
 from tests.conftest import NewPerson
@@ -498,3 +498,33 @@ async def test_a_chunk_that_waits_holds_back_the_time_up_to_which_all_is_complet
     shown = await site.get("/insights/requests")
     assert len(shown["requests"]) == 1
     assert datetime.fromisoformat(shown["as_of"]).timestamp() <= began - 600
+
+
+async def test_what_is_remembered_about_chunks_does_not_make_new_ones_slower(plane: ControlPlane) -> None:
+    """Of every statement that is executed again and again: how many rows PostgreSQL looks at."""
+    node, remembered = "node-busy", 20_000
+    async with plane.database.transaction() as tx:
+        await tx.run("delete from telemetry_chunks")
+        await tx.run(
+            "insert into telemetry_chunks (node_id, id, stream, status, size, sha256, rows, has_object, first_at,"
+            " last_at, until, offered_at, stored_at, ended_at) select $1, 'chunk_' || n, 'requests', 'done',"
+            " 1, '', 1, false, $2, $2, $2, $2, $2, $2 from generate_series(1, $3::int) n",
+            *(node, tx.now, remembered),
+        )
+        await chunk_store.insert(tx, node, chunk_of([ledger_line(new_id("env"))])[0])
+        await tx.run("analyze telemetry_chunks")
+    async with plane.database.transaction() as tx:
+        long_ago = tx.now - timedelta(days=9)
+        assert await chunk_store.count_waiting(tx, node) == 1
+        await chunk_store.set_progress_if_idle(tx, node, list(COLUMNS), tx.now)
+        assert await chunk_store.claim(tx) is None
+        await chunk_store.withdraw_offers(tx, long_ago, 500)
+        assert await chunk_store.list_with_useless_objects(tx, tx.now, 500) == []
+        await chunk_store.delete_old(tx, long_ago, long_ago, 500)
+        [(scans, fetched)] = await tx.all(
+            lambda *row: row,
+            "select seq_scan, idx_tup_fetch from pg_stat_xact_user_tables where relname = 'telemetry_chunks'",
+        )
+        await tx.run("delete from telemetry_chunks")
+        await tx.run("delete from telemetry_progress where node_id = $1", node)
+    assert (scans, fetched < 50) == (0, True)
