@@ -506,9 +506,10 @@ async def test_what_is_remembered_about_chunks_does_not_make_new_ones_slower(pla
     async with plane.database.transaction() as tx:
         await tx.run("delete from telemetry_chunks")
         await tx.run(
-            "insert into telemetry_chunks (node_id, id, stream, status, size, sha256, rows, has_object, first_at,"
-            " last_at, until, offered_at, stored_at, ended_at) select $1, 'chunk_' || n, 'requests', 'done',"
-            " 1, '', 1, false, $2, $2, $2, $2, $2, $2 from generate_series(1, $3::int) n",
+            "insert into telemetry_chunks (node_id, id, stream, status, size, sha256, rows, has_object,"
+            " first_at, last_at, until, offered_at, stored_at, ended_at) select $1,"
+            " 'chunk_' || n, 'requests', 'done', 1, '', 1, false, $2, $2, $2, $2, $2, $2"
+            " from generate_series(1, $3::int) n",
             *(node, tx.now, remembered),
         )
         await chunk_store.insert(tx, node, chunk_of([ledger_line(new_id("env"))])[0])
