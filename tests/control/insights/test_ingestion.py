@@ -9,7 +9,7 @@ import zstandard
 
 from stead.control.app import ControlPlane
 from stead.control.engines import clickhouse
-from stead.control.engines.clickhouse import ClickHouse
+from stead.control.engines.clickhouse import ClickHouse, Statement
 from stead.control.engines.object_store import ObjectMissing
 from stead.control.insights import chunk_store, ingestion, receiver
 from stead.control.insights.chunk_store import ClaimedChunk
@@ -423,7 +423,8 @@ async def test_an_offer_that_was_never_used_is_forgotten_and_the_chunk_may_come_
         await pipeline.objects.size(object_name(NODE, chunk.id))
     await pipeline.deliver(chunk, content)
     await pipeline.insert_and_check()
-    assert len((await site.get("/insights/requests?hours=72"))["requests"]) == 1
+    rows = Statement("select count() from requests where site_id = {site:String}", {"site": site.id}, {})
+    assert await pipeline.plane.clickhouse.read(list[int], rows) == [[1]]
 
 
 async def test_a_node_can_put_only_what_it_has_announced(pipeline: Pipeline, site: ServedSite) -> None:

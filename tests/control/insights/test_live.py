@@ -123,7 +123,7 @@ async def test_a_stream_about_all_sites_stops_showing_those_of_a_team_that_the_c
     async with plane.database.transaction() as tx:
         team = await insert_team(tx, site.person.id)
         await tx.run("update sites set account_id = null, team_id = $2 where id = $1", site.id, team)
-        await insert_member(tx, team, member.id, Role.VIEWER)
+        await insert_member(tx, team, member.id, Role.OBSERVER)
     async with following(plane, await member.secret(), "/v1/logs") as lines:
         async with asyncio.timeout(WAIT_SECONDS):
             await lines.started.wait()
