@@ -52,7 +52,7 @@ STATEMENTS = [
       node_id text collate "C" not null,
       id text collate "C" not null,
       stream text not null,
-      status text not null check (status in ('offered', 'stored', 'done', 'refused')),
+      status text not null check (status in ('offered', 'stored', 'done', 'refused', 'withdrawn')),
       size bigint not null,
       sha256 bytea not null,
       rows bigint not null,
@@ -63,14 +63,23 @@ STATEMENTS = [
       stored_at timestamptz(3),
       ended_at timestamptz(3),
       claimed_until timestamptz(3),
+      inserting_until timestamptz(3),
       attempts int not null default 0,
+      tries int not null default 0,
       decisions jsonb,
       inserted bigint,
       has_object boolean not null default true,
       primary key (node_id, id)
     )
     """,
-    "create index telemetry_chunks_stored on telemetry_chunks (stored_at) where status = 'stored'",
+    "create index telemetry_chunks_stored on telemetry_chunks (tries, stored_at) where status = 'stored'",
+    "create index telemetry_chunks_inserting on telemetry_chunks (inserting_until)"
+    " where inserting_until is not null",
+    "create index telemetry_chunks_waiting on telemetry_chunks (node_id, stream, first_at)"
+    " where status in ('offered', 'stored')",
+    "create index telemetry_chunks_refused on telemetry_chunks (node_id) where status = 'refused'",
+    "create index telemetry_chunks_with_object on telemetry_chunks (offered_at)"
+    " where has_object and ended_at is not null",
     "create index telemetry_chunks_ended on telemetry_chunks (ended_at) where ended_at is not null",
     "create index telemetry_chunks_offered on telemetry_chunks (offered_at) where status = 'offered'",
     """

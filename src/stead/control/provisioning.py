@@ -197,6 +197,8 @@ async def erase_insights(site: str) -> None:
         await erase_sites(clickhouse, [site])
     except ClickHouseUnavailable as error:
         raise InsightsNotErased(f"ClickHouse does not respond: {error}") from None
+    except QueryTooExpensive as error:
+        raise InsightsNotErased(f"ClickHouse is too busy, try again: {error}") from None
     finally:
         clickhouse.close()
 

@@ -4,12 +4,19 @@ import pytest
 
 from stead.control import provisioning
 from stead.control.app import ControlPlane
-from stead.control.engines.clickhouse import Statement
-from stead.control.insights.ingestion import erase_deleted
+from stead.control.engines.clickhouse import ClickHouse, Statement
+from stead.control.insights.ingestion import Ingestion, erase_deleted
 from stead.control.insights.tables import TABLES
 from tests.conftest import NewPerson
 from tests.control.insights.conftest import Pipeline
-from tests.control.insights.recorded import ledger_line, log_chunk_of, span_chunk_of, stamp, vitals_chunk_of
+from tests.control.insights.recorded import (
+    chunk_of,
+    ledger_line,
+    log_chunk_of,
+    span_chunk_of,
+    stamp,
+    vitals_chunk_of,
+)
 from tests.control.served_site import ServedSite, create_served_site
 
 
@@ -33,7 +40,7 @@ async def test_the_rows_of_a_deleted_site_are_deleted_when_it_cannot_be_recovere
     deleted, recoverable, other = [await create_served_site(plane, await new_person()) for _ in range(3)]
     for site in (deleted, recoverable, other):
         await _fill(pipeline, site)
-    for site, until in ((deleted, "now() - interval '1 minute'"), (recoverable, "now() + interval '1 day'")):
+    for site, until in ((deleted, "now() - interval '1 hour'"), (recoverable, "now() + interval '1 day'")):
         await site.driver.execute(
             f"update sites set status = 'deleted', recoverable_until = {until} where id = $1",
             site.id,
@@ -48,6 +55,29 @@ async def test_the_rows_of_a_deleted_site_are_deleted_when_it_cannot_be_recovere
     # What arrives later is dropped.
     await pipeline.record(ledger_line(deleted.env))
     assert await _count(plane, "requests", deleted.id) == 0
+
+
+async def test_what_was_decided_before_a_site_was_erased_is_not_inserted_afterwards(
+    pipeline: Pipeline, plane: ControlPlane, site: ServedSite, new_person: NewPerson
+) -> None:
+    """ClickHouse was down when it was decided, and is back after the site can no longer be recovered."""
+    other = await create_served_site(plane, await new_person())
+    chunk, content = chunk_of([ledger_line(site.env), ledger_line(other.env)])
+    await pipeline.deliver(chunk, content)
+    down = ClickHouse("http://nobody:x@127.0.0.1:1/stead")
+    assert await Ingestion(plane.database, pipeline.objects, down).insert_next()
+    down.close()
+    await site.driver.execute(
+        "update sites set status = 'deleted', recoverable_until = now() - interval '1 hour' where id = $1",
+        site.id,
+    )
+    await erase_deleted(plane.database, plane.clickhouse)
+    async with plane.database.transaction() as tx:
+        assert await tx.value("select decisions from telemetry_chunks where id = $1", chunk.id)
+        await tx.run("update telemetry_chunks set claimed_until = null")
+    await pipeline.insert_and_check()
+    assert await _count(plane, "requests", site.id) == 0
+    assert await _count(plane, "requests", other.id) == 1
 
 
 async def test_an_operator_erases_a_site_on_request_and_it_goes_on(

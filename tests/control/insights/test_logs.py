@@ -3,7 +3,7 @@
 import pytest
 
 from tests.control.insights.conftest import Pipeline
-from tests.control.insights.recorded import stamp
+from tests.control.insights.recorded import ledger_line, stamp
 from tests.control.served_site import ServedSite
 
 
@@ -65,5 +65,13 @@ async def test_the_lines_and_metrics_of_all_sites_are_shown_together(
         response = await site.person.session.get(f"/v1/metrics?name={name}")
         assert response.status_code == 200
         assert response.json()["data"]["points"] == []
+    await pipeline.record(ledger_line(site.env, cache="", first_byte="", time=900.0, bytes_out=10**9))
+    values = {}
+    for name in ("requests", "cache_hit_pct", "first_byte_p95_ms"):
+        response = await site.person.session.get(f"/v1/metrics?name={name}")
+        [point] = response.json()["data"]["points"]
+        values[name] = point["value"]
+    # What was not measured is not 0.
+    assert values == {"requests": 1.0, "cache_hit_pct": None, "first_byte_p95_ms": None}
     for query in ("", "?name=cpu", "?name="):
         assert (await site.person.session.get(f"/v1/metrics{query}")).status_code == 400

@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from stead.control.app import ControlPlane
+from stead.control.engines.clickhouse import Statement
 from stead.control.insights.buckets import MAX_BUCKETS, bucket_seconds
 from stead.control.settings import Settings
 from stead.shared.clock import MovableClock
@@ -18,6 +19,28 @@ from tests.control.served_site import ServedSite
 async def paths(site: ServedSite, query: str = "") -> list[str]:
     found = await site.get(f"/insights/requests?{query}")
     return [row["path"] for row in found["requests"]]
+
+
+async def test_rows_that_are_due_are_not_shown_and_each_day_is_removed_by_itself(
+    pipeline: Pipeline, site: ServedSite, plane: ControlPlane
+) -> None:
+    async with plane.database.transaction() as tx:
+        await tx.run("update accounts set plan = 'free' where id = $1", site.person.id)
+        await tx.run(
+            "update environment_placements set since = now() - interval '9 days' where env_id = $1", site.env
+        )
+    day = 86_400
+    lines = [ledger_line(site.env, ts=round(time.time() - ago, 3)) for ago in (60, 2 * day, 7.5 * day)]
+    await pipeline.record(*lines)
+    shown = await site.get("/insights/requests?hours=4320")
+    volume = await site.get("/insights/requests/volume?hours=4320")
+    assert (len(shown["requests"]), volume["requests"]) == (2, 2)
+    partitions = Statement(
+        "select count(distinct _partition_id) from requests where site_id = {site:String}",
+        {"site": site.id},
+        {},
+    )
+    assert await plane.clickhouse.read(list[int], partitions) in ([[2]], [[3]])
 
 
 async def test_a_request_is_shown_without_personal_data(pipeline: Pipeline, site: ServedSite) -> None:

@@ -2,6 +2,8 @@
 
 import time
 
+import pytest
+
 from stead.node.telemetry.spool import NewRows
 from tests.control.insights.conftest import Pipeline
 from tests.control.insights.recorded import chunk_with, ledger_line
@@ -28,6 +30,20 @@ async def test_use_and_answers_are_shown_over_time(pipeline: Pipeline, site: Ser
     assert sum(point["requests"] for point in found["app"]) == 2
     assert sum(point["errors"] for point in found["app"]) == 1
     assert {point["first_byte_p75_ms"] for point in found["app"]} == {40.0}
+
+
+@pytest.mark.parametrize("part", [0.1236, 0.9996])
+async def test_a_sample_between_two_milliseconds_is_kept(
+    pipeline: Pipeline, site: ServedSite, part: float
+) -> None:
+    """The time of a row is rounded, also when it is the newest of its chunk."""
+    rows, moment = NewRows("resources"), int(time.time()) - 60 + part
+    rows.add(site.env, moment, f"{moment:.3f}\tphp\t0\t0\t1000\t0\n".encode())
+    content = rows.compress()
+    await pipeline.deliver(chunk_with(content, rows), content)
+    await pipeline.insert_and_check()
+    [container] = (await site.get("/insights/resources"))["containers"]
+    assert [point["memory_bytes"] for point in container["points"]] == [1000]
 
 
 async def test_a_window_of_resources_is_at_most_15_days(site: ServedSite) -> None:

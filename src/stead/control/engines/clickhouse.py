@@ -9,11 +9,14 @@ import contextlib
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import partial
+from typing import Protocol, TypeVar
 from urllib.parse import unquote, urlsplit
+from weakref import WeakValueDictionary
 
 import msgspec
 import requests
+import urllib3
 import zstandard
 from requests.adapters import HTTPAdapter
 
@@ -27,9 +30,21 @@ CONNECT_SECONDS = 3.0
 AT_ONCE = 8
 """Requests of one process. More wait for a short time, and are then refused."""
 WAIT_SECONDS = 2.0
-_UNREADABLE = frozenset({6, 26, 27, 38, 41, 53, 69, 70, 72, 117, 321, 349, 407, 561, 636})
+AT_ONCE_OF_ACCOUNT = 2
+"""Queries of one account. More wait for a little longer than a query may take."""
+ACCOUNT_WAIT_SECONDS = QUERY_SECONDS + 1.0
+MAX_RESULT_BYTES = 16 << 20
+_UNREADABLE = frozenset({6, 25, 26, 27, 38, 41, 53, 69, 70, 72, 117, 321, 349, 407, 561, 636})
 """The server's numbers of errors that mean that the rows of an insert are wrong: repeating does not help."""
 _TOO_EXPENSIVE = frozenset({158, 159, 160, 241, 307, 396})
+_PASSING = frozenset(
+    {
+        *(0, 60, 74, 75, 76, 81, 164, 192, 193, 194, 198, 202, 203, 209, 210, 225, 234, 236, 242, 243, 252),
+        *(254, 279, 285, 286, 319, 369, 394, 473, 497, 499, 516, 999),
+    }
+)
+"""Errors of the server itself, which any statement would meet: no table, no space, no access, too many
+queries or parts, a network or a keeper that does not respond."""
 
 
 _ONE_BLOCK: Mapping[str, str | int] = {
@@ -58,6 +73,10 @@ class ClickHouseUnavailable(Exception):
     """The server does not respond, or responds with an error. The request can be retried."""
 
 
+class StatementFailed(ClickHouseUnavailable):
+    """The server responds with an error that may be the fault of the statement or of its rows."""
+
+
 class QueryTooExpensive(Exception):
     """The query takes more time, memory or rows than it may."""
 
@@ -73,6 +92,20 @@ class Statement:
     text: str
     parameters: Mapping[str, str]
     settings: Mapping[str, str | int]
+
+
+class Reader(Protocol):
+    """What queries are asked of."""
+
+    async def read(self, row: type[T], statement: Statement) -> list[T]:
+        """Raises QueryTooExpensive if the result is too large."""
+        ...
+
+    async def read_up_to(
+        self, row: type[T], statement: Statement, max_bytes: int = MAX_RESULT_BYTES
+    ) -> tuple[list[T], bool]:
+        """The first rows, and whether there are more than were read."""
+        ...
 
 
 class ClickHouse:
@@ -95,8 +128,26 @@ class ClickHouse:
         self._session.trust_env = False
         self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="clickhouse")
         self._places = asyncio.Semaphore(AT_ONCE)
+        self._places_of_accounts: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+
+    def of_account(self, account: str) -> Reader:
+        """For the queries of one account, which leave places to others."""
+        places = self._places_of_accounts.setdefault(account, asyncio.Semaphore(AT_ONCE_OF_ACCOUNT))
+        return _AccountReader(self, places)
 
     async def read(self, row: type[T], statement: Statement) -> list[T]:
+        rows, has_more = await self.read_up_to(row, statement)
+        if has_more:
+            raise QueryTooExpensive("the result is too large")
+        return rows
+
+    async def read_up_to(
+        self,
+        row: type[T],
+        statement: Statement,
+        max_bytes: int = MAX_RESULT_BYTES,
+        places: asyncio.Semaphore | None = None,
+    ) -> tuple[list[T], bool]:
         """Each row is an array of its columns."""
         # In a form: the ids of a thousand sites are too long for an address.
         form = {f"param_{name}": value for name, value in statement.parameters.items()}
@@ -104,9 +155,19 @@ class ClickHouse:
             {**statement.settings, "default_format": "JSONCompactEachRow"},
             {"query": statement.text, **form},
             QUERY_SECONDS,
+            max_bytes=max_bytes,
+            places=places,
         )
-        # The server quotes numbers of 64 bits unless it is told otherwise; `strict` would refuse those.
-        return [msgspec.json.decode(line, type=row, strict=False) for line in body.splitlines()]
+        has_more = len(body) > max_bytes
+        lines = body.split(b"\n")
+        # Behind the last line there is nothing, or a part of one that is left out.
+        del lines[-1]
+        try:
+            # The server quotes numbers of 64 bits unless it is told otherwise; `strict` would refuse those.
+            return [msgspec.json.decode(line, type=row, strict=False) for line in lines], has_more
+        except msgspec.MsgspecError:
+            # It has failed after the first rows, and written that behind them.
+            raise ClickHouseUnavailable("the result is not complete") from None
 
     async def insert(self, statement: str, rows: bytes, *, token: str) -> None:
         """Return when the rows are stored. A second insert with the same token changes nothing. `rows` are
@@ -133,31 +194,38 @@ class ClickHouse:
         *,
         in_database: bool = True,
         encoding: str = "",
+        max_bytes: int = MAX_RESULT_BYTES,
+        places: asyncio.Semaphore | None = None,
     ) -> bytes:
+        """At most one byte more than `max_bytes` is returned."""
         require_no_transaction("ClickHouse")
         if not self.is_configured:
             raise ClickHouseUnavailable("it is not configured")
         sent = {**values, "database": self.database} if in_database else values
         loop = asyncio.get_running_loop()
-        await self._take_place()
-        task = loop.run_in_executor(self._threads, self._post, sent, body, seconds, encoding)
+        if places is not None:
+            await _take_place(places, ACCOUNT_WAIT_SECONDS)
+        try:
+            await _take_place(self._places, WAIT_SECONDS)
+        except BaseException:
+            if places is not None:
+                places.release()
+            raise
+        task = loop.run_in_executor(self._threads, self._post, sent, body, seconds, encoding, max_bytes)
         # The place is free when the thread is, also if nobody waits for the answer any more.
-        task.add_done_callback(self._free_place)
+        task.add_done_callback(partial(self._free_place, places))
         return await asyncio.shield(task)
 
-    async def _take_place(self) -> None:
-        try:
-            async with asyncio.timeout(WAIT_SECONDS):
-                await self._places.acquire()
-        except TimeoutError:
-            raise ClickHouseUnavailable("too many requests wait for it") from None
-
-    def _free_place(self, task: "asyncio.Future[bytes]") -> None:
+    def _free_place(self, places: asyncio.Semaphore | None, task: "asyncio.Future[bytes]") -> None:
         self._places.release()
+        if places is not None:
+            places.release()
         with contextlib.suppress(asyncio.CancelledError):
             task.exception()  # otherwise one that nobody waits for is logged
 
-    def _post(self, values: Mapping[str, str | int], body: Body, seconds: float, encoding: str) -> bytes:
+    def _post(
+        self, values: Mapping[str, str | int], body: Body, seconds: float, encoding: str, max_bytes: int
+    ) -> bytes:
         try:
             response = self._post_once(values, body, seconds, encoding)
         except requests.Timeout as error:
@@ -166,9 +234,13 @@ class ClickHouse:
             # The server has closed a connection that was idle. Nothing that is sent has another effect if it
             # is repeated.
             response = self._post_again(values, body, seconds, encoding)
-        if response.status_code != 200:
-            raise _error_of(response)
-        return bytes(response.content)
+        with response:
+            if response.status_code != 200:
+                raise _error_of(response)
+            try:
+                return bytes(response.raw.read(max_bytes + 1, decode_content=True))
+            except (urllib3.exceptions.HTTPError, OSError) as error:
+                raise ClickHouseUnavailable(type(error).__name__) from None
 
     def _post_again(
         self, values: Mapping[str, str | int], body: Body, seconds: float, encoding: str
@@ -189,7 +261,32 @@ class ClickHouse:
             headers=self._headers | ({"Content-Encoding": encoding} if encoding else {}),
             timeout=(CONNECT_SECONDS, seconds + CONNECT_SECONDS),
             allow_redirects=False,
+            stream=True,
         )
+
+
+class _AccountReader:
+    def __init__(self, clickhouse: ClickHouse, places: asyncio.Semaphore) -> None:
+        self._clickhouse, self._places = clickhouse, places
+
+    async def read(self, row: type[T], statement: Statement) -> list[T]:
+        rows, has_more = await self.read_up_to(row, statement)
+        if has_more:
+            raise QueryTooExpensive("the result is too large")
+        return rows
+
+    async def read_up_to(
+        self, row: type[T], statement: Statement, max_bytes: int = MAX_RESULT_BYTES
+    ) -> tuple[list[T], bool]:
+        return await self._clickhouse.read_up_to(row, statement, max_bytes, self._places)
+
+
+async def _take_place(places: asyncio.Semaphore, seconds: float) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await places.acquire()
+    except TimeoutError:
+        raise ClickHouseUnavailable("too many requests wait for it") from None
 
 
 def _error_of(response: requests.Response) -> Exception:
@@ -200,4 +297,5 @@ def _error_of(response: requests.Response) -> Exception:
         return QueryTooExpensive(f"error {number}")
     if number in _UNREADABLE:
         return RowsUnreadable(f"error {number}")
-    return ClickHouseUnavailable(f"status {response.status_code}, error {number}")
+    kind = ClickHouseUnavailable if number in _PASSING else StatementFailed
+    return kind(f"status {response.status_code}, error {number}")

@@ -7,9 +7,9 @@ from msgspec import Struct
 
 from stead.control.insights.buckets import Buckets
 from stead.control.insights.queries import (
-    ClickHouse,
     Condition,
     Query,
+    Reader,
     Scope,
     Window,
     array,
@@ -27,6 +27,8 @@ from stead.control.insights.schema import (
 )
 from stead.control.insights.store import Completeness
 
+MAX_SHOWN_BYTES = 4 << 20
+"""Of one answer. Lines may be long, so there may be fewer than were asked for."""
 _WORD = re.compile(r"[0-9A-Za-z]+")
 
 
@@ -47,47 +49,54 @@ class _Bucket(Struct, array_like=True):
 
 
 async def read_logs(
-    clickhouse: ClickHouse,
+    clickhouse: Reader,
     scope: Scope,
     window: Window,
     wanted: LogFilter | LogTailFilter,
     known: Completeness,
 ) -> LogsView:
-    lines = await list_lines(clickhouse, scope, window, wanted, wanted.limit + 1)
-    truncated = known.truncated or len(lines) > wanted.limit
+    query = _lines_query(scope, wanted, wanted.limit + 1)
+    rows, has_more = await query.run_up_to(clickhouse, _Row, scope, window, MAX_SHOWN_BYTES)
+    lines = [_line(row) for row in rows]
+    truncated = known.truncated or has_more or len(lines) > wanted.limit
     return LogsView(wanted.hours, lines[: wanted.limit], truncated, known.as_of, known.gaps)
 
 
 async def list_lines(
-    clickhouse: ClickHouse,
+    clickhouse: Reader,
     scope: Scope,
     window: Window,
     wanted: LogFilter | LogTailFilter,
     limit: int,
     *more: Condition,
 ) -> list[LogLineView]:
+    query = _lines_query(scope, wanted, limit, *more)
+    return [_line(row) for row in await query.run(clickhouse, _Row, scope, window)]
+
+
+def _lines_query(scope: Scope, wanted: LogFilter | LogTailFilter, limit: int, *more: Condition) -> Query:
     conditions = [*_severity(wanted.severity), *more]
     if isinstance(wanted, LogFilter):
         conditions += _more_conditions(wanted)
-    query = Query(
+    return Query(
         "logs",
         "toUnixTimestamp64Milli(ts), site_id, severity, body, container, service, trace_id",
         conditions,
         order_by=newest_first(scope),
         limit=limit,
     )
-    return [
-        LogLineView(
-            ts=datetime.fromtimestamp(row.ts / 1000, UTC),
-            site_id=row.site_id,
-            severity_text=row.severity,
-            body=row.body,
-            container=row.container,
-            service_name=row.service,
-            trace_id=row.trace_id or None,
-        )
-        for row in await query.run(clickhouse, _Row, scope, window)
-    ]
+
+
+def _line(row: _Row) -> LogLineView:
+    return LogLineView(
+        ts=datetime.fromtimestamp(row.ts / 1000, UTC),
+        site_id=row.site_id,
+        severity_text=row.severity,
+        body=row.body,
+        container=row.container,
+        service_name=row.service,
+        trace_id=row.trace_id or None,
+    )
 
 
 def _severity(severity: str | None) -> list[Condition]:
@@ -115,7 +124,7 @@ def _text_condition(wanted: str) -> Condition:
 
 
 async def read_volume(
-    clickhouse: ClickHouse, scope: Scope, window: Window, wanted: LogVolumeFilter, known: Completeness
+    clickhouse: Reader, scope: Scope, window: Window, wanted: LogVolumeFilter, known: Completeness
 ) -> LogVolumeView:
     buckets = Buckets.of(window, wanted.hours)
     query = Query(

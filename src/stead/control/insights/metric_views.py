@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from msgspec import Struct
 
 from stead.control.insights.buckets import Buckets
-from stead.control.insights.queries import ClickHouse, Query, Scope, Window
+from stead.control.insights.queries import Query, Reader, Scope, Window
 from stead.control.insights.schema import MetricFilter, MetricName, MetricPoint, MetricView
 from stead.control.insights.store import Completeness
 
@@ -16,20 +16,20 @@ _VALUES: dict[MetricName, str] = {
     "errors": "sum(errors)",
     "bytes_in": "sum(bytes_in)",
     "bytes_out": "sum(bytes_out)",
-    "cache_hit_pct": "if(sum(cacheable) = 0, 0, 100 * sum(cached) / sum(cacheable))",
-    "first_byte_p75_ms": f"ifNotFinite({_QUANTILES}[2], 0)",
-    "first_byte_p95_ms": f"ifNotFinite({_QUANTILES}[4], 0)",
+    "cache_hit_pct": "if(sum(cacheable) = 0, nan, 100 * sum(cached) / sum(cacheable))",
+    "first_byte_p75_ms": f"{_QUANTILES}[2]",
+    "first_byte_p95_ms": f"{_QUANTILES}[4]",
 }
 
 
 class _Point(Struct, array_like=True):
     ts: int
     site_id: str
-    value: float
+    value: float | None
 
 
 async def read_series(
-    clickhouse: ClickHouse, scope: Scope, window: Window, wanted: MetricFilter, known: Completeness
+    clickhouse: Reader, scope: Scope, window: Window, wanted: MetricFilter, known: Completeness
 ) -> MetricView:
     buckets = Buckets.of(window, wanted.hours)
     query = Query(

@@ -10,10 +10,11 @@ from datetime import datetime, timedelta
 from typing import Literal, TypeVar
 
 from stead.control.engines.clickhouse import (
+    MAX_RESULT_BYTES,
     QUERY_SECONDS,
-    ClickHouse,
     ClickHouseUnavailable,
     QueryTooExpensive,
+    Reader,
     Statement,
 )
 from stead.control.environments.rules import Environment, VisibleEnvironment
@@ -21,9 +22,9 @@ from stead.control.insights.rules import InsightsUnavailable, VisibleSites, Wind
 from stead.control.sites.rules import VisibleSite
 
 __all__ = [
-    "ClickHouse",
     "Condition",
     "Query",
+    "Reader",
     "Scope",
     "Window",
     "newest_first",
@@ -54,6 +55,8 @@ LIMITS: Mapping[str, str | int] = {
     "max_threads": 4,
     # A query that would read the rows of everybody fails.
     "force_primary_key": 1,
+    # Otherwise the server may begin to answer, and fail then.
+    "http_wait_end_of_query": 1,
     "output_format_json_quote_64bit_integers": 0,
 }
 
@@ -128,7 +131,9 @@ class Query:
     def bind(self, scope: Scope, window: Window) -> Statement:
         bound = Condition(
             "site_id in {sites:Array(String)} and env_id in {environments:Array(String)}"
-            " and ts >= {first:DateTime64(3, 'UTC')} and ts < {last:DateTime64(3, 'UTC')}",
+            " and ts >= {first:DateTime64(3, 'UTC')} and ts < {last:DateTime64(3, 'UTC')}"
+            # What is due may be there for some days, because whole files are removed.
+            " and ts > now() - toIntervalDay(keep_days)",
             {
                 "sites": array(scope.sites),
                 "environments": array(scope.environments),
@@ -153,11 +158,20 @@ class Query:
         bound = self.bind(scope, window)
         return Condition(f"{column} in ({bound.text})", bound.parameters)
 
-    async def run(self, clickhouse: ClickHouse, row: type[T], scope: Scope, window: Window) -> list[T]:
+    async def run(self, clickhouse: Reader, row: type[T], scope: Scope, window: Window) -> list[T]:
+        rows, has_more = await self.run_up_to(clickhouse, row, scope, window, MAX_RESULT_BYTES)
+        if has_more:
+            raise WindowTooExpensive
+        return rows
+
+    async def run_up_to(
+        self, clickhouse: Reader, row: type[T], scope: Scope, window: Window, max_bytes: int
+    ) -> tuple[list[T], bool]:
+        """The first rows, and whether there are more than were read."""
         if not scope.sites:
-            return []
+            return [], False
         try:
-            return await clickhouse.read(row, self.bind(scope, window))
+            return await clickhouse.read_up_to(row, self.bind(scope, window), max_bytes)
         except ClickHouseUnavailable:
             raise InsightsUnavailable from None
         except QueryTooExpensive:

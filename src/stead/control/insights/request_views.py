@@ -6,7 +6,7 @@ from typing import Literal
 from msgspec import Struct
 
 from stead.control.insights.buckets import Buckets
-from stead.control.insights.queries import ClickHouse, Condition, Query, Scope, Window, newest_first, text
+from stead.control.insights.queries import Condition, Query, Reader, Scope, Window, newest_first, text
 from stead.control.insights.schema import (
     RequestFilter,
     RequestsView,
@@ -55,7 +55,7 @@ class _Bucket(Struct, array_like=True):
 
 
 async def read_requests(
-    clickhouse: ClickHouse, scope: Scope, window: Window, wanted: RequestFilter, known: Completeness
+    clickhouse: Reader, scope: Scope, window: Window, wanted: RequestFilter, known: Completeness
 ) -> RequestsView:
     rows = await list_requests(clickhouse, scope, window, wanted, wanted.limit + 1)
     return RequestsView(
@@ -68,7 +68,7 @@ async def read_requests(
 
 
 async def list_requests(
-    clickhouse: ClickHouse,
+    clickhouse: Reader,
     scope: Scope,
     window: Window,
     wanted: RequestFilter,
@@ -127,7 +127,7 @@ def _view(row: _Row) -> RequestView:
 
 
 async def read_volume(
-    clickhouse: ClickHouse, scope: Scope, window: Window, wanted: RequestVolumeFilter, known: Completeness
+    clickhouse: Reader, scope: Scope, window: Window, wanted: RequestVolumeFilter, known: Completeness
 ) -> RequestVolumeView:
     buckets_of = Buckets.of(window, wanted.hours)
     query = Query(

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from msgspec import Struct
 
 from stead.control.insights.buckets import Buckets
-from stead.control.insights.queries import ClickHouse, Query, Scope, Window
+from stead.control.insights.queries import Query, Reader, Scope, Window
 from stead.control.insights.schema import (
     AppPoint,
     ContainerPoint,
@@ -35,7 +35,7 @@ class _Answered(Struct, array_like=True):
 
 
 async def read_resources(
-    clickhouse: ClickHouse, scope: Scope, window: Window, wanted: ResourceFilter, known: Completeness
+    clickhouse: Reader, scope: Scope, window: Window, wanted: ResourceFilter, known: Completeness
 ) -> ResourcesView:
     buckets = Buckets.of(window, wanted.hours)
     used = Query(

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from stead.shared.errors import InvalidRequest, ServerFault
 
 PREFIX = "telemetry/"
+URL_SECONDS = 600
+"""How long a node may put a chunk at an address."""
 
 
 def object_name(node: str, chunk: str) -> str:

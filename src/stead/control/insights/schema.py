@@ -39,7 +39,6 @@ class GapView(Struct):
 
     start: datetime
     end: datetime
-    rows: Annotated[int, Meta(description="How many were lost, of all sites of the node.", examples=[120])]
 
 
 class RequestView(Struct):
@@ -221,7 +220,9 @@ class MetricFilter(Struct):
 class MetricPoint(Struct):
     ts: Annotated[datetime, Meta(description="When the bucket begins.")]
     site_id: Annotated[str, Meta(examples=["site_01k9zy3v7d00r3m8w5x2t6b4qa"])]
-    value: Annotated[float, Meta(examples=[120.0])]
+    value: Annotated[
+        float | None, Meta(description="`null` if there was nothing to measure.", examples=[120.0])
+    ]
 
 
 class MetricView(Struct):

@@ -1,5 +1,6 @@
 """What PostgreSQL knows about the data of an environment: how fresh it is, and what is missing."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -40,21 +41,22 @@ class Completeness(NamedTuple):
     """The caller has more sites than the answer is about."""
 
 
-async def get_completeness(tx: Tx, scope: Scope, stream: str, window: Window) -> Completeness:
+async def get_completeness(tx: Tx, scope: Scope, streams: Sequence[str], window: Window) -> Completeness:
+    """Of an answer that is made of these streams."""
     environments = list(scope.environments)
     as_of: datetime | None = await tx.value(
         "select min(p.until) from environments e join telemetry_progress p on p.node_id = e.node_id"
-        " and p.stream = $2 where e.id = any($1)",
-        *(environments, stream),
+        " and p.stream = any($2) where e.id = any($1)",
+        *(environments, list(streams)),
     )
     gaps = await tx.all(
         GapView,
-        "select distinct g.first_at, g.last_at, g.rows from environment_placements p"
-        " join telemetry_gaps g on g.node_id = p.node_id and g.stream = $2"
+        "select distinct g.first_at, g.last_at from environment_placements p"
+        " join telemetry_gaps g on g.node_id = p.node_id and g.stream = any($2)"
         " and g.last_at >= p.since and (p.until is null or g.first_at <= p.until)"
         " where p.env_id = any($1) and g.last_at >= $3 and g.first_at < $4"
         " order by g.first_at desc limit $5",
-        *(environments, stream, window.first, window.last, MAX_GAPS),
+        *(environments, list(streams), window.first, window.last, MAX_GAPS),
     )
     return Completeness(as_of, gaps)
 

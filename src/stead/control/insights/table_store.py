@@ -29,9 +29,11 @@ async def measure_tables(clickhouse: ClickHouse) -> list[StoredTable]:
 
 
 async def erase_sites(clickhouse: ClickHouse, sites: Sequence[str]) -> None:
-    """Delete every row of these sites. Can be repeated."""
+    """Delete every row of these sites. Nobody can read them afterwards, and the files that contain them are
+    written again in the background. Can be repeated."""
     if not all(_SITE_ID.fullmatch(site) for site in sites):
         raise ValueError("these are not ids of sites")
     listed = ", ".join(f"'{site}'" for site in sites)
     for table in TABLES:
         await clickhouse.execute(f"delete from {table} where site_id in ({listed})")  # noqa: S608
+        await clickhouse.execute(f"alter table {table} apply deleted mask settings mutations_sync = 0")

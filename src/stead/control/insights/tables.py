@@ -8,9 +8,10 @@ minutes and hours are made when rows are inserted, so a view of a month reads a 
 from stead.control.engines.clickhouse import ClickHouse
 from stead.protocol.telemetry import StreamName
 
-DEDUPLICATION_WINDOW = 10_000
-"""How many inserts a table remembers. The control plane inserts a chunk again only if it does not know
-whether it has succeeded, so the window matters for the chunks of a few minutes."""
+DEDUPLICATION_WINDOW = 100_000
+"""How many parts a table remembers: an insert makes one for each plan and day. The control plane inserts a
+chunk again only if it does not know whether it has succeeded, so the window matters for the chunks of a few
+minutes."""
 
 ADDED_COLUMNS = ("site_id", "env_id", "keep_days")
 """Before those that a node has sent, in each row."""
@@ -31,6 +32,10 @@ TYPES: dict[StreamName, tuple[str, ...]] = {
     ),
 }
 """Of the columns that a node sends, as `protocol/telemetry.py` lists them."""
+
+_DAY_OR_WEEK = "if(keep_days <= 30, toDate(ts), toMonday(ts))"
+"""A file is removed when its newest row is due, so what is kept for a month or less goes within a day, and
+what is kept longer within a week. Nobody can read it meanwhile."""
 
 _SETTINGS = (
     f"non_replicated_deduplication_window = {DEDUPLICATION_WINDOW}, ttl_only_drop_parts = 1,"
@@ -63,7 +68,7 @@ create table if not exists requests (
   reason LowCardinality(String),
   index requests_by_trace trace_id type bloom_filter(0.01) granularity 4
 ) engine = MergeTree
-partition by (keep_days, toYYYYMM(ts))
+partition by (keep_days, {_DAY_OR_WEEK})
 order by (site_id, ts)
 ttl toDateTime(ts) + toIntervalDay(keep_days)
 settings {_SETTINGS}
@@ -86,7 +91,7 @@ create table if not exists request_minutes (
   duration_ms SimpleAggregateFunction(sum, UInt64),
   first_byte AggregateFunction(quantilesTDigest(0.5, 0.75, 0.9, 0.95, 0.99), Int32)
 ) engine = AggregatingMergeTree
-partition by (keep_days, toYYYYMM(ts))
+partition by (keep_days, {_DAY_OR_WEEK})
 order by (site_id, env_id, ts, is_bot, keep_days)
 ttl ts + toIntervalDay(keep_days)
 settings {_SETTINGS}
@@ -142,7 +147,7 @@ create table if not exists logs (
   trace_id String codec(ZSTD(1)),
   index logs_by_word body type text(tokenizer = 'splitByNonAlpha', preprocessor = lower(body))
 ) engine = MergeTree
-partition by (keep_days, toYYYYMM(ts))
+partition by (keep_days, {_DAY_OR_WEEK})
 order by (site_id, ts)
 ttl toDateTime(ts) + toIntervalDay(keep_days)
 settings {_SETTINGS}
@@ -157,7 +162,7 @@ create table if not exists log_minutes (
   severity LowCardinality(String),
   lines SimpleAggregateFunction(sum, UInt64)
 ) engine = AggregatingMergeTree
-partition by (keep_days, toYYYYMM(ts))
+partition by (keep_days, {_DAY_OR_WEEK})
 order by (site_id, env_id, ts, severity, keep_days)
 ttl ts + toIntervalDay(keep_days)
 settings {_SETTINGS}
@@ -183,7 +188,7 @@ create table if not exists resources (
   memory_bytes UInt64 codec(T64, ZSTD(1)),
   memory_limit UInt64 codec(T64, ZSTD(1))
 ) engine = MergeTree
-partition by (keep_days, toYYYYMM(ts))
+partition by (keep_days, {_DAY_OR_WEEK})
 order by (site_id, ts)
 ttl toDateTime(ts) + toIntervalDay(keep_days)
 settings {_SETTINGS}
@@ -201,7 +206,7 @@ create table if not exists resource_minutes (
   memory_bytes SimpleAggregateFunction(max, UInt64),
   memory_limit SimpleAggregateFunction(max, UInt64)
 ) engine = AggregatingMergeTree
-partition by (keep_days, toYYYYMM(ts))
+partition by (keep_days, {_DAY_OR_WEEK})
 order by (site_id, env_id, ts, container, keep_days)
 ttl ts + toIntervalDay(keep_days)
 settings {_SETTINGS}
@@ -229,7 +234,7 @@ create table if not exists vitals (
   metric LowCardinality(String),
   value Float32 codec(ZSTD(1))
 ) engine = MergeTree
-partition by (keep_days, toYYYYMM(ts))
+partition by (keep_days, {_DAY_OR_WEEK})
 order by (site_id, ts)
 ttl toDateTime(ts) + toIntervalDay(least(keep_days, 7))
 settings {_SETTINGS}
@@ -246,7 +251,7 @@ create table if not exists page_hours (
   samples SimpleAggregateFunction(sum, UInt64),
   quantiles AggregateFunction(quantilesTDigest(0.75, 0.9, 0.95, 0.99), Float32)
 ) engine = AggregatingMergeTree
-partition by (keep_days, toYYYYMM(ts))
+partition by (keep_days, {_DAY_OR_WEEK})
 order by (site_id, env_id, metric, ts, path, keep_days)
 ttl ts + toIntervalDay(keep_days)
 settings {_SETTINGS}
@@ -271,7 +276,7 @@ create table if not exists vital_hours (
   samples SimpleAggregateFunction(sum, UInt64),
   quantiles AggregateFunction(quantilesTDigest(0.75, 0.9, 0.95, 0.99), Float32)
 ) engine = AggregatingMergeTree
-partition by (keep_days, toYYYYMM(ts))
+partition by (keep_days, {_DAY_OR_WEEK})
 order by (site_id, env_id, metric, ts, keep_days)
 ttl ts + toIntervalDay(keep_days)
 settings {_SETTINGS}
@@ -302,7 +307,7 @@ create table if not exists spans (
   status_code UInt16 codec(ZSTD(1)),
   index spans_by_trace trace_id type bloom_filter(0.01) granularity 4
 ) engine = MergeTree
-partition by (keep_days, toYYYYMM(ts))
+partition by (keep_days, {_DAY_OR_WEEK})
 order by (site_id, ts)
 ttl toDateTime(ts) + toIntervalDay(keep_days)
 settings {_SETTINGS}

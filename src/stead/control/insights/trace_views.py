@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
-from stead.control.insights.queries import ClickHouse, Condition, Query, Scope, Window, newest_first, text
+from stead.control.insights.queries import Condition, Query, Reader, Scope, Window, newest_first, text
 from stead.control.insights.schema import (
     RecentTraceFilter,
     SpanView,
@@ -37,7 +37,7 @@ class _Span(Struct, array_like=True):
 
 
 async def read_traces(
-    clickhouse: ClickHouse,
+    clickhouse: Reader,
     scope: Scope,
     window: Window,
     wanted: TraceFilter | RecentTraceFilter,
@@ -60,7 +60,7 @@ async def read_traces(
     )
 
 
-async def read_trace(clickhouse: ClickHouse, scope: Scope, window: Window, trace_id: str) -> TraceView:
+async def read_trace(clickhouse: Reader, scope: Scope, window: Window, trace_id: str) -> TraceView:
     condition = Condition("trace_id = {trace:String}", {"trace": text(trace_id)})
     query = Query("spans", _COLUMNS, [condition], order_by="ts, duration_us desc", limit=MAX_SPANS + 1)
     rows = await query.run(clickhouse, _Span, scope, window)

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 from msgspec import Struct
 
 from stead.control.insights.buckets import HOUR, Buckets
-from stead.control.insights.queries import ClickHouse, Condition, Query, Scope, Window
+from stead.control.insights.queries import Condition, Query, Reader, Scope, Window
 from stead.control.insights.schema import (
     Metric,
     PagesFilter,
@@ -70,7 +70,7 @@ class _Server(Struct, array_like=True):
 
 
 async def read_summary(
-    clickhouse: ClickHouse, scope: Scope, window: Window, wanted: WindowFilter, known: Completeness
+    clickhouse: Reader, scope: Scope, window: Window, wanted: WindowFilter, known: Completeness
 ) -> SummaryView:
     del wanted
     hours = _whole_hours(window)
@@ -96,7 +96,7 @@ def _vital(metric: Metric, row: _Vital | None) -> VitalView:
     return VitalView(metric, p75, p90, p95, p99, row.samples)
 
 
-async def _read_server(clickhouse: ClickHouse, scope: Scope, window: Window) -> ServerView:
+async def _read_server(clickhouse: Reader, scope: Scope, window: Window) -> ServerView:
     columns = f"sum(requests) as total, sum(cacheable), sum(cached), {_FIRST_BYTE}"
     query = Query("request_hours", columns)
     rows = await query.run(clickhouse, _Server, scope, window)
@@ -113,7 +113,7 @@ async def _read_server(clickhouse: ClickHouse, scope: Scope, window: Window) -> 
 
 
 async def read_timeseries(
-    clickhouse: ClickHouse, scope: Scope, window: Window, wanted: VitalFilter, known: Completeness
+    clickhouse: Reader, scope: Scope, window: Window, wanted: VitalFilter, known: Completeness
 ) -> TimeseriesView:
     hours = (window.last - window.first).total_seconds() / HOUR
     buckets = Buckets.of(window, hours, smallest=HOUR)
@@ -140,7 +140,7 @@ async def read_timeseries(
 
 
 async def read_pages(
-    clickhouse: ClickHouse, scope: Scope, window: Window, wanted: PagesFilter, known: Completeness
+    clickhouse: Reader, scope: Scope, window: Window, wanted: PagesFilter, known: Completeness
 ) -> PagesView:
     hours, limit, metric = _whole_hours(window), wanted.limit + 1, _of(wanted.metric)
     most = Query(
