@@ -85,7 +85,7 @@ class LogSource:
                 file = _name(log)
                 if (position := self._read(log, file, rows, began)) is not None:
                     positions[file] = position
-                if rows.count >= ROWS_PER_CHUNK:
+                if rows.count >= ROWS_PER_CHUNK or rows.is_full:
                     self._spool.save(positions, rows, began)
                     positions, rows = {}, NewRows("logs")
             if positions:

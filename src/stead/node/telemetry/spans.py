@@ -10,6 +10,8 @@ from stead.protocol.telemetry import TIME_DIGITS
 
 SLOW_MS = 1_000
 MAX_NAME = 300
+OLDEST_SECONDS, NEWEST_SECONDS = 8 * 86_400, 300
+"""Before and after now. An application can report any time."""
 
 
 def is_traced(visit: LedgerLine) -> bool:
@@ -41,13 +43,15 @@ class SpanSource:
         self._take_spans, self._spool = take_spans, spool
 
     def read_new(self) -> None:
-        rows = NewRows("spans")
+        rows, now = NewRows("spans"), time.time()
         for span in self._take_spans():
+            if not now - OLDEST_SECONDS <= span.began <= now + NEWEST_SECONDS:
+                continue
             texts = (span.trace_id, span.span_id, span.parent_id, span.service, span.name)
             row = _format(texts, span.began, span.duration_us, is_error=span.is_error, status_code=0)
             rows.add(span.environment, span.began, row)
         if rows.count and not self._spool.is_full:
-            self._spool.save({}, rows, time.time())
+            self._spool.save({}, rows, now)
 
 
 def _format(
