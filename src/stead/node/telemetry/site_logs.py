@@ -8,16 +8,21 @@ import os
 import re
 import stat
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from stead.node.drivers.driver import SiteLog
+from stead.node.telemetry.daily_volume import DailyVolume
 from stead.node.telemetry.spool import NewRows, Position, Spool
 from stead.protocol.telemetry import TIME_DIGITS
 
 READ_BYTES = 512 * 1024
 """Of one log, each time."""
+BYTES_PER_DAY = 200 << 20
+"""Of one environment."""
+MAX_NOTICES = 1_000
 ROWS_PER_CHUNK = 20_000
 LOOK_BACK = 1 << 20
 """How much of a log is read when it is seen for the first time."""
@@ -49,6 +54,10 @@ _ESCAPES = str.maketrans(
     {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": "\\0", "\b": "\\b", "\f": "\\f"}
 )
 _LOST = "Lines were lost here: they were written faster than they could be read."
+_TOO_MUCH = (
+    f"Lines are left out from here on, for an hour or more: this environment has written more than"
+    f" {BYTES_PER_DAY >> 20} MB to its log in a day."
+)
 
 
 class LogLine(NamedTuple):
@@ -71,8 +80,14 @@ class LogSource:
     ) -> None:
         """`find_trace` gets an environment and a line, and returns the trace of the line or nothing."""
         self._list_logs, self._spool, self._find_trace = list_logs, spool, find_trace
+        self._volume = DailyVolume(BYTES_PER_DAY)
+        self._notices: deque[tuple[str, str]] = deque(maxlen=MAX_NOTICES)
         self.until = 0.0
         """Everything up to then is in chunks, of logs that are not written to too fast."""
+
+    def add_notice(self, environment: str, text: str) -> None:
+        """Add a line of the platform to the log of an environment."""
+        self._notices.append((environment, text))
 
     def read_new(self) -> None:
         began, rows = time.time(), NewRows("logs")
@@ -88,10 +103,16 @@ class LogSource:
                 if rows.count >= ROWS_PER_CHUNK or rows.is_full:
                     self._spool.save(positions, rows, began)
                     positions, rows = {}, NewRows("logs")
-            if positions:
+            self._take_notices(rows, began)
+            if positions or rows.count:
                 self._spool.save(positions, rows, began)
             self._spool.forget_files(_KIND, {_name(log) for log in logs})
             self.until = began
+
+    def _take_notices(self, rows: NewRows, now: float) -> None:
+        while self._notices:
+            environment, text = self._notices.popleft()
+            rows.add(environment, now, format_log_row(LogLine(now, "WARN", "stead", text), ""))
 
     def _read(self, log: SiteLog, file: bytes, rows: NewRows, now: float) -> Position | None:
         """Add the new lines, and return where the next ones will begin; None if there is nothing new."""
@@ -118,11 +139,15 @@ class LogSource:
             rows.add(
                 log.environment, now, format_log_row(LogLine(now, "WARN", "stead", _LOST), log.container)
             )
-        for line in read_lines(complete.decode("utf-8", "replace"), now):
-            trace = self._find_trace(log.environment, line.original)
-            rows.add(log.environment, line.moment, format_log_row(line, log.container, trace))
+        if self._volume.take(log.environment, len(complete), self._note_volume):
+            for line in read_lines(complete.decode("utf-8", "replace"), now):
+                trace = self._find_trace(log.environment, line.original)
+                rows.add(log.environment, line.moment, format_log_row(line, log.container, trace))
         before = (known.before if known and start == known.offset else b"") + complete
         return Position(start + len(complete), before[-BEFORE_BYTES:])
+
+    def _note_volume(self, environment: str) -> None:
+        self.add_notice(environment, _TOO_MUCH)
 
 
 def _name(log: SiteLog) -> bytes:
