@@ -13,7 +13,8 @@ from stead.node.telemetry.page_views import (
     PageView,
     PageViews,
 )
-from stead.node.telemetry.vitals import VITALS_PATH, Vitals
+from stead.node.telemetry.vitals import Vitals
+from stead.node.visits import VITALS_PATH
 from tests.control.insights.recorded import TRACE, ledger_line
 
 VALUES = f"{TRACE};LCP=1200.0000;CLS=0.0100"
@@ -26,7 +27,7 @@ def visit(environment: str = "env_1", **wanted: object) -> LedgerLine:
 
 
 def message(environment: str = "env_1", values: str = VALUES) -> LedgerLine:
-    return visit(environment, path=VITALS_PATH, method="POST", vitals=values)
+    return visit(environment, path=VITALS_PATH, method="POST", status=204, vitals=values)
 
 
 def test_a_page_view_is_measured_once() -> None:

@@ -11,11 +11,18 @@ from stead.node.telemetry.agents import reduce_agent
 from stead.node.telemetry.ledger_rows import LedgerLine, escape
 from stead.node.telemetry.page_views import PageView, PageViews
 from stead.node.telemetry.spool import NewRows
+from stead.node.visits import VITALS_PATH
 from stead.protocol.telemetry import TIME_DIGITS
 
-VITALS_PATH = "/_stead/vitals"
+ACCEPTED_STATUS = 204
 _MESSAGE = re.compile(r"([0-9a-f]{32})((?:;(?:LCP|FCP|CLS|INP|TTFB)=\d{1,5}\.\d{4})+)")
 _FILE = re.compile(r"\.(?!html?$|php$)[A-Za-z0-9]{1,5}$")
+
+
+def is_measurement(visit: LedgerLine) -> bool:
+    """Whether the edge has accepted it as what a browser has measured. It is not a request for a page, so it
+    is not listed among them; one that the edge has refused is."""
+    return visit.path == VITALS_PATH and visit.status == ACCEPTED_STATUS
 
 
 class Vitals:
