@@ -55,7 +55,9 @@ from stead.shared.ids import new_id
 
 INGEST_GOAL = 1.5
 VIEW_GOAL_MS = 50.0
-CHUNKS, ROWS_PER_CHUNK = 8, 20_000
+CHUNKS = 8
+ROWS_PER_CHUNK, ROWS_PER_SMALL_CHUNK = 30_000, 300
+"""What a busy node puts into a chunk (12 MB of its ledger), and a quiet one."""
 ROWS = int(os.environ.get("STEAD_BENCH_ROWS", "50000000"))
 SITES = 10_000
 PER_INSERT = 500_000
@@ -94,11 +96,13 @@ async def compare_ingestion(bench: Bench) -> Result:
             environment = await _create_environment(connection)
             ours, bare = [], []
             for turn in range(4):
-                chunks = [_make_chunk(environment) for _ in range(CHUNKS)]
+                chunks = [_make_chunk(environment, ROWS_PER_CHUNK) for _ in range(CHUNKS)]
                 ours.append(await _ingest(connection, database, objects, client, chunks))
                 bare.append(await asyncio.to_thread(_insert_bare, url, chunks))
                 if turn == 0:
                     ours, bare = [], []
+            small = [_make_chunk(environment, ROWS_PER_SMALL_CHUNK) for _ in range(CHUNKS)]
+            small_cost = await _ingest(connection, database, objects, client, small)
         finally:
             await connection.close()
             await database.close()
@@ -111,6 +115,8 @@ async def compare_ingestion(bench: Bench) -> Result:
             f"ratio {spread(ratios)}",
             f"worker: CPU {median(ours) / rows * 1e6:.2f} µs a row",
             f"bare: CPU {median(bare) / rows * 1e6:.2f} µs a row",
+            f"worker: CPU {small_cost / CHUNKS * 1e3:.1f} ms for a chunk of {ROWS_PER_SMALL_CHUNK} rows,"
+            f" {median(ours) / CHUNKS * 1e3:.1f} ms for one of {ROWS_PER_CHUNK:,}",
         ],
     )
 
@@ -139,9 +145,9 @@ async def _create_environment(connection: Any) -> str:
     return environment
 
 
-def _make_chunk(environment: str) -> bytes:
+def _make_chunk(environment: str, count: int) -> bytes:
     rows = NewRows("requests")
-    for number in range(ROWS_PER_CHUNK):
+    for number in range(count):
         moment = round(time.time() - 600 * random.random(), 3)  # noqa: S311
         visit = LedgerLine(
             moment, environment, "192.0.2.0", 200, 0.012, host="www.example.com", method="GET",

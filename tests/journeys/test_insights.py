@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from stead.dev.engines import ENGINES
 from stead.dev.programs import steadctl
 from stead.dev.running_stack import RunningStack
 from stead.protocol.subjects import Program
@@ -155,7 +156,7 @@ async def test_operators_see_what_all_programs_record_about_themselves_and_no_te
     stack: RunningStack, customer: Customer
 ) -> None:
     """Over NATS, every half minute."""
-    settings = stack.environment(Program.WORKER)
+    settings = stack.environment(Program.WORKER, ENGINES)
 
     async def of_all_programs() -> str | None:
         shown = await steadctl(settings, "insights", "metrics")

@@ -35,7 +35,12 @@ PAGE = Path(__file__).parents[3] / "docs" / "insights-examples.md"
 SHOWN_AT = datetime(2026, 11, 16, 11, tzinfo=UTC)
 HALF_A_DAY = 43_200
 """Every length of a bucket is a part of it, so times can be moved by it."""
-QUERIES = {"metrics.series": "?name=requests", "insights.pages": "?days=7"}
+QUERIES = {
+    "metrics.series": "?name=requests",
+    "insights.pages": "?days=7",
+    "insights.resources": "?hours=24",
+}
+"""What happens is up to 13 hours ago."""
 _TIME = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _SECTION = re.compile(
     r"## `(?P<id>[a-z_.]+)`\n\n`GET (?P<path>\S+)`\n\n```json\n(?P<json>.*?)\n```\n", re.DOTALL

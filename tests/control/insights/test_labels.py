@@ -1,6 +1,7 @@
 """Rows of a chunk are selected by environment and time, and get the site that was decided."""
 
 import io
+import os
 import random
 import threading
 import time
@@ -13,6 +14,7 @@ import zstandard
 
 from stead.control.app import ControlPlane
 from stead.control.engines.clickhouse import ClickHouse, RowsUnreadable, Statement
+from stead.control.insights import chunks
 from stead.control.insights.chunks import ChunkInvalid, Decision, Decisions, OpenChunk
 from stead.control.insights.selection import insert_statement
 from stead.control.insights.tables import TABLES, TYPES
@@ -179,6 +181,30 @@ def test_a_chunk_that_is_too_large_when_it_is_decompressed_is_not_opened(says_it
     for content in (half + half, compressor.compress(bytes(MAX_PLAIN_BYTES + 1))):
         with pytest.raises(ChunkInvalid, match="too large"):
             open_chunk(content)
+
+
+@pytest.mark.parametrize("level", [1, 3, 19])
+@pytest.mark.parametrize("size", [1, 1000, 128 << 10, (128 << 10) + 1, 400_000])
+@pytest.mark.parametrize("kind", ["text", "random", "repeated"])
+def test_the_largest_size_of_a_chunk_is_never_too_small(level: int, size: int, kind: str) -> None:
+    """Otherwise somebody could make the server decompress more than it may."""
+    plain = {
+        "text": b"".join(b"env_1\t%d\tGET\t/page\n" % number for number in range(size // 18 + 1))[:size],
+        "random": os.urandom(size),
+        "repeated": bytes(size),
+    }[kind]
+    for checksum in (False, True):
+        frame = zstandard.ZstdCompressor(level=level, write_checksum=checksum).compress(plain)
+        for frames in (1, 2):
+            assert chunks._largest_size(frame * frames) >= size * frames
+        if level <= 3:
+            assert chunks._largest_size(frame) <= size + (128 << 10), "nothing needs to be decompressed"
+        for cut in (1, len(frame) // 2, len(frame) - 1):
+            if not (checksum and cut == len(frame) - 1):
+                with pytest.raises(ChunkInvalid):
+                    chunks._largest_size(frame[:cut])
+    with pytest.raises(ChunkInvalid):
+        chunks._largest_size(frame + b"more")
 
 
 def test_only_rows_of_environments_that_count_are_counted() -> None:

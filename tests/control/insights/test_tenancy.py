@@ -15,6 +15,7 @@ from stead.control.app import ControlPlane
 from stead.control.engines.object_store import ObjectStore
 from stead.control.http.operations import Operation, QueryInput
 from stead.control.insights.operations import operation as operations
+from stead.shared.clock import MovableClock
 from stead.shared.roles import Role
 from tests.client import Client
 from tests.conftest import NewPerson
@@ -86,9 +87,10 @@ async def fill(pipeline: Pipeline, site: ServedSite, amount: int, lines: int) ->
 
 @pytest.fixture(scope="module")
 async def twins(
-    plane: ControlPlane, objects: ObjectStore, new_person: NewPerson
+    plane: ControlPlane, objects: ObjectStore, new_person: NewPerson, clock: MovableClock
 ) -> tuple[ServedSite, ServedSite]:
     """Of two accounts. No test changes them."""
+    clock.ahead *= 0
     pipeline = await make_pipeline(plane, objects)
     one, other = [await create_served_site(plane, await new_person()) for _ in range(2)]
     await fill(pipeline, one, OURS, OURS)
