@@ -1,5 +1,6 @@
 """Browsers get a script from the edge, and send it what they have measured."""
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
@@ -76,6 +77,17 @@ async def test_what_a_browser_sends_is_in_the_ledger(edge: EdgeHarness) -> None:
     assert too_large.status_code == 413
     unknown = await edge.get("unknown.test", "/_stead/vitals", method="POST", content="x")
     assert unknown.status_code == (await edge.get("unknown.test")).status_code != 204
+
+
+async def test_a_body_whose_size_is_not_announced_is_not_read_to_its_end(edge: EdgeHarness) -> None:
+    await edge.site(HOST, "measured", {"index.html": "x"})
+
+    async def parts() -> AsyncIterator[bytes]:
+        for _ in range(20):
+            yield b"x" * 1000
+
+    answer = await edge.get(HOST, "/_stead/vitals", method="POST", content=parts())
+    assert answer.status_code == 413
 
 
 async def test_one_visitor_can_send_only_a_few(edge: EdgeHarness) -> None:

@@ -130,18 +130,21 @@ async def _serve(
     def live() -> Sequence[Driver]:
         return drivers["live"].drivers
 
+    logs = LogSource(
+        lambda: [log for driver in live() for log in driver.list_logs()],
+        spool,
+        lambda *line: next((found for each in live() if (found := each.find_trace(*line))), ""),
+    )
     shipper = Shipper(
         settings.node_id,
         connection,
         spool,
         ledger_source,
-        LogSource(
-            lambda: [log for driver in live() for log in driver.list_logs()],
-            spool,
-            lambda *line: next((found for each in live() if (found := each.find_trace(*line))), ""),
-        ),
+        logs,
         ResourceSource(lambda: [each for driver in live() for each in driver.list_containers()], spool),
-        SpanSource(lambda: [span for driver in live() for span in driver.take_spans()], spool),
+        SpanSource(
+            lambda: [span for driver in live() for span in driver.take_spans()], spool, logs.add_notice
+        ),
         every=settings.telemetry_seconds,
     )
     execution = Execution(

@@ -33,6 +33,8 @@ CHUNK = 1024 * 1024
 MAX_LINE_BYTES = 64 * 1024
 _ANOTHER_FILE = -1
 """In place of an inode: the next file is read from its beginning."""
+VITALS_PATH = "/_stead/vitals"
+"""Browsers send there what they have measured. The application is not asked."""
 PROBE_ADDRESS = "::"
 """The address in the ledger for the node's own probes, which come through a socket."""
 
@@ -110,7 +112,7 @@ class LedgerReader:
                 continue
             # A request that was forwarded to another node is counted there.
             counts = visit.environment and visit.address != PROBE_ADDRESS and not visit.peer
-            if counts and len(visited) < MAX_ENVIRONMENTS:
+            if counts and visit.path != VITALS_PATH and len(visited) < MAX_ENVIRONMENTS:
                 visited[visit.environment] = max(visit.ts, visited.get(visit.environment, 0.0))
                 if visit.cache and visit.method == "GET" and visit.status == 200:
                     self._on_page(visit.environment, visit.host, visit.path)

@@ -55,9 +55,12 @@ COLUMNS: dict[StreamName, tuple[str, ...]] = {
     "spans": SPAN_COLUMNS,
 }
 
-Moment = Annotated[float, Meta(ge=0, le=9_999_999_999)]
+MAX_MOMENT = 9_999_999_999
+MAX_COUNT = 10**12
+
+Moment = Annotated[float, Meta(ge=0, le=MAX_MOMENT)]
 """In seconds since 1970, by the clock of the node."""
-Count = Annotated[int, Meta(ge=0, le=10**12)]
+Count = Annotated[int, Meta(ge=0, le=MAX_COUNT)]
 
 
 class Part(Struct, frozen=True):
@@ -107,17 +110,37 @@ class ChunkReport(Struct, frozen=True):
     gaps: Annotated[tuple[Gap, ...], Meta(max_length=MAX_GAPS)] = ()
 
 
+class ReportSender(Struct, frozen=True):
+    """Who has sent a report, read also if the rest of it is malformed."""
+
+    node: Identifier
+    id: Identifier
+
+
 class ChunkAnswer(Struct, frozen=True):
-    """`recorded`: the node may forget what it has reported. `refused`: the chunk is not wanted."""
+    """`recorded`: the node may forget what it has reported. `refused`: the chunk is not wanted. `malformed`:
+    it never will be, because the report about it cannot be read."""
 
     url: str = ""
     """Where the chunk may be put."""
     recorded: bool = False
     refused: bool = False
+    malformed: bool = False
 
 
 encode = msgspec.msgpack.encode
 read_report = msgspec.msgpack.Decoder(ChunkReport).decode
+read_sender = msgspec.msgpack.Decoder(ReportSender).decode
 read_answer = msgspec.msgpack.Decoder(ChunkAnswer).decode
 encode_head = msgspec.json.encode
 read_head = msgspec.json.Decoder(ChunkHead).decode
+_read_chunk = msgspec.msgpack.Decoder(Chunk).decode
+
+
+def is_valid(chunk: Chunk) -> bool:
+    """Whether a report about it can be read: creating a Chunk does not check its values."""
+    try:
+        _read_chunk(encode(chunk))
+    except msgspec.MsgspecError:
+        return False
+    return True

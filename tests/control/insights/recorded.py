@@ -10,7 +10,8 @@ from stead.node.telemetry.ledger_rows import format_row, read_line
 from stead.node.telemetry.site_logs import format_log_row, read_lines
 from stead.node.telemetry.spans import add_edge_span
 from stead.node.telemetry.spool import NewRows
-from stead.node.telemetry.vitals import VITALS_PATH, Vitals
+from stead.node.telemetry.vitals import Vitals
+from stead.node.visits import VITALS_PATH
 from stead.protocol.telemetry import Chunk
 from stead.shared.ids import new_id
 

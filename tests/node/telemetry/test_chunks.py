@@ -11,6 +11,7 @@ from stead.node.telemetry.agents import reduce_agent
 from stead.node.telemetry.ledger_rows import format_row, read_line
 from stead.node.telemetry.ledger_source import LedgerSource
 from stead.node.telemetry.spool import Spool
+from stead.node.visits import VITALS_PATH
 from stead.protocol.telemetry import REQUEST_COLUMNS
 from tests.control.insights.recorded import FIREFOX, ledger_line
 from tests.node.telemetry.chunk_files import read_rows
@@ -223,6 +224,30 @@ def test_a_row_has_every_column_and_no_personal_data() -> None:
     named = dict(zip(REQUEST_COLUMNS, values, strict=True))
     assert (named["agent"], named["device"], named["path"]) == ("Firefox", "desktop", "/a\\tb\\\\\\nc")
     assert b"Mozilla" not in row
+
+
+def test_visitors_cannot_invent_ever_more_methods_and_reasons() -> None:
+    shown = []
+    for method, reason in (("GET", "suspended"), ("X" * 10_000, "y" * 10_000), ("get", ""), ("PROPFIND", "")):
+        visit = read_line(ledger_line("env_1", method=method, reason=reason))
+        assert visit is not None
+        values = format_row(visit).decode().removesuffix("\n").split("\t")
+        shown.append((values[REQUEST_COLUMNS.index("method")], values[REQUEST_COLUMNS.index("reason")]))
+    assert shown == [("GET", "suspended"), ("OTHER", "y" * 100), ("OTHER", ""), ("PROPFIND", "")]
+
+
+def test_what_browsers_have_measured_is_no_request_unless_it_was_refused(node: Node) -> None:
+    node.write(1)
+    with node.ledger.open("ab") as file:
+        for status in (204, 429, 413):
+            line = ledger_line("env_1", path=VITALS_PATH, method="POST", status=status, host=f"{status}.test")
+            file.write(line + b"\n")
+    node.source.read_new()
+    chunk = node.spool.next_chunk()
+    assert chunk is not None
+    assert [(row[5], row[6]) for row in read_rows(chunk)] == [
+        *(("/0", "200"), (VITALS_PATH, "429"), (VITALS_PATH, "413"))
+    ]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,15 @@ from stead.control.engines.postgres import DATABASE_FAILED, Database, Tx
 from stead.control.insights import chunk_store as store
 from stead.control.insights.rules import URL_SECONDS, object_name
 from stead.protocol.subjects import answer
-from stead.protocol.telemetry import COLUMNS, Chunk, ChunkAnswer, ChunkReport, encode, read_report
+from stead.protocol.telemetry import (
+    COLUMNS,
+    Chunk,
+    ChunkAnswer,
+    ChunkReport,
+    encode,
+    read_report,
+    read_sender,
+)
 from stead.shared.clock import from_unix
 from stead.shared.token_bucket import TokenBuckets
 
@@ -67,6 +75,7 @@ class ChunkReceiver:
             report = read_report(message.data)
         except (msgspec.MsgspecError, TypeError):
             log.warning("telemetry.malformed", node=sender)
+            await self._refuse_malformed(sender, message.data)
             return
         if report.node != sender:
             return
@@ -75,6 +84,18 @@ class ChunkReceiver:
             if found is not None:
                 await self._nats.client.publish(answer(sender, report.id), encode(found))
         except (*DATABASE_FAILED, *NATS_UNREACHABLE, ObjectStoreUnavailable) as error:
+            log.warning("telemetry.not_answered", node=sender, reason=type(error).__name__)
+
+    async def _refuse_malformed(self, sender: str, data: bytes) -> None:
+        """The node would send it again for ever, and nothing after it."""
+        try:
+            named = read_sender(data)
+            if named.node == sender:
+                refusal = ChunkAnswer(recorded=True, refused=True, malformed=True)
+                await self._nats.client.publish(answer(sender, named.id), encode(refusal))
+        except (msgspec.MsgspecError, TypeError):
+            return
+        except NATS_UNREACHABLE as error:
             log.warning("telemetry.not_answered", node=sender, reason=type(error).__name__)
 
     async def respond(self, report: ChunkReport) -> ChunkAnswer | None:

@@ -10,6 +10,17 @@ SMALL_RESPONSE = 64 * 1024
 """It fits in the buffers of a connection, so its time says nothing about the visitor's network."""
 
 
+METHODS = frozenset(
+    (
+        *("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "QUERY", "PURGE"),
+        *("PROPFIND", "PROPPATCH", "MKCOL", "COPY", "MOVE", "LOCK", "UNLOCK", "REPORT", "SEARCH"),
+    )
+)
+OTHER_METHOD = "OTHER"
+"""A visitor can send any word as its method."""
+MAX_REASON = 100
+
+
 class LedgerLine(msgspec.Struct, frozen=True):
     ts: float
     environment: str
@@ -58,15 +69,16 @@ def read_line(line: bytes) -> LedgerLine | None:
 def format_row(visit: LedgerLine) -> bytes:
     """The values of `REQUEST_COLUMNS`."""
     agent = reduce_agent(visit.agent)
-    texts = "\t".join((visit.release, visit.host, visit.method, visit.path))
+    method = visit.method if visit.method in METHODS else OTHER_METHOD
+    texts = "\t".join((visit.release, visit.host, method, visit.path))
     if not texts.isprintable() or "\\" in texts:
-        values = (visit.release, visit.host, visit.method, visit.path)
+        values = (visit.release, visit.host, method, visit.path)
         texts = "\t".join(value.translate(_ESCAPES) for value in values)
     row = (
         f"{visit.ts:014.3f}\t{texts}\t{visit.status}\t{visit.bytes_in}\t{visit.bytes_out}"
         f"\t{round(visit.time * 1000)}\t{first_byte_ms(visit)}\t{escape(visit.cache)}\t{escape(visit.waf)}"
         f"\t{escape(visit.trace)}\t{escape(visit.address)}\t{escape(visit.tls)}\t{agent.family}"
-        f"\t{agent.device}\t{escape(visit.reason)}\n"
+        f"\t{agent.device}\t{escape(visit.reason[:MAX_REASON])}\n"
     )
     return row.encode("utf-8", "replace")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from stead.node.telemetry.ledger_rows import format_row, read_line
 from stead.node.telemetry.spans import add_edge_span, is_traced
 from stead.node.telemetry.spool import NewRows, Position, Spool
-from stead.node.telemetry.vitals import VITALS_PATH, Vitals
+from stead.node.telemetry.vitals import Vitals, is_measurement
 from stead.protocol.telemetry import Gap
 
 READ_BYTES = 12 << 20
@@ -58,7 +58,7 @@ class LedgerSource:
                 lines.seek((self._spool.position(file) or Position()).offset)
                 for line in lines:
                     visit = read_line(line)
-                    if visit is not None and visit.path != VITALS_PATH:
+                    if visit is not None and not is_measurement(visit):
                         moments.append(visit.ts)
             if moments:
                 self.lost += len(moments)
@@ -87,7 +87,7 @@ class LedgerSource:
             visit = read_line(line) if line else None
             if visit is None:
                 continue
-            if visit.path == VITALS_PATH:
+            if is_measurement(visit):
                 self._vitals.receive(visit)
                 continue
             rows.add(visit.environment, visit.ts, format_row(visit))

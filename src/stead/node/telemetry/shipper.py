@@ -85,13 +85,24 @@ class Shipper:
         if pending is None:
             await self._report(None, until=until)
             return False
+        if not await run_in_thread(lambda: pending.is_deliverable):
+            await self._give_up(pending)
+            return True
         answer = await self._report(pending.chunk, until=pending.chunk.until)
         if not answer.recorded:
             answer = await self._put(pending, answer)
+        if answer.malformed:
+            await self._give_up(pending)
+            return True
         if answer.refused:
             log.warning("telemetry.refused", chunk=pending.chunk.id, rows=pending.chunk.rows)
         await run_in_thread(self._spool.remove, pending)
         return True
+
+    async def _give_up(self, pending: PendingChunk) -> None:
+        """Otherwise it would be tried for ever, and all others would wait."""
+        log.error("telemetry.given_up", chunk=pending.chunk.id, rows=pending.chunk.rows)
+        await run_in_thread(self._spool.give_up, pending)
 
     async def _put(self, pending: PendingChunk, answer: ChunkAnswer) -> ChunkAnswer:
         if not answer.url:

@@ -8,26 +8,40 @@ import os
 import re
 import stat
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import lru_cache
 from typing import NamedTuple
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from stead.node.drivers.driver import SiteLog
+from stead.node.telemetry.daily_volume import DailyVolume
+from stead.node.telemetry.masks import mask
 from stead.node.telemetry.spool import NewRows, Position, Spool
 from stead.protocol.telemetry import TIME_DIGITS
 
 READ_BYTES = 512 * 1024
+READ_LINES = 5_000
 """Of one log, each time."""
+BYTES_PER_DAY = 200 << 20
+"""Of one environment."""
+MAX_NOTICES = 1_000
 ROWS_PER_CHUNK = 20_000
 LOOK_BACK = 1 << 20
 """How much of a log is read when it is seen for the first time."""
 SEARCHED_BYTES = 16 << 20
 BEFORE_BYTES = 256
-MAX_BODY = 8_000
+CONTINUED_SECONDS = 30.0
+"""A line without a time that is read this soon after another one belongs to it."""
 OLDEST_SECONDS = 7 * 86_400
 _KIND = b"log:"
 
-_STAMP = re.compile(r"\[(\d\d-[A-Z][a-z]{2}-\d{4} \d\d:\d\d:\d\d)(?:\.\d+)?(?: UTC)?\] ?(.*)", re.DOTALL)
+_STAMP = re.compile(
+    r"\[(\d\d-[A-Z][a-z]{2}-\d{4} \d\d:\d\d:\d\d)(?:\.\d{1,9})?(?: ([A-Za-z0-9_+/:-]{1,40}))?\] ?(.*)",
+    re.DOTALL,
+)
+_OFFSET = re.compile(r"([+-])(\d\d):?(\d\d)")
 _WRAPPED = re.compile(
     r'WARNING: \[pool \w+\] child \d+ said into std(?:err|out): "(.*?)"?(?:, pipe is closed)?$'
 )
@@ -39,16 +53,14 @@ _SEVERITIES = {
     **dict.fromkeys(("NOTICE", "Notice", "Deprecated"), "INFO"),
     "DEBUG": "DEBUG",
 }
-_IPV4 = re.compile(r"\b(\d{1,3}\.\d{1,3}\.\d{1,3})\.\d{1,3}\b")
-_IPV6 = re.compile(r"\b((?:[0-9a-f]{1,4}:){2}[0-9a-f]{1,4}):[0-9a-f:]{2,}\b", re.IGNORECASE)
-_MAIL = re.compile(r"[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})+")
-_QUERY = re.compile(
-    r"(\bhttps?://[^\s?\"']{1,2000}|(?:GET|POST|PUT|PATCH|DELETE|HEAD) /[^\s?\"']{0,2000})\?[^\s\"']*"
-)
 _ESCAPES = str.maketrans(
     {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": "\\0", "\b": "\\b", "\f": "\\f"}
 )
 _LOST = "Lines were lost here: they were written faster than they could be read."
+_TOO_MUCH = (
+    f"Lines are left out from here on, for an hour or more: this environment has written more than"
+    f" {BYTES_PER_DAY >> 20} MB to its log in a day."
+)
 
 
 class LogLine(NamedTuple):
@@ -71,8 +83,16 @@ class LogSource:
     ) -> None:
         """`find_trace` gets an environment and a line, and returns the trace of the line or nothing."""
         self._list_logs, self._spool, self._find_trace = list_logs, spool, find_trace
+        self._volume = DailyVolume(BYTES_PER_DAY)
+        self._last: dict[bytes, tuple[float, LogLine]] = {}
+        """When the last line of each log was read, and that line."""
+        self._notices: deque[tuple[str, str]] = deque(maxlen=MAX_NOTICES)
         self.until = 0.0
         """Everything up to then is in chunks, of logs that are not written to too fast."""
+
+    def add_notice(self, environment: str, text: str) -> None:
+        """Add a line of the platform to the log of an environment."""
+        self._notices.append((environment, text))
 
     def read_new(self) -> None:
         began, rows = time.time(), NewRows("logs")
@@ -85,13 +105,21 @@ class LogSource:
                 file = _name(log)
                 if (position := self._read(log, file, rows, began)) is not None:
                     positions[file] = position
-                if rows.count >= ROWS_PER_CHUNK:
+                if rows.count >= ROWS_PER_CHUNK or rows.is_full:
                     self._spool.save(positions, rows, began)
                     positions, rows = {}, NewRows("logs")
-            if positions:
+            self._take_notices(rows, began)
+            if positions or rows.count:
                 self._spool.save(positions, rows, began)
-            self._spool.forget_files(_KIND, {_name(log) for log in logs})
+            present = {_name(log) for log in logs}
+            self._spool.forget_files(_KIND, present)
+            self._last = {file: last for file, last in self._last.items() if file in present}
             self.until = began
+
+    def _take_notices(self, rows: NewRows, now: float) -> None:
+        while self._notices:
+            environment, text = self._notices.popleft()
+            rows.add(environment, now, format_log_row(LogLine(now, "WARN", "stead", text), ""))
 
     def _read(self, log: SiteLog, file: bytes, rows: NewRows, now: float) -> Position | None:
         """Add the new lines, and return where the next ones will begin; None if there is nothing new."""
@@ -114,15 +142,28 @@ class LogSource:
             if len(content) < READ_BYTES:
                 return None
             complete = content  # a line without an end
+        *_, rest = complete.split(b"\n", READ_LINES)
+        complete = complete.removesuffix(rest) if rest and complete.endswith(b"\n") else complete
         if has_lost:
             rows.add(
                 log.environment, now, format_log_row(LogLine(now, "WARN", "stead", _LOST), log.container)
             )
-        for line in read_lines(complete.decode("utf-8", "replace"), now):
-            trace = self._find_trace(log.environment, line.original)
-            rows.add(log.environment, line.moment, format_log_row(line, log.container, trace))
+        if self._volume.take(log.environment, len(complete), self._note_volume):
+            self._add_lines(log, file, complete.decode("utf-8", "replace"), rows, now)
         before = (known.before if known and start == known.offset else b"") + complete
         return Position(start + len(complete), before[-BEFORE_BYTES:])
+
+    def _add_lines(self, log: SiteLog, file: bytes, text: str, rows: NewRows, now: float) -> None:
+        read_at, before = self._last.get(file, (0.0, None))
+        line = before
+        for line in read_lines(text, now, before if now - read_at <= CONTINUED_SECONDS else None):
+            trace = self._find_trace(log.environment, line.original)
+            rows.add(log.environment, line.moment, format_log_row(line, log.container, trace))
+        if line is not None:
+            self._last[file] = now, line._replace(body="", original="")
+
+    def _note_volume(self, environment: str) -> None:
+        self.add_notice(environment, _TOO_MUCH)
 
 
 def _name(log: SiteLog) -> bytes:
@@ -138,21 +179,25 @@ def _find_start(descriptor: int, size: int, known: Position | None) -> tuple[int
     if known.offset <= size and os.pread(descriptor, length, known.offset - length) == known.before:
         return known.offset, False
     content = os.pread(descriptor, SEARCHED_BYTES, 0)
-    found = content.rfind(known.before)
-    return (found + length, False) if found >= 0 else (0, True)
+    # The last place. `rfind` can take a second for bytes that are chosen badly; `find` cannot.
+    found = content[::-1].find(known.before[::-1])
+    return (len(content) - found, False) if found >= 0 else (0, True)
 
 
-def read_lines(text: str, now: float) -> Iterator[LogLine]:
+def read_lines(text: str, now: float, before: LogLine | None = None) -> Iterator[LogLine]:
     """Lines without a time belong to the one before them. Lines of one second keep their order."""
     moment, repeated, severity, service = now, 0, "INFO", "php"
+    if before is not None:
+        moment, severity, service = before.moment, before.severity, before.service
+        repeated = round(moment % 1 * 1000)
     for line in text.split("\n"):
         if not line.strip():
             continue
         stamped = _STAMP.match(line)
         body = line
         if stamped is not None:
-            body = stamped[2]
-            found = _read_time(stamped[1], now)
+            body = stamped[3]
+            found = _read_time(stamped[1], stamped[2] or "UTC", now)
             repeated = repeated + 1 if int(moment) == int(found) else 0
             moment = found
             body, severity, service = _classify(body)
@@ -161,12 +206,31 @@ def read_lines(text: str, now: float) -> Iterator[LogLine]:
         yield LogLine(min(int(moment) + min(repeated, 999) / 1000, now), severity, service, mask(body), body)
 
 
-def _read_time(text: str, now: float) -> float:
+def _read_time(text: str, zone: str, now: float) -> float:
+    known = _find_zone(zone)
+    if known is None:
+        return now
     try:
-        found = datetime.strptime(text, "%d-%b-%Y %H:%M:%S").replace(tzinfo=UTC).timestamp()
-    except ValueError:
+        found = datetime.strptime(text, "%d-%b-%Y %H:%M:%S").replace(tzinfo=known).timestamp()
+    except (ValueError, OverflowError):
         return now
     return found if now - OLDEST_SECONDS <= found <= now else now
+
+
+@lru_cache(maxsize=1_000)
+def _find_zone(name: str) -> tzinfo | None:
+    """A site chooses its own zone. None if it is not known."""
+    if name == "UTC":
+        return UTC
+    if (offset := _OFFSET.fullmatch(name)) is not None:
+        minutes = int(offset[2]) * 60 + int(offset[3])
+        return (
+            timezone(timedelta(minutes=-minutes if offset[1] == "-" else minutes)) if minutes < 1440 else None
+        )
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return None
 
 
 def _classify(body: str) -> tuple[str, str, str]:
@@ -182,15 +246,6 @@ def _classify(body: str) -> tuple[str, str, str]:
         _SEVERITIES[php[1]] if php else "ERROR" if "Uncaught " in body or " failed: " in body else "INFO"
     )
     return body, severity, service
-
-
-def mask(body: str) -> str:
-    """Without addresses of visitors and of mail, and without query strings; bounded."""
-    cut = len(body) - MAX_BODY
-    body = body[:MAX_BODY]
-    body = _QUERY.sub(r"\1", body)
-    body = _MAIL.sub("[mail]", _IPV6.sub(r"\1::", _IPV4.sub(r"\1.0", body)))
-    return f"{body} … {cut} more characters were cut" if cut > 0 else body
 
 
 def format_log_row(line: LogLine, container: str, trace: str = "") -> bytes:

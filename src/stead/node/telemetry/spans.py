@@ -4,12 +4,21 @@ import time
 from collections.abc import Callable, Sequence
 
 from stead.node.drivers.driver import SiteSpan
+from stead.node.telemetry.daily_volume import DailyVolume
 from stead.node.telemetry.ledger_rows import LedgerLine, escape, first_byte_ms
 from stead.node.telemetry.spool import NewRows, Spool
 from stead.protocol.telemetry import TIME_DIGITS
 
 SLOW_MS = 1_000
 MAX_NAME = 300
+BYTES_PER_DAY = 200 << 20
+"""Of what the applications of one environment report."""
+_TOO_MUCH = (
+    f"Traces are left out from here on, for an hour or more: this environment has reported more than"
+    f" {BYTES_PER_DAY >> 20} MB of them in a day."
+)
+OLDEST_SECONDS, NEWEST_SECONDS = 8 * 86_400, 300
+"""Before and after now. An application can report any time."""
 
 
 def is_traced(visit: LedgerLine) -> bool:
@@ -37,17 +46,30 @@ def add_edge_span(rows: NewRows, visit: LedgerLine) -> None:
 class SpanSource:
     """Its methods block. Spans that were not read before the node stops are lost: traces are samples."""
 
-    def __init__(self, take_spans: Callable[[], Sequence[SiteSpan]], spool: Spool) -> None:
-        self._take_spans, self._spool = take_spans, spool
+    def __init__(
+        self,
+        take_spans: Callable[[], Sequence[SiteSpan]],
+        spool: Spool,
+        add_notice: Callable[[str, str], None] = lambda *_: None,
+    ) -> None:
+        """`add_notice` gets an environment and a line for its log."""
+        self._take_spans, self._spool, self._add_notice = take_spans, spool, add_notice
+        self._volume = DailyVolume(BYTES_PER_DAY)
 
     def read_new(self) -> None:
-        rows = NewRows("spans")
+        rows, now = NewRows("spans"), time.time()
         for span in self._take_spans():
+            if not now - OLDEST_SECONDS <= span.began <= now + NEWEST_SECONDS:
+                continue
             texts = (span.trace_id, span.span_id, span.parent_id, span.service, span.name)
             row = _format(texts, span.began, span.duration_us, is_error=span.is_error, status_code=0)
-            rows.add(span.environment, span.began, row)
+            if self._volume.take(span.environment, len(row), self._note_volume):
+                rows.add(span.environment, span.began, row)
         if rows.count and not self._spool.is_full:
-            self._spool.save({}, rows, time.time())
+            self._spool.save({}, rows, now)
+
+    def _note_volume(self, environment: str) -> None:
+        self._add_notice(environment, _TOO_MUCH)
 
 
 def _format(

@@ -8,17 +8,33 @@ import hashlib
 import os
 import secrets
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import zstandard
 
 from stead.node.sqlite import open_database, transaction
-from stead.protocol.telemetry import Chunk, ChunkHead, Gap, Part, StreamName, encode_head
+from stead.protocol.telemetry import (
+    MAX_COUNT,
+    MAX_MOMENT,
+    MAX_PARTS,
+    Chunk,
+    ChunkHead,
+    Gap,
+    Part,
+    StreamName,
+    encode_head,
+    is_valid,
+)
 
 MAX_BYTES = 256 << 20
 """How much may wait. Then no more chunks are made, and what is recorded waits in its own files."""
+MAX_CHUNK_ROWS = 50_000
+MAX_CHUNK_PLAIN_BYTES = 6 << 20
+"""So a chunk is small enough also if its rows cannot be compressed."""
+_PART_BYTES = 64
+"""What the head of a chunk says about one environment."""
 _LEVEL = 3
 _TABLES = (
     "create table if not exists spool (id text not null) strict",
@@ -43,26 +59,77 @@ class PendingChunk(NamedTuple):
     chunk: Chunk
     path: Path
 
+    @property
+    def is_deliverable(self) -> bool:
+        """Whether the control plane can ever accept it."""
+        try:
+            return is_valid(self.chunk) and self.path.stat().st_size == self.chunk.size
+        except FileNotFoundError:
+            return False
+
 
 class NewRows:
-    """The rows of one chunk, while it is made."""
+    """Rows of a stream that are not yet stored."""
 
     def __init__(self, stream: StreamName) -> None:
         self.stream: StreamName = stream
         self._rows: dict[str, list[bytes]] = {}
+        self._moments: dict[str, list[float]] = {}
         self.count = 0
         self.first, self.last = float("inf"), 0.0
+        self._size = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there are enough for a chunk."""
+        return (
+            self.count >= MAX_CHUNK_ROWS
+            or self._size >= MAX_CHUNK_PLAIN_BYTES
+            or len(self._rows) >= MAX_PARTS
+        )
 
     def add(self, environment: str, moment: float, row: bytes) -> None:
-        self._rows.setdefault(environment, []).append(row)
+        rows = self._rows.get(environment)
+        if rows is None:
+            rows = self._rows[environment] = []
+            self._moments[environment] = []
+            self._size += _PART_BYTES + len(environment)
+        rows.append(row)
+        self._moments[environment].append(moment)
         self.count += 1
+        self._size += len(environment) + 1 + len(row)
         self.first, self.last = min(self.first, moment), max(self.last, moment)
+
+    def split(self) -> "Iterator[NewRows]":
+        """The rows of each chunk."""
+        if not self.is_full:
+            if self.count:
+                yield self
+            return
+        part = NewRows(self.stream)
+        for environment, rows in self._rows.items():
+            for moment, row in zip(self._moments[environment], rows, strict=True):
+                if part.is_full:
+                    yield part
+                    part = NewRows(self.stream)
+                part.add(environment, moment, row)
+        yield part
 
     def compress(self) -> bytes:
         parts = tuple(Part(environment, len(rows)) for environment, rows in self._rows.items())
         head = encode_head(ChunkHead(self.stream, parts))
         plain = b"".join(_name_environment(environment, rows) for environment, rows in self._rows.items())
         return b"\n".join([head, zstandard.ZstdCompressor(level=_LEVEL).compress(plain)])
+
+
+def _until(rows: NewRows, until: float) -> Iterator[tuple[NewRows, float]]:
+    """The rows of each chunk, and up to when everything is in it and those before it: only the last one
+    makes them complete."""
+    parts = list(rows.split())
+    for part in parts[:-1]:
+        yield part, min(until, rows.first)
+    for part in parts[-1:]:
+        yield part, until
 
 
 class Spool:
@@ -107,17 +174,18 @@ class Spool:
         return Position(*row) if row else None
 
     def save(self, positions: Mapping[bytes, Position], rows: NewRows, until: float, *more: NewRows) -> None:
-        """Store a chunk of each of these that has any rows, together with the new positions."""
+        """Store chunks of these rows, together with the new positions."""
         with self._lock:
             (last,) = self._database.execute(
                 "select coalesce(max(seq), 0) from sqlite_sequence where name = 'chunks'"
             ).fetchone() or (0,)
             chunks = []
-            for sequence, each in enumerate((each for each in (rows, *more) if each.count), last + 1):
+            split = [part for each in (rows, *more) for part in _until(each, until)]
+            for sequence, (each, complete_until) in enumerate(split, last + 1):
                 content = each.compress()
                 _write(self._path(sequence), content)
                 described = (sequence, each.stream, len(content), hashlib.sha256(content).digest())
-                chunks.append((*described, each.count, each.first, each.last, until))
+                chunks.append((*described, each.count, each.first, each.last, complete_until))
             with transaction(self._database):
                 self._database.executemany(
                     "insert into chunks (sequence, stream, size, sha256, rows, first, last, until)"
@@ -139,10 +207,11 @@ class Spool:
                     self._database.execute("delete from positions where file = ?", (file,))
 
     def add_gap(self, gap: Gap) -> None:
+        first, last = (min(max(moment, 0.0), MAX_MOMENT) for moment in (gap.first, gap.last))
         with self._lock:
             self._database.execute(
                 "insert into gaps (stream, first, last, rows) values (?, ?, ?, ?)",
-                (gap.stream, gap.first, gap.last, gap.rows),
+                (gap.stream, first, last, min(gap.rows, MAX_COUNT)),
             )
 
     def list_gaps(self, limit: int) -> list[tuple[int, Gap]]:
@@ -174,6 +243,14 @@ class Spool:
         with self._lock:
             self._database.execute("delete from chunks where sequence = ?", (chunk.sequence,))
             chunk.path.unlink(missing_ok=True)
+
+    def give_up(self, chunk: PendingChunk) -> None:
+        """It can never be delivered: its rows are lost."""
+        it = chunk.chunk
+        with self._lock, transaction(self._database):
+            self.add_gap(Gap(it.stream, it.first, it.last, it.rows))
+            self._database.execute("delete from chunks where sequence = ?", (chunk.sequence,))
+        chunk.path.unlink(missing_ok=True)
 
     def _path(self, sequence: int) -> Path:
         return self._directory / f"{sequence:012d}.zst"

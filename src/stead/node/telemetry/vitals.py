@@ -6,32 +6,30 @@ from the ledger, not from the browser.
 """
 
 import re
-from collections import OrderedDict
-from typing import NamedTuple
 
 from stead.node.telemetry.agents import reduce_agent
 from stead.node.telemetry.ledger_rows import LedgerLine, escape
+from stead.node.telemetry.page_views import PageView, PageViews
 from stead.node.telemetry.spool import NewRows
+from stead.node.visits import VITALS_PATH
 from stead.protocol.telemetry import TIME_DIGITS
 
-VITALS_PATH = "/_stead/vitals"
-MAX_PAGE_VIEWS = 100_000
-"""How many page views are remembered until their browser sends something. The oldest are forgotten."""
-MAX_PENDING = 10_000
+ACCEPTED_STATUS = 204
 _MESSAGE = re.compile(r"([0-9a-f]{32})((?:;(?:LCP|FCP|CLS|INP|TTFB)=\d{1,5}\.\d{4})+)")
 _FILE = re.compile(r"\.(?!html?$|php$)[A-Za-z0-9]{1,5}$")
 
 
-class PageView(NamedTuple):
-    release: str
-    path: str
-    device: str
+def is_measurement(visit: LedgerLine) -> bool:
+    """Whether the edge has accepted it as what a browser has measured. It is not a request for a page, so it
+    is not listed among them; one that the edge has refused is."""
+    return visit.path == VITALS_PATH and visit.status == ACCEPTED_STATUS
 
 
 class Vitals:
     def __init__(self) -> None:
-        self._page_views: OrderedDict[tuple[str, str], PageView] = OrderedDict()
+        self._page_views = PageViews()
         self._received: list[LedgerLine] = []
+        """Since rows were last taken: at most what is read from the ledger at once."""
         self._waiting: list[LedgerLine] = []
         """Messages without a page view. A worker of nginx may write later than another one, so they are
         looked at once more."""
@@ -41,12 +39,10 @@ class Vitals:
         if visit.method != "GET" or not 200 <= visit.status < 400 or _FILE.search(visit.path):
             return
         device = reduce_agent(visit.agent).device
-        self._page_views[visit.environment, visit.trace] = PageView(visit.release, visit.path, device)
-        if len(self._page_views) > MAX_PAGE_VIEWS:
-            self._page_views.popitem(last=False)
+        self._page_views.add(visit.environment, visit.trace, PageView(visit.release, visit.path, device))
 
     def receive(self, visit: LedgerLine) -> None:
-        if visit.vitals and len(self._received) < MAX_PENDING:
+        if visit.vitals:
             self._received.append(visit)
 
     def take_rows(self) -> NewRows:
@@ -63,7 +59,7 @@ class Vitals:
         message = _MESSAGE.fullmatch(visit.vitals)
         if message is None:
             return False
-        page_view = self._page_views.pop((visit.environment, message[1]), None)
+        page_view = self._page_views.take(visit.environment, message[1])
         if page_view is None:
             return False
         before = (

@@ -120,11 +120,16 @@ final class Traces
     private static function without_values(string $query): string
     {
         $query = substr($query, 0, 4000);
-        $query = preg_replace(
-            ['/\'(?:[^\'\\\\]|\\\\.)*(?:\'|$)|"(?:[^"\\\\]|\\\\.)*(?:"|$)/s', '#/\*.*?(?:\*/|$)#s', '/\b0x[0-9a-f]+\b|\b\d+(?:\.\d+)?\b/i'],
-            ['?', '', '?'],
+        // In one pass, because each of them may contain the beginning of another one. It depends on the server's version whether a
+        // comment that begins with an exclamation mark is one, so nothing after that is kept.
+        $query = preg_replace_callback(
+            '~`[^`]*+`'
+                . '|(?<value>\'(?:[^\'\\\\]++|\\\\.)*+(?:\'|\\\\?\z)|"(?:[^"\\\\]++|\\\\.)*+(?:"|\\\\?\z)|`.*+|/\*M?!.*+)'
+                . '|(?<comment>/\*.*?(?:\*/|\z)|(?:\#|--(?=[\s\x00-\x1f]|\z))[^\n]*+)~s',
+            static fn($found) => isset($found['comment']) ? ' ' : (isset($found['value']) ? '?' : $found[0]),
             $query,
         ) ?? '';
+        $query = preg_replace('/`[^`]*+`(*SKIP)(*FAIL)|\b\d[\w.]*/', '?', $query) ?? '';
         $query = preg_replace(['/\s+/', '/\(\s*\?(?:\s*,\s*\?)+\s*\)/'], [' ', '(?, …)'], $query) ?? '';
         return trim($query);
     }

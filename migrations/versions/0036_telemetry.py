@@ -2,7 +2,7 @@
 
 from alembic import op
 
-revision, down_revision = "0034", "0035"
+revision, down_revision = "0036", "0035"
 
 STATEMENTS = [
     # How long the requests of sites are kept.
