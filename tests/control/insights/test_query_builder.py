@@ -52,7 +52,9 @@ def test_every_function_that_makes_a_scope_asks_for_something_visible() -> None:
 
 def test_only_the_builder_uses_the_connection() -> None:
     assert modules_with("clickhouse") == PASSING_ON
-    assert modules_with("read", of="clickhouse") == {BUILDER, SIZES, OF_THE_PLATFORM}
+    assert modules_with("of_account") == {"insights/service.py"}
+    assert modules_with("read_up_to", of="clickhouse") == {BUILDER}
+    assert modules_with("read", of="clickhouse") == {SIZES, OF_THE_PLATFORM}
 
 
 def test_nothing_else_reads_a_row_of_a_table() -> None:
