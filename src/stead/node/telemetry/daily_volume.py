@@ -41,6 +41,6 @@ class DailyVolume:
             room.is_used_up = False
             return True
         if not room.is_used_up:
-            room.is_used_up = True
+            room.left, room.is_used_up = 0, True
             on_used_up(environment)
         return False
