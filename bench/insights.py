@@ -31,7 +31,7 @@ from stead.control.engines.postgres import Database
 from stead.control.insights import request_views, resource_views, trace_views, vital_views
 from stead.control.insights.ingestion import Ingestion
 from stead.control.insights.queries import Scope, Window, scope_of_sites
-from stead.control.insights.rules import VisibleSites, object_name
+from stead.control.insights.rules import ReadableSites, object_name
 from stead.control.insights.schema import (
     PagesFilter,
     RequestFilter,
@@ -268,7 +268,7 @@ async def measure_views(bench: Bench) -> Result:
         window = Window(from_unix(now - 30 * 86_400), datetime.fromtimestamp(now, UTC))
         for name, rank in MEASURED.items():
             number = f"{rank:026d}"
-            scope = scope_of_sites(VisibleSites(((f"site_{number}", f"env_{number}"),), truncated=False))
+            scope = scope_of_sites(ReadableSites(((f"site_{number}", f"env_{number}"),), truncated=False))
             for view, read in VIEWS.items():
                 before = cpu_time(server)
                 times = [await _time(read, client, scope, window) for _ in range(ROUNDS)][1:]

@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 
 import stead.control
+from stead.control.environments.rules import VisibleEnvironment
 from stead.control.insights import queries
 from stead.control.insights.queries import Condition, Query, Scope, Window
+from stead.control.insights.rules import ReadableSites
 from stead.control.insights.tables import TABLES
+from stead.control.sites.rules import VisibleSite
 
 ROOT = Path(next(iter(stead.control.__path__)))
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
@@ -47,7 +50,17 @@ def test_every_function_that_makes_a_scope_asks_for_something_visible() -> None:
     assert makers
     for maker in makers:
         first = next(iter(inspect.signature(maker).parameters.values()))
-        assert "Visible" in str(first.annotation)
+        assert first.annotation in (VisibleSite, VisibleEnvironment, ReadableSites)
+
+
+def test_sites_become_readable_only_in_the_query_for_them() -> None:
+    made = {
+        str(path.relative_to(ROOT))
+        for path in ROOT.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("ReadableSites")
+    }
+    assert made == {"insights/store.py"}
 
 
 def test_only_the_builder_uses_the_connection() -> None:

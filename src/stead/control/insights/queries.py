@@ -18,7 +18,7 @@ from stead.control.engines.clickhouse import (
     Statement,
 )
 from stead.control.environments.rules import Environment, VisibleEnvironment
-from stead.control.insights.rules import InsightsUnavailable, VisibleSites, WindowTooExpensive
+from stead.control.insights.rules import InsightsUnavailable, ReadableSites, WindowTooExpensive
 from stead.control.sites.rules import VisibleSite
 
 __all__ = [
@@ -106,7 +106,7 @@ def scope_of_site(site: VisibleSite, production: Environment) -> Scope:
     return Scope(_KEY, [site.id], [production.id])
 
 
-def scope_of_sites(sites: VisibleSites) -> Scope:
+def scope_of_sites(sites: ReadableSites) -> Scope:
     found = sites.environments
     return Scope(_KEY, sorted({site for site, _ in found}), [environment for _, environment in found])
 

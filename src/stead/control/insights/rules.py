@@ -27,7 +27,7 @@ class WindowTooExpensive(InvalidRequest):
 
 
 @dataclass(frozen=True, slots=True)
-class VisibleSites:
+class ReadableSites:
     """Sites that the caller can see, each with the environment that is shown for it. Made by the query in
     `store.py`."""
 

@@ -29,7 +29,7 @@ from stead.control.insights.queries import (
     scope_of_site,
     scope_of_sites,
 )
-from stead.control.insights.rules import InsightsUnavailable, VisibleSites
+from stead.control.insights.rules import InsightsUnavailable, ReadableSites
 from stead.control.insights.schema import (
     MAX_TRACE_HOURS,
     LogFilter,
@@ -214,7 +214,7 @@ async def _read_all_later(call: Call, wanted: F, streams: Streams, read: View[F,
 
 
 async def _read_sites_later(
-    call: Call, sites: VisibleSites, wanted: F, streams: Streams, read: View[F, V]
+    call: Call, sites: ReadableSites, wanted: F, streams: Streams, read: View[F, V]
 ) -> Later[V]:
     scope, window = scope_of_sites(sites), windows.read_window(call.tx.now, wanted)
     known = await store.get_completeness(call.tx, scope, streams, window)
@@ -223,9 +223,11 @@ async def _read_sites_later(
 
 
 async def _scope_of(call: Call, resource: Resource) -> Scope:
-    if isinstance(resource, VisibleEnvironment):
-        return scope_of_environment(resource)
-    return scope_of_site(resource, await environments.get_production(call.tx, resource.id))
+    match resource:
+        case VisibleEnvironment():
+            return scope_of_environment(resource)
+        case VisibleSite():
+            return scope_of_site(resource, await environments.get_production(call.tx, resource.id))
 
 
 def _reader(call: Call) -> Reader:

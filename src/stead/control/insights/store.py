@@ -7,7 +7,7 @@ from typing import NamedTuple
 from stead.control.engines.postgres import Tx
 from stead.control.http.principal import Principal
 from stead.control.insights.queries import Scope, Window
-from stead.control.insights.rules import VisibleSites
+from stead.control.insights.rules import ReadableSites
 from stead.control.insights.schema import GapView
 from stead.control.sites.visibility import OWNERS, sites_of_owner, viewer
 from stead.control.teams.rules import VisibleTeam
@@ -61,13 +61,13 @@ async def get_completeness(tx: Tx, scope: Scope, streams: Sequence[str], window:
     return Completeness(as_of, gaps)
 
 
-async def list_visible_sites(tx: Tx, caller: Principal) -> VisibleSites:
+async def list_visible_sites(tx: Tx, caller: Principal) -> ReadableSites:
     """What the caller can see of its own sites and those of its teams, within the pin and the mode of the
     credential. Roles that see sites also see their insights."""
     return _sites(await tx.all(_pair, _VISIBLE_SITES, *viewer(tx, caller), MAX_SITES + 1))
 
 
-async def list_visible_sites_of_team(tx: Tx, caller: Principal, team: VisibleTeam) -> VisibleSites:
+async def list_visible_sites_of_team(tx: Tx, caller: Principal, team: VisibleTeam) -> ReadableSites:
     return _sites(await tx.all(_pair, _VISIBLE_SITES_OF_TEAM, *viewer(tx, caller), MAX_SITES + 1, team.id))
 
 
@@ -75,5 +75,5 @@ def _pair(site: str, environment: str) -> tuple[str, str]:
     return site, environment
 
 
-def _sites(found: list[tuple[str, str]]) -> VisibleSites:
-    return VisibleSites(tuple(found[:MAX_SITES]), len(found) > MAX_SITES)
+def _sites(found: list[tuple[str, str]]) -> ReadableSites:
+    return ReadableSites(tuple(found[:MAX_SITES]), len(found) > MAX_SITES)
