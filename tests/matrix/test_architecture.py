@@ -77,8 +77,8 @@ def test_only_the_store_of_a_feature_speaks_sql():
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
         if node.value.startswith(words)
     }
-    # They are the stores of another engine; tests/control/insights/test_query_builder.py says who reads what.
-    assert writing == {"insights/queries.py", "insights/selection.py", "insights/platform_tables.py"}
+    # It makes every query of ClickHouse: tests/control/insights/test_query_builder.py.
+    assert writing == {"insights/queries.py"}
 
 
 def test_no_import_contract_is_about_a_package_and_something_in_it():

@@ -25,7 +25,7 @@ from stead.control.engines.nats import Nats
 from stead.control.engines.nats_streams import ensure_streams
 from stead.control.engines.postgres import Database, Tx
 from stead.control.features import sealed_columns
-from stead.control.insights import platform_tables
+from stead.control.insights import platform_store
 from stead.control.insights import status as insights
 from stead.control.insights.table_store import erase_sites, measure_tables
 from stead.control.keys import service as keys
@@ -160,15 +160,15 @@ class InsightsUnavailable(Exception):
 
 async def platform_logs(hours: int, program: str, instance: str, level: str, event: str, limit: int) -> str:
     """Raises InsightsUnavailable."""
-    wanted = platform_tables.LineFilter(hours, program, instance, level, event, limit)
+    wanted = platform_store.LineFilter(hours, program, instance, level, event, limit)
     async with _clickhouse() as clickhouse:
-        return platform_tables.render_lines(await platform_tables.list_lines(clickhouse, wanted))
+        return platform_store.render_lines(await platform_store.list_lines(clickhouse, wanted))
 
 
 async def platform_metrics(name: str, hours: int) -> str:
     """Raises InsightsUnavailable."""
     async with _clickhouse() as clickhouse:
-        return platform_tables.render_series(await platform_tables.list_series(clickhouse, name, hours))
+        return platform_store.render_series(await platform_store.list_series(clickhouse, name, hours))
 
 
 @asynccontextmanager

@@ -16,7 +16,7 @@ from stead.control.app import ControlPlane
 from stead.control.engines.clickhouse import ClickHouse, RowsUnreadable, Statement
 from stead.control.insights import chunks
 from stead.control.insights.chunks import ChunkInvalid, Decision, Decisions, OpenChunk
-from stead.control.insights.selection import insert_statement
+from stead.control.insights.insert_store import insert_statement
 from stead.control.insights.tables import TABLES, TYPES
 from stead.protocol.telemetry import COLUMNS, MAX_PARTS, MAX_PLAIN_BYTES, ChunkHead, Part, encode_head
 from stead.shared.ids import new_id

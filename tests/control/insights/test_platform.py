@@ -16,7 +16,7 @@ from stead.control.app import ControlPlane
 from stead.control.engines.clickhouse import ClickHouse
 from stead.control.insights import platform_reports
 from stead.control.insights.platform_reports import PlatformReceiver, PlatformReporter
-from stead.control.insights.platform_tables import (
+from stead.control.insights.platform_store import (
     LineFilter,
     create_platform_tables,
     list_lines,

@@ -19,7 +19,7 @@ from stead.control.sites.rules import VisibleSite
 ROOT = Path(next(iter(stead.control.__path__)))
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 BUILDER, SIZES = "insights/queries.py", "insights/table_store.py"
-OF_THE_PLATFORM = "insights/platform_tables.py"
+OF_THE_PLATFORM = "insights/platform_store.py"
 PASSING_ON = {"app.py", "insights/service.py"}
 """They hand the connection to the builder."""
 

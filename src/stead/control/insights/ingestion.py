@@ -29,8 +29,8 @@ from stead.control.engines.postgres import Database
 from stead.control.insights import chunk_store as store
 from stead.control.insights.chunk_store import ClaimedChunk
 from stead.control.insights.chunks import ChunkInvalid, Decisions, OpenChunk
+from stead.control.insights.insert_store import insert_statement
 from stead.control.insights.rules import URL_SECONDS, object_name
-from stead.control.insights.selection import insert_statement
 from stead.control.insights.table_store import erase_sites
 from stead.control.insights.tables import MAX_DAYS
 

@@ -11,7 +11,7 @@ import structlog
 
 from stead.control.engines.clickhouse import ClickHouse, ClickHouseUnavailable, QueryTooExpensive
 from stead.control.engines.nats import NATS_UNREACHABLE, Message, Nats
-from stead.control.insights import platform_tables as tables
+from stead.control.insights import platform_store as tables
 from stead.protocol import subjects
 from stead.protocol.platform import encode, make_reports, read_report
 from stead.protocol.subjects import Program
