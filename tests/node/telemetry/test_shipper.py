@@ -111,7 +111,9 @@ def test_rows_are_split_into_chunks_that_can_be_accepted(spool: Spool) -> None:
         noise = os.urandom(20_000).replace(b"\n", b"x").replace(b"\t", b"x")
         large.add(f"env_{number % 3}", now, noise + b"\n")
     spool.save({}, many, now + 200, large)
-    counts, untils, last = [], [], 0.0
+    counts: list[int] = []
+    untils: list[float] = []
+    last = 0.0
     while (pending := spool.next_chunk()) is not None:
         assert is_valid(pending.chunk)
         assert pending.chunk.size <= MAX_CHUNK_BYTES
