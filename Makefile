@@ -6,7 +6,7 @@ RUN := .venv/bin/
 # Kept even where Python is told not to: every program that a test starts would compile its libraries again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup dev test faults everything deliveries hostile lists large check generate bench lock
+.PHONY: help setup dev test faults everything deliveries ledgers hostile lists large check generate bench lock
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -35,6 +35,9 @@ everything: ## run tests and faults together; SELECT=changed as above
 
 deliveries: ## 100,000 webhook events, bad receivers, workers killed every ten seconds
 	STEAD_DELIVERIES=100000 $(RUN)pytest tests/faults/webhooks
+
+ledgers: ## 5,000,000 lines of three nodes, something killed every five seconds, the object store down for a minute
+	STEAD_LEDGER_ROWS=5000000 $(RUN)pytest -s tests/faults/insights
 
 hostile: ## one free account attacks everything that tenants share for five minutes; prints its neighbour's figures
 	STEAD_ATTACK_SECONDS=300 $(RUN)pytest -s tests/abuse/test_hostile_tenant.py

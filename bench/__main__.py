@@ -17,6 +17,7 @@ from bench import (
     edge_rules,
     edge_serving,
     edge_tls,
+    insights,
     job_start,
     list_depth,
     list_scale,
@@ -54,6 +55,8 @@ BENCHMARKS: dict[str, Callable[[Bench], Awaitable[Result]]] = {
     "restore_ratio": backups.compare_restores,
     "exec_ratio": cms_work.compare_commands,
     "sftp_mb_s": sftp.compare_transfers,
+    "ingest_cpu_ratio": insights.compare_ingestion,
+    "insights_p50_ms": insights.measure_views,
 }
 
 

@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from stead.control.app import ControlPlane
+from stead.control.insights.tables import create_tables
 from stead.control.settings import Settings
 from stead.shared.clock import MovableClock
 from tests.client import Client
@@ -76,6 +77,7 @@ async def settings(worker_id: str) -> Settings:
         s3_endpoint="http://objects.test",
         s3_access_key="nobody",
         s3_secret_key="nothing",
+        clickhouse_url=engines.clickhouse.format(name=name),
     )
 
 
@@ -88,6 +90,7 @@ def clock() -> MovableClock:
 async def plane(settings: Settings, clock: MovableClock) -> AsyncIterator[ControlPlane]:
     plane = ControlPlane(settings, clock=clock)
     async with plane.running():
+        await create_tables(plane.clickhouse)
         async with plane.database.transaction() as tx:
             await tx.run(UNLIMITED)
             # Once any node is known, a region without one takes no sites; tests leave nodes of other regions.

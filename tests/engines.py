@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from stead.control.engines.migrations import migrate
+from stead.dev.engines.clickhouse import ClickHouse
 from stead.dev.engines.nats import Nats
 from stead.dev.engines.postgres import Postgres
 from stead.dev.engines.redis import Redis
@@ -28,6 +29,8 @@ class EngineAddresses(msgspec.Struct, frozen=True):
     nats: str
     nats_user: str
     nats_password: str
+    clickhouse: str
+    """With a placeholder for the name of the database. The user of workers."""
 
     def database(self, name: str) -> str:
         return self.postgres.format(name=name)
@@ -75,7 +78,7 @@ class TestEngines:
 
     async def _serve(self) -> None:
         self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
-        async with run_stack(self._data, [Postgres, Redis, Nats]) as stack:
+        async with run_stack(self._data, [Postgres, Redis, Nats, ClickHouse]) as stack:
             await stack[Postgres].create_database(TEMPLATE)
             url = stack[Postgres].database_url(TEMPLATE)
             await asyncio.to_thread(migrate, url)
@@ -86,6 +89,7 @@ class TestEngines:
                 nats=login.url,
                 nats_user=login.user,
                 nats_password=login.password,
+                clickhouse=stack[ClickHouse].url(Program.WORKER, "{name}"),
             )
             os.environ[VARIABLE] = msgspec.json.encode(found).decode()
             self._ready.set()

@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from stead.control.app import ControlPlane
+from stead.control.insights.tables import create_tables
 from stead.control.settings import Settings
 from stead.shared.clock import MovableClock
 from tests.client import Client
@@ -31,6 +32,7 @@ async def settings(
 async def plane(settings: Settings, clock: MovableClock) -> AsyncIterator[ControlPlane]:
     plane = ControlPlane(settings, clock=clock)
     async with plane.running():
+        await create_tables(plane.clickhouse)
         async with plane.database.transaction() as tx:
             await tx.run(UNLIMITED)
         yield plane

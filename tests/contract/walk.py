@@ -4,14 +4,15 @@ import re
 import time
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import httpx
 import pytest
+from msgspec import structs
 
 from stead.control.features import all_operations, resolvers
 from stead.control.http.examples import example
-from stead.control.http.operations import BodyInput, Operation, ResourceInput
+from stead.control.http.operations import BodyInput, Operation, QueryInput, ResourceInput
 from stead.shared.versions import LATEST
 from tests.client import Client
 from tests.feature_samples import Values, merged
@@ -67,7 +68,20 @@ async def path_values(operation: Operation, person: Person) -> dict[str, str]:
 
 
 def url_of(operation: Operation, values: Values) -> str:
-    return operation.path.format_map({name: quote(value, safe="") for name, value in values.items()})
+    path = operation.path.format_map({name: quote(value, safe="") for name, value in values.items()})
+    return path + required_query(operation)
+
+
+def required_filters(operation: Operation) -> dict[str, Any]:
+    """The query parameters without which the operation refuses a request, with their examples."""
+    query = operation.input_of(QueryInput)
+    fields = () if query is None else structs.fields(query.type)
+    return {field.encode_name: example(field.type) for field in fields if field.required}
+
+
+def required_query(operation: Operation) -> str:
+    filters = required_filters(operation)
+    return "?" + urlencode(filters) if filters else ""
 
 
 def body_input(operation: Operation) -> BodyInput:

@@ -140,6 +140,8 @@ async def test_a_node_cannot_publish_as_another_node_or_as_the_control_plane(sta
             subjects.heartbeat(THERE.id),
             subjects.activity(THERE.id),
             subjects.sign_in(THERE.id),
+            subjects.platform_of_node(THERE.id),
+            subjects.platform(Program.API),
             subjects.answer(HERE.id, "question"),
             subjects.answer(THERE.id, "question"),
             subjects.job_output("job1", THERE),
@@ -198,6 +200,7 @@ async def test_the_worker_receives_heartbeats_but_cannot_forge_them(stack: Runni
             ("heartbeat", subjects.heartbeat),
             ("activity", subjects.activity),
             ("sign_in", subjects.sign_in),
+            ("platform", subjects.platform_of_node),
         ):
             subscription = await worker.subscribe(f"node.*.{kind}")
             await node.connection.publish(subject_of(HERE.id), b"")
@@ -205,6 +208,17 @@ async def test_the_worker_receives_heartbeats_but_cannot_forge_them(stack: Runni
             assert await worker.publish_refused(subject_of(HERE.id))
         assert await worker.publish_refused(subjects.report(HERE.id, "result"))
         assert await worker.publish_refused(f"$JS.API.STREAM.DELETE.{COMMANDS}")
+
+
+async def test_programs_report_about_themselves_under_their_own_name(stack: RunningStack) -> None:
+    async with client(stack, Program.API) as api, client(stack, Program.WORKER) as worker:
+        subscription = await worker.subscribe("platform.*")
+        for program, each in ((Program.API, api), (Program.WORKER, worker)):
+            await each.connection.publish(subjects.platform(program), b"")
+            assert (await subscription.next_msg(timeout=BOUND)).subject == subjects.platform(program)
+        assert await api.publish_refused(subjects.platform(Program.WORKER))
+        assert await worker.publish_refused(subjects.platform(Program.API))
+        assert await api.subscribe_refused("platform.*")
 
 
 async def test_a_node_reads_only_the_answers_to_its_own_questions(stack: RunningStack) -> None:

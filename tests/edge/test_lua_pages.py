@@ -99,9 +99,17 @@ def test_a_trace_is_continued_only_if_well_formed(header: str) -> None:
         and set(parts[2]) != {"0"}
     )
     fresh = "0123456789abcdef" * 2
-    expected = header if good else f"00-{fresh}-89abcdef01234567-01"
-    assert TRACE.parent(header.encode(), fresh.encode(), 0.5, 0.1).decode() == expected
+    expected = header[:-3] if good else f"00-{fresh}-89abcdef01234567"
+    assert TRACE.parent(header.encode(), fresh.encode(), 0.5, 0.1).decode() == f"{expected}-01"
+    assert TRACE.parent(header.encode(), fresh.encode(), 0.5, 0.9).decode() == f"{expected}-00"
     assert TRACE.parent(b"", fresh.encode(), 0.5, 0.9).decode().endswith("-00")
+
+
+def test_a_visitor_cannot_choose_whether_a_request_is_sampled() -> None:
+    for flags in ("00", "01", "ff"):
+        given = f"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-{flags}".encode()
+        for rate, expected in ((0.0, b"00"), (1.0, b"01")):
+            assert TRACE.parent(given, b"0123456789abcdef" * 2, rate, 0.5) == given[:-2] + expected
 
 
 def test_no_two_requests_share_a_trace() -> None:

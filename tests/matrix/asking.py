@@ -19,6 +19,7 @@ from stead.control.sites.capabilities import CAPABILITIES
 from stead.control.sites.rules import VisibleSite
 from stead.shared.ids import has_shape, new_id
 from tests.client import Client
+from tests.contract.walk import required_query
 from tests.feature_samples import merged
 from tests.matrix.world import Caller, Flavour, Thing, World, other_than_production
 from tests.people import PASSWORD
@@ -144,6 +145,7 @@ async def ask(plane: ControlPlane, client: Client, asking: Asking, **changed: An
         _, secret = await asking.world.credential(asking.caller)
         headers["authorization"] = f"Bearer {secret}"
     where = operation.path.format_map({**path(asking), **changed.pop("path", {})})
+    where += required_query(operation)
     sent = changed.pop("body", body(asking))
     async with _supporting_sites(plane, operation, path(asking).get("site_id", "")):
         return await client.request(operation.method, where, json=sent, headers=headers)

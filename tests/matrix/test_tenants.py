@@ -79,11 +79,13 @@ NAMES_NOTHING = {
 }
 """Text in bodies, by name or by shape and name, that is not the name of somebody's resource."""
 IN_QUERY = {"site_id", "actor", "before"}
-NAMES_NOTHING_IN_PATH = {"kind"}
+NAMES_NOTHING_IN_PATH = {"kind", "trace_id"}
 NAMES_NOTHING_IN_QUERY = {
     *("resource_type", "event", "type", "category"),
     # Compared with what sites of the caller have: tests/control/sites/test_filters.py.
     *("SiteFilter.q", "SiteFilter.domain"),
+    *("method", "status", "q", "bots", "severity", "container", "trace_id", "name"),
+    *("service", "metric", "from", "to"),
 }
 
 

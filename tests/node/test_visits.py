@@ -41,6 +41,18 @@ def test_requests_that_are_no_visits_are_ignored(path: Path):
     assert LedgerReader(path).read_new() == {}
 
 
+def test_what_browsers_have_measured_does_not_keep_a_site_awake(path: Path):
+    lines = (_line("env_a", 1), _line("env_a", 2).replace("{", '{"path": "/_stead/vitals", ', 1))
+    path.write_text("".join(lines))
+    assert LedgerReader(path).read_new() == {"env_a": 1.0}
+
+
+def test_a_line_with_bytes_that_are_no_text_does_not_hide_others(path: Path):
+    raw = _line("env_1", 1.0).replace("192.0.2.0", "192.0.2.0\xff").encode("latin-1")
+    path.write_bytes(raw + _line("env_2", 2.0).encode())
+    assert LedgerReader(path).read_new() == {"env_2": 2.0}
+
+
 def test_an_incomplete_line_is_read_when_it_is_complete(path: Path):
     whole = _line("env_a", 5)
     path.write_text(_line("env_b", 4) + whole[:20])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from stead.control import metrics
 from stead.control.accounts import service as account_service
+from stead.control.engines.clickhouse import ClickHouse
 from stead.control.engines.nats import Nats
 from stead.control.engines.postgres import DATABASE_FAILED, Database
 from stead.control.engines.postgres_listener import PostgresListener
@@ -26,12 +27,14 @@ from stead.control.http.principal_cache import PrincipalCacheInvalidator
 from stead.control.http.rate_limits import Limiter
 from stead.control.http.requests import Receive, Scope, Send
 from stead.control.http.website import website
+from stead.control.insights.platform_reports import PlatformReporter
 from stead.control.jobs.output import JobOutput
 from stead.control.keys import service as key_service
 from stead.control.nodes import service as nodes
 from stead.control.sealing import Sealer
 from stead.control.settings import Settings, object_store_of
 from stead.control.tasks import PeriodicTask, TaskRunner
+from stead.protocol.platform import REPORT_SECONDS
 from stead.protocol.subjects import Program
 from stead.shared.clock import Clock, wall_clock
 from stead.shared.metrics import set_all
@@ -64,6 +67,7 @@ class ControlPlane:
         )
         self.listener = PostgresListener(settings.database_url)
         self.invalidator = PrincipalCacheInvalidator(self.database, self.redis)
+        self.clickhouse = ClickHouse(settings.clickhouse_url)
         sealer = Sealer.from_text(settings.sealing_key)
         self._access_log = access_log or AccessLog()
         self.context = ApiContext(
@@ -77,6 +81,7 @@ class ControlPlane:
             own_names=settings.own_names,
             verify_domains=settings.verify_domains,
             objects=object_store_of(settings),
+            clickhouse=self.clickhouse,
             base_url=settings.base_url,
             ssh_host=settings.ssh_public_host,
             ssh_port=settings.ssh_public_port,
@@ -112,6 +117,11 @@ class ControlPlane:
                 PeriodicTask("credentials.record_use", 5, self.record_use),
                 PeriodicTask("metrics.update", 5, self._check_redis),
                 PeriodicTask("metrics.update_nodes", 15, self._update_node_metrics),
+                PeriodicTask(
+                    "platform.report",
+                    REPORT_SECONDS,
+                    PlatformReporter(self.nats, Program.API, metrics.API).report,
+                ),
             ],
             metrics.api_tasks,
         )
@@ -152,6 +162,7 @@ class ControlPlane:
             await self.listener.stop()
             await self.nats.stop()
             await self.redis.close()
+            self.clickhouse.close()
             await self.database.close()
 
     async def record_use(self) -> None:

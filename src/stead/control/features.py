@@ -45,6 +45,7 @@ NAMES = (
     "webhooks",
     "certificates",
     "nodes",
+    "insights",
     "http",
 )
 

@@ -125,6 +125,21 @@ mail_attempts = WORKER.counter(
 )
 for _outcome in ("sent", "failed", "dropped"):
     mail_attempts.labels(_outcome)
+telemetry_waiting = WORKER.gauge(
+    "stead_telemetry_chunks_waiting",
+    "Chunks of nodes that are not in ClickHouse yet. Counts to 100,000.",
+)
+telemetry_rows = WORKER.counter(
+    "stead_telemetry_rows_total", "Rows of nodes that this worker has inserted into ClickHouse."
+)
+telemetry_rows_dropped = WORKER.counter(
+    "stead_telemetry_rows_dropped_total",
+    "Rows that this worker has dropped: the node did not host the environment then (`not_hosted`), or the"
+    " chunk is not valid (`unreadable`).",
+    "reason",
+)
+for _reason in ("not_hosted", "unreadable"):
+    telemetry_rows_dropped.labels(_reason)
 node_silent = WORKER.gauge("stead_node_silent_seconds", "Seconds since the last heartbeat of a node.", "node")
 edge_feed_lag = WORKER.gauge(
     "stead_edge_feed_lag_seconds",

@@ -20,10 +20,14 @@ from stead.control.artifacts.rules import blob_name
 from stead.control.certificates.edge_records import CertificateRecords
 from stead.control.edge_feed.feed import EdgeFeed, FeedUnavailable
 from stead.control.edge_feed.republishing import Republisher
+from stead.control.engines.clickhouse import ClickHouse, ClickHouseUnavailable, QueryTooExpensive
 from stead.control.engines.nats import Nats
 from stead.control.engines.nats_streams import ensure_streams
 from stead.control.engines.postgres import Database, Tx
 from stead.control.features import sealed_columns
+from stead.control.insights import platform_store
+from stead.control.insights import status as insights
+from stead.control.insights.table_store import erase_sites, measure_tables
 from stead.control.keys import service as keys
 from stead.control.keys.schema import NewKey
 from stead.control.nodes import service as nodes
@@ -134,6 +138,69 @@ async def edge_progress(node: str) -> str:
     skipped = applied.skipped if applied else 0
     full = f"; {skipped} records do not fit in its memory" if skipped else ""
     return f"edge: has applied {revision}; {pending} newer records are pending{full}"
+
+
+async def insights_status() -> str:
+    """What nodes have sent, and how much is stored."""
+    clickhouse = ClickHouse(from_environment().clickhouse_url)
+    async with _transaction() as tx:
+        nodes_ = await insights.list_nodes(tx)
+    try:
+        stored = await measure_tables(clickhouse)
+    except ClickHouseUnavailable:
+        stored = None
+    finally:
+        clickhouse.close()
+    return insights.render(nodes_, stored)
+
+
+class InsightsUnavailable(Exception):
+    """ClickHouse does not respond, or has not been used yet."""
+
+
+async def platform_logs(hours: int, program: str, instance: str, level: str, event: str, limit: int) -> str:
+    """Raises InsightsUnavailable."""
+    wanted = platform_store.LineFilter(hours, program, instance, level, event, limit)
+    async with _clickhouse() as clickhouse:
+        return platform_store.render_lines(await platform_store.list_lines(clickhouse, wanted))
+
+
+async def platform_metrics(name: str, hours: int) -> str:
+    """Raises InsightsUnavailable."""
+    async with _clickhouse() as clickhouse:
+        return platform_store.render_series(await platform_store.list_series(clickhouse, name, hours))
+
+
+@asynccontextmanager
+async def _clickhouse() -> AsyncIterator[ClickHouse]:
+    clickhouse = ClickHouse(from_environment().clickhouse_url)
+    try:
+        yield clickhouse
+    except (ClickHouseUnavailable, QueryTooExpensive) as error:
+        raise InsightsUnavailable(f"ClickHouse does not respond: {error}") from None
+    finally:
+        clickhouse.close()
+
+
+class InsightsNotErased(Exception):
+    """There is no such site, or ClickHouse does not respond."""
+
+
+async def erase_insights(site: str) -> None:
+    """Raises InsightsNotErased. Can be repeated."""
+    clickhouse = ClickHouse(from_environment().clickhouse_url)
+    async with _transaction() as tx:
+        is_known = await insights.has_site(tx, site)
+    try:
+        if not is_known:
+            raise InsightsNotErased(f"{site}: there is no such site")
+        await erase_sites(clickhouse, [site])
+    except ClickHouseUnavailable as error:
+        raise InsightsNotErased(f"ClickHouse does not respond: {error}") from None
+    except QueryTooExpensive as error:
+        raise InsightsNotErased(f"ClickHouse is too busy, try again: {error}") from None
+    finally:
+        clickhouse.close()
 
 
 async def set_draining(node: str, *, draining: bool) -> bool:

@@ -75,6 +75,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Worker and repository gateway: base64 of 32 random bytes. Signs the tokens with which a node reaches
     the backups of one site for one job. Several keys are separated by commas: the first one signs, all of
     them verify."""
+    clickhouse_url: str = ""
+    """`http://user:password@host:port/database`, or `https://…`; ClickHouse 26.2 or newer. The user of the
+    API needs to read only. Without it nothing is recorded about sites, and insights answer 503."""
     sealing_key: str
     """Base64 of 32 random bytes: `openssl rand -base64 32`. Encrypts secrets at rest. Keep it safe: anyone
     who has it can decrypt them, and without it they are lost. Several keys are

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from stead.control.edge_feed.announcer import Announcer
-from stead.control.engines.nats import NATS_UNREACHABLE
+from stead.control.engines.nats import NATS_UNREACHABLE, Nats
 from stead.control.engines.postgres import DATABASE_UNREACHABLE, Database, Tx
 from stead.control.engines.postgres_listener import PostgresListener
 from stead.control.engines.redis import RedisDown
@@ -58,6 +58,7 @@ class WorkerServices(WorkerContext):
     """Whether heartbeats of nodes could be recorded, without a break, for at least so many seconds."""
     transports: Sequence[Transport]
     event_catalog: EventCatalog
+    nats: Nats
 
 
 class TaskRunner:

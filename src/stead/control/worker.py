@@ -38,6 +38,8 @@ from stead.control.environments import captured_mail, maintenance
 from stead.control.feature import Feature
 from stead.control.features import FEATURES, event_catalog, workflows
 from stead.control.http.website import health_site
+from stead.control.insights.platform_reports import PlatformReporter
+from stead.control.insights.receiver import ChunkReceiver
 from stead.control.jobs import measurements
 from stead.control.jobs.activities import Activities
 from stead.control.jobs.dispatcher import CONNECTIONS, Dispatcher
@@ -58,6 +60,7 @@ from stead.control.tasks import (
     in_transaction,
 )
 from stead.protocol.commands import Activity, Heartbeat, MailReport
+from stead.protocol.platform import REPORT_SECONDS
 from stead.protocol.subjects import Program
 from stead.protocol.work import supports_hosting
 from stead.shared.clock import Clock, wall_clock
@@ -103,7 +106,12 @@ class WorkerProgram:
             could_hear_nodes_for=self._could_hear_nodes_for,
             transports=[transport for feature in features for transport in feature.transports],
             event_catalog=event_catalog(features),
+            nats=self.nats,
         )
+        self.chunk_receiver = ChunkReceiver(
+            self.nats, self.database, self.services.objects, wanted=bool(settings.clickhouse_url)
+        )
+        self.platform_reporter = PlatformReporter(self.nats, Program.WORKER, metrics.WORKER)
         certificates = CertificateRecords(self.services.sealer, settings.edge_master_key)
         self.feed_restorer = FeedRestorer(
             Republisher(self.database, self.edge_feed, certificates.build),
@@ -176,6 +184,7 @@ class WorkerProgram:
             PeriodicTask("database.check", CHECK_SECONDS, self._check_database),
             PeriodicTask("metrics.measure", MEASURE_SECONDS, self.measure),
             PeriodicTask("metrics.measure_edges", MEASURE_SECONDS, self.measure_edges),
+            PeriodicTask("platform.report", REPORT_SECONDS, self.platform_reporter.report),
         ]
 
     def health_site(self) -> Any:
@@ -222,6 +231,7 @@ class WorkerProgram:
         await self._ensure_streams()
         await self.gateway.start()
         await self.sign_ins.start()
+        await self.chunk_receiver.start()
         log.info("worker.ready")
 
     async def _ensure_streams(self) -> None:

@@ -14,14 +14,17 @@ from stead.edge.firewall import DENIED_STATUS
 from stead.edge.settings import EdgeSettings
 
 TEMPLATES = Path(__file__).parent / "nginx"
+VITALS_SCRIPT = Path(__file__).parent / "browser" / "vitals.js"
 
 LEDGER_FORMAT = (
     '{"ts":$msec,"site":"$stead_site","environment":"$stead_environment","release":"$stead_release",'
     '"host":"$host","method":"$request_method","path":"$stead_path","status":$status,'
     '"bytes_in":$request_length,"bytes_out":$bytes_sent,"time":$request_time,'
-    '"upstream_time":"$upstream_response_time","cache":"$upstream_cache_status","waf":"$stead_verdict",'
+    '"upstream_time":"$upstream_response_time","first_byte":"$upstream_header_time",'
+    '"cache":"$upstream_cache_status","waf":"$stead_verdict",'
     '"trace":"$stead_trace","address":"$stead_network","tls":"$ssl_protocol","agent":"$stead_agent",'
-    '"peer":"$stead_peer","reason":"$sent_http_x_stead_reason"}'
+    '"peer":"$stead_peer","reason":"$sent_http_x_stead_reason",'
+    '"sampled":"$stead_sampled","vitals":"$stead_vitals"}'
 )
 VARIABLES = (
     *(
@@ -38,7 +41,7 @@ VARIABLES = (
         "key",
         "target",
     ),
-    *("parent", "peer", "signature", "login", "warm", "refresh", "missing", "rewritten"),
+    *("parent", "peer", "signature", "login", "warm", "refresh", "missing", "rewritten", "vitals"),
 )
 """The nginx variables that Lua sets."""
 TEXT_TYPES = (
@@ -56,6 +59,7 @@ RESPONSE_HEADERS = """\
             add_header Strict-Transport-Security $stead_hsts always;
             add_header X-Robots-Tag $stead_robots always;
             add_header X-Trace-Id $stead_trace always;
+            add_header Server-Timing "trace;desc=$stead_trace" always;
 """
 
 _BLOCK = re.compile(r"^{{(\w+)}}\n", re.MULTILINE)
@@ -88,6 +92,7 @@ def configuration(settings: EdgeSettings) -> str:
         firewall=_firewall(settings),
         resolver=_optional_line("resolver", settings.resolver and f"{settings.resolver} valid=30s"),
         lua=settings.lua,
+        vitals_script=VITALS_SCRIPT,
         **{f"memory_{name}": getattr(memory, name) for name in memory.__struct_fields__},
         node_id=settings.node_id,
         https_port=settings.https_port,

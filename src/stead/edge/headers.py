@@ -6,6 +6,8 @@ SECURITY = {
     "Strict-Transport-Security": "$stead_hsts",
     "X-Robots-Tag": "$stead_robots",
     "X-Trace-Id": "$stead_trace",
+    # Scripts of a page can read this one.
+    "Server-Timing": '"trace;desc=$stead_trace"',
 }
 
 DISTRUSTED = (

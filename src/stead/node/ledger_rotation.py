@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import structlog
@@ -27,9 +28,12 @@ class LedgerRotation:
         max_bytes: int = MAX_BYTES,
         max_seconds: float = MAX_SECONDS,
         kept: int = KEPT,
+        before_removal: Callable[[Path], None] = lambda _: None,
     ) -> None:
+        """`before_removal` gets each rotated ledger that is about to be removed."""
         self._ledger, self._pid_file = ledger, pid_file
         self._max_bytes, self._max_seconds, self._kept = max_bytes, max_seconds, kept
+        self._before_removal = before_removal
         self._rotated_at = time.monotonic()
 
     async def rotate_if_due(self) -> Path | None:
@@ -55,6 +59,7 @@ class LedgerRotation:
         rotated = sorted(path for path in self._ledger.parent.glob(pattern) if path != self._ledger)
         old = rotated[: max(len(rotated) - self._kept, 0)]
         for path in old:
+            self._before_removal(path)
             os.unlink(path)  # noqa: PTH108
         return len(old)
 

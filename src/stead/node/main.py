@@ -5,7 +5,7 @@ import fcntl
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import structlog
 from stead.node.access.table import AccessTable
 from stead.node.agent import Agent
 from stead.node.disk_space import DiskSpace
+from stead.node.drivers.driver import Driver
 from stead.node.drivers.installed import install_drivers
 from stead.node.drivers.layout import edge_store, probe_socket
 from stead.node.execution import Execution
@@ -31,12 +32,20 @@ from stead.node.metrics import node_tasks
 from stead.node.nats_connection import NatsConnection
 from stead.node.output import JobOutput
 from stead.node.output_budget import OutputLedger
+from stead.node.platform_reports import PlatformReporter
 from stead.node.processes import Processes
 from stead.node.settings import Settings, SettingsInvalid, from_environment
 from stead.node.sign_in_requests import SignInRequests
 from stead.node.ssh.session_reports import SessionReports
+from stead.node.telemetry.ledger_source import LedgerSource
+from stead.node.telemetry.resource_samples import ResourceSource
+from stead.node.telemetry.shipper import Shipper
+from stead.node.telemetry.site_logs import LogSource
+from stead.node.telemetry.spans import SpanSource
+from stead.node.telemetry.spool import Spool
 from stead.node.visits import VisitReporter
 from stead.node.work_opener import work_opener
+from stead.protocol.platform import REPORT_SECONDS
 from stead.protocol.subjects import Node
 from stead.shared import log as logging
 from stead.shared import open_files
@@ -70,28 +79,40 @@ async def serve(settings: Settings) -> None:
     journal = Journal(settings.data / "journal.sqlite", settings.node_id)
     output = OutputLedger(settings.data / "output.sqlite")
     access = AccessTable(settings.data / "access.sqlite")
+    spool = Spool(settings.data / "telemetry")
     try:
         if ended := end_leftovers(journal.token):
             log.warning("leftovers.ended", processes=ended)
-        await _serve(settings, journal, output, access, stop)
+        await _serve(settings, journal, output, access, spool, stop)
     finally:
+        spool.close()
         access.close()
         output.close()
         journal.close()
 
 
 async def _serve(
-    settings: Settings, journal: Journal, output: OutputLedger, access: AccessTable, stop: asyncio.Event
+    settings: Settings,
+    journal: Journal,
+    output: OutputLedger,
+    access: AccessTable,
+    spool: Spool,
+    stop: asyncio.Event,
 ) -> None:
     output.remove_old()
     connection, node = NatsConnection(settings), Node(settings.node_id)
     space = DiskSpace(settings.data, settings.node_min_free_mb)
     visited_pages = VisitedPages()
+    ledger_source = LedgerSource(settings.ledger, spool)
     visits = VisitReporter(
         settings.node_id,
         settings.ledger,
         connection,
-        LedgerRotation(settings.ledger, settings.data / "run" / "nginx.pid"),
+        LedgerRotation(
+            settings.ledger,
+            settings.data / "run" / "nginx.pid",
+            before_removal=ledger_source.before_removal,
+        ),
         every=settings.visits_seconds,
         on_page=visited_pages.add,
     )
@@ -104,6 +125,27 @@ async def _serve(
         visits.visited_ago,
         SignInRequests(settings.node_id, connection).ask,
         session_reports.add,
+    )
+
+    def live() -> Sequence[Driver]:
+        return drivers["live"].drivers
+
+    logs = LogSource(
+        lambda: [log for driver in live() for log in driver.list_logs()],
+        spool,
+        lambda *line: next((found for each in live() if (found := each.find_trace(*line))), ""),
+    )
+    shipper = Shipper(
+        settings.node_id,
+        connection,
+        spool,
+        ledger_source,
+        logs,
+        ResourceSource(lambda: [each for driver in live() for each in driver.list_containers()], spool),
+        SpanSource(
+            lambda: [span for driver in live() for span in driver.take_spans()], spool, logs.add_notice
+        ),
+        every=settings.telemetry_seconds,
     )
     execution = Execution(
         journal,
@@ -152,11 +194,14 @@ async def _serve(
         agent = asyncio.create_task(agent_program.run())
         supervisor.keep_running("edge.feed", edge_feed.run)
         supervisor.keep_running("visits.report", visits.run)
+        supervisor.keep_running("telemetry.ship", shipper.run)
         supervisor.keep_running("sessions.report", session_reports.run)
         supervisor.keep_running("pages.keep_hot", hot_pages.run)
         supervisor.keep_running("mail.report", mail_reports.run)
         supervisor.keep_running("networks.refresh", networks.run)
         supervisor.repeat("metrics.measure", MEASURE_SECONDS, measurements.measure)
+        platform = PlatformReporter(settings.node_id, connection)
+        supervisor.repeat("platform.report", REPORT_SECONDS, platform.report)
         stopping = asyncio.create_task(stop.wait())
         log.info("node.started", node=settings.node_id, region=settings.node_region)
         try:

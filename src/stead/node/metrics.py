@@ -28,6 +28,13 @@ disk_files_free = NODE.gauge(
 short_of_space = NODE.gauge(
     "stead_node_short_of_space", "1 while the node refuses releases and builds because its disk is too full."
 )
+telemetry_waiting = NODE.gauge(
+    "stead_node_telemetry_waiting_bytes", "What the control plane has not received yet about visits."
+)
+telemetry_lost = NODE.gauge(
+    "stead_node_telemetry_lost_rows",
+    "Visits that were lost since the start, because the control plane was unreachable for too long.",
+)
 edge_up = NODE.gauge("stead_edge_up", "1 while the node's nginx answers.")
 edge_complete = NODE.gauge("stead_edge_complete", "1 while nginx has all records of its region.")
 edge_hosts = NODE.gauge("stead_edge_hosts", "Hosts that nginx answers for.")

@@ -45,6 +45,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """How many environments the node accepts; 0 drains it."""
     visits_seconds: Annotated[float, msgspec.Meta(gt=0)] = 60.0
     """How often visits are reported to the control plane."""
+    telemetry_seconds: Annotated[float, msgspec.Meta(gt=0)] = 10.0
+    """How often what the edge has recorded is sent to the control plane."""
     listed_networks: Annotated[str, msgspec.Meta(pattern=r"^(/|https://)\S+$|^$")] = ""
     """A file or an https address with networks that send attacks, one per line. Sites with
     `ip_reputation_enabled` refuse visitors from them."""

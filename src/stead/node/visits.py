@@ -33,6 +33,8 @@ CHUNK = 1024 * 1024
 MAX_LINE_BYTES = 64 * 1024
 _ANOTHER_FILE = -1
 """In place of an inode: the next file is read from its beginning."""
+VITALS_PATH = "/_stead/vitals"
+"""Browsers send there what they have measured. The application is not asked."""
 PROBE_ADDRESS = "::"
 """The address in the ledger for the node's own probes, which come through a socket."""
 
@@ -104,12 +106,13 @@ class LedgerReader:
         for line in lines.splitlines():
             try:
                 visit = _decode_line(line)
-            except msgspec.MsgspecError:
-                # The first read may begin in the middle of a line.
+            except (msgspec.MsgspecError, UnicodeDecodeError):
+                # The first read may begin in the middle of a line, and nginx writes the bytes of a visitor as
+                # they are.
                 continue
             # A request that was forwarded to another node is counted there.
             counts = visit.environment and visit.address != PROBE_ADDRESS and not visit.peer
-            if counts and len(visited) < MAX_ENVIRONMENTS:
+            if counts and visit.path != VITALS_PATH and len(visited) < MAX_ENVIRONMENTS:
                 visited[visit.environment] = max(visit.ts, visited.get(visit.environment, 0.0))
                 if visit.cache and visit.method == "GET" and visit.status == 200:
                     self._on_page(visit.environment, visit.host, visit.path)
@@ -155,7 +158,7 @@ class VisitReporter:
             rotated = await self._rotation.rotate_if_due()
             if rotated is not None:
                 self._visited |= await run_in_thread(self._ledger.read_rest, rotated)
-                self._rotation.remove_old()
+                await run_in_thread(self._rotation.remove_old)
         except (LedgerStillOpen, OSError) as error:
             log.warning("ledger.not_rotated", error=type(error).__name__)
 

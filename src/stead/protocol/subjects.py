@@ -22,7 +22,8 @@ STREAMS: dict[str, str] = {
     APPLIED: "node.*.applied",
 }
 """The subjects of each stream. Heartbeats, visits and captured mail are in none: they are repeated. Sign-ins
-are in none, because an old one is worthless."""
+are in none, because an old one is worthless; neither are reports of chunks: nodes repeat them until the
+answer."""
 
 EDGE_BUCKET = "edge"
 
@@ -78,6 +79,23 @@ def captured_mail(node: str) -> str:
 def sign_in(node: str) -> str:
     """Where a node asks whether a sign-in link is valid."""
     return f"node.{token(node)}.sign_in"
+
+
+def telemetry(node: str) -> str:
+    """Where a node asks where to put what it has recorded."""
+    return f"node.{token(node)}.telemetry"
+
+
+def platform(program: "Program") -> str:
+    """Where a program of the control plane reports what it has recorded about itself."""
+    return f"platform.{program.value}"
+
+
+def platform_of_node(node: str) -> str:
+    return f"node.{token(node)}.platform"
+
+
+PLATFORM_REPORTS = ("platform.*", "node.*.platform")
 
 
 def answer(node: str, question: str) -> str:
@@ -158,7 +176,7 @@ def permissions(identity: NatsIdentity) -> NatsPermissions:
             return NatsPermissions(publish=(">",), subscribe=(">",))
         case Program.API:
             return NatsPermissions(
-                publish=_read_permissions(OUTPUT),
+                publish=(*_read_permissions(OUTPUT), platform(identity)),
                 subscribe=(f"{inbox_prefix(identity)}.>",),
                 deny_publish=_SYSTEM,
             )
@@ -173,7 +191,7 @@ def permissions(identity: NatsIdentity) -> NatsPermissions:
 _SYSTEM = ("$SYS.>",)
 _NODE_REPORTS = (
     *("node.*.report.>", "node.*.heartbeat", "node.*.applied", "node.*.activity", "node.*.mail"),
-    "node.*.sign_in",
+    *("node.*.sign_in", "node.*.telemetry", "node.*.platform"),
 )
 _DESTRUCTIVE = tuple(
     f"$JS.API.STREAM.{verb}.>" for verb in ("DELETE", "PURGE", "MSG.DELETE", "RESTORE", "SNAPSHOT")
@@ -184,13 +202,13 @@ def _worker(identity: Program) -> NatsPermissions:
     streams = [*STREAMS, bucket_stream(EDGE_BUCKET)]
     return NatsPermissions(
         publish=(
-            *("node.*.cmd.>", "answer.*.*", f"job.*.out.{user(identity)}"),
+            *("node.*.cmd.>", "answer.*.*", f"job.*.out.{user(identity)}", platform(identity)),
             bucket_keys(EDGE_BUCKET),
             *(f"$JS.API.STREAM.{verb}.{stream}" for stream in streams for verb in ("CREATE", "UPDATE")),
             *(subject for stream in streams for subject in _read_permissions(stream)),
             *(f"$JS.API.CONSUMER.DURABLE.CREATE.{stream}.*" for stream in streams),
         ),
-        subscribe=(f"{inbox_prefix(identity)}.>", *_NODE_REPORTS),
+        subscribe=(f"{inbox_prefix(identity)}.>", *_NODE_REPORTS, "platform.*"),
         deny_publish=(*_SYSTEM, *_DESTRUCTIVE, *_NODE_REPORTS),
         deny_subscribe=_SYSTEM,
     )
@@ -203,6 +221,8 @@ def _node(identity: Node) -> NatsPermissions:
             *(reports_of(identity.id), heartbeat(identity.id), applied(identity.id), activity(identity.id)),
             captured_mail(identity.id),
             sign_in(identity.id),
+            telemetry(identity.id),
+            platform_of_node(identity.id),
             f"job.*.out.{user(identity)}",
             *_pull_permissions(COMMANDS, own),
             *_follow_permissions(EDGE_BUCKET, own),

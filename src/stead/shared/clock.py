@@ -23,3 +23,8 @@ class MovableClock:
 
     def move(self, by: timedelta) -> None:
         self.ahead += by
+
+
+def from_unix(seconds: float) -> datetime:
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)

@@ -6,12 +6,15 @@ import sys
 import msgspec
 import structlog
 
+from stead.shared.own_records import own_log
+
 
 def configure() -> None:
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True, key="ts"),
+            own_log.process,
             structlog.processors.JSONRenderer(serializer=_serialize),
         ],
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),

@@ -41,6 +41,10 @@ class RangeInvalid(Exception):
     """The object has no such part."""
 
 
+class ObjectTooLarge(Exception):
+    """The object is larger than the caller accepts."""
+
+
 class ObjectStoreUnavailable(Exception):
     """The object store does not respond, or responds with an error. The request can be retried."""
 
@@ -182,13 +186,13 @@ class ObjectStore:
         return True
 
     async def get(self, key: str, *, max_bytes: int) -> bytes:
-        """The whole content of a small object."""
+        """The whole content of a small object. Raises ObjectTooLarge."""
 
         def read() -> bytes:
             with closing(self._open(key)) as body:
                 content = bytes(body.read(max_bytes + 1))
             if len(content) > max_bytes:
-                raise ObjectStoreUnavailable(f"{key} is larger than {max_bytes} bytes")
+                raise ObjectTooLarge(f"{key} is larger than {max_bytes} bytes")
             return content
 
         return await _in_thread(read)
@@ -272,8 +276,10 @@ class ObjectStore:
     def presigned_get_url(self, key: str, *, seconds: int) -> str:
         return self._presign(self._client, "get_object", key, seconds)
 
-    def presigned_put_url(self, key: str, *, seconds: int) -> str:
-        return self._presign(self._client, "put_object", key, seconds)
+    def presigned_put_url(self, key: str, *, seconds: int, size: int | None = None) -> str:
+        """With a size the object store accepts only an object of exactly this size."""
+        more = {} if size is None else {"ContentLength": size}
+        return self._presign(self._client, "put_object", key, seconds, **more)
 
     def presign_upload(self, key: str, *, size: int, seconds: int) -> SignedUpload:
         """A URL for customers that accepts one object of exactly this size. The object store checks both: the

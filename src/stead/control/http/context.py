@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from stead.control.engines.clickhouse import ClickHouse
 from stead.control.engines.object_store import ObjectStore
 from stead.control.engines.postgres import Database
 from stead.control.engines.postgres_listener import PostgresListener
@@ -22,6 +23,8 @@ class ApiContext:
     preview_domain: str
     objects: ObjectStore
     """Only for signing URLs. Objects are read and written by the worker."""
+    clickhouse: ClickHouse
+    """Only for `control/insights/queries.py`."""
     own_names: frozenset[str] = frozenset()
     """Names of the platform, which no site may have."""
     verify_domains: bool = True

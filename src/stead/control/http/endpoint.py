@@ -25,6 +25,7 @@ from stead.control.http.operations import (
     BodyInput,
     Call,
     Document,
+    Later,
     Operation,
     PageInput,
     PathInput,
@@ -107,12 +108,14 @@ class Endpoint:
                 call = self._make_call(tx, request, caller, AuditEntry())
                 values = await self._prepare(call, path, b"", version)
                 result = await operation.handler(call, **values)
-                if operation.response_kind == "stream":
+                if isinstance(result, Stream):
                     if request.method == "HEAD":
                         await result.frames.aclose()
                         return ApiResponse(operation.status, is_event_stream=True)
                     return self._open_stream(call, result, path, version)
-                return self._render(result, request, version)
+            if isinstance(result, Later):
+                result = await result.read()
+            return self._render(result, request, version)
         raw = await request.body() if self._body or operation.takes_idempotency_key else b""
         entry = AuditEntry(Actor.of(caller), meta=dict(path))
         try:

@@ -47,17 +47,25 @@ class DatetimeFields:
             (kind for kind in (shape, *get_args(shape)) if hasattr(kind, "__struct_fields__")), None
         )
         hints = get_type_hints(struct) if struct else {}
-        self._names = [name for name, hint in hints.items() if datetime in (hint, *get_args(hint))]
+        sent_as = (
+            dict(zip(struct.__struct_fields__, struct.__struct_encode_fields__, strict=True))
+            if struct
+            else {}
+        )
+        self._names = {
+            name: sent_as[name] for name, hint in hints.items() if datetime in (hint, *get_args(hint))
+        }
+        """As they are sent, by the names of the attributes."""
 
     def check_text(self, values: dict[str, str]) -> None:
-        for name in self._names:
+        for name in self._names.values():
             if name in values and not _RFC_3339.match(values[name]):
                 reason = f"{quote(values[name])} is not a date and time. Use for example: {EXAMPLE_TIME}."
                 raise FieldInvalid(param=name, reason=reason)
 
     def check(self, value: Any) -> None:
-        for name in self._names:
-            time = getattr(value, name, None)
+        for attribute, name in self._names.items():
+            time = getattr(value, attribute, None)
             try:
                 if isinstance(time, datetime):
                     time.astimezone(UTC)

@@ -50,7 +50,7 @@ def errors_of(operation: Operation) -> list[type[ApiError]]:
         (requires.scopes, (errors.ScopeInsufficient,)),
         (any(issubclass(each.type, Governed) for each in resources), (errors.RoleInsufficient,)),
         (operation.account_wide, (errors.AccountNotFound,)),
-        (operation.response_kind == "stream", (errors.StreamsExceeded,)),
+        (operation.response_kind == "stream" or operation.can_follow, (errors.StreamsExceeded,)),
         (operation.capability, (errors.CapabilityUnsupported,)),
         (operation.input_of(BodyInput), WITH_BODY),
         (page or query, WITH_QUERY),

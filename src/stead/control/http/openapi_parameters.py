@@ -6,7 +6,7 @@ import msgspec
 
 from stead.control.http.idempotency import HEADER, MAX_KEY_LENGTH
 from stead.control.http.openapi_shapes import Json, Shapes, camel_case
-from stead.control.http.operations import Operation, PageInput, QueryInput, ResourceInput
+from stead.control.http.operations import Operation, PageInput, PathInput, QueryInput, ResourceInput
 from stead.control.http.pagination import DEFAULT_LIMIT, MAX_LIMIT
 from stead.shared.ids import ALPHABET
 from stead.shared.versions import VERSIONS
@@ -46,7 +46,8 @@ class Parameters:
 
     def _in_path(self, operation: Operation, name: str) -> Json:
         schema: Json = {"type": "string"}
-        if operation.input_of(ResourceInput) and name.endswith("_id"):
+        plain = {each.name for each in operation.inputs_of(PathInput)}
+        if operation.input_of(ResourceInput) and name.endswith("_id") and name not in plain:
             prefix = self._shapes.id_prefixes[name]
             schema |= {"pattern": f"^{prefix}_[{ALPHABET}]{{26}}$", "examples": [f"{prefix}_{'0' * 26}"]}
         return {"name": name, "in": "path", "required": True, "schema": schema}
@@ -54,7 +55,11 @@ class Parameters:
     def _filters(self, kind: Any) -> list[Json]:
         schema = msgspec.json.schema(kind)["$defs"][kind.__name__]
         named = self._shapes.name_enums(schema, kind.__name__)["properties"]
-        return [_in_query(name, each, each.get("description", "")) for name, each in named.items()]
+        required = schema.get("required", [])
+        return [
+            {**_in_query(name, each, each.get("description", "")), "required": name in required}
+            for name, each in named.items()
+        ]
 
 
 def _in_query(name: str, schema: Json, description: str) -> Json:

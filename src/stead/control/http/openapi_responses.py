@@ -14,6 +14,8 @@ _REQUEST_ID = "req_01k9zy3v7d00r3m8w5x2t6b4qa"
 _MOST_NAMES = 3
 """A response with more errors is named after their type."""
 
+_STREAM: Json = {"text/event-stream": {"schema": {"type": "string"}}}
+
 
 class Responses:
     def __init__(self, shapes: Shapes) -> None:
@@ -42,10 +44,18 @@ class Responses:
         if operation.response_kind == "document":
             return {**empty, "content": {"application/json": {"schema": {"type": "object"}}}}
         if operation.response_kind == "stream":
-            return {**empty, "content": {"text/event-stream": {"schema": {"type": "string"}}}}
+            return {**empty, "content": _STREAM}
+        if operation.can_follow:
+            return {**empty, "content": {**self._content(operation.shape), **_STREAM}}
         return self._enveloped(operation.summary, operation.shape, is_list=operation.response_kind == "list")
 
     def _enveloped(self, description: str, kind: Any, *, is_list: bool = False) -> Json:
+        content = self._content(kind, is_list=is_list)
+        name = content["application/json"]["schema"]["$ref"].rpartition("/")[2]
+        response = {"description": "Done.", "headers": _REFS, "content": content}
+        return {**self._shared(name, response), "description": description}
+
+    def _content(self, kind: Any, *, is_list: bool = False) -> Json:
         item, shown = self._shapes.of(kind), example(kind)
         name = item["$ref"].rpartition("/")[2] + ("Page" if is_list else "Envelope")
         schema: Json = {"data": {"type": "array", "items": item} if is_list else item}
@@ -56,9 +66,7 @@ class Responses:
         schema["request_id"] = {"type": "string", "pattern": "^req_"}
         value["request_id"] = _REQUEST_ID
         self.schemas[name] = {"title": name, "type": "object", "properties": schema, "required": list(schema)}
-        content = {"schema": {"$ref": REF.format(name=name)}, "example": value}
-        response = {"description": "Done.", "headers": _REFS, "content": {"application/json": content}}
-        return {**self._shared(name, response), "description": description}
+        return {"application/json": {"schema": {"$ref": REF.format(name=name)}, "example": value}}
 
     def _error(self, errors: Sequence[type[ApiError]]) -> Json:
         for error in errors:

@@ -93,6 +93,12 @@ class Tagged(msgspec.Struct, Generic[K]):
     etag: str
 
 
+class Later(msgspec.Struct, Generic[K]):
+    """A response that is read from another engine, after the database connection is released."""
+
+    read: Callable[[], Awaitable[K]]
+
+
 class Stream(msgspec.Struct):
     """A response of server-sent events. It starts after the database connection is released."""
 
@@ -187,6 +193,8 @@ class Operation:
     """The id of the operation that reads what its job creates."""
     frames: Mapping[str, Frame] = field(default_factory=dict)
     """The kinds of event in a stream, by their names."""
+    can_follow: bool = False
+    """Whether a caller that accepts `text/event-stream` gets a stream of what is new."""
 
     @property
     def takes_idempotency_key(self) -> bool:
@@ -242,7 +250,8 @@ class Operations:
         belongs to one mode. `audit` is the name of the audit event of a mutation, by default derived from the
         id. `rate_limited=False`
         excludes the operation from rate limits. `job` is the type of the job that the handler queues and
-        returns; a handler that may answer without one returns `JobView | OtherView`. `extension` says why an
+        returns; a handler that may answer without one returns `JobView | OtherView`. One that streams what is
+        new to callers that accept `text/event-stream` returns `OtherView | Stream`. `extension` says why an
         operation exists that is not in the contract. `resources` replaces the types of resource parameters,
         so that one handler can be declared for several paths. `destructive` says whether the operation takes
         something away, and whether that can be restored: clients ask before they call it. By default a
@@ -258,6 +267,7 @@ class Operations:
                 raise TypeError(f"{id}: the docstring of the handler must begin with one sentence")
             hints = {**get_type_hints(handler), **(resources or {})}
             returned, without_job = _split(hints.pop("return"))
+            can_follow, without_job = without_job is Stream, None if without_job is Stream else without_job
             response_kind, shape = _response(returned)
             response_kind = "job" if job is not None else response_kind
             inputs = () if response_kind == "document" else _inputs(id, path, hints, requires)
@@ -293,6 +303,7 @@ class Operations:
                     destructive=destructive or ("irreversible" if method == "DELETE" else "none"),
                     creates=creates,
                     frames=frames or {},
+                    can_follow=can_follow,
                 )
             )
             return handler
@@ -308,7 +319,7 @@ def _audit_name(id_: str) -> str:
 
 def _split(returned: Any) -> tuple[Any, Any]:
     """What the handler returns, and what it may return instead of a job."""
-    if get_origin(returned) is not types.UnionType:
+    if get_origin(returned) not in (types.UnionType, Union):
         return returned, None
     job, other = get_args(returned)
     return job, other
@@ -321,7 +332,7 @@ def _response(returned: Any) -> tuple[ResponseKind, Any]:
         return "document", None
     if returned is Stream:
         return "stream", None
-    if get_origin(returned) is Tagged:
+    if get_origin(returned) in (Tagged, Later):
         return "object", get_args(returned)[0]
     if get_origin(returned) is Page:
         return "list", get_args(returned)[0]

@@ -1,6 +1,7 @@
 """The list of engines. An engine is added by writing its module and naming it here."""
 
 from stead.dev.engine import Engine
+from stead.dev.engines.clickhouse import ClickHouse
 from stead.dev.engines.dns import LoopbackDns
 from stead.dev.engines.mariadb import MariaDb
 from stead.dev.engines.nats import Nats
@@ -17,6 +18,7 @@ ENGINES: tuple[type[Engine], ...] = (
     Nats,
     Temporal,
     SeaweedFS,
+    ClickHouse,
     Nginx,
     MariaDb,
     LoopbackDns,

@@ -15,6 +15,7 @@ ROOT = Path("/sys/fs/cgroup")
 _REMOVE_SECONDS = 10.0
 _POLL_SECONDS = 0.01
 _PERIOD = 100_000
+_NO_LIMIT = 1 << 60
 _MB = 1 << 20
 _IO_WEIGHTS = ("blkio.weight", "blkio.bfq.weight", "io.weight", "io.bfq.weight")
 
@@ -33,6 +34,27 @@ def limit_events(cgroup: str) -> LimitEvents:
         max(_count(path, "oom_kill") for path in _files(cgroup, "memory.oom_control", "memory.events")),
         max(_count(path, "max") for path in _files(cgroup, "pids.events")),
     )
+
+
+@dataclass(frozen=True)
+class Usage:
+    cpu_ms: int
+    """Since the group was made."""
+    memory_bytes: int
+    memory_limit: int
+    """0 if there is none."""
+
+
+def usage(cgroup: str) -> Usage | None:
+    """None if the group does not exist."""
+    nanoseconds = _number(cgroup, "cpuacct.usage")
+    microseconds = max(_count(path, "usage_usec") for path in _files(cgroup, "cpu.stat"))
+    memory = _number(cgroup, "memory.usage_in_bytes", "memory.current")
+    if memory is None:
+        return None
+    limit = _number(cgroup, "memory.limit_in_bytes", "memory.max") or 0
+    cpu_ms = microseconds // 1_000 if nanoseconds is None else nanoseconds // 1_000_000
+    return Usage(cpu_ms, memory, limit if limit < _NO_LIMIT else 0)
 
 
 def processes(cgroup: str) -> set[int]:
@@ -180,6 +202,15 @@ def _count(path: Path, name: str) -> int:
     except OSError:
         return 0
     return next((int(line.split()[1]) for line in lines if line.split()[:1] == [name]), 0)
+
+
+def _number(cgroup: str, *names: str) -> int | None:
+    for path in _files(cgroup, *names):
+        try:
+            return int(path.read_text())
+        except (OSError, ValueError):  # `max` is no number
+            continue
+    return None
 
 
 def _kill(pid: int) -> None:

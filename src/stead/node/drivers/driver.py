@@ -7,6 +7,7 @@ true, so calling one twice has the same effect as calling it once.
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from stead.node.processes import StreamName
@@ -33,6 +34,40 @@ class Output(Protocol):
 
     async def chunk(self, stream: StreamName, data: bytes) -> None:
         """Write the next bytes of a program's output; empty bytes end the stream."""
+
+
+@dataclass(frozen=True)
+class SiteLog:
+    """A file that an application appends to. It belongs to a customer, and may lose its beginning."""
+
+    environment: str
+    path: Path
+    container: str
+
+
+@dataclass(frozen=True)
+class SiteContainer:
+    """A container that an application runs in, if it runs now."""
+
+    environment: str
+    cgroup: str
+    name: str
+
+
+@dataclass(frozen=True)
+class SiteSpan:
+    """A part of a request, as an application has measured it."""
+
+    environment: str
+    trace_id: str
+    span_id: str
+    parent_id: str
+    service: str
+    name: str
+    began: float
+    """In seconds since 1970."""
+    duration_us: int
+    is_error: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,6 +113,22 @@ class Driver(ABC):
     def count_purges(self, environment: str) -> int:  # noqa: ARG002
         """How often the environment itself has had pages removed from the cache."""
         return 0
+
+    def list_logs(self) -> Sequence[SiteLog]:
+        """The files that applications write their messages to."""
+        return ()
+
+    def list_containers(self) -> Sequence[SiteContainer]:
+        """The containers whose use of the machine is recorded."""
+        return ()
+
+    def take_spans(self) -> Sequence[SiteSpan]:
+        """What applications have measured since the last call."""
+        return ()
+
+    def find_trace(self, environment: str, line: str) -> str:  # noqa: ARG002
+        """The trace of the request that has written this line to the log; empty if it is not known."""
+        return ""
 
     def list_captured_mail(self) -> Sequence[CapturedMail]:
         """What clones have tried to send lately."""

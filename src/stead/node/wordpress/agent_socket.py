@@ -16,6 +16,7 @@ import structlog
 from msgspec import Meta, Struct
 
 from stead.node import unix_server
+from stead.node.wordpress.traces import TraceMessage
 from stead.protocol.sign_ins import Host, SignIn
 from stead.shared.token_bucket import TokenBucket
 
@@ -54,6 +55,7 @@ class SiteMessage(Struct, frozen=True):
     mail: Annotated[int, Meta(ge=0)] | None = None
     """The size of a mail, which follows."""
     sign_in: SignInMessage | None = None
+    trace: TraceMessage | None = None
 
 
 class SiteAnswer(Struct, frozen=True, omit_defaults=True):

@@ -20,7 +20,7 @@ from stead.node.containers.runc import Runc
 from stead.node.databases.node_databases import NodeDatabases
 from stead.node.databases.size_limits import SizeLimits
 from stead.node.disk_space import DiskSpace
-from stead.node.drivers.driver import Assignment, Driver, Handler, Refusal
+from stead.node.drivers.driver import Assignment, Driver, Handler, Refusal, SiteContainer, SiteLog, SiteSpan
 from stead.node.drivers.releases import Releases
 from stead.node.hosting.environment import HostedEnvironment, WakeFailed
 from stead.node.hosting.hosts import Hosts
@@ -157,6 +157,20 @@ class WordPressRuntime(Driver):
 
     def count_purges(self, environment: str) -> int:
         return self._services.count_purges(environment)
+
+    def list_logs(self) -> Sequence[SiteLog]:
+        names = self.environments.state.names()
+        return [SiteLog(name, self.environments.paths(name).log, "php") for name in names]
+
+    def list_containers(self) -> Sequence[SiteContainer]:
+        names = [name for name in self.environments.state.names() if self.is_awake(name)]
+        return [SiteContainer(name, self.environments.paths(name).container.cgroup, "php") for name in names]
+
+    def take_spans(self) -> Sequence[SiteSpan]:
+        return self._services.traces.take_spans()
+
+    def find_trace(self, environment: str, line: str) -> str:
+        return self._services.traces.find_trace(environment, line)
 
     def list_captured_mail(self) -> Sequence[CapturedMail]:
         return self._services.captured.list_mails()

@@ -14,8 +14,10 @@ from stead.node.wordpress.mail import SiteMail
 from stead.node.wordpress.paths import EnvironmentPaths
 from stead.node.wordpress.purge_queue import PurgeQueue
 from stead.node.wordpress.sign_ins import SignIns
+from stead.node.wordpress.traces import SiteTraces
 
 PURGE_ANSWER_SECONDS = 1.0
+TRACES_SOCKET = "traces.sock"
 
 
 class SiteServices:
@@ -29,6 +31,7 @@ class SiteServices:
     ) -> None:
         self._purges, self.schedule, self._mail, self.captured = purges, schedule, mail, captured
         self._sign_ins = sign_ins or SignIns()
+        self.traces = SiteTraces()
         self._clones: set[str] = set()
         self._sockets: dict[str, AsyncExitStack] = {}
 
@@ -48,6 +51,9 @@ class SiteServices:
         stack = AsyncExitStack()
         socket = AgentSocket(partial(self._handle, name), partial(self.adopt, name))
         await stack.enter_async_context(socket.listen(paths.agent_socket))
+        # On a socket of their own: traces that are too many must not delay or lose anything else.
+        traces = AgentSocket(partial(self._handle_trace, name), lambda: None)
+        await stack.enter_async_context(traces.listen(paths.agent_socket.with_name(TRACES_SOCKET)))
         self._sockets[name] = stack
 
     def adopt(self, environment: str) -> None:
@@ -72,6 +78,14 @@ class SiteServices:
     async def close_all(self) -> None:
         for name in list(self._sockets):
             await self.close(name)
+
+    async def _handle_trace(
+        self, environment: str, message: SiteMessage, reader: asyncio.StreamReader
+    ) -> SiteAnswer:
+        del reader
+        if message.trace is not None:
+            self.traces.add(environment, message.trace)
+        return SiteAnswer()
 
     async def _handle(
         self, environment: str, message: SiteMessage, reader: asyncio.StreamReader

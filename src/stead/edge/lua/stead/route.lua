@@ -396,6 +396,13 @@ local function call_function(host, secure)
   return ngx.exec("@functions")
 end
 
+-- A browser sends what it has measured.
+local function take_vitals(host, secure)
+  local view, was_forwarded, is_trusted = prepare(host, secure)
+  check(view, var.uri, was_forwarded, is_trusted)
+  return ngx.exec("@vitals")
+end
+
 local function require_server_name(host)
   local name = var.ssl_server_name
   if name ~= host and (name or ""):lower() ~= host then
@@ -421,6 +428,16 @@ function M.https_function()
   local host = var.host
   require_server_name(host)
   return call_function(host, true)
+end
+
+function M.http_vitals()
+  return take_vitals(var.host, false)
+end
+
+function M.https_vitals()
+  local host = var.host
+  require_server_name(host)
+  return take_vitals(host, true)
 end
 
 local function exists(path)

@@ -27,12 +27,14 @@ function M.maker(worker, random)
   end
 end
 
--- The traceparent for the origin. `chance` is in [0, 1) and decides whether a trace that begins here is sampled.
+-- The traceparent for the origin. `chance` is in [0, 1) and decides whether the request is sampled. A visitor's header
+-- has no say in that: sampling costs the site.
 function M.parent(header, fresh, rate, chance)
+  local flags = chance < rate and "01" or "00"
   if M.id(header) then
-    return header
+    return sub(header, 1, 53) .. flags
   end
-  return format("00-%s-%s-%s", fresh, sub(fresh, 9, 24), chance < rate and "01" or "00")
+  return format("00-%s-%s-%s", fresh, sub(fresh, 9, 24), flags)
 end
 
 return M

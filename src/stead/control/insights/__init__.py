@@ -1,0 +1,1 @@
+"""Requests, logs and metrics of sites."""

@@ -1,0 +1,279 @@
+"""HTTP operations that read what happens on sites. Each is for a site, and again for an environment."""
+
+from stead.control.environments.rules import EnvironmentNotFound, VisibleEnvironment
+from stead.control.http.operations import Call, Later, Operations, Stream
+from stead.control.insights import service, storage
+from stead.control.insights.rules import InsightsUnavailable, WindowTooExpensive
+from stead.control.insights.schema import (
+    LogFilter,
+    LogsView,
+    LogTailFilter,
+    LogVolumeFilter,
+    LogVolumeView,
+    MetricFilter,
+    MetricView,
+    PagesFilter,
+    PagesView,
+    RecentTraceFilter,
+    RequestFilter,
+    RequestsView,
+    RequestVolumeFilter,
+    RequestVolumeView,
+    ResourceFilter,
+    ResourcesView,
+    StorageFilter,
+    StorageView,
+    SummaryView,
+    TimeseriesView,
+    TraceFilter,
+    TracesView,
+    TraceView,
+    VitalFilter,
+    WindowFilter,
+)
+from stead.control.sites.rules import SiteNotFound, VisibleSite
+from stead.control.teams.rules import TeamNotFound, VisibleTeam
+
+operation = Operations(tag="Insights")
+
+SCOPE = "observability:read"
+SITE, ENVIRONMENT = "/v1/sites/{site_id}/insights", "/v1/sites/{site_id}/environments/{env_id}/insights"
+OF_SITE = [SiteNotFound, InsightsUnavailable, WindowTooExpensive]
+OF_ACCOUNT = [InsightsUnavailable, WindowTooExpensive]
+OF_ENVIRONMENT = [EnvironmentNotFound, InsightsUnavailable, WindowTooExpensive]
+
+
+@operation(f"GET {SITE}/summary", id="insights.summary", scope=SCOPE, errors=OF_SITE)
+@operation(
+    f"GET {ENVIRONMENT}/summary",
+    id="insights.summary_of_environment",
+    scope=SCOPE,
+    resources={"resource": VisibleEnvironment},
+    errors=OF_ENVIRONMENT,
+)
+async def get_summary(call: Call, resource: VisibleSite, query: WindowFilter) -> Later[SummaryView]:
+    """Get the web vitals, and how fast the server answers.
+
+    For a site, those of its production environment. Percentiles are of page views; with fewer than 50 of them
+    they are `null`.
+    """
+    return await service.summary(call, resource, query)
+
+
+@operation(f"GET {SITE}/timeseries", id="insights.timeseries", scope=SCOPE, errors=OF_SITE)
+@operation(
+    f"GET {ENVIRONMENT}/timeseries",
+    id="insights.timeseries_of_environment",
+    scope=SCOPE,
+    resources={"resource": VisibleEnvironment},
+    errors=OF_ENVIRONMENT,
+)
+async def get_timeseries(call: Call, resource: VisibleSite, query: VitalFilter) -> Later[TimeseriesView]:
+    """Get one of the web vitals over time.
+
+    For a site, that of its production environment.
+    """
+    return await service.timeseries(call, resource, query)
+
+
+@operation(f"GET {SITE}/pages", id="insights.pages", scope=SCOPE, errors=OF_SITE)
+@operation(
+    f"GET {ENVIRONMENT}/pages",
+    id="insights.pages_of_environment",
+    scope=SCOPE,
+    resources={"resource": VisibleEnvironment},
+    errors=OF_ENVIRONMENT,
+)
+async def list_pages(call: Call, resource: VisibleSite, query: PagesFilter) -> Later[PagesView]:
+    """List the pages with one of their web vitals.
+
+    For a site, those of its production environment.
+    """
+    return await service.pages(call, resource, query)
+
+
+@operation(f"GET {SITE}/traces", id="insights.traces", scope=SCOPE, errors=OF_SITE)
+@operation(
+    f"GET {ENVIRONMENT}/traces",
+    id="insights.traces_of_environment",
+    scope=SCOPE,
+    resources={"resource": VisibleEnvironment},
+    errors=OF_ENVIRONMENT,
+)
+async def list_spans(call: Call, resource: VisibleSite, query: TraceFilter) -> Later[TracesView]:
+    """List the latest spans of traced requests.
+
+    For a site, those of its production environment. `trace_sample_rate` says how many requests of the
+    application are traced. Requests that fail or take longer than a second always are.
+    """
+    return await service.traces(call, resource, query)
+
+
+@operation(f"GET {SITE}/traces/{{trace_id}}", id="insights.trace", scope=SCOPE, errors=OF_SITE)
+@operation(
+    f"GET {ENVIRONMENT}/traces/{{trace_id}}",
+    id="insights.trace_of_environment",
+    scope=SCOPE,
+    resources={"resource": VisibleEnvironment},
+    errors=OF_ENVIRONMENT,
+)
+async def get_trace(call: Call, resource: VisibleSite, trace_id: str) -> Later[TraceView]:
+    """Get a trace, span by span.
+
+    For a site, one of its production environment. A request that was not traced has no spans, nor has one
+    whose spans have not arrived yet.
+    """
+    return await service.trace(call, resource, trace_id)
+
+
+@operation(f"GET {SITE}/requests", id="insights.requests", scope=SCOPE, errors=OF_SITE)
+@operation(
+    f"GET {ENVIRONMENT}/requests",
+    id="insights.requests_of_environment",
+    scope=SCOPE,
+    resources={"resource": VisibleEnvironment},
+    errors=OF_ENVIRONMENT,
+)
+async def list_requests(
+    call: Call, resource: VisibleSite, query: RequestFilter
+) -> Later[RequestsView] | Stream:
+    """List the latest requests of visitors.
+
+    For a site, those of its production environment. Every request is there, none are sampled. Addresses are
+    cut to networks, and query strings are not recorded.
+
+    With `Accept: text/event-stream`: an event `request` for each new one that meets the filters.
+    """
+    if service.wants_stream(call):
+        return await service.follow_requests(call, resource, query)
+    return await service.requests(call, resource, query)
+
+
+@operation(f"GET {SITE}/requests/volume", id="insights.requests_volume", scope=SCOPE, errors=OF_SITE)
+@operation(
+    f"GET {ENVIRONMENT}/requests/volume",
+    id="insights.requests_volume_of_environment",
+    scope=SCOPE,
+    resources={"resource": VisibleEnvironment},
+    errors=OF_ENVIRONMENT,
+)
+async def count_requests(
+    call: Call, resource: VisibleSite, query: RequestVolumeFilter
+) -> Later[RequestVolumeView]:
+    """Count the requests and errors over time.
+
+    For a site, those of its production environment.
+    """
+    return await service.request_volume(call, resource, query)
+
+
+@operation(f"GET {SITE}/logs", id="insights.logs", scope=SCOPE, errors=OF_SITE)
+@operation(
+    f"GET {ENVIRONMENT}/logs",
+    id="insights.logs_of_environment",
+    scope=SCOPE,
+    resources={"resource": VisibleEnvironment},
+    errors=OF_ENVIRONMENT,
+)
+async def list_log_lines(call: Call, resource: VisibleSite, query: LogFilter) -> Later[LogsView] | Stream:
+    """List the latest log lines of the application.
+
+    For a site, those of its production environment. Static sites have no application, and no lines.
+
+    With `Accept: text/event-stream`: an event `line` for each new one that meets the filters.
+    """
+    if service.wants_stream(call):
+        return await service.follow_logs(call, resource, query)
+    return await service.logs(call, resource, query)
+
+
+@operation(f"GET {SITE}/logs/volume", id="insights.logs_volume", scope=SCOPE, errors=OF_SITE)
+@operation(
+    f"GET {ENVIRONMENT}/logs/volume",
+    id="insights.logs_volume_of_environment",
+    scope=SCOPE,
+    resources={"resource": VisibleEnvironment},
+    errors=OF_ENVIRONMENT,
+)
+async def count_log_lines(call: Call, resource: VisibleSite, query: LogVolumeFilter) -> Later[LogVolumeView]:
+    """Count the log lines over time, by severity.
+
+    For a site, those of its production environment.
+    """
+    return await service.log_volume(call, resource, query)
+
+
+@operation(f"GET {SITE}/resources", id="insights.resources", scope=SCOPE, errors=OF_SITE)
+@operation(
+    f"GET {ENVIRONMENT}/resources",
+    id="insights.resources_of_environment",
+    scope=SCOPE,
+    resources={"resource": VisibleEnvironment},
+    errors=OF_ENVIRONMENT,
+)
+async def get_resources(call: Call, resource: VisibleSite, query: ResourceFilter) -> Later[ResourcesView]:
+    """Get what the containers use, and how the application answers, over time.
+
+    For a site, those of its production environment.
+    """
+    return await service.resources(call, resource, query)
+
+
+@operation("GET /v1/logs", id="logs.tail", scope=SCOPE, errors=OF_ACCOUNT)
+async def tail_logs(call: Call, query: LogTailFilter) -> Later[LogsView] | Stream:
+    """List the latest log lines of all your sites.
+
+    Those of the production environments of up to 1,000 sites, the newest ones. With
+    `Accept: text/event-stream`: an event `line` for each new one that meets the filters.
+    """
+    if service.wants_stream(call):
+        return await service.follow_all_logs(call, query)
+    return await service.tail_all_logs(call, query)
+
+
+@operation("GET /v1/logs/volume", id="logs.volume", scope=SCOPE, errors=OF_ACCOUNT)
+async def count_all_log_lines(call: Call, query: LogVolumeFilter) -> Later[LogVolumeView]:
+    """Count the log lines of all your sites over time, by severity."""
+    return await service.count_all_logs(call, query)
+
+
+@operation("GET /v1/metrics", id="metrics.series", scope=SCOPE, errors=OF_ACCOUNT)
+async def get_series(call: Call, query: MetricFilter) -> Later[MetricView]:
+    """Get a metric of all your sites over time.
+
+    Of the production environments of up to 1,000 sites, the newest ones.
+    """
+    return await service.metric_series(call, query)
+
+
+@operation("GET /v1/usage/storage", id="usage.storage", scope=SCOPE)
+async def get_storage(call: Call, query: StorageFilter) -> StorageView:
+    """Get how much each of your sites stores.
+
+    Of up to 1,000 sites, the newest ones: now, and on each of the last 30 days.
+    """
+    return await storage.get_storage(call, query)
+
+
+@operation("GET /v1/traces", id="traces.recent", scope=SCOPE, errors=OF_ACCOUNT)
+async def list_recent_spans(call: Call, query: RecentTraceFilter) -> Later[TracesView]:
+    """List the latest spans of traced requests of all your sites.
+
+    Of the production environments of up to 1,000 sites, the newest ones.
+    """
+    return await service.recent_traces(call, query)
+
+
+@operation(
+    "GET /v1/teams/{team_id}/insights/summary",
+    id="teams.insights_summary",
+    scope=SCOPE,
+    errors=[TeamNotFound, *OF_ACCOUNT],
+)
+async def get_team_summary(call: Call, team: VisibleTeam, query: WindowFilter) -> Later[SummaryView]:
+    """Get the web vitals of all sites of a team, and how fast the server answers.
+
+    Of the production environments of up to 1,000 sites, the newest ones, that your role and your credential
+    can see.
+    """
+    return await service.summary_of_team(call, team, query)

@@ -1,0 +1,1 @@
+"""Sends what the node records about its sites to the control plane."""
