@@ -30,6 +30,7 @@ NOT_SEALED = {
     ("ssh_keys", "public_key"),
     ("sent_emails", "recipient"),
     ("hook_deliveries", "digest"),
+    ("telemetry_chunks", "sha256"),
     ("nodes", "public_key"),
     ("signing_keys", "public"),
     *((table, column) for table in ("builds", "artifacts") for column in ("manifest", "config", "envelope")),

@@ -39,9 +39,14 @@ def processes_of(stack: RunningStack) -> list[ProcessId]:
     return [process for process in map(ProcessId.of, everyone) if process is not None]
 
 
+OLD_SOCKETS = frozenset(SOCKETS.glob("seaweedfs-*.sock"))
+"""Of programs that were killed, perhaps on ports that are used again."""
+
+
 def sockets_of(ports: Iterable[int]) -> list[Path]:
     numbers = [number for port in ports for number in (port, port + PAIR_OFFSET)]
-    return [path for number in numbers for path in SOCKETS.glob(f"seaweedfs-*-{number}.sock")]
+    found = [path for number in numbers for path in SOCKETS.glob(f"seaweedfs-*-{number}.sock")]
+    return [path for path in found if path not in OLD_SOCKETS]
 
 
 async def test_after_a_stop_no_process_runs_and_the_ports_are_free(scratch: Path) -> None:

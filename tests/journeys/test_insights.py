@@ -93,11 +93,12 @@ async def test_visits_and_messages_of_a_wordpress_site_are_shown(
     assert (row["status"], row["method"], row["host"]) == (200, "GET", host)
     assert row["first_byte_ms"] > 0
 
-    # The visitor asks for a trace.
+    # The owner asks for a trace of every request. Visitors give it its id, and cannot ask for one.
+    await customer.does("PATCH", f"{site}/config", {"observability": {"trace_sample_rate": 1.0}})
     trace_id = secrets.token_hex(16)
     async with visitor.browser(host) as browser:
         traced = await browser.get(
-            "/wp-login.php", headers={"traceparent": f"00-{trace_id}-{secrets.token_hex(8)}-01"}
+            "/wp-login.php", headers={"traceparent": f"00-{trace_id}-{secrets.token_hex(8)}-00"}
         )
     assert traced.headers["x-trace-id"] == trace_id
     trace = await trace_of(customer, site, trace_id, services={"edge", "php", "database"})

@@ -49,7 +49,12 @@ def _create(settings: ServerSettings) -> None:
         capture_output=True,
         text=True,
         timeout=_TIMEOUT_SECONDS,
-        env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8"},
+        # A starting server deletes the temporary tables in its directory, also those of another server.
+        env={
+            "PATH": os.environ.get("PATH", os.defpath),
+            "LC_ALL": "C.UTF-8",
+            "TMPDIR": str(settings.home / "tmp"),
+        },
     )
     if done.returncode != 0:
         raise ServerUnavailable(f"{INSTALLER} failed: {(done.stderr or done.stdout).strip()[-1000:]}")

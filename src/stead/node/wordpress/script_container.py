@@ -20,7 +20,7 @@ _MAX_BYTES = 64 << 10
 class ScriptEnd:
     code: int
     lines: tuple[str, ...]
-    """What it printed, cut at a limit."""
+    """What it printed, and then what is in its log, cut at a limit. Both arrive in any order."""
     killed_for_memory: bool
 
 
@@ -28,10 +28,10 @@ async def run_script(
     plan: WordPressPlan, runc: Runc, script: str, *arguments: str, mounts: tuple[BindMount, ...] = ()
 ) -> ScriptEnd:
     """`plan` must be one of its own, with `PART`. Raises TimeoutError."""
-    output = bytearray()
+    printed: dict[StreamName, bytearray] = {"stdout": bytearray(), "stderr": bytearray()}
 
-    async def collect(_: StreamName, data: bytes) -> None:
-        output.extend(data[: _MAX_BYTES - len(output)])
+    async def collect(stream: StreamName, data: bytes) -> None:
+        printed[stream].extend(data[: _MAX_BYTES - len(printed[stream])])
 
     async with prepared(plan):
         container = new_container(f"{plan.container.name}-", plan.paths.memory)
@@ -47,5 +47,5 @@ async def run_script(
         )
         async with asyncio.timeout(MAX_SECONDS):
             code = await runc.run(container, configuration, collect)
-    lines = bytes(output).decode(errors="replace").strip().splitlines()
+    lines = [line for each in printed.values() for line in each.decode(errors="replace").strip().splitlines()]
     return ScriptEnd(code, tuple(lines), bool(container.limit_events.killed_for_memory))
