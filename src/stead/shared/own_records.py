@@ -31,9 +31,10 @@ TYPE_FIELDS = frozenset({"error", "reason"})
 _FAMILIES = ("stead_", "process_")
 _SKIPPED = frozenset({"event", "level", "ts"})
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
-_CODE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+_CODE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}|[a-z][a-z0-9_.]{0,40}/[a-z_]{1,20}")
+"""The second form is that of a job that continues another one: `site.delete/purge`."""
 _EVENT = re.compile(r"[a-z][a-z0-9_]{0,39}(\.[a-z][a-z0-9_]{0,39}){0,3}")
-_LABEL = re.compile(r"[A-Za-z0-9_.:+-]{0,100}")
+_LABEL = re.compile(r"[A-Za-z0-9_.:+-]{0,100}|[a-z][a-z0-9_.]{0,40}/[a-z_]{1,20}")
 _ID = re.compile(r"[a-z]+_[0-9a-z]{26}")
 
 Name = Annotated[str, Meta(max_length=64)]

@@ -10,9 +10,28 @@ MAX_REQUEST_HOURS = 4320
 Hours = Annotated[int, Meta(ge=1, le=MAX_REQUEST_HOURS, description="How far to look back.")]
 Status = Annotated[
     str,
-    Meta(pattern=r"^[1-5]([0-9][0-9]|xx)$(?!\n)", description="A status, or a class such as `5xx`."),
+    Meta(
+        pattern=r"^[1-5]([0-9][0-9]|xx)$(?!\n)",
+        description="A status, or a class such as `5xx`.",
+        extra={"expected": "Use a status such as 404, or a class such as 5xx."},
+    ),
 ]
-Method = Annotated[str, Meta(pattern=r"^[A-Za-z]{1,20}$(?!\n)")]
+Method = Annotated[
+    str, Meta(pattern=r"^[A-Za-z]{1,20}$(?!\n)", extra={"expected": "It has 1 to 20 letters: GET."})
+]
+Name = Annotated[
+    str,
+    Meta(
+        pattern=r"^[a-z0-9-]{1,63}$(?!\n)",
+        extra={"expected": "It has lower-case letters, digits and hyphens: php."},
+    ),
+]
+TraceId = Annotated[
+    str,
+    Meta(
+        pattern=r"^[0-9a-f]{32}$(?!\n)", extra={"expected": "It has 32 hexadecimal digits: 0 to 9, a to f."}
+    ),
+]
 Words = Annotated[str, Meta(min_length=1, max_length=200)]
 Bots = Annotated[
     Literal["include", "exclude"],
@@ -128,7 +147,7 @@ class LogFilter(Struct):
     limit: LogLimit = 1000
     severity: Severity | None = None
     container: Annotated[
-        Annotated[str, Meta(pattern=r"^[a-z0-9-]{1,63}$(?!\n)")] | None,
+        Name | None,
         Meta(description="Only lines of this container."),
     ] = None
     q: Annotated[
@@ -139,7 +158,7 @@ class LogFilter(Struct):
         ),
     ] = None
     trace_id: Annotated[
-        Annotated[str, Meta(pattern=r"^[0-9a-f]{32}$(?!\n)")] | None,
+        TraceId | None,
         Meta(description="Only lines of this request."),
     ] = None
 
@@ -435,7 +454,7 @@ class TraceFilter(Struct):
         Meta(description="Only spans that took at least so long."),
     ] = None
     service: Annotated[
-        Annotated[str, Meta(pattern=r"^[a-z0-9-]{1,63}$(?!\n)")] | None,
+        Name | None,
         Meta(description="Only spans of this service: `edge`, `php`, `database` or `http`."),
     ] = None
     limit: TraceLimit = 200
