@@ -24,8 +24,8 @@ import zstandard
 from bench.load import cpu_time
 from bench.results import Result, spread
 from bench.servers import Bench
+from stead.control.engines.clickhouse import MAX_RESULT_BYTES, Statement
 from stead.control.engines.clickhouse import ClickHouse as Client
-from stead.control.engines.clickhouse import Statement
 from stead.control.engines.object_store import ObjectStore
 from stead.control.engines.postgres import Database
 from stead.control.insights import request_views, resource_views, trace_views, vital_views
@@ -296,9 +296,15 @@ class _Listening(Client):
         self.__dict__.update(client.__dict__)
         self.asked: list[Statement] = []
 
-    async def read(self, row: type[Any], statement: Statement) -> list[Any]:
+    async def read_up_to(
+        self,
+        row: type[Any],
+        statement: Statement,
+        max_bytes: int = MAX_RESULT_BYTES,
+        places: asyncio.Semaphore | None = None,
+    ) -> tuple[list[Any], bool]:
         self.asked.append(statement)
-        return await super().read(row, statement)
+        return await super().read_up_to(row, statement, max_bytes, places)
 
 
 async def _statements(read: View, client: Client, scope: Scope, window: Window) -> list[Statement]:
