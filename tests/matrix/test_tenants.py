@@ -64,6 +64,7 @@ NAMES_NOTHING = {
     *("scopes.*", "ip_allowlist.*", "description", "event_types.*", "region", "git_repo", "git_branch"),
     *("branch", "builder", "source_ref", "commit", "rules.*.pattern", "redirects.*.from", "redirects.*.to"),
     *("security.allowed_ips.*", "security.waf_partner_client_id", "security.waf_partner_secret_key"),
+    "security.preview_password",
     # Compared with what the resource in the path has.
     *("confirm_domain", "NewPurge.url", "tag"),
     # Used only inside an environment of the site in the path.

@@ -37,6 +37,7 @@ NAMES = (
     "builds",
     "artifacts",
     "deployments",
+    "previews",
     "backups",
     "jobs",
     "audit",

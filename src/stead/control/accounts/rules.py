@@ -11,6 +11,10 @@ IDLE_TIMEOUT = timedelta(hours=12)
 MAX_LIFETIME = timedelta(days=30)
 VERIFICATION_LIFETIME = timedelta(days=1)
 RESET_LIFETIME = timedelta(hours=1)
+CLOSED_KEPT = timedelta(days=30)
+"""How long a closed account can be opened again."""
+SIGN_UPS_PER_ADDRESS = 20
+"""Emails about sign-ups that an address gets in a day."""
 UNVERIFIED_LIFETIME = timedelta(days=7)
 """An account that is still unverified by then, and owns nothing, is deleted."""
 
@@ -24,6 +28,8 @@ class Account:
     plan: str
     default_team_id: str | None
     email_verified_at: datetime | None = None
+    closed_at: datetime | None = None
+    suspended_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,16 @@ class VisibleSession:
 class Verification:
     account_id: AccountId
     email: str
+
+
+@dataclass(frozen=True, slots=True)
+class SignUp:
+    """An account that will exist once its address is confirmed."""
+
+    account_id: AccountId
+    email: str
+    name: str
+    password_hash: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,6 +114,22 @@ class AccountView(Struct):
     ]
 
 
+class AccountClosure(Struct, forbid_unknown_fields=True):
+    current_password: AnyPassword
+
+
+class ClosedAccountView(Struct):
+    closed_at: datetime
+    sites: Annotated[int, Meta(description="How many sites of the account are deleted now.", examples=[2])]
+    erased_at: Annotated[
+        datetime,
+        Meta(
+            description="When the content of the sites and the personal data of the account are erased. Until"
+            " then the operator can open the account again."
+        ),
+    ]
+
+
 class AccountChange(Struct, forbid_unknown_fields=True):
     """Only the fields that are sent change. `null` clears an optional field."""
 

@@ -35,7 +35,7 @@ class RateLimits(msgspec.Struct, frozen=True):
 
 
 ACCOUNT_COLUMNS = (
-    "a.email, coalesce(t.id, a.id), p.rate_read, p.rate_write, p.rate_create,"
+    "a.email, a.suspended_at is not null, coalesce(t.id, a.id), p.rate_read, p.rate_write, p.rate_create,"
     " coalesce(tp.rate_ceiling, p.rate_ceiling), p.rate_account_create"
 )
 """Columns of the account `a` that a query for a principal selects last: see `AccountAttributes.read`."""
@@ -54,12 +54,19 @@ class AccountAttributes(msgspec.Struct, frozen=True):
     """The attributes of a principal that come from its account."""
 
     email: str
+    is_suspended: bool
     ceiling_owner: str
     limits: RateLimits
 
     @classmethod
-    def read(cls, email: str, ceiling_owner: str, *rates: int) -> "AccountAttributes":
-        return cls(email, ceiling_owner, RateLimits(*rates))
+    def read(
+        cls,
+        email: str,
+        is_suspended: bool,
+        ceiling_owner: str,
+        *rates: int,
+    ) -> "AccountAttributes":
+        return cls(email, is_suspended, ceiling_owner, RateLimits(*rates))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,5 @@
 -- Decides how a request is answered.
+local access = require "stead.access"
 local addresses = require "stead.addresses"
 local answer = require "stead.answer"
 local cache_rules = require "stead.cache_rules"
@@ -43,7 +44,7 @@ local function look_up(host, known)
       return view
     end
     return answer.page("unreleased", "the environment of this host is not known yet")
-  elseif result == "unreachable" and not records.complete() then
+  elseif result == "unreachable" and (not records.complete() or records.is_permanent(host)) then
     return answer.page("starting")
   end
   return answer.page("unknown_host")
@@ -243,6 +244,9 @@ local function check(view, uri, was_forwarded, is_trusted)
   if view.allowed and not probed and not addresses.contains(view.allowed, var.stead_visitor) then
     return answer.page("not_allowed")
   end
+  if view.protection and not probed then
+    access.require(view, var.host, uri)
+  end
   if view.rules then
     local location, code = find_redirect(view, uri)
     if location then
@@ -356,7 +360,7 @@ local function apply_site_rules(uri)
   if rules == nil then
     return answer.page("busy")
   elseif rules then
-    local decision, rule, captures = site_rules.decide(var.stead_release, rules, uri, query_args)
+    local decision, rule, captures = site_rules.decide(rules, uri, query_args)
     if decision.headers then
       set_headers(decision)
     end

@@ -1,0 +1,34 @@
+"""Permanent hosts of deployments; sign-ups that wait for confirmation; closed and suspended accounts."""
+
+from alembic import op
+
+revision, down_revision = "0041", "0035"
+
+STATEMENTS = [
+    "alter table deployments add column permanent_host text,"
+    " add column permanent_ended boolean not null default false",
+    "create unique index deployments_by_host on deployments (permanent_host)"
+    " where permanent_host is not null",
+    "alter table accounts add column closed_at timestamptz, add column erased_at timestamptz,"
+    " add column suspended_at timestamptz, add column suspension_reason text",
+    "create index accounts_closed on accounts (closed_at) where closed_at is not null and erased_at is null",
+    """
+    create table sign_ups (
+      token_hash bytea primary key,
+      account_id text collate "C" not null,
+      email text not null,
+      name text not null,
+      password_hash text not null,
+      usable boolean not null,
+      created_at timestamptz not null,
+      expires_at timestamptz not null
+    )
+    """,
+    "create index sign_ups_by_address on sign_ups (email, created_at)",
+    "create index sign_ups_by_expiry on sign_ups (expires_at)",
+]
+
+
+def upgrade() -> None:
+    for statement in STATEMENTS:
+        op.execute(statement)

@@ -1,0 +1,92 @@
+"""Sign-ups that wait until their address is confirmed.
+
+Whoever signs up learns nothing about other customers: the response, the work and the number of emails are the
+same for an address that has an account already. Only the email differs.
+"""
+
+import secrets
+from hashlib import sha256
+
+from stead.control.accounts import store
+from stead.control.accounts.passwords import hash_password
+from stead.control.accounts.rules import (
+    SIGN_UPS_PER_ADDRESS,
+    VERIFICATION_LIFETIME,
+    Account,
+    EmailTaken,
+    SignUp,
+    normalize_email,
+)
+from stead.control.accounts.schema import NewAccount
+from stead.control.engines.postgres import Tx
+from stead.control.outbox import mail
+from stead.control.sealing import Sealer
+from stead.shared.ids import AccountId, new_id
+
+PLAN = "free"
+
+
+async def request(tx: Tx, sealer: Sealer, new: NewAccount) -> SignUp:
+    """Save the sign-up and send a token. An address that has an account gets a notice instead."""
+    wanted = SignUp(
+        AccountId(new_id("client")), normalize_email(new.email), new.name, await hash_password(new.password)
+    )
+    if await store.count_sign_ups(tx, wanted.email, tx.now - VERIFICATION_LIFETIME) >= SIGN_UPS_PER_ADDRESS:
+        return wanted
+    token = secrets.token_urlsafe(32)
+    is_free = await store.by_email(tx, wanted.email) is None
+    await store.insert_sign_up(tx, wanted, _hash(token), usable=is_free)
+    email = _token_email(wanted.email, token) if is_free else _notice(wanted.email)
+    await mail.enqueue_email(tx, sealer, email)
+    return wanted
+
+
+async def confirm(tx: Tx, token: str) -> Account | None:
+    """Create the account of a sign-up; None if there is no such token. Raises EmailTaken if the address got
+    an account meanwhile."""
+    found = await store.use_sign_up(tx, _hash(token))
+    if found is None:
+        return None
+    account = Account(
+        id=found.account_id,
+        email=found.email,
+        name=found.name,
+        password_hash=found.password_hash,
+        plan=PLAN,
+        default_team_id=None,
+        email_verified_at=tx.now,
+    )
+    if not await store.insert(tx, account):
+        raise EmailTaken
+    return account
+
+
+def _token_email(to: str, token: str) -> mail.Email:
+    """Contains nothing that the person who asked for it has written: it may be a stranger."""
+    return mail.Email(
+        to=to,
+        subject="Verify your email address",
+        text=(
+            "Somebody, hopefully you, wants to open an account with this email address. Confirm it with this"
+            f" token within a day:\n\n    {token}\n\n"
+            'With the API: POST /v1/accounts/verify-email with {"token": "…"}.\n\n'
+            "If it was not you, ignore this: there is no account unless the address is confirmed.\n"
+        ),
+    )
+
+
+def _notice(to: str) -> mail.Email:
+    return mail.Email(
+        to=to,
+        subject="You have an account already",
+        text=(
+            "Somebody, perhaps you, wanted to open an account with this email address. It has one already,"
+            " and nothing was changed.\n\n"
+            "If you have lost the password, choose a new one: POST /v1/password-resets.\n\n"
+            "If it was not you, ignore this. Whoever it was has not been told that you have an account.\n"
+        ),
+    )
+
+
+def _hash(token: str) -> bytes:
+    return sha256(token.encode()).digest()

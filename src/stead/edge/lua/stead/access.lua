@@ -1,0 +1,156 @@
+-- Protected previews. A visitor enters a password, or comes from the sign-in page of the platform with a token. Either
+-- way a cookie lets them in for some hours. It is valid for one host, and until the protection changes.
+local answer = require "stead.answer"
+local hop = require "stead.hop"
+local lockout = require "stead.lockout"
+local pages = require "stead.pages"
+local signature = require "stead.signature"
+
+local ngx, var = ngx, ngx.var
+local byte, concat, find, format = string.byte, table.concat, string.find, string.format
+
+local M = {}
+local PATH = "/_stead/access"
+local COOKIE = "stead_access"
+local SECONDS = 43200
+local MAX_BODY, MAX_PASSWORD, MAX_TOKEN, MAX_TARGET = 8192, 200, 600, 2048
+-- Comparing a password is slow by design and keeps a worker busy, so it does so only a few times per second.
+local PER_SECOND, PER_SECOND_AND_ENVIRONMENT = 20, 3
+local SLASH, BACKSLASH = 47, 92
+local HEADERS = {
+  ["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self';"
+    .. " frame-ancestors 'none'; base-uri 'none'",
+  ["X-Frame-Options"] = "DENY",
+  ["Referrer-Policy"] = "same-origin",
+}
+local second, compared = 0, {}
+
+local function statement(view, host, expires)
+  return concat({ "access", view.environment, host, view.protection.proof, expires }, "\n")
+end
+
+local function set_cookie(view, host)
+  local expires = tostring(ngx.time() + SECONDS)
+  local made = hop.mac(hop.access_keys()[1], statement(view, host, expires))
+  ngx.header["Set-Cookie"] = format("%s=%s.%s; Path=/; Max-Age=%d; HttpOnly; SameSite=Lax%s", COOKIE, expires,
+    ngx.encode_base64(made):gsub("[+/=]", { ["+"] = "-", ["/"] = "_", ["="] = "" }), SECONDS,
+    var.stead_seen_scheme == "https" and "; Secure" or "")
+end
+
+local function has_cookie(view, host)
+  local expires, given = (var["cookie_" .. COOKIE] or ""):match "^(%d+)%.([%w_-]+)$"
+  if not expires or #expires > 12 or tonumber(expires) < ngx.time() then
+    return false
+  end
+  given = signature.decode(given)
+  if not given then
+    return false
+  end
+  local text = statement(view, host, expires)
+  for _, key in ipairs(hop.access_keys()) do
+    if hop.equal(hop.mac(key, text), given) then
+      return true
+    end
+  end
+  return false
+end
+
+-- Only a path of this host.
+local function safe_target(to)
+  if type(to) ~= "string" or #to > MAX_TARGET or byte(to) ~= SLASH or byte(to, 2) == SLASH
+    or byte(to, 2) == BACKSLASH or find(to, "[%c%s]") or find(to, PATH, 1, true) == 1 then
+    return "/"
+  end
+  return to
+end
+
+local function may_compare(environment)
+  local now = ngx.time()
+  if second ~= now then
+    second, compared = now, { total = 0 }
+  end
+  local own = compared[environment] or 0
+  if compared.total >= PER_SECOND or own >= PER_SECOND_AND_ENVIRONMENT then
+    return false
+  end
+  compared.total, compared[environment] = compared.total + 1, own + 1
+  return true
+end
+
+local function ask(view, reason, to)
+  for name, value in pairs(HEADERS) do
+    ngx.header[name] = value
+  end
+  local protection, extra = view.protection, ""
+  to = safe_target(to)
+  if protection.mode == "password" then
+    extra = pages.password_form(PATH, to)
+  elseif protection.sign_in ~= "" then
+    local query = ngx.encode_args { host = var.http_host or var.host, scheme = var.stead_seen_scheme, to = to }
+    extra = pages.link(protection.sign_in .. "?" .. query, "Sign in")
+  end
+  return answer.page(reason, nil, extra)
+end
+
+local function let_in(view, host, to)
+  set_cookie(view, host)
+  ngx.header["Cache-Control"] = "no-store"
+  ngx.header["Referrer-Policy"] = "no-referrer"
+  return ngx.redirect(safe_target(to), 303)
+end
+
+local function read_form()
+  local length = tonumber(var.http_content_length)
+  if not length or length > MAX_BODY then
+    return answer.page("too_large")
+  end
+  ngx.req.read_body()
+  return ngx.req.get_post_args(10)
+end
+
+local function enter_password(view, host)
+  local form = read_form()
+  local counter = view.environment .. " access"
+  if lockout.locked(counter, var.stead_visitor) then
+    return answer.page("locked_out")
+  elseif not may_compare(view.environment) then
+    return answer.page("busy")
+  end
+  local password = form.password
+  local is_right = type(password) == "string" and #password <= MAX_PASSWORD
+    and signature.is_password(view.protection, password)
+  lockout.note(counter, var.stead_visitor, is_right and 303 or 401)
+  if is_right then
+    return let_in(view, host, form.to)
+  end
+  return ask(view, "wrong_password", form.to)
+end
+
+local function enter_with_token(view, host)
+  local args = ngx.req.get_uri_args(10)
+  local token = args.token
+  if type(token) == "string" and #token <= MAX_TOKEN
+    and signature.spend_token(view.protection.public_key, token, view.environment, host) then
+    return let_in(view, host, args.to)
+  end
+  return ask(view, "protected", args.to)
+end
+
+-- Returns only if the visitor may see the page.
+function M.require(view, host, uri)
+  if uri == PATH then
+    if view.protection.mode == "team" then
+      return enter_with_token(view, host)
+    elseif ngx.req.get_method() == "POST" then
+      return enter_password(view, host)
+    end
+    return ask(view, "protected", "/")
+  elseif not has_cookie(view, host) then
+    return ask(view, "protected", var.request_uri)
+  end
+  if view.runtime == "static" then
+    ngx.header["Cache-Control"] = "private, max-age=0, must-revalidate"
+  end
+end
+
+return M
