@@ -75,12 +75,15 @@ NAMES_NOTHING = {
     *("NewSite.domain", "hostname"),
     # Shown to whoever sees the environment in the path.
     "NewLock.reason",
+    "NewSecret.value",
+    # Sent only to the forge of the repository of the site in the path.
+    "forge.token",
     # Not looked up until a delivery connects to it.
     *("NewEndpoint.url", "EndpointChange.url"),
 }
 """Text in bodies, by name or by shape and name, that is not the name of somebody's resource."""
 IN_QUERY = {"site_id", "actor", "before"}
-NAMES_NOTHING_IN_PATH = {"kind"}
+NAMES_NOTHING_IN_PATH = {"kind", "name"}
 NAMES_NOTHING_IN_QUERY = {
     *("resource_type", "event", "type", "category"),
     # Compared with what sites of the caller have: tests/control/sites/test_filters.py.

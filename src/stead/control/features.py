@@ -34,6 +34,7 @@ NAMES = (
     "access",
     "git",
     "uploads",
+    "secrets",
     "builds",
     "artifacts",
     "deployments",

@@ -8,6 +8,7 @@ import msgspec
 
 from stead.control.engines.postgres import Tx
 from stead.control.git.branch_rules import BranchRule
+from stead.control.git.forge_rules import ForgeKind
 from stead.control.git.rules import MAX_BRANCHES, Connection, DueRepository
 
 _SELECT_CONNECTION = (
@@ -27,6 +28,8 @@ class ConnectionStatus(NamedTuple):
     last_hook_at: datetime | None
     last_checked_at: datetime | None
     last_error: str | None
+    forge: ForgeKind | None
+    forge_error: str | None
 
 
 def _build_connection(*row: Any) -> Connection:
@@ -41,11 +44,11 @@ def _parse_rules(stored: Any) -> list[BranchRule]:
 async def get_status(tx: Tx, site: str) -> ConnectionStatus:
     found = await tx.one(
         lambda rules, *rest: ConnectionStatus(_parse_rules(rules), *rest),
-        "select rules, hook_secret is not null, deploy_public, hook_heard_at, checked_at, last_error"
-        " from git_connections where site_id = $1",
+        "select rules, hook_secret is not null, deploy_public, hook_heard_at, checked_at, last_error,"
+        " forge, forge_error from git_connections where site_id = $1",
         site,
     )
-    return found or ConnectionStatus([], False, None, None, None, None)
+    return found or ConnectionStatus([], False, None, None, None, None, None, None)
 
 
 async def get_repository(tx: Tx, site: str) -> str | None:
@@ -60,6 +63,16 @@ async def replace_rules(tx: Tx, site: str, rules: list[BranchRule]) -> None:
 
 async def set_hook_secret(tx: Tx, site: str, sealed: bytes) -> None:
     await tx.run("update git_connections set hook_secret = $2 where site_id = $1", site, sealed)
+
+
+async def set_forge(tx: Tx, site: str, kind: ForgeKind | None, sealed: bytes | None) -> None:
+    """The token is for the repository that the site has now."""
+    await tx.run(
+        "update git_connections c set forge = $2, forge_token = $3, forge_error = null,"
+        " forge_repository = case when $2::text is null then null else s.git_repo end"
+        " from sites s where s.id = c.site_id and c.site_id = $1",
+        *(site, kind, sealed),
+    )
 
 
 async def get_sealed_hook_secret(tx: Tx, site: str) -> bytes | None:

@@ -41,6 +41,8 @@ class Command:
     argv: tuple[str, ...]
     shown: str
     """As the log and errors call it."""
+    directory: str = ""
+    """Where it runs, inside the source."""
 
 
 @dataclass(frozen=True)
@@ -63,16 +65,20 @@ class PackageManager:
         argv = ("npm", "install", "--global", f"--prefix={TOOLS}", wanted)
         return Command(argv, f"npm install --global {wanted}")
 
-    @property
-    def install(self) -> Command:
-        return self._command(*self.install_options)
+    def install(self, directory: str = "") -> Command:
+        return self._command(directory, *self.install_options)
 
-    def run(self, script: str) -> Command:
-        return self._command("run", script)
+    def run(self, script: str, directory: str = "") -> Command:
+        return self._command(directory, "run", script)
 
-    def _command(self, *arguments: str) -> Command:
+    def execute(self, argv: tuple[str, ...], directory: str = "") -> Command:
+        """Run a program of an installed package."""
+        how = {"npm": ("exec", "--no", "--"), "pnpm": ("exec",)}.get(self.name, ("run",))
+        return self._command(directory, *how, *argv)
+
+    def _command(self, directory: str, *arguments: str) -> Command:
         program = f"{TOOLS}/bin/{self.name}" if self.package else self.name
-        return Command((program, *arguments), " ".join((self.name, *arguments)))
+        return Command((program, *arguments), " ".join((self.name, *arguments)), directory)
 
     def environment(self, registry: str, *, cached: bool) -> dict[str, str]:
         """In addition to that of every build."""
