@@ -26,6 +26,8 @@ class ForgeServer:
     """Of the repository, without `.git`."""
     pull_requests: dict[int, str] = field(default_factory=dict)
     """The branch of each open one."""
+    from_forks: set[int] = field(default_factory=set)
+    """Those whose branch is one of a copy of the repository. They come first."""
     statuses: list[dict[str, Any]] = field(default_factory=list)
     comments: dict[int, dict[str, Any]] = field(default_factory=dict)
     refusals: list[int] = field(default_factory=list)
@@ -89,18 +91,19 @@ class ForgeServer:
             owner, _, wanted = filters.get("head", "").partition(":")
             opened = opened and owner == self.path.partition("/")[0]
         found = [(number, branch) for number, branch in self.pull_requests.items() if opened]
+        found.sort(key=lambda each: each[0] not in self.from_forks)
         if self.kind != "gitea":
             found = [(number, branch) for number, branch in found if branch == wanted]
-        return [
-            {
-                "number": number,
-                "iid": number,
-                "id": number * 1000,
-                "title": "é" * 500,
-                "head": {"ref": branch},
-            }
-            for number, branch in found
-        ]
+        return [self._describe(number, branch) for number, branch in found]
+
+    def _describe(self, number: int, branch: str) -> dict[str, Any]:
+        source = 2 if number in self.from_forks else 1
+        common = {"id": number * 1000, "title": "é" * 500}
+        if self.kind == "gitlab":
+            projects = {"source_project_id": source, "target_project_id": 1}
+            return {**common, "iid": number, "source_branch": branch, **projects}
+        head = {"ref": branch, "repo": {"id": source}}
+        return {**common, "number": number, "head": head, "base": {"ref": "main", "repo": {"id": 1}}}
 
     def _write_comment(self, method: str, path: str, given: dict[str, Any]) -> tuple[int, Any]:
         place = "/merge_requests/([0-9]+)/notes" if self.kind == "gitlab" else "/issues/([0-9]+)/comments"

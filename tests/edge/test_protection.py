@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from stead.protocol.edge_records import EdgeRedirect, ProtectionRecord, RedirectSet, RedirectsRecord
 from tests.edge.edge_harness import EdgeHarness
+from tests.edge.release_rules import install_rules
 
 PATH = "/_stead/access"
 SIGN_IN = "https://api.stead.test/preview-access"
@@ -67,6 +68,22 @@ async def test_a_password_opens_a_preview_for_one_browser(edge: EdgeHarness) -> 
     assert (seen.status_code, seen.text) == (200, "deep")
     assert seen.headers["cache-control"] == "private, max-age=0, must-revalidate"
     assert (await edge.get(host, "/missing", headers=cookie_of(right))).status_code == 404
+
+
+async def test_no_rule_of_the_site_lets_a_cache_share_a_protected_page(edge: EdgeHarness) -> None:
+    rules = "/*\n  Cache-Control: public, max-age=3600\n  X-Rule: applies\n"
+    host = await edge.site(
+        "cached.test",
+        "cached",
+        {"index.html": "inside", "_headers": rules, "_redirects": "/old /new 301!\n"},
+        protection=by_password("correct horse"),
+    )
+    install_rules(edge, "rel-cached")
+    cookie = cookie_of(await enter(edge, host, "correct horse"))
+    for path in ("/", "/old", "/missing"):
+        seen = await edge.get(host, path, headers=cookie)
+        assert "public" not in seen.headers["cache-control"], path
+    assert (await edge.get(host, headers=cookie)).headers["x-rule"] == "applies"
 
 
 async def test_a_cookie_is_for_one_host_and_one_password_and_cannot_be_forged(edge: EdgeHarness) -> None:

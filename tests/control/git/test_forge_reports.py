@@ -162,6 +162,19 @@ async def test_a_branch_without_a_pull_request_gets_only_statuses(make: Any):
     assert (site.told, site.forge.comments) == ([("success", f"stead/{BRANCH}")], {})
 
 
+@pytest.mark.parametrize("kind", get_args(Kind))
+async def test_a_pull_request_from_a_fork_gets_no_comment(make: Any, kind: Kind):
+    """Anybody can open one, from a branch with any name. It is neither built nor told about previews."""
+    site = await make(kind)
+    site.forge.pull_requests |= {5: BRANCH, 6: "feature/b"}
+    site.forge.from_forks = {5, 6}
+    await site.deploy(await site.push(1, BRANCH))
+    await site.report()
+    await site.deploy(await site.push(2, "feature/b"))
+    await site.report()
+    assert [each["number"] for each in site.forge.comments.values()] == [7]
+
+
 async def test_a_forge_that_fails_for_a_while_is_told_later(make: Any):
     site = await make()
     await site.push()

@@ -30,17 +30,33 @@ _GITLAB_STATES = {"pending": "running", "success": "success", "failure": "failed
 _CONTEXT = "stead/{environment}"
 
 
-class _Head(msgspec.Struct):
+class _Repository(msgspec.Struct):
+    id: int
+
+
+class _Branch(msgspec.Struct):
     ref: str = ""
-    label: str = ""
+    repo: _Repository | None = None
+    """None if it was deleted."""
 
 
 class _PullRequest(msgspec.Struct):
-    """`number` of GitHub and Gitea, `iid` of GitLab."""
+    """`number` of GitHub and Gitea, `iid` of GitLab. Anybody can open one from a copy of the repository, with
+    a branch of the same name."""
 
     number: int = 0
     iid: int = 0
-    head: _Head = msgspec.field(default_factory=_Head)
+    head: _Branch = msgspec.field(default_factory=_Branch)
+    base: _Branch = msgspec.field(default_factory=_Branch)
+    source_branch: str = ""
+    source_project_id: int | None = None
+    target_project_id: int | None = None
+
+    def is_from(self, branch: str) -> bool:
+        """Whether it is from this branch of the repository itself."""
+        if self.source_project_id is not None:
+            return self.source_branch == branch and self.source_project_id == self.target_project_id
+        return self.head.ref == branch and self.head.repo is not None and self.head.repo == self.base.repo
 
 
 class _Created(msgspec.Struct):
@@ -66,18 +82,19 @@ class ForgeApi:
 
     async def find_pull_request(self, branch: str) -> int | None:
         """The number of the first open one from this branch of the same repository."""
+        length = str(PAGE_LENGTH)
         if self.kind == "gitlab":
-            query = {"state": "opened", "source_branch": branch, "per_page": "1"}
+            query = {"state": "opened", "source_branch": branch, "per_page": length}
             found = await self._list(f"{self._project}/merge_requests", query)
-            return found[0].iid if found else None
+            return next((each.iid for each in found if each.is_from(branch)), None)
         query = {"state": "open"}
         if self.kind == "github":
             owner = self._path.partition("/")[0]
-            query |= {"head": f"{owner}:{branch}", "per_page": "1"}
+            query |= {"head": f"{owner}:{branch}", "per_page": length}
         else:
-            query |= {"limit": str(PAGE_LENGTH)}
+            query |= {"limit": length}
         found = await self._list(f"{self._project}/pulls", query)
-        return next((each.number for each in found if each.head.ref == branch), None)
+        return next((each.number for each in found if each.is_from(branch)), None)
 
     async def comment(self, number: int, text: str, *, earlier: int | None) -> int:
         """Replace the earlier comment, or write a new one if there is none any more. Returns its id."""

@@ -105,7 +105,7 @@ local function read_form()
     return answer.page("too_large")
   end
   ngx.req.read_body()
-  return ngx.req.get_post_args(10)
+  return ngx.req.get_post_args(10) or {}
 end
 
 local function enter_password(view, host)
@@ -149,8 +149,13 @@ function M.require(view, host, uri)
     return ask(view, "protected", var.request_uri)
   end
   if view.runtime == "static" then
-    ngx.header["Cache-Control"] = "private, max-age=0, must-revalidate"
+    M.forbid_sharing()
   end
+end
+
+-- A cache between the visitor and the edge must not show a protected page to others, whatever the rules of the site say.
+function M.forbid_sharing()
+  ngx.header["Cache-Control"] = "private, max-age=0, must-revalidate"
 end
 
 return M

@@ -347,7 +347,7 @@ local function set_headers(decision)
 end
 
 -- What the files of the release say about a request that comes before them.
-local function apply_site_rules(uri)
+local function apply_site_rules(view, uri)
   if site_rules.FILES[uri] then
     return ngx.exit(404)
   elseif ASSOCIATION[uri] then
@@ -363,6 +363,9 @@ local function apply_site_rules(uri)
     local decision, rule, captures = site_rules.decide(rules, uri, query_args)
     if decision.headers then
       set_headers(decision)
+      if view.protection then
+        access.forbid_sharing()
+      end
     end
     if rule then
       follow(rule, captures, uri)
@@ -390,7 +393,7 @@ local function serve(host, secure)
   if find(uri, "/.", 1, true) and is_hidden(uri) then
     return ngx.exit(404)
   end
-  apply_site_rules(uri)
+  apply_site_rules(view, uri)
 end
 
 local function call_function(host, secure)
