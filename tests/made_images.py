@@ -1,4 +1,4 @@
-"""Which images this machine has. CI makes those that many tests need. Tests of others run where they exist."""
+"""Which images this machine has. CI makes those that many tests need; others are tested where they exist."""
 
 from stead.node.images.image_store import ImageStore
 from stead.node.images.recipe import ImageUnavailable
