@@ -81,10 +81,10 @@ async def _forge_token(customer: Customer) -> str:
 
 
 async def _secrets_of_a_site(customer: Customer, site: str) -> Found:
-    """Of its hook, which is called, its firewall partner and its metrics."""
+    """Of its hook, which is called, its firewall partner, its previews and its metrics."""
     production = f"{site}/environments/production"
-    partner = _canary()
-    changed = {"security": {"waf_partner_secret_key": partner}}
+    partner, password = _canary(), _canary()
+    changed = {"security": {"waf_partner_secret_key": partner, "preview_password": password}}
     await customer.does("PATCH", f"{site}/config", changed)
     renewed = await customer.post(f"{production}/renew")
     connection = await customer.put(f"{site}/branch-routes", {"rules": [], "roll_hook_secret": True})
@@ -99,6 +99,7 @@ async def _secrets_of_a_site(customer: Customer, site: str) -> Found:
         "hook_secret": hook,
         "forge.token": token,
         "security.waf_partner_secret_key": partner,
+        "security.preview_password": password,
         "metrics_token": renewed["metrics_token"],
     }
 

@@ -2,6 +2,7 @@
 
 import base64
 import secrets
+from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -13,8 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from stead.control.app import ControlPlane
 from stead.protocol import edge_records
 from stead.protocol.edge_records import EnvironmentRecord, ProtectionRecord
-from tests.client import Client, code_of
-from tests.control.conftest import FromAddress
+from tests.client import code_of
 from tests.control.environments.conftest import REGION, HostedSite, create_hosted_site
 from tests.people import PASSWORD, Person
 
@@ -23,9 +23,12 @@ TEAM = {"security": {"preview_protection": "team"}}
 
 
 @pytest.fixture
-def visitor(from_address: FromAddress) -> Client:
-    """In a network that nobody else uses, so that no test slows down another."""
-    return from_address(f"2001:db8:{secrets.randbelow(65536):x}:{secrets.randbelow(65536):x}::1")
+async def visitor(plane: ControlPlane) -> AsyncIterator[httpx.AsyncClient]:
+    """A browser in a network that nobody else uses, so that no test slows down another."""
+    address = f"2001:db8:{secrets.randbelow(65536):x}:{secrets.randbelow(65536):x}::1"
+    transport = httpx.ASGITransport(plane, client=(address, 1))
+    async with httpx.AsyncClient(transport=transport, base_url="http://stead.test") as client:
+        yield client
 
 
 @pytest.fixture
@@ -46,7 +49,7 @@ def _protection(site: HostedSite, env: str) -> ProtectionRecord | None:
 
 
 async def _submit(
-    client: Client, host: str, email: str, password: str = PASSWORD, to: str = "/page?x=1"
+    client: httpx.AsyncClient, host: str, email: str, password: str = PASSWORD, to: str = "/page?x=1"
 ) -> httpx.Response:
     query = {"host": f"{host}:8443", "scheme": "https", "to": to}
     form = {"email": email, "password": password}
@@ -54,7 +57,7 @@ async def _submit(
 
 
 async def test_somebody_who_can_see_the_site_gets_a_token_for_one_host(
-    site: HostedSite, person: Person, visitor: Client
+    site: HostedSite, person: Person, visitor: httpx.AsyncClient
 ) -> None:
     staging = await site.insert_environment()
     host = str(await site.column(staging, "subdomain"))
@@ -82,7 +85,7 @@ async def test_somebody_who_can_see_the_site_gets_a_token_for_one_host(
 
 
 async def test_a_wrong_password_and_another_account_get_no_token(
-    site: HostedSite, person: Person, stranger: Person, visitor: Client
+    site: HostedSite, person: Person, stranger: Person, visitor: httpx.AsyncClient
 ) -> None:
     staging = await site.insert_environment()
     host = str(await site.column(staging, "subdomain"))
@@ -148,7 +151,7 @@ async def test_protection_by_password_needs_a_password(site: HostedSite) -> None
 
 
 async def test_an_environment_can_be_open_although_its_site_is_protected(
-    site: HostedSite, person: Person, visitor: Client
+    site: HostedSite, person: Person, visitor: httpx.AsyncClient
 ) -> None:
     staging = await site.insert_environment()
     host = str(await site.column(staging, "subdomain"))
@@ -170,12 +173,14 @@ async def test_an_environment_can_be_open_although_its_site_is_protected(
         {"host": "a.example", "scheme": "https", "to": "https://evil.example"},
     ],
 )
-async def test_a_link_that_no_edge_has_made_is_refused(visitor: Client, query: dict[str, str]) -> None:
+async def test_a_link_that_no_edge_has_made_is_refused(
+    visitor: httpx.AsyncClient, query: dict[str, str]
+) -> None:
     assert (await visitor.get(PAGE, params=query)).status_code == 404
     assert (await visitor.post(PAGE, params=query, data={"email": "a@b.c"})).status_code == 404
 
 
-async def test_the_form_is_limited(visitor: Client) -> None:
+async def test_the_form_is_limited(visitor: httpx.AsyncClient) -> None:
     query = {"host": "a.example", "scheme": "https"}
     for content in (b"x" * 10_000, b"\xff", b"email=" + b"x" * 300, b"a=1&" * 20):
         answer = await visitor.post(PAGE, params=query, content=content)
