@@ -159,7 +159,7 @@ class StaticBuilder(Driver):
             rules=self.rules.plus(*plan.manager.hosts, *chosen.hosts),
             more_environment=chosen.environment,
         )
-        async with self.caches.borrow(task.site, workspace.cache, workspace.owner) as cache:
+        async with self.caches.borrow(task.environment, workspace.cache, workspace.owner) as cache:
             mounts = (*chosen.mounts, *((BindMount(cache, "/cache", writable=True),) if cache else ()))
             for command in plan.prepare:
                 await runner.run_step(workspace, wanted, log, "install", command, mounts)
@@ -182,7 +182,7 @@ class StaticBuilder(Driver):
         mounts: tuple[BindMount, ...],
     ) -> None:
         if (provision := self.manager.provision) is not None:
-            # Without the cache of the site, which earlier builds could write to.
+            # Without the cache, which earlier builds could write to.
             fixed = tuple(mount for mount in mounts if not mount.writable)
             await replace(self, manager=NPM).run_step(workspace, wanted, log, "install", provision, fixed)
         await self.run_step(workspace, wanted, log, "install", self.manager.install(directory), mounts)

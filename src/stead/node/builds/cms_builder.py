@@ -48,7 +48,7 @@ class CmsBuilder(StaticBuilder):
             return BuiltSite(None, source_digest=digest)
         project = await run_in_thread(wordpress_projects.plan_build, workspace.source)
         if project.install:
-            async with self.caches.borrow(task.site, workspace.cache, workspace.owner) as cache:
+            async with self.caches.borrow(task.environment, workspace.cache, workspace.owner) as cache:
                 mounts = (BindMount(cache, "/cache", writable=True),) if cache else ()
                 await self._install(workspace, wanted, log, mounts)
         else:

@@ -1,8 +1,8 @@
 """Which package manager installs the packages of a project: npm, pnpm, yarn or bun.
 
 npm is in the image. The others are installed from the registry into the disk of the build, and not from the
-cache of the site, so that no earlier build can have changed them. For the same reason only those that compare
-cached packages with the lock file use that cache.
+cache of the environment, so that no earlier build can have changed them. Only those that compare cached
+packages with the lock file use that cache; pnpm does so less thoroughly, see `caches.py`.
 """
 
 import os
