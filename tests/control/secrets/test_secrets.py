@@ -157,6 +157,15 @@ async def test_only_production_shares_with_previews(scene: Scene):
     assert refused.json()["error"]["param"] == "previews"
 
 
+async def test_a_secret_cannot_have_thousands_of_lines_that_builds_look_for(scene: Scene):
+    many = "\n".join(f"{number:06}" for number in range(1000))
+    refused = await scene.set("LINES", many)
+    assert code_of(refused) == "secrets.exhausted"
+    assert "Each further line of a secret counts as 250 bytes" in refused.json()["error"]["message"]
+    assert (await scene.set("LINES", many, plain=True)).is_success, "nobody looks for a plain variable"
+    assert (await scene.set("LINES", many[: 7 * 52])).is_success, "a private key has about fifty lines"
+
+
 async def test_the_secrets_of_an_environment_are_bounded(scene: Scene):
     for number in range(4):
         assert (await scene.set(f"LARGE_{number}", "x" * 8000)).is_success

@@ -10,6 +10,8 @@ MAX_SECRETS = 100
 MAX_TOTAL_BYTES = 32 * 1024
 """All names and values of an environment together. A build gets them in one message, and looks for each of
 them in everything that it prints."""
+LINE_COST = 250
+"""What each further line of a secret adds to its size: builds look for every line, in several encodings."""
 MAX_VALUE = 8 * 1024
 
 
@@ -47,6 +49,12 @@ def require_value(value: str, *, is_plain: bool) -> None:
         )
 
 
+def measure(name: str, value: str, *, is_plain: bool) -> int:
+    """How much of `MAX_TOTAL_BYTES` it uses."""
+    further_lines = 0 if is_plain else len(value.splitlines()) - 1
+    return len(name) + len(value.encode()) + LINE_COST * max(0, further_lines)
+
+
 class SecretNotFound(NotFound):
     code = "secret.not_found"
     message = "The environment has no secret with this name."
@@ -57,6 +65,6 @@ class SecretsExhausted(Conflict):
     code = "secrets.exhausted"
     message = (
         "An environment has at most {count} secrets, whose names and values have at most {size} bytes"
-        " together."
+        " together. Each further line of a secret counts as {line} bytes."
     )
-    remedy = "Delete secrets that are not used any more, or use shorter values."
+    remedy = "Delete secrets that are not used any more, or use values with fewer bytes and lines."

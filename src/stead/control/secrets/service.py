@@ -10,10 +10,12 @@ from stead.control.jobs.presigning import BuildVariables, secret_context
 from stead.control.sealing import Sealer
 from stead.control.secrets import store
 from stead.control.secrets.rules import (
+    LINE_COST,
     MAX_SECRETS,
     MAX_TOTAL_BYTES,
     SecretNotFound,
     SecretsExhausted,
+    measure,
     require_name,
     require_value,
     secret_id,
@@ -33,17 +35,17 @@ async def save(tx: Tx, env: VisibleEnvironment, name: str, wanted: NewSecret, se
     if wanted.previews and env.type != PRODUCTION:
         raise FieldInvalid(param="previews", reason="Only production can share a secret with previews.")
     await store.lock(tx, env)
-    value, others = wanted.value.encode(), await store.total_without(tx, env, name)
-    size = len(name) + len(value)
+    others = await store.total_without(tx, env, name)
+    size = measure(name, wanted.value, is_plain=wanted.plain)
     if others.count >= MAX_SECRETS or others.size + size > MAX_TOTAL_BYTES:
-        raise SecretsExhausted(count=MAX_SECRETS, size=MAX_TOTAL_BYTES)
+        raise SecretsExhausted(count=MAX_SECRETS, size=MAX_TOTAL_BYTES, line=LINE_COST)
     id_ = secret_id(env.id, name)
     await store.save(
         tx,
         env,
         id_,
         name,
-        sealed=sealer.seal(value, context=secret_context(id_)),
+        sealed=sealer.seal(wanted.value.encode(), context=secret_context(id_)),
         size=size,
         is_plain=wanted.plain,
         previews=wanted.previews,

@@ -1,9 +1,11 @@
 """The log of a build, which the customer reads while it runs: every line with its time and step, and without
 secrets."""
 
+import asyncio
 import base64
 import json
-from collections.abc import Callable
+import time
+from collections.abc import AsyncIterator, Callable
 from datetime import datetime
 from urllib.parse import quote, quote_plus, urlsplit
 
@@ -16,6 +18,14 @@ from stead.shared.build_variables import SHORTEST_SECRET
 LAST_LINES = 50
 SHORTEST_ENCODED = 6
 """Encoded, shorter values occur in ordinary text, too."""
+SHORTEST_LINE = 8
+"""Shorter lines of a longer secret say little about it, and occur in ordinary text, too."""
+MASKING_SHARE = 0.2
+"""How much of the agent's time a build can use to mask what it prints. The customer decides how many secrets
+there are and how much is printed, and all sites of the node wait for the same agent."""
+PIECE_BYTES = 2 * 1024
+"""So much is masked before others get their turn."""
+SHORTEST_PAUSE = 0.005
 _URL_SAFE = str.maketrans("+/", "-_")
 
 
@@ -26,23 +36,41 @@ class BuildLog:
         self._streams: dict[StreamName, Lines] = {}
         self.last_lines: list[str] = []
         """Of the current step."""
+        self._owed = 0.0
+        """The seconds that the build has to wait, because others waited while its output was masked."""
 
     def begin_step(self, step: str) -> None:
         self._step, self.last_lines = step, []
 
     async def say(self, text: str) -> None:
+        began = time.thread_time()
         clean = self.mask(text)
+        await self._wait_for_others(began)
         self._remember(clean)
         await self._output.say(f"{self._stamp}: {clean}")
 
     async def sink(self, stream: StreamName, data: bytes) -> None:
         lines = self._streams.setdefault(stream, Lines(self._secrets))
-        for line in lines.feed(data) if data else lines.flush():
+        async for line in self._masked(lines, data):
             self._remember(line)
             await self._output.chunk(stream, f"{self._stamp} | {line}\n".encode())
         if not data:
             del self._streams[stream]
             await self._output.chunk(stream, b"")
+
+    async def _masked(self, lines: Lines, data: bytes) -> AsyncIterator[str]:
+        for start in range(0, len(data), PIECE_BYTES) or [None]:
+            began = time.thread_time()
+            found = lines.flush() if start is None else lines.feed(data[start : start + PIECE_BYTES])
+            await self._wait_for_others(began)
+            for line in found:
+                yield line
+
+    async def _wait_for_others(self, began: float) -> None:
+        self._owed += (time.thread_time() - began) * (1 / MASKING_SHARE - 1)
+        if self._owed >= SHORTEST_PAUSE:
+            pause, self._owed = self._owed, 0.0
+            await asyncio.sleep(pause)
 
     def mask(self, text: str) -> str:
         lines = Lines(self._secrets)
@@ -67,9 +95,11 @@ def secrets_of(wanted: Build) -> tuple[str, ...]:
     values += [urlsplit(wanted.layer_url).query]
     found: dict[str, None] = {}
     for value in values:
-        for text in (value, *value.splitlines()):
-            if len(text.strip()) >= SHORTEST_SECRET:
-                found |= dict.fromkeys(_encodings(text))
+        if len(value.strip()) >= SHORTEST_SECRET:
+            found |= dict.fromkeys(_encodings(value))
+        for line in value.splitlines():
+            if len(line.strip()) >= SHORTEST_LINE:
+                found |= dict.fromkeys(_encodings(line))
     return tuple(found)
 
 
