@@ -4,7 +4,9 @@ import asyncio
 import secrets
 from typing import Any
 
+import httpx
 import pytest
+from msgspec.structs import replace
 
 from stead.control.accounts import passwords, throttle
 from stead.control.accounts.rules import SIGN_UPS_PER_ADDRESS
@@ -13,6 +15,8 @@ from stead.control.app import ControlPlane
 from stead.control.engines.redis import Redis
 from stead.control.http import rate_limits
 from stead.control.http.rate_limits import Limiter
+from stead.control.settings import Settings
+from stead.shared.clock import MovableClock
 from stead.shared.errors import RateLimitExceeded
 from stead.shared.ids import new_id
 from tests.client import Client, code_of
@@ -50,6 +54,27 @@ async def test_a_new_account_can_sign_in_once_its_address_is_confirmed(
     mine = (await visitor.as_(session["token"]).get("/v1/account")).json()["data"]
     assert (mine["id"], mine["plan"], mine["scopes"]) == (account["id"], "free", ["*"])
     assert str(await row_of(account["id"], "password_hash")).startswith("$argon2id$")
+
+
+@pytest.mark.parametrize(
+    ("smtp_url", "chosen", "exists_at_once"),
+    [("", None, True), ("smtp://mail.example:587", None, False), ("", True, False)],
+    ids=["no mail server", "a mail server", "no mail server here, but the operator says that there is one"],
+)
+async def test_without_a_mail_server_nobody_waits_for_an_email_that_is_never_sent(
+    settings: Settings,
+    clock: MovableClock,
+    email: str,
+    smtp_url: str,
+    chosen: bool | None,
+    exists_at_once: bool,
+):
+    plane = ControlPlane(replace(settings, smtp_url=smtp_url, email_verification=chosen), clock=clock)
+    async with plane.running():
+        visitor = Client(transport=httpx.ASGITransport(plane), base_url="http://stead.test")
+        assert (await sign_up(visitor, email)).status_code == 201
+        expected = "201" if exists_at_once else "auth.sign_in_refused"
+        assert code_of(await sign_in(visitor, email)) == expected
 
 
 async def test_an_email_address_is_one_address_however_it_is_written(
