@@ -122,7 +122,8 @@ async def test_a_closed_account_is_erased_after_thirty_days_and_its_address_is_f
     new = {"email": person.account.email, "password": PASSWORD, "name": "Grace"}
     assert (await visitor.post("/v1/accounts", json=new)).status_code == 201
     token = await mailbox.token(person.account.email)
-    assert (await visitor.post("/v1/accounts/verify-email", json={"token": token})).status_code == 204
+    confirmation = {"token": token, "password": PASSWORD}
+    assert (await visitor.post("/v1/accounts/verify-email", json=confirmation)).status_code == 204
 
 
 async def _erase(plane: ControlPlane) -> None:

@@ -56,7 +56,7 @@ async def test_a_password_is_told_nowhere(
     new = {"email": email, "password": CANARY, "name": "Ada"}
     answers = [await loud.post("/v1/accounts", json=new)]
     token = await mailbox.token(email)
-    answers.append(await loud.post("/v1/accounts/verify-email", json={"token": token}))
+    answers.append(await loud.post("/v1/accounts/verify-email", json={"token": token, "password": CANARY}))
     bodies = [
         ("/v1/accounts", {"email": email, "password": CANARY, "name": "Ada"}),
         ("/v1/accounts", {"email": "nobody", "password": CANARY, "name": "Ada"}),

@@ -35,8 +35,8 @@ async def sign_in(visitor: Client, email: str, password: str = PASSWORD):
     return await visitor.post("/v1/sessions", json={"email": email, "password": password})
 
 
-async def confirm(visitor: Client, token: str):
-    return await visitor.post("/v1/accounts/verify-email", json={"token": token})
+async def confirm(visitor: Client, token: str, password: str = PASSWORD):
+    return await visitor.post("/v1/accounts/verify-email", json={"token": token, "password": password})
 
 
 async def test_a_new_account_can_sign_in_once_its_address_is_confirmed(
@@ -149,6 +149,22 @@ async def test_whoever_signs_up_with_the_address_of_another_does_not_choose_thei
     assert (await confirm(visitor, await mailbox.token(email))).status_code == 204
     assert (await sign_in(visitor, email)).status_code == 201
     assert code_of(await sign_in(visitor, email, "the password of a stranger")) == "auth.sign_in_refused"
+
+
+async def test_a_token_that_a_stranger_had_sent_gives_them_no_account(
+    visitor: Client, email: str, mailbox: Mailbox
+):
+    """The emails look the same. Whoever uses the wrong one is told, and nothing is lost."""
+    await sign_up(visitor, email, {"password": "the password of a stranger"})
+    await sign_up(visitor, email)
+    theirs, own = [mailbox.token_in(letter) for letter in await mailbox.letters(email)]
+    for body in ({"token": theirs, "password": PASSWORD}, {"token": theirs}, {"token": own}):
+        refused = await visitor.post("/v1/accounts/verify-email", json=body)
+        assert (refused.status_code, refused.json()["error"]["param"]) == (400, "password")
+        assert "somebody else used your address" in refused.json()["error"]["message"]
+    assert code_of(await sign_in(visitor, email, "the password of a stranger")) == "auth.sign_in_refused"
+    assert (await confirm(visitor, own)).status_code == 204
+    assert (await sign_in(visitor, email)).status_code == 201
 
 
 @pytest.mark.parametrize(

@@ -34,10 +34,10 @@ async def test_the_account_exists_once_the_token_in_the_letter_was_used(
     assert await row_of(account, "email") is None
     (letter,) = await mailbox.letters(email)
     assert "pills" not in letter.text + letter.subject
-    token = mailbox.token_in(letter)
-    assert (await visitor.post(VERIFY, json={"token": token})).status_code == 204
+    confirmation = {"token": mailbox.token_in(letter), "password": PASSWORD}
+    assert (await visitor.post(VERIFY, json=confirmation)).status_code == 204
     assert await row_of(account, "email_verified_at") is not None
-    assert code_of(await visitor.post(VERIFY, json={"token": token})) == "verification.not_found"
+    assert code_of(await visitor.post(VERIFY, json=confirmation)) == "verification.not_found"
     session = visitor.as_((await visitor.post("/v1/sessions", json=body)).json()["data"]["token"])
     assert (await session.post("/v1/account/verification")).status_code == 204
     assert len(await mailbox.letters(email)) == 1
@@ -201,7 +201,8 @@ async def test_an_address_that_nobody_confirmed_is_free_again_after_a_week(
     clock.move(timedelta(minutes=2))
     await _release_addresses(plane)
     assert (await visitor.post("/v1/accounts", json=again)).status_code == 201
-    assert (await visitor.post(VERIFY, json={"token": await mailbox.token(email)})).status_code == 204
+    confirmation = {"token": await mailbox.token(email), "password": again["password"]}
+    assert (await visitor.post(VERIFY, json=confirmation)).status_code == 204
 
 
 @pytest.mark.parametrize("kept_by", ["a verified address", "a team", "a project", "a key", "a session"])

@@ -81,11 +81,11 @@ async def sign_up(call: PublicCall, body: NewAccount) -> SignedUpView:
 async def verify_email(call: PublicCall, body: EmailVerification) -> None:
     """Confirm an email address with the token that was sent to it.
 
-    If the token was sent because of a sign-up, the account exists from now on. If it was sent because of
-    `new_email`, the account has the new address.
+    If the token was sent because of a sign-up, the account exists from now on; `password` must be the one of
+    the sign-up. If it was sent because of `new_email`, the account has the new address.
     """
     await limit_verifications(call)
-    account = await sign_ups.confirm(call.tx, body.token)
+    account = await sign_ups.confirm(call.tx, body.token, body.password)
     if account is None:
         account = await verification.confirm(call.tx, call.sealer, body.token)
     call.audit.actor = Actor("member", account.id, account.email)

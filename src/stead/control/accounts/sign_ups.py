@@ -8,7 +8,7 @@ import secrets
 from hashlib import sha256
 
 from stead.control.accounts import store
-from stead.control.accounts.passwords import hash_password
+from stead.control.accounts.passwords import hash_password, verify_password
 from stead.control.accounts.rules import (
     SIGN_UPS_PER_ADDRESS,
     VERIFICATION_LIFETIME,
@@ -21,9 +21,16 @@ from stead.control.accounts.schema import NewAccount
 from stead.control.engines.postgres import Tx
 from stead.control.outbox import mail
 from stead.control.sealing import Sealer
+from stead.shared.errors import FieldInvalid
 from stead.shared.ids import AccountId, new_id
 
 PLAN = "free"
+
+
+_WHOSE_PASSWORD = (
+    "The token belongs to a sign-up: send the password that was chosen there. If it is not yours, somebody else"
+    " used your address. Sign up yourself, and use the token of that email."
+)
 
 
 async def request(tx: Tx, sealer: Sealer, new: NewAccount) -> SignUp:
@@ -41,11 +48,19 @@ async def request(tx: Tx, sealer: Sealer, new: NewAccount) -> SignUp:
     return wanted
 
 
-async def confirm(tx: Tx, token: str) -> Account | None:
+async def confirm(tx: Tx, token: str, password: str | None) -> Account | None:
     """Create the account of a sign-up; None if there is no such token. Raises EmailTaken if the address got
-    an account meanwhile."""
-    found = await store.use_sign_up(tx, _hash(token))
+    an account meanwhile.
+
+    The token shows who reads the mail, the password who signed up. Both must be the same person: a stranger
+    who signs up with the address of another must not get an account with their own password and API keys.
+    """
+    found = await store.find_sign_up(tx, _hash(token))
     if found is None:
+        return None
+    if password is None or not await verify_password(found.password_hash, password):
+        raise FieldInvalid(param="password", reason=_WHOSE_PASSWORD)
+    if not await store.use_sign_up(tx, _hash(token)):
         return None
     account = Account(
         id=found.account_id,
@@ -69,7 +84,8 @@ def _token_email(to: str, token: str) -> mail.Email:
         text=(
             "Somebody, hopefully you, wants to open an account with this email address. Confirm it with this"
             f" token within a day:\n\n    {token}\n\n"
-            'With the API: POST /v1/accounts/verify-email with {"token": "…"}.\n\n'
+            'With the API: POST /v1/accounts/verify-email with {"token": "…", "password": "…"}, the password'
+            " that you chose when you signed up.\n\n"
             "If it was not you, ignore this: there is no account unless the address is confirmed.\n"
         ),
     )

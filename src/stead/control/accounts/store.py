@@ -122,15 +122,20 @@ async def insert_sign_up(tx: Tx, new: SignUp, token_hash: bytes, *, usable: bool
     )
 
 
-async def use_sign_up(tx: Tx, token_hash: bytes) -> SignUp | None:
-    """Delete the sign-up and return it; None if the token is wrong or has expired."""
+async def find_sign_up(tx: Tx, token_hash: bytes) -> SignUp | None:
+    """None if the token is wrong or has expired."""
     return await tx.one(
         SignUp,
-        "delete from sign_ups where token_hash = $1 and expires_at > $2 and usable"
-        " returning account_id, email, name, password_hash",
+        "select account_id, email, name, password_hash from sign_ups"
+        " where token_hash = $1 and expires_at > $2 and usable",
         token_hash,
         tx.now,
     )
+
+
+async def use_sign_up(tx: Tx, token_hash: bytes) -> bool:
+    """Delete the sign-up; False if it was used meanwhile."""
+    return await tx.run("delete from sign_ups where token_hash = $1", token_hash) == 1
 
 
 async def delete_expired_sign_ups(tx: Tx, limit: int) -> int:
