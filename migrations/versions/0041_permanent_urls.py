@@ -20,6 +20,7 @@ STATEMENTS = [
       name text not null,
       password_hash text not null,
       usable boolean not null,
+      network text not null,
       created_at timestamptz not null,
       expires_at timestamptz not null
     )

@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+from datetime import timedelta
 from typing import Any
 
 import httpx
@@ -9,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from stead.control.accounts import passwords, throttle
-from stead.control.accounts.rules import SIGN_UPS_PER_ADDRESS
+from stead.control.accounts.rules import SIGN_UP_PAUSE, SIGN_UPS_PER_ADDRESS, SIGN_UPS_PER_ADDRESS_AND_NETWORK
 from stead.control.accounts.throttle import limit_password_attempts
 from stead.control.app import ControlPlane
 from stead.control.engines.redis import Redis
@@ -138,6 +139,34 @@ async def test_signing_up_tells_nobody_whether_an_address_has_an_account(
     assert len(await mailbox.letters(known)) == len(await mailbox.letters(unknown)) == SIGN_UPS_PER_ADDRESS
     assert not any("    " in letter.text for letter in await mailbox.letters(known)), "no token is sent"
     assert (await person.session.get("/v1/account")).status_code == 200
+
+
+async def test_strangers_cannot_keep_somebody_from_signing_up(
+    from_address, email: str, mailbox: Mailbox, clock: MovableClock
+):
+    strangers = [from_address(f"2001:db8:{secrets.randbelow(65536):x}:{number}::1") for number in range(5)]
+    for stranger in strangers[:-1]:
+        for _ in range(SIGN_UPS_PER_ADDRESS_AND_NETWORK + 1):
+            await sign_up(stranger, email, {"password": "the password of a stranger"})
+    assert len(await mailbox.letters(email)) == SIGN_UPS_PER_ADDRESS
+    owner = strangers[-1]
+    assert (await sign_up(owner, email)).status_code == 201
+    assert len(await mailbox.letters(email)) == SIGN_UPS_PER_ADDRESS, "the address is not flooded"
+    clock.move(SIGN_UP_PAUSE + timedelta(seconds=1))
+    for _ in range(2):
+        await sign_up(strangers[0], email, {"password": "the password of a stranger"})
+    assert (await sign_up(owner, email)).status_code == 201
+    assert len(await mailbox.letters(email)) == SIGN_UPS_PER_ADDRESS + 1
+    assert (await confirm(owner, await mailbox.token(email))).status_code == 204
+
+
+async def test_the_owner_of_a_closed_account_is_told_so(person: Person, visitor: Client, mailbox: Mailbox):
+    closed = await person.session.request("DELETE", "/v1/account", json={"current_password": THEIR_PASSWORD})
+    assert closed.status_code == 200
+    assert (await sign_up(visitor, person.account.email)).status_code == 201
+    letter = (await mailbox.letters(person.account.email))[-1]
+    assert "closed" in letter.subject
+    assert "password-resets" not in letter.text
 
 
 async def test_whoever_signs_up_with_the_address_of_another_does_not_choose_their_password(

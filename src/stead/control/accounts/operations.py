@@ -65,7 +65,7 @@ async def sign_up(call: PublicCall, body: NewAccount) -> SignedUpView:
     """
     await limit_sign_ups(call)
     if call.context.verifies_email:
-        wanted = await sign_ups.request(call.tx, call.sealer, body)
+        wanted = await sign_ups.request(call.tx, call.sealer, body, network_of(call.address))
         return SignedUpView(wanted.account_id, wanted.email, wanted.name)
     account = await service.sign_up(call.tx, body, is_verified=True)
     call.audit.actor = Actor("member", account.id, account.email)
@@ -243,7 +243,8 @@ async def update_account(call: Call, body: AccountChange) -> None:
     """Change the account.
 
     A new email address or password requires `current_password`. A token is sent to a new address, which
-    replaces the current one when it is confirmed. A new password ends all other sessions.
+    replaces the current one when it is confirmed. The response is the same if another account has the
+    address: its owner gets an email about it. A new password ends all other sessions.
     """
     if body.current_password:
         await limit_password_attempts(call.limiter, call.caller.account_id, call.caller.account_id)

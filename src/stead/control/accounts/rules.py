@@ -14,7 +14,10 @@ RESET_LIFETIME = timedelta(hours=1)
 CLOSED_KEPT = timedelta(days=30)
 """How long a closed account can be opened again."""
 SIGN_UPS_PER_ADDRESS = 20
-"""Emails about sign-ups that an address gets in a day."""
+"""Emails about sign-ups that an address gets in a day. After that it still gets one an hour: otherwise,
+strangers could keep its owner from signing up."""
+SIGN_UPS_PER_ADDRESS_AND_NETWORK = 5
+SIGN_UP_PAUSE = timedelta(hours=1)
 UNVERIFIED_LIFETIME = timedelta(days=7)
 """An account that is still unverified by then, and owns nothing, is deleted."""
 
@@ -63,6 +66,21 @@ class SignUp:
     email: str
     name: str
     password_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class SignUpCount:
+    """How many emails about sign-ups an address was sent in a day."""
+
+    total: int
+    from_network: int
+    newest_at: datetime | None
+
+    def allows_another(self, now: datetime) -> bool:
+        if self.from_network >= SIGN_UPS_PER_ADDRESS_AND_NETWORK:
+            return False
+        is_recent = self.newest_at is not None and self.newest_at > now - SIGN_UP_PAUSE
+        return self.total < SIGN_UPS_PER_ADDRESS or not is_recent
 
 
 @dataclass(frozen=True, slots=True)

@@ -211,9 +211,6 @@ async def _change_email(
 ) -> None:
     """The address changes when it has been confirmed; at once if addresses are not verified."""
     owner = caller.account_id
-    other = await store.by_email(tx, email)
-    if other is not None and other.id != owner:
-        raise EmailTaken
     if verifies_email:
         await verification.send(tx, sealer, await get(tx, caller), email)
         return

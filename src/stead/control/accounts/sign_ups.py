@@ -7,10 +7,9 @@ same for an address that has an account already. Only the email differs.
 import secrets
 from hashlib import sha256
 
-from stead.control.accounts import store
+from stead.control.accounts import store, verification
 from stead.control.accounts.passwords import hash_password, verify_password
 from stead.control.accounts.rules import (
-    SIGN_UPS_PER_ADDRESS,
     VERIFICATION_LIFETIME,
     Account,
     EmailTaken,
@@ -27,23 +26,25 @@ from stead.shared.ids import AccountId, new_id
 PLAN = "free"
 
 
-_WHOSE_PASSWORD = (
-    "The token belongs to a sign-up: send the password that was chosen there. If it is not yours, somebody else"
-    " used your address. Sign up yourself, and use the token of that email."
+_NOT_THEIR_SIGN_UP = (
+    "The token belongs to a sign-up: send the password that was chosen there. If it is not yours, somebody"
+    " else used your address. Sign up yourself, and use the token of that email."
 )
 
 
-async def request(tx: Tx, sealer: Sealer, new: NewAccount) -> SignUp:
-    """Save the sign-up and send a token. An address that has an account gets a notice instead."""
+async def request(tx: Tx, sealer: Sealer, new: NewAccount, network: str) -> SignUp:
+    """Save the sign-up and send a token. An address that has an account gets a notice instead. One that has
+    received enough gets nothing."""
     wanted = SignUp(
         AccountId(new_id("client")), normalize_email(new.email), new.name, await hash_password(new.password)
     )
-    if await store.count_sign_ups(tx, wanted.email, tx.now - VERIFICATION_LIFETIME) >= SIGN_UPS_PER_ADDRESS:
+    sent = await store.count_sign_ups(tx, wanted.email, network, tx.now - VERIFICATION_LIFETIME)
+    if not sent.allows_another(tx.now):
         return wanted
     token = secrets.token_urlsafe(32)
-    is_free = await store.by_email(tx, wanted.email) is None
-    await store.insert_sign_up(tx, wanted, _hash(token), usable=is_free)
-    email = _token_email(wanted.email, token) if is_free else _notice(wanted.email)
+    owner = await store.by_email(tx, wanted.email)
+    await store.insert_sign_up(tx, wanted, _hash(token), network, usable=owner is None)
+    email = _token_email(wanted.email, token) if owner is None else verification.taken_email(owner)
     await mail.enqueue_email(tx, sealer, email)
     return wanted
 
@@ -59,7 +60,7 @@ async def confirm(tx: Tx, token: str, password: str | None) -> Account | None:
     if found is None:
         return None
     if password is None or not await verify_password(found.password_hash, password):
-        raise FieldInvalid(param="password", reason=_WHOSE_PASSWORD)
+        raise FieldInvalid(param="password", reason=_NOT_THEIR_SIGN_UP)
     if not await store.use_sign_up(tx, _hash(token)):
         return None
     account = Account(
@@ -87,19 +88,6 @@ def _token_email(to: str, token: str) -> mail.Email:
             'With the API: POST /v1/accounts/verify-email with {"token": "…", "password": "…"}, the password'
             " that you chose when you signed up.\n\n"
             "If it was not you, ignore this: there is no account unless the address is confirmed.\n"
-        ),
-    )
-
-
-def _notice(to: str) -> mail.Email:
-    return mail.Email(
-        to=to,
-        subject="You have an account already",
-        text=(
-            "Somebody, perhaps you, wanted to open an account with this email address. It has one already,"
-            " and nothing was changed.\n\n"
-            "If you have lost the password, choose a new one: POST /v1/password-resets.\n\n"
-            "If it was not you, ignore this. Whoever it was has not been told that you have an account.\n"
         ),
     )
 

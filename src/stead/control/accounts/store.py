@@ -13,6 +13,7 @@ from stead.control.accounts.rules import (
     SessionRow,
     SignInClient,
     SignUp,
+    SignUpCount,
     Verification,
     VisibleSession,
 )
@@ -105,19 +106,23 @@ async def delete_expired_verifications(tx: Tx, limit: int) -> int:
     )
 
 
-async def count_sign_ups(tx: Tx, email: str, since: datetime) -> int:
+async def count_sign_ups(tx: Tx, email: str, network: str, since: datetime) -> SignUpCount:
     """Others with the same address wait until the end of the transaction."""
     await tx.value("select pg_advisory_xact_lock(hashtext('accounts.sign_up'), hashtext($1))", email)
-    return int(
-        await tx.value("select count(*) from sign_ups where email = $1 and created_at > $2", email, since)
+    found = await tx.one(
+        SignUpCount,
+        "select count(*), count(*) filter (where network = $2), max(created_at) from sign_ups"
+        " where email = $1 and created_at > $3",
+        *(email, network, since),
     )
+    return found or SignUpCount(0, 0, None)
 
 
-async def insert_sign_up(tx: Tx, new: SignUp, token_hash: bytes, *, usable: bool) -> None:
+async def insert_sign_up(tx: Tx, new: SignUp, token_hash: bytes, network: str, *, usable: bool) -> None:
     await tx.run(
-        "insert into sign_ups (token_hash, account_id, email, name, password_hash, usable, created_at,"
-        " expires_at) values ($1, $2, $3, $4, $5, $6, $7, $8)",
-        *(token_hash, new.account_id, new.email, new.name, new.password_hash, usable),
+        "insert into sign_ups (token_hash, account_id, email, name, password_hash, usable, network,"
+        " created_at, expires_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        *(token_hash, new.account_id, new.email, new.name, new.password_hash, usable, network),
         *(tx.now, tx.now + VERIFICATION_LIFETIME),
     )
 
