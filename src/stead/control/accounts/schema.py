@@ -88,18 +88,21 @@ EmailToken = Annotated[
 ]
 
 
+SignUpPassword = Annotated[
+    str,
+    Meta(
+        max_length=256,
+        description="The password of the sign-up. Required if the token was sent because of one: it shows that"
+        " the sign-up is yours, and not of somebody else who used your address.",
+        examples=["correct horse battery staple"],
+        extra_json_schema=SENSITIVE,
+    ),
+]
+
+
 class EmailVerification(Struct, forbid_unknown_fields=True):
     token: EmailToken
-    password: Annotated[
-        str | None,
-        Meta(
-            max_length=256,
-            description="The password of the sign-up. Required if the token was sent because of one: it shows"
-            " that the sign-up is yours, and not of somebody else who used your address.",
-            examples=["correct horse battery staple"],
-            extra_json_schema=SENSITIVE,
-        ),
-    ] = None
+    password: SignUpPassword | None = None
 
 
 class NewPasswordReset(Struct, forbid_unknown_fields=True):
