@@ -27,6 +27,20 @@ STATEMENTS = [
     """,
     "create index sign_ups_by_address on sign_ups (email, created_at)",
     "create index sign_ups_by_expiry on sign_ups (expires_at)",
+    # The keys and passwords of a suspended account open nothing.
+    """
+    create function note_suspended_account() returns trigger language plpgsql as $$
+    begin
+      insert into access_changes (site_id)
+        select site_id from ssh_keys where account_id = new.id
+        union select site_id from access_passwords where account_id = new.id;
+      return null;
+    end $$
+    """,
+    """
+    create trigger accounts_suspension_noted after update of suspended_at on accounts for each row
+      when (old.suspended_at is distinct from new.suspended_at) execute function note_suspended_account()
+    """,
 ]
 
 

@@ -5,12 +5,14 @@ from datetime import timedelta
 
 import pytest
 
-from stead.control.accounts import closing, closing_store
+from stead.control.accounts import closing, closing_store, store
 from stead.control.accounts.rules import CLOSED_KEPT
 from stead.control.app import ControlPlane
 from stead.control.sites import service as sites
 from stead.shared.clock import MovableClock
+from stead.shared.ids import SessionId, new_id
 from stead.shared.roles import Role
+from stead.shared.secrets import mint
 from tests.client import Client, code_of
 from tests.control.accounts.conftest import Mailbox
 from tests.control.environments.conftest import create_hosted_site
@@ -41,6 +43,26 @@ async def test_a_closed_account_has_no_credentials_and_nobody_can_sign_in(
     assert await _sign_in(visitor, person.account.email) == "auth.sign_in_refused"
     (letter,) = await mailbox.letters(person.account.email)
     assert "closed" in letter.subject
+
+
+async def test_a_credential_that_was_created_while_the_account_was_closed_does_not_work(
+    plane: ControlPlane, person: Person, visitor: Client, clock: MovableClock
+):
+    """As if its row had been added just after all others were revoked."""
+    key, secret = await person.key(), mint("stead_session")
+    assert (await _close(person.session)).status_code == 200
+    async with plane.database.transaction() as tx:
+        await store.insert_session(tx, person.id, SessionId(new_id("sess")), secret.hash)
+        await tx.run("update api_keys set revoked_at = null where account_id = $1", person.id)
+    await plane.invalidator.publish_pending()
+    for client in (visitor.as_(secret.text), key):
+        refused = await client.get(ACCOUNT)
+        assert (refused.status_code, code_of(refused)) == (401, "auth.revoked")
+    clock.move(CLOSED_KEPT + timedelta(minutes=1))
+    await _erase(plane)
+    async with plane.database.reading() as tx:
+        left = "select count(*) from api_keys where account_id = $1 and revoked_at is null"
+        assert await tx.value(left, person.id) == 0
 
 
 @pytest.mark.parametrize("granted", ["account:read", "account:write", "*"])

@@ -9,10 +9,12 @@ from stead.control.accounts import closing_store, password_resets
 from stead.control.accounts import store as accounts
 from stead.control.accounts.administration_store import AccountSummary
 from stead.control.accounts.rules import CLOSED_KEPT, Account, normalize_email
+from stead.control.builds.jobs import RUN
 from stead.control.edge_feed import announcements
 from stead.control.edge_feed.feed import EdgeFeed
 from stead.control.engines.postgres import Database, Tx
 from stead.control.http.principal_cache import invalidate_cached_principals
+from stead.control.jobs import queue
 from stead.control.outbox import audit
 from stead.control.outbox.audit import Actor, AuditEntry
 from stead.control.provisioning import connected_nats
@@ -133,10 +135,15 @@ async def reopen_account(name: str) -> bool:
 
 
 async def set_suspension(tx: Tx, name: str, reason: str | None) -> AccountId:
-    """Suspend an account, or end its suspension without a reason. The edges are not told."""
+    """Suspend an account, or end its suspension without a reason. The edges are not told.
+
+    Builds that are under way are cancelled, and others fail. Workers close the access by SSH.
+    """
     account = await _find(tx, name)
     await store.set_suspension(tx, account.id, reason)
     await invalidate_cached_principals(tx, account.id, *await store.list_credentials(tx, account.id))
+    if reason:
+        await queue.cancel_under_way(tx, RUN.name, account.id)
     await _record(tx, account, "account_suspend" if reason else "account_unsuspend", reason=reason)
     return account.id
 

@@ -45,6 +45,8 @@ async def erase(tx: Tx) -> int:
     """
     found = await store.list_expired(tx, tx.now - CLOSED_KEPT, BATCH_SIZE)
     for account in found:
+        # Those that were being created while the account was closed.
+        await keys.revoke_all(tx, account)
         await store.erase(tx, account, password_hash=await hash_password(secrets.token_urlsafe(32)))
     return len(found)
 

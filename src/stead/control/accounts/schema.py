@@ -92,8 +92,8 @@ SignUpPassword = Annotated[
     str,
     Meta(
         max_length=256,
-        description="The password of the sign-up. Required if the token was sent because of one: it shows that"
-        " the sign-up is yours, and not of somebody else who used your address.",
+        description="The password of the sign-up. Required if the token was sent because of one: it shows"
+        " that the sign-up is yours, and not of somebody else who used your address.",
         examples=["correct horse battery staple"],
         extra_json_schema=SENSITIVE,
     ),

@@ -120,7 +120,7 @@ async def principal_of_session(tx: Tx, secret_hash: bytes) -> Principal | None:
     row = await store.session_principal(tx, secret_hash)
     if row is None:
         return None
-    if row.revoked_at is not None:
+    if row.revoked_at is not None or row.account.is_closed:
         raise CredentialRevoked
     if row.account.is_suspended:
         raise AccountSuspended

@@ -96,6 +96,8 @@ class BuildContext:
     branch: str | None
     """The branch of the environment."""
     node_id: str | None
+    is_suspended: bool
+    """The account that owns the site."""
 
     @property
     def owner(self) -> Owner:

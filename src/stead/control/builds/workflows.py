@@ -39,6 +39,7 @@ from stead.control.uploads import service as uploads
 from stead.control.uploads.rules import object_name
 from stead.protocol import work as node_work
 from stead.protocol.work import ArchiveSource, BuildResult, GitSource
+from stead.shared.errors import AccountSuspended
 
 BuildJob = Job[BuildWork]
 
@@ -47,6 +48,8 @@ async def _begin(tx: Tx, job: BuildJob) -> None:
     """Choose a node: the one that hosts the environment if it can build, or else another of the region."""
     build = await service.get(tx, job.params.build)
     context = await service.get_context(tx, build)
+    if context.is_suspended:
+        raise Refused(AccountSuspended.code, AccountSuspended.message)
     # Every node can build for test sites: its simulator does.
     builder = None if context.mode == "test" else build.builder
     node = await nodes.find_build_node(

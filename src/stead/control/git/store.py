@@ -76,10 +76,11 @@ async def set_forge(tx: Tx, site: str, kind: ForgeKind | None, sealed: bytes | N
 
 
 async def get_sealed_hook_secret(tx: Tx, site: str) -> bytes | None:
-    """The secret of a site that is not deleted: a deleted site is not built any more."""
+    """The secret of a site that is not deleted, and whose owner is not suspended: others are not built."""
     sealed: bytes | None = await tx.value(
         "select c.hook_secret from git_connections c join sites s on s.id = c.site_id"
-        " where s.id = $1 and s.status not in ('deleting', 'deleted')",
+        " where s.id = $1 and s.status not in ('deleting', 'deleted')"
+        " and not exists (select from accounts a where a.id = s.account_id and a.suspended_at is not null)",
         site,
     )
     return sealed
@@ -179,6 +180,7 @@ async def claim_due_repositories(
           from git_connections c join sites s on s.id = c.site_id
           where c.check_due_at <= $1 and (c.failures > 0) = $7 and s.git_repo like 'https://%'
           and s.mode = 'live' and s.status in ('running', 'awaiting_push')
+          and not exists (select from accounts a where a.id = s.account_id and a.suspended_at is not null)
         ), due as (
           select c.site_id, w.owner from git_connections c join waiting w on w.site_id = c.site_id
           left join unnest($4::text[], $5::int[]) as o (id, polled) on o.id = w.owner

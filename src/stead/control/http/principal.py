@@ -35,8 +35,8 @@ class RateLimits(msgspec.Struct, frozen=True):
 
 
 ACCOUNT_COLUMNS = (
-    "a.email, a.suspended_at is not null, coalesce(t.id, a.id), p.rate_read, p.rate_write, p.rate_create,"
-    " coalesce(tp.rate_ceiling, p.rate_ceiling), p.rate_account_create"
+    "a.email, a.suspended_at is not null, a.closed_at is not null, coalesce(t.id, a.id), p.rate_read,"
+    " p.rate_write, p.rate_create, coalesce(tp.rate_ceiling, p.rate_ceiling), p.rate_account_create"
 )
 """Columns of the account `a` that a query for a principal selects last: see `AccountAttributes.read`."""
 
@@ -55,6 +55,8 @@ class AccountAttributes(msgspec.Struct, frozen=True):
 
     email: str
     is_suspended: bool
+    is_closed: bool
+    """Closing revokes the credentials. One that was being created meanwhile ends in this way."""
     ceiling_owner: str
     limits: RateLimits
 
@@ -63,10 +65,11 @@ class AccountAttributes(msgspec.Struct, frozen=True):
         cls,
         email: str,
         is_suspended: bool,
+        is_closed: bool,
         ceiling_owner: str,
         *rates: int,
     ) -> "AccountAttributes":
-        return cls(email, is_suspended, ceiling_owner, RateLimits(*rates))
+        return cls(email, is_suspended, is_closed, ceiling_owner, RateLimits(*rates))
 
 
 @dataclass(frozen=True, slots=True)
