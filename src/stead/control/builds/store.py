@@ -30,7 +30,8 @@ _VIEW = (
 _CONTEXT = """
   select s.id, s.account_id, s.team_id, s.mode, s.profile, s.domain, s.region, s.git_repo, s.git_branch,
     e.branch, e.node_id, a.suspended_at is not null
-  from environments e join sites s on s.id = e.site_id left join accounts a on a.id = s.account_id where s.id = $1 and e.id = $2
+  from environments e join sites s on s.id = e.site_id left join accounts a on a.id = s.account_id
+  where s.id = $1 and e.id = $2
 """
 
 
