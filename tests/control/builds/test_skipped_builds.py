@@ -93,6 +93,13 @@ async def test_after_a_change_of_secrets_the_next_push_is_built(scene: Scene):
     assert await scene.expected_source(await scene.begin()) is None
 
 
+async def test_after_a_change_of_the_primary_domain_the_next_push_is_built(scene: Scene):
+    """Sites contain their own address, which builds read as STEAD_URL."""
+    async with scene.plane.database.transaction() as tx:
+        await tx.run("update sites set domain = 'new-' || domain where id = $1", scene.site)
+    assert await scene.expected_source(await scene.begin()) is None
+
+
 @pytest.mark.parametrize(
     "result",
     [

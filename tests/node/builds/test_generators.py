@@ -169,6 +169,32 @@ def test_a_workspace_is_installed_in_the_top_folder(
     assert plan.relevant == relevant, "everything, unless the project says what it needs"
 
 
+@pytest.mark.parametrize(
+    ("watch", "relevant"), [([], None), (["content"], ("apps/docs", "content", "mkdocs.in", "stead.json"))]
+)
+def test_a_generator_without_packages_may_read_folders_beside_its_own(
+    tmp_path: Path, watch: list[str], relevant: tuple[str, ...] | None
+) -> None:
+    files = {
+        "stead.json": json.dumps({"root": "apps/docs", "watch": watch}),
+        "mkdocs.in": "",
+        "apps/docs/mkdocs.yml": "docs_dir: ../../content",
+    }
+    assert plan_build(write(tmp_path, files)).relevant == relevant
+
+
+@pytest.mark.parametrize(
+    ("target", "leaves"),
+    [("../../../shared", True), ("/work/source/shared", True), ("../main.css", False), ("a/../b", False)],
+)
+def test_a_link_that_leaves_the_root_makes_everything_relevant(
+    tmp_path: Path, target: str, leaves: bool
+) -> None:
+    root = write(tmp_path, {"stead.json": '{"root": "apps/web"}', "apps/web/css/a.css": ""})
+    (root / "apps/web/css/linked").symlink_to(target)
+    assert (plan_build(root).relevant is None) == leaves
+
+
 def test_a_variable_of_the_environment_names_another_root(tmp_path: Path) -> None:
     files = {"stead.json": '{"root": "apps/web"}', "apps/web/a": "", "apps/docs/mkdocs.yml": ""}
     assert plan_build(write(tmp_path, files), "apps/docs").generator is generators.MKDOCS

@@ -59,7 +59,11 @@ def test_the_digest_depends_on_exactly_the_relevant_paths() -> None:
     other = tree | {"README.md": "100644 blob dd"}
     assert relevance.digest(other, None) != everything
     assert relevance.digest(other, ["apps/web"]) == web
-    assert relevance.digest(tree, ["apps/web", "gone"]) != web
+    for unknown in ("gone", "", "*.json"):
+        assert relevance.digest(tree, ["apps/web", unknown]) == "", "when in doubt, it is built"
+    without = relevance.digest(tree, ["apps/web", "stead.json"])
+    assert len(without) == 64
+    assert without != relevance.digest(tree | {"stead.json": "100644 blob ee"}, ["apps/web", "stead.json"])
     assert relevance.digest(tree, ["apps/web"], "another image") != web
     assert relevance.digest({}, None) == ""
     assert relevance.digest(tree, ["apps/web", "apps/web/file.css"]) == "", "only directories are known"

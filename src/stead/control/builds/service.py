@@ -188,9 +188,10 @@ async def set_node(tx: Tx, build: str, node: str) -> None:
 
 
 async def prepare(tx: Tx, build: Build) -> None:
-    """Record with which secrets and variables the environment is built, and which artifact can be used
-    instead if nothing has changed."""
-    inputs = await secrets.get_fingerprint(tx, build.env_id)
+    """Record with which secrets and variables the environment is built, and for which URL, and which artifact
+    can be used instead if nothing has changed."""
+    origin = (await deployments.get_target(tx, build.env_id)).origin
+    inputs = f"{await secrets.get_fingerprint(tx, build.env_id)} {origin}"
     reusable = await store.find_reusable(tx, build.env_id, inputs) if build.pushed else None
     await store.set_inputs(tx, build.id, inputs, reusable.artifact_id if reusable else None)
 

@@ -210,12 +210,18 @@ def _package_command(
 
 
 def _relevant_paths(root: Path, plan: BuildPlan, settings: ProjectSettings) -> tuple[str, ...] | None:
-    """Everything, unless the project is a directory that needs nothing outside, or says what it needs."""
-    if not plan.directory or (plan.install_in == "" and not settings.watch):
+    """Everything, unless the project is a directory that needs nothing outside, or says what it needs.
+
+    A generator without packages of its own often reads folders beside its own, and so do links.
+    """
+    is_complete = plan.plain or plan.install_in == plan.directory
+    if not plan.directory or not (is_complete or settings.watch):
+        return None
+    if trees.has_links_out(root / plan.directory):
         return None
     watched = [_normalize(path) for path in settings.watch]
     files = [SITE_FILE]
-    if plan.install_in == "":
+    if not is_complete:
         files = [entry.name for entry in root.iterdir() if not entry.is_dir() or entry.is_symlink()]
     return tuple(sorted({plan.directory, *watched, *files}))
 
