@@ -97,8 +97,9 @@ async def test_a_site_from_its_first_commit_to_its_last_preview(
         {"number": 3, "body": f"Preview of {fourth[:12]}: https://{host}/"}
     ]
     shown = {each["commit"]: (each["named"], each["state"]) for each in review.statuses}
-    assert shown[second] == ("stead/production", "success")
-    assert shown[fourth] == ("stead/feature/new", "success")
+    slug = (await customer.get(site))["slug"]
+    assert shown[second] == (f"stead/{slug}/production", "success")
+    assert shown[fourth] == (f"stead/{slug}/feature/new", "success")
 
     # Suspended, it says so; resumed, it is as it was; destroyed, it is gone.
     await customer.does("POST", f"{preview}/suspend")

@@ -28,6 +28,7 @@ class ReportingSite:
     site: ConnectedSite
     forge: ForgeServer
     reporter: Reporter
+    slug: str
 
     async def set_forge(self, forge: dict[str, str] | None) -> dict[str, Any]:
         rules = [{"pattern": "feature/*", "target": "preview"}]
@@ -85,6 +86,9 @@ class ReportingSite:
             "update builds set status = 'failed', finished_at = now() where site_id = $1", self.site.id
         )
 
+    def named(self, environment: str) -> str:
+        return f"stead/{self.slug}/{environment}"
+
     @property
     def told(self) -> list[tuple[str, str]]:
         return [(each["state"], each["named"]) for each in self.forge.statuses]
@@ -105,7 +109,8 @@ async def make(
         url = f"https://{server.host}:{server.port}/octo/site.git"
         site = await connect(("feature/*", "preview"), repository=url)
         reporter = Reporter(plane.database, client, sealer, extra_ports=frozenset({server.port}))
-        made = ReportingSite(site, forge, reporter)
+        slug = await site.value("select slug from sites where id = $1", site.id)
+        made = ReportingSite(site, forge, reporter, slug)
         assert (await made.set_forge({"kind": kind, "token": TOKEN}))["forge"] == kind
         return made
 
@@ -117,7 +122,7 @@ async def test_a_push_to_a_branch_gets_statuses_and_one_comment(make: Any, kind:
     site = await make(kind)
     env = await site.push(1, BRANCH)
     await site.report()
-    assert site.told == [(RUNNING[kind], f"stead/{BRANCH}")]
+    assert site.told == [(RUNNING[kind], site.named(BRANCH))]
     await site.report()
     assert len(site.told) == 1, "the same state is not told twice"
     await site.deploy(env)
@@ -149,9 +154,22 @@ async def test_a_failed_build_is_told_without_a_url_or_a_comment(make: Any, kind
     await site.fail()
     await site.report()
     (status,) = site.forge.statuses
-    assert (status["state"], status["named"]) == (FAILED[kind], "stead/production")
+    assert (status["state"], status["named"]) == (FAILED[kind], site.named("production"))
     assert (status["description"], "target_url" in status) == ("The build failed.", False)
     assert site.forge.comments == {}
+
+
+async def test_two_sites_of_one_repository_do_not_replace_the_statuses_of_each_other(make: Any):
+    """A required check must not pass because another site was built."""
+    failed, deployed = await make(), await make()
+    await failed.push()
+    await failed.fail()
+    await failed.report()
+    await deployed.deploy(await deployed.push())
+    await deployed.report()
+    expected = [("failure", failed.named("production")), ("success", deployed.named("production"))]
+    assert deployed.told == expected, "both tell the same server"
+    assert failed.slug != deployed.slug
 
 
 async def test_a_branch_without_a_pull_request_gets_only_statuses(make: Any):
@@ -159,7 +177,7 @@ async def test_a_branch_without_a_pull_request_gets_only_statuses(make: Any):
     site.forge.pull_requests.clear()
     await site.deploy(await site.push(1, BRANCH))
     await site.report()
-    assert (site.told, site.forge.comments) == ([("success", f"stead/{BRANCH}")], {})
+    assert (site.told, site.forge.comments) == ([("success", site.named(BRANCH))], {})
 
 
 @pytest.mark.parametrize("kind", get_args(Kind))
@@ -183,7 +201,7 @@ async def test_a_forge_that_fails_for_a_while_is_told_later(make: Any):
     assert (await site.site.get_routes())["forge_error"] == "The forge answered with status 503."
     await site.report()
     await site.report()
-    assert site.told == [("pending", "stead/production")]
+    assert site.told == [("pending", site.named("production"))]
     assert (await site.site.get_routes())["forge_error"] is None
 
 

@@ -27,7 +27,7 @@ _CREDENTIALS: dict[ForgeKind, str] = {
     "gitea": "Authorization: token ",
 }
 _GITLAB_STATES = {"pending": "running", "success": "success", "failure": "failed"}
-_CONTEXT = "stead/{environment}"
+_CONTEXT = "stead/{name}"
 
 
 class _Repository(msgspec.Struct):
@@ -71,7 +71,7 @@ class ForgeApi:
     token: str
 
     async def set_status(self, report: CommitReport) -> None:
-        context = _CONTEXT.format(environment=report.environment)
+        context = _CONTEXT.format(name=report.name)
         shared = {"description": report.description, "target_url": report.url}
         if self.kind == "gitlab":
             body = {"state": _GITLAB_STATES[report.state], "name": context, **shared}

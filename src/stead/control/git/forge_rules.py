@@ -40,8 +40,9 @@ class CommitReport:
     description: str
     url: str
     """Where to see the result; empty if there is nothing to see."""
-    environment: str
-    """`production`, `staging` or the branch."""
+    name: str
+    """Of the environment, beside others of the repository: several sites may be built from it, and a status
+    replaces the one of the same name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,8 @@ class BuildProgress:
     """Of the newest deployment of the artifact; None if there is none."""
     environment_type: EnvironmentType
     branch: str | None
+    slug: str
+    """Of the site."""
     git_repo: str | None
     forge: ForgeKind | None
     token: bytes | None
@@ -90,9 +93,8 @@ class BuildProgress:
             return None
         environment = self.branch if self.environment_type == "branch" else None
         url = f"{origin}/" if self.is_deployed else ""
-        return CommitReport(
-            self.commit, self.state, self._describe(), url, environment or self.environment_type
-        )
+        name = f"{self.slug}/{environment or self.environment_type}"
+        return CommitReport(self.commit, self.state, self._describe(), url, name)
 
     def _describe(self) -> str:
         if self.state == "failure":

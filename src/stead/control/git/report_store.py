@@ -11,7 +11,7 @@ _PROGRESS = """
   select b.id, b.site_id, b.env_id, b.commit, b.status, b.auto_deploy,
     (select d.status from deployments d where d.env_id = b.env_id and d.artifact_id = b.artifact_id
       order by d.id desc limit 1),
-    e.type, e.branch, s.git_repo, c.forge, c.forge_token, c.forge_repository, r.sent, r.attempts
+    e.type, e.branch, s.slug, s.git_repo, c.forge, c.forge_token, c.forge_repository, r.sent, r.attempts
   from commit_reports r join builds b on b.id = r.build_id join environments e on e.id = b.env_id
     join sites s on s.id = b.site_id join git_connections c on c.site_id = b.site_id
   where r.build_id = $1
