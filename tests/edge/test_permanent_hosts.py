@@ -129,6 +129,11 @@ async def test_the_certificate_of_the_preview_domain_is_for_permanent_hosts_only
         answer = await edge.secure(HOST)
         assert status_of(answer) == 200
         assert answer.endswith(b"encrypted")
+        plain = await edge.get(HOST, "/a?b=c")
+        assert (plain.status_code, plain.headers["location"]) == (
+            301,
+            f"https://{HOST}:{edge.secure_port}/a?b=c",
+        )
         with pytest.raises((ssl.SSLError, ConnectionError)):
             await edge.secure("other.preview.test")
 

@@ -1,5 +1,6 @@
 """Protected previews: nobody gets past the edge without the password or a token."""
 
+import asyncio
 import base64
 import hashlib
 import time
@@ -68,6 +69,45 @@ async def test_a_password_opens_a_preview_for_one_browser(edge: EdgeHarness) -> 
     assert (seen.status_code, seen.text) == (200, "deep")
     assert seen.headers["cache-control"] == "private, max-age=0, must-revalidate"
     assert (await edge.get(host, "/missing", headers=cookie_of(right))).status_code == 404
+    moved = await edge.get(host, "/a/b/", headers=cookie_of(right))
+    assert (moved.status_code, moved.headers["cache-control"]) == (301, seen.headers["cache-control"])
+
+
+async def test_a_cookie_that_another_preview_has_planted_locks_nobody_out(edge: EdgeHarness) -> None:
+    """All previews have one parent domain, and a page can set cookies for it."""
+    protection = by_password("correct horse")
+    host = await edge.site("planted.test", "planted", {"index.html": "inside"}, protection=protection)
+    own = cookie_of(await enter(edge, host, "correct horse"))["cookie"]
+    name = own.partition("=")[0]
+    for cookies in (
+        f"{name}=x; {own}",
+        f"a=b; {own}; {name}=1.y",
+        f"{name}={'1.z; ' + name + '=' * 3}; {own}",
+    ):
+        assert (await edge.get(host, headers={"cookie": cookies})).text == "inside", cookies
+    flood = "; ".join(f"{name}=1.{number}" for number in range(50))
+    assert (await edge.get(host, headers={"cookie": flood})).status_code == 401
+    assert (await edge.get(host, headers={"cookie": f"x{own}"})).status_code == 401
+
+
+async def test_nobody_uses_up_the_comparisons_of_others(edge: EdgeHarness) -> None:
+    """Also with right passwords, which never lock anybody out, and from many previews of their own."""
+    protection = by_password("correct horse")
+    names = [f"mine{number}" for number in range(7)]
+    for name in (*names, "theirs"):
+        await edge.site(f"{name}.test", name, {"index.html": ""}, protection=protection)
+
+    async def enter_from(address: str, host: str) -> int:
+        transport = httpx.AsyncHTTPTransport(local_address=address)
+        async with httpx.AsyncClient(transport=transport, timeout=30) as client:
+            url = f"http://127.0.0.1:{edge.port}{PATH}"
+            form = {"password": "correct horse", "to": "/"}
+            return (await client.post(url, data=form, headers={"host": host})).status_code
+
+    flood = [enter_from("127.0.0.66", f"{name}.test") for name in names * 9]
+    *answers, other = await asyncio.gather(*flood, enter_from("127.0.0.67", "theirs.test"))
+    assert answers.count(503) > 0, "one visitor has few comparisons per second"
+    assert other == 303, "and leaves those of others alone"
 
 
 async def test_no_rule_of_the_site_lets_a_cache_share_a_protected_page(edge: EdgeHarness) -> None:
@@ -191,3 +231,25 @@ async def test_redirects_and_applications_are_protected_too(edge: EdgeHarness) -
     for path in ("/", "/wp-login.php", "/style.css", "/_fn/x"):
         assert (await edge.get("shielded.test", path)).status_code == 401, path
     assert application.seen == []
+
+
+@pytest.mark.parametrize(
+    ("sent", "shown"),
+    [
+        ("public, max-age=3600", "private, max-age=0, must-revalidate"),
+        ("", "private, max-age=0, must-revalidate"),
+        ('private="x-name", max-age=60', "private, max-age=0, must-revalidate"),
+        ("no-store, private", "no-store, private"),
+    ],
+)
+async def test_what_a_protected_application_answers_is_not_shared(
+    edge: EdgeHarness, sent: str, shown: str
+) -> None:
+    name = f"private{abs(hash(sent))}"
+    application = await edge.application(name)
+    application.reply = page(("Cache-Control", sent)) if sent else page()
+    host = f"{name}.test"
+    await edge.site(host, name, None, runtime="cms", protection=by_password("correct horse"))
+    cookie = cookie_of(await enter(edge, host, "correct horse"))
+    seen = await edge.get(host, "/", headers=cookie)
+    assert (seen.status_code, seen.headers["cache-control"]) == (200, shown)

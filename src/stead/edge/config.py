@@ -38,7 +38,7 @@ VARIABLES = (
         "key",
         "target",
     ),
-    *("parent", "peer", "signature", "login", "warm", "refresh", "missing", "rewritten"),
+    *("parent", "peer", "signature", "login", "warm", "refresh", "missing", "rewritten", "protected"),
 )
 """The nginx variables that Lua sets."""
 TEXT_TYPES = (

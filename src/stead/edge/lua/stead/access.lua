@@ -1,5 +1,6 @@
 -- Protected previews. A visitor enters a password, or comes from the sign-in page of the platform with a token. Either
 -- way a cookie lets them in for some hours. It is valid for one host, and until the protection changes.
+local addresses = require "stead.addresses"
 local answer = require "stead.answer"
 local hop = require "stead.hop"
 local lockout = require "stead.lockout"
@@ -7,15 +8,20 @@ local pages = require "stead.pages"
 local signature = require "stead.signature"
 
 local ngx, var = ngx, ngx.var
-local byte, concat, find, format = string.byte, table.concat, string.find, string.format
+local byte, concat, find, format, gmatch = string.byte, table.concat, string.find, string.format, string.gmatch
 
 local M = {}
 local PATH = "/_stead/access"
 local COOKIE = "stead_access"
+-- Previews of all tenants have one parent domain, and a page can set cookies for it. Browsers accept this prefix only
+-- from the host itself, over TLS. Without TLS, every cookie of the name is looked at.
+local HOST_PREFIX, MAX_COOKIES = "__Host-", 10
 local SECONDS = 43200
 local MAX_BODY, MAX_PASSWORD, MAX_TOKEN, MAX_TARGET = 8192, 200, 600, 2048
--- Comparing a password is slow by design and keeps a worker busy, so it does so only a few times per second.
-local PER_SECOND, PER_SECOND_AND_ENVIRONMENT = 20, 3
+-- Comparing a password is slow by design and keeps a worker busy, so it does so only a few times per second. Nobody may
+-- use that up for others: neither with the right password of many previews, nor with wrong ones.
+local PER_SECOND = 20
+M.PER_SECOND_AND_SITE, M.PER_SECOND_AND_ENVIRONMENT, M.PER_SECOND_AND_VISITOR = 6, 3, 3
 local SLASH, BACKSLASH = 47, 92
 local HEADERS = {
   ["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self';"
@@ -29,16 +35,20 @@ local function statement(view, host, expires)
   return concat({ "access", view.environment, host, view.protection.proof, expires }, "\n")
 end
 
+local function cookie_name()
+  return (var.stead_seen_scheme == "https" and HOST_PREFIX or "") .. COOKIE
+end
+
 local function set_cookie(view, host)
   local expires = tostring(ngx.time() + SECONDS)
   local made = hop.mac(hop.access_keys()[1], statement(view, host, expires))
-  ngx.header["Set-Cookie"] = format("%s=%s.%s; Path=/; Max-Age=%d; HttpOnly; SameSite=Lax%s", COOKIE, expires,
+  ngx.header["Set-Cookie"] = format("%s=%s.%s; Path=/; Max-Age=%d; HttpOnly; SameSite=Lax%s", cookie_name(), expires,
     ngx.encode_base64(made):gsub("[+/=]", { ["+"] = "-", ["/"] = "_", ["="] = "" }), SECONDS,
     var.stead_seen_scheme == "https" and "; Secure" or "")
 end
 
-local function has_cookie(view, host)
-  local expires, given = (var["cookie_" .. COOKIE] or ""):match "^(%d+)%.([%w_-]+)$"
+local function is_valid(view, host, cookie)
+  local expires, given = cookie:match "^(%d+)%.([%w_-]+)$"
   if not expires or #expires > 12 or tonumber(expires) < ngx.time() then
     return false
   end
@@ -55,6 +65,19 @@ local function has_cookie(view, host)
   return false
 end
 
+local function has_cookie(view, host)
+  local wanted, left = cookie_name(), MAX_COOKIES
+  for name, value in gmatch(var.http_cookie or "", "([^=;%s]+)=([^;%s]*)") do
+    if name == wanted and left > 0 then
+      if is_valid(view, host, value) then
+        return true
+      end
+      left = left - 1
+    end
+  end
+  return false
+end
+
 -- Only a path of this host.
 local function safe_target(to)
   if type(to) ~= "string" or #to > MAX_TARGET or byte(to) ~= SLASH or byte(to, 2) == SLASH
@@ -64,16 +87,25 @@ local function safe_target(to)
   return to
 end
 
-local function may_compare(environment)
-  local now = ngx.time()
+-- What is refused counts for nobody.
+function M.may_compare(view, visitor, now)
   if second ~= now then
-    second, compared = now, { total = 0 }
+    second, compared = now, {}
   end
-  local own = compared[environment] or 0
-  if compared.total >= PER_SECOND or own >= PER_SECOND_AND_ENVIRONMENT then
-    return false
+  local limits = {
+    ["all"] = PER_SECOND,
+    ["site " .. view.site] = M.PER_SECOND_AND_SITE,
+    ["environment " .. view.environment] = M.PER_SECOND_AND_ENVIRONMENT,
+    ["visitor " .. addresses.client_key(visitor)] = M.PER_SECOND_AND_VISITOR,
+  }
+  for name, limit in pairs(limits) do
+    if (compared[name] or 0) >= limit then
+      return false
+    end
   end
-  compared.total, compared[environment] = compared.total + 1, own + 1
+  for name in pairs(limits) do
+    compared[name] = (compared[name] or 0) + 1
+  end
   return true
 end
 
@@ -113,7 +145,7 @@ local function enter_password(view, host)
   local counter = view.environment .. " access"
   if lockout.locked(counter, var.stead_visitor) then
     return answer.page("locked_out")
-  elseif not may_compare(view.environment) then
+  elseif not M.may_compare(view, var.stead_visitor, ngx.time()) then
     return answer.page("busy")
   end
   local password = form.password
@@ -148,7 +180,20 @@ function M.require(view, host, uri)
   elseif not has_cookie(view, host) then
     return ask(view, "protected", var.request_uri)
   end
+  var.stead_protected = "1"
   if view.runtime == "static" then
+    M.forbid_sharing()
+  end
+end
+
+-- What an application or a function answered. It may be stricter.
+function M.keep_private()
+  if var.stead_protected ~= "1" then
+    return
+  end
+  local sent = ngx.header["Cache-Control"] or ""
+  local said = (type(sent) == "table" and concat(sent, ",") or sent):lower()
+  if not find(said, "no-store", 1, true) and (not find(said, "private", 1, true) or find(said, "private%s*=")) then
     M.forbid_sharing()
   end
 end

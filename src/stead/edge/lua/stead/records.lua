@@ -435,7 +435,10 @@ function M.view(host)
   if word == "at" and type(record) == "table" then
     record = views.permanent(record, what)
   end
-  local view = views.make(environment, record, require("stead.node").id, secure)
+  local node = require "stead.node"
+  -- Permanent hosts have no certificates of their own.
+  local is_secure = secure or (word == "at" and node.has_preview_certificate)
+  local view = views.make(environment, record, node.id, is_secure)
   view.redirect_to = word == "to" and what or nil
   cache:set(host, { generation = now, target = target, raw = raw, view = view })
   return view

@@ -460,6 +460,7 @@ function M.missing()
     -- The next release may turn the page into a directory or back: browsers that remembered the redirects of both
     -- releases would follow them in a circle.
     ngx.header["Cache-Control"] = "public, max-age=0, must-revalidate"
+    access.keep_private()
     return ngx.redirect(redirects.location("/*", escape_percent(sub(canonical, 2)), var.args), 301)
   end
   if var.stead_rewritten ~= "1" and not site_rules.FILES[uri] then

@@ -11,14 +11,15 @@ local store = require "stead.store"
 local M = {}
 local parsed = lrucache.new(5000)
 
--- The certificate in the configuration is that of the preview domain.
+-- The certificate in the configuration is that of the preview domain. A domain of a customer may look like a permanent
+-- host, so a certificate for exactly this name comes first.
 local function uses_preview_certificate(name)
   return node.has_preview_certificate and records.is_permanent(name)
 end
 
 local function find(name)
   local raw = records.certificate(name)
-  if not raw and not uses_preview_certificate(name) and store.ask("certificate", name) == "found" then
+  if not raw and store.ask("certificate", name) == "found" then
     raw = records.certificate(name)
   end
   return raw
