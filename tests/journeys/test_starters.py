@@ -11,7 +11,7 @@ from tests.journeys.visitor import Visitor
 from tests.made_images import has_image
 
 STARTERS = Path(__file__).parents[1] / "starters"
-IMAGES = {"zensical": "python"}
+IMAGES = {"zensical": "python", "hugo": "hugo"}
 """Starters that need another image than `static`. They are built where it exists."""
 TITLES = {
     "vite": "Vite",
@@ -19,6 +19,7 @@ TITLES = {
     "eleventy": "Eleventy",
     "astro": "Astro",
     "zensical": "Zensical",
+    "hugo": "Hugo",
 }
 
 

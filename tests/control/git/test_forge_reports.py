@@ -17,6 +17,7 @@ from tests import teams
 from tests.control.git.conftest import ConnectedSite, commit
 from tests.forge_apis import TOKEN, ForgeServer, Kind
 from tests.git_server import GitServer
+from tests.teams import found_team
 
 BRANCH = "feature/a"
 RUNNING = {"github": "pending", "gitlab": "running", "gitea": "pending"}
@@ -170,6 +171,26 @@ async def test_two_sites_of_one_repository_do_not_replace_the_statuses_of_each_o
     expected = [("failure", failed.named("production")), ("success", deployed.named("production"))]
     assert deployed.told == expected, "both tell the same server"
     assert failed.slug != deployed.slug
+
+
+async def test_a_transfer_or_another_repository_ends_what_is_known_about_the_forge(make: Any):
+    site = await make()
+    await site.deploy(await site.push(1, BRANCH))
+    await site.report()
+    known = (
+        "select count(*) from preview_comments c join environments e on e.id = c.env_id where e.site_id = $1"
+    )
+    assert await site.site.value(known, site.site.id) == 1
+    await site.site.run("update sites set git_repo = git_repo || '/' where id = $1", site.site.id)
+    assert await site.site.value(known, site.site.id) == 0, "its number means another comment now"
+    assert (await site.site.get_routes())["forge"] == "github"
+
+    team = await found_team(site.site.person)
+    path = f"/v1/sites/{site.site.id}"
+    await site.site.run("update jobs set status = 'succeeded' where site_id = $1", site.site.id)
+    moved = await site.site.person.session.post(f"{path}/transfer", json={"to_team_id": team})
+    assert moved.status_code == 200, moved.text
+    assert (await site.site.get_routes())["forge"] is None, "the new owner has not given a token"
 
 
 async def test_a_branch_without_a_pull_request_gets_only_statuses(make: Any):

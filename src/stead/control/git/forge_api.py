@@ -5,7 +5,7 @@ token never reaches another host.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -15,6 +15,8 @@ from stead.control.sites.repositories import Repository
 from stead.control.webhooks.client import HttpsClient
 from stead.control.webhooks.connection import RequestFailed, Response
 from stead.control.webhooks.urls import Target
+
+T = TypeVar("T")
 
 MAX_RESPONSE_BYTES = 1 << 20
 PAGE_LENGTH = 50
@@ -166,7 +168,7 @@ class ForgeApi:
         ).encode("ascii")
 
 
-def _decode(content: bytes, kind: Any) -> Any:
+def _decode(content: bytes, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(content, type=kind)
     except msgspec.DecodeError:
