@@ -44,12 +44,14 @@ STATEMENTS = [
       comment bigint not null
     )
     """,
-    # The token of one owner is not used for another one, and a number of a comment is not used in another repository.
+    # The token of one owner is not used for another one. The number of a comment is not used in another
+    # repository.
     """
     create function forget_forge() returns trigger language plpgsql as $$
     begin
       if (old.account_id, old.team_id) is distinct from (new.account_id, new.team_id) then
-        update git_connections set forge = null, forge_token = null, forge_repository = null, forge_error = null
+        update git_connections
+          set forge = null, forge_token = null, forge_repository = null, forge_error = null
           where site_id = new.id;
       end if;
       delete from preview_comments c using environments e where e.id = c.env_id and e.site_id = new.id;

@@ -35,17 +35,10 @@ async def save(tx: Tx, env: VisibleEnvironment, name: str, wanted: NewSecret, se
     if wanted.previews and env.type != PRODUCTION:
         raise FieldInvalid(param="previews", reason="Only production can share a secret with previews.")
     await store.lock(tx, env)
-<<<<<<< HEAD
     others = await store.total_without(tx, env, name)
     size = measure(name, wanted.value, is_plain=wanted.plain)
-    if others.count >= MAX_SECRETS or others.size + size > MAX_TOTAL_BYTES:
-        raise SecretsExhausted(count=MAX_SECRETS, size=MAX_TOTAL_BYTES, line=LINE_COST)
-=======
-    value, others = wanted.value.encode(), await store.total_without(tx, env, name)
-    size = len(name) + len(value)
     if others.secrets >= MAX_SECRETS or others.size + size > MAX_TOTAL_BYTES:
-        raise SecretsExhausted(count=MAX_SECRETS, size=MAX_TOTAL_BYTES)
->>>>>>> origin/static4
+        raise SecretsExhausted(count=MAX_SECRETS, size=MAX_TOTAL_BYTES, line=LINE_COST)
     id_ = secret_id(env.id, name)
     await store.save(
         tx,
