@@ -57,13 +57,14 @@ async def test_a_second_build_takes_its_packages_from_the_cache_of_its_environme
 
 
 async def test_no_other_environment_of_the_site_reads_or_changes_the_cache(bench: BuildHarness) -> None:
-    shows = "const fs=require('fs');console.log('cached:', fs.readdirSync('/cache').join());"
-    plants = scripted(shows + "fs.writeFileSync('/cache/planted', 'by a branch');" + WRITES_A_PAGE)
+    shows = "console.log('cached:', require('fs').readdirSync('/cache').join());"
+    plants = "require('fs').writeFileSync('/cache/planted', 'by a branch');"
+    files = scripted(shows + plants + WRITES_A_PAGE)
     seen = {}
     for environment in ("env_branch", "env_production", "env_branch"):
         said = CapturedOutput()
         await bench.build(
-            bench.wanted(bench.upload(plants)), said, site="site_two_caches", environment=environment
+            bench.wanted(bench.upload(files)), said, site="site_two_caches", environment=environment
         )
         seen[environment] = "planted" in said.text.partition("cached:")[2]
     assert seen == {"env_branch": True, "env_production": False}
