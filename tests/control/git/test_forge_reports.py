@@ -187,7 +187,8 @@ async def test_a_transfer_or_another_repository_ends_what_is_known_about_the_for
 
     team = await found_team(site.site.person)
     path = f"/v1/sites/{site.site.id}"
-    await site.site.run("update jobs set status = 'succeeded' where site_id = $1", site.site.id)
+    unfinished = "update jobs set status = 'succeeded' where site_id = $1 and status = 'queued'"
+    await site.site.run(unfinished, site.site.id)
     moved = await site.site.person.session.post(f"{path}/transfer", json={"to_team_id": team})
     assert moved.status_code == 200, moved.text
     assert (await site.site.get_routes())["forge"] is None, "the new owner has not given a token"
