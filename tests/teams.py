@@ -206,6 +206,15 @@ async def insert_build(tx: Tx, site: str, env: str, *, status: str = "failed") -
     return id_
 
 
+async def insert_secret(tx: Tx, env: str, name: str) -> None:
+    """A secret whose value cannot be opened."""
+    await tx.run(
+        "insert into environment_secrets (id, env_id, name, sealed, size, plain, previews, updated_at)"
+        " values ($1, $2, $3, $4, $5, false, false, $6)",
+        *(f"{env}/{name}", env, name, b"sealed", len(name), tx.now),
+    )
+
+
 async def insert_artifact(
     tx: Tx, site: str, *, content: bytes | None = None, built_at: datetime | None = None, size: int = 100
 ) -> str:

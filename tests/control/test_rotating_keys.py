@@ -21,6 +21,7 @@ NOT_SEALED = {
     ("api_key_secrets", "hash"),
     ("team_invites", "token_hash"),
     ("email_verifications", "token_hash"),
+    ("sign_ups", "token_hash"),
     ("password_resets", "token_hash"),
     ("environments", "lease_token_hash"),
     ("magic_links", "token_hash"),

@@ -6,23 +6,12 @@ import brotli
 import pytest
 
 from stead.artifacts.precompression import add_compressed_files
-from stead.artifacts.site_rules.compiler import compile_rules, read_rules
 from stead.protocol.edge_records import EdgeRedirect, RedirectSet, RedirectsRecord
 from tests.edge.edge_harness import EdgeHarness
+from tests.edge.release_rules import install_rules
 from tests.edge.site_rule_rows import TREES, Files, Row, Tree
 
 ROWS = [(tree, row) for tree in TREES for row in tree.rows]
-
-
-def install_rules(edge: EdgeHarness, release: str) -> list[str]:
-    """As a node does when it deploys the release. Returns the warnings for the build log."""
-    home = edge.data / "release-rules"
-    home.mkdir(exist_ok=True)
-    home.chmod(0o755)
-    rules = read_rules(edge.data / "releases" / release)
-    if (compiled := compile_rules(rules)) is not None:
-        (home / f"{release}.json").write_bytes(compiled)
-    return rules.warnings
 
 
 async def serve(edge: EdgeHarness, name: str, files: Files, **fields: object) -> list[str]:

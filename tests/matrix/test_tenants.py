@@ -64,6 +64,7 @@ NAMES_NOTHING = {
     *("scopes.*", "ip_allowlist.*", "description", "event_types.*", "region", "git_repo", "git_branch"),
     *("branch", "builder", "source_ref", "commit", "rules.*.pattern", "redirects.*.from", "redirects.*.to"),
     *("security.allowed_ips.*", "security.waf_partner_client_id", "security.waf_partner_secret_key"),
+    "security.preview_password",
     # Compared with what the resource in the path has.
     *("confirm_domain", "NewPurge.url", "tag"),
     # Used only inside an environment of the site in the path.
@@ -74,12 +75,15 @@ NAMES_NOTHING = {
     *("NewSite.domain", "hostname"),
     # Shown to whoever sees the environment in the path.
     "NewLock.reason",
+    "NewSecret.value",
+    # Sent only to the forge of the repository of the site in the path.
+    "forge.token",
     # Not looked up until a delivery connects to it.
     *("NewEndpoint.url", "EndpointChange.url"),
 }
 """Text in bodies, by name or by shape and name, that is not the name of somebody's resource."""
 IN_QUERY = {"site_id", "actor", "before"}
-NAMES_NOTHING_IN_PATH = {"kind", "trace_id"}
+NAMES_NOTHING_IN_PATH = {"kind", "name", "trace_id"}
 NAMES_NOTHING_IN_QUERY = {
     *("resource_type", "event", "type", "category"),
     # Compared with what sites of the caller have: tests/control/sites/test_filters.py.

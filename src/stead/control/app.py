@@ -85,7 +85,7 @@ class ControlPlane:
             base_url=settings.base_url,
             ssh_host=settings.ssh_public_host,
             ssh_port=settings.ssh_public_port,
-            verifies_email=settings.email_verification,
+            verifies_email=settings.verifies_email,
             webhook_networks=parse_networks(settings.webhooks_allowed),
             git_ports=settings.extra_git_ports,
             git_networks=parse_networks(settings.git_allowed),

@@ -137,9 +137,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     smtp_url: str = ""
     """`smtp://user:password@host:587` (STARTTLS is required) or `smtps://…`. `smtp+plaintext://`
     sends without encryption. Without it no mail is sent."""
-    email_verification: bool = True
-    """Whether people must confirm their email address before mail is sent to it. Without a mail server nobody
-    can: turn it off then, and every address counts as verified."""
+    email_verification: bool | None = None
+    """Whether people must confirm their email address before they have an account. Default: `true` if
+    `STEAD_SMTP_URL` is set. Without a mail server nobody could: accounts exist at once, and every address
+    counts as verified. Set both for the API and the workers alike."""
     mail_from: str = "stead@localhost"
     """The sender address of mail."""
     webhook_networks: str = ""
@@ -192,6 +193,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def allowed_origins(self) -> list[str]:
         return _split(self.cors_origins)
+
+    @property
+    def verifies_email(self) -> bool:
+        return bool(self.smtp_url) if self.email_verification is None else self.email_verification
 
     @property
     def verify_domains(self) -> bool:

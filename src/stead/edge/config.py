@@ -42,6 +42,7 @@ VARIABLES = (
         "target",
     ),
     *("parent", "peer", "signature", "login", "warm", "refresh", "missing", "rewritten", "vitals"),
+    "protected",
 )
 """The nginx variables that Lua sets."""
 TEXT_TYPES = (
@@ -99,6 +100,7 @@ def configuration(settings: EdgeSettings) -> str:
         address_rate=settings.address_rate,
         address_connections=settings.address_connections,
         has_firewall="true" if settings.firewall else "false",
+        has_preview_certificate="true" if settings.preview_certificate else "false",
         maps=f"{render('maps', personal_headers=headers.join_personal_headers())}\n",
         ledger_format=LEDGER_FORMAT,
         cache=settings.cache,
@@ -149,7 +151,7 @@ def _visitors(settings: EdgeSettings, scheme: str) -> str:
     return render(
         "visitors",
         listen=_listen_tls(settings) if secure else _listen_plain(settings),
-        tls=render("tls", run=settings.run) if secure else "",
+        tls=_tls(settings) if secure else "",
         scheme=scheme,
         data=settings.data,
         ledger_file=settings.ledger_file,
@@ -160,6 +162,16 @@ def _visitors(settings: EdgeSettings, scheme: str) -> str:
         peer_request_headers=headers.set_request_headers(headers.PEER_REQUEST),
         response_headers=RESPONSE_HEADERS,
         **_limits(settings),
+    )
+
+
+def _tls(settings: EdgeSettings) -> str:
+    """nginx needs a certificate to start. If there is one for all hosts of the preview domain, permanent
+    hosts use it; other names get their own, or no handshake."""
+    return render(
+        "tls",
+        certificate=settings.preview_certificate or f"{settings.run}/nobody.crt",
+        key=settings.preview_key or f"{settings.run}/nobody.key",
     )
 
 

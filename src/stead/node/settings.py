@@ -70,6 +70,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         "https://registry.npmjs.org/"
     )
     """Builds may reach it whatever its address is."""
+    python_index: Annotated[str, msgspec.Meta(pattern=r"^https?://[^/@\s]+/\S*$")] = (
+        "https://pypi.org/simple/"
+    )
+    """Builds with Python install packages from it, and may reach it whatever its address is."""
+    python_files: str = "files.pythonhosted.org"
+    """The hosts that the index names for the files of packages. Written like `build_egress`; only builds with
+    Python reach them, whatever their address is."""
     build_egress: str = ""
     """Further hosts that builds may reach: `host`, `host:port`, `*.host`, comma-separated."""
     composer_hosts: str = (
@@ -163,7 +170,7 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
         settings = msgspec.convert(given, Settings, strict=False)
         _ = settings.certificate_keys, settings.private_key
         _ = read_host_rules(settings.build_egress), read_networks(settings.build_networks)
-        _ = read_host_rules(settings.composer_hosts)
+        _ = read_host_rules(settings.composer_hosts), read_host_rules(settings.python_files)
         _ = read_plain_networks(settings.platform_networks)
     except InvalidEdgeKey as error:
         raise SettingsInvalid(f"STEAD_EDGE_KEY: {error}") from None

@@ -462,6 +462,10 @@ class BuildResult(Struct, frozen=True, tag="build"):
     author: str = ""
     message: str = ""
     php: tuple[PhpRequirement, ...] = ()
+    source_digest: str = ""
+    """Of everything in the commit that the site was built from; empty if the source is not a repository."""
+    unchanged: bool = False
+    """Nothing was built, because the source is the one that the command names."""
 
 
 class Build(NodeWork, frozen=True, tag="build"):
@@ -470,16 +474,20 @@ class Build(NodeWork, frozen=True, tag="build"):
     result_type = BuildResult
     unsupported_code = "build.unavailable"
     has_own_limit = True
-    secret_fields: ClassVar[tuple[str, ...]] = ("layer_url", "variables")
+    secret_fields: ClassVar[tuple[str, ...]] = ("layer_url", "variables", "plain_variables")
 
     builder: Builder
     source: GitSource | ArchiveSource
     layer_url: str
     """Where to upload the layer; signed by the control plane for this object only."""
     variables: tuple[tuple[str, str], ...] = ()
-    """Environment variables of the build; their values are masked in its output."""
+    """Secret environment variables of the build; their values are masked in its output."""
+    plain_variables: tuple[tuple[str, str], ...] = ()
+    """Environment variables that are not masked. A secret of the same name replaces one."""
     platform_variables: tuple[tuple[str, str], ...] = ()
     """What the platform tells the build about itself. No secrets; they replace others of the same name."""
+    unchanged_source: str = ""
+    """The `source_digest` of the live release. If the source has it, too, nothing is built."""
 
     @property
     def variant(self) -> str:

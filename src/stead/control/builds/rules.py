@@ -63,6 +63,21 @@ class Build:
     envelope: bytes | None
     key_id: str | None
     started_at: datetime | None
+    pushed: bool
+    """Whether a push started it. Such a build is skipped if nothing has changed since the live release."""
+    inputs: str | None
+    """Names the secrets and variables that the environment had when the build began."""
+    reuses: str | None
+    """The artifact of the live release, if the build can be skipped."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReusableBuild:
+    """The build of the live release of an environment."""
+
+    artifact_id: str
+    digest: str
+    source_digest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +96,8 @@ class BuildContext:
     branch: str | None
     """The branch of the environment."""
     node_id: str | None
+    is_suspended: bool
+    """The account that owns the site."""
 
     @property
     def owner(self) -> Owner:

@@ -19,6 +19,7 @@ from stead.control.builds.rules import (
     BuildFailed,
     BuildNotFound,
     BuildStatus,
+    ReusableBuild,
     VisibleBuild,
     staged_object_name,
 )
@@ -27,6 +28,7 @@ from stead.control.deployments import service as deployments
 from stead.control.engines.object_store import ObjectStore
 from stead.control.engines.postgres import Database, Tx
 from stead.control.environments.rules import EnvironmentNotFound, VisibleEnvironment
+from stead.control.git import service as git
 from stead.control.http.operations import Call
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.jobs import service as jobs
@@ -34,6 +36,7 @@ from stead.control.jobs.definition import Refused
 from stead.control.jobs.schema import JobView
 from stead.control.outbox.event_types import EventType
 from stead.control.outbox.events import About, publish
+from stead.control.secrets import service as secrets
 from stead.control.uploads import service as uploads
 from stead.protocol.work import MOST_PHP_REQUIREMENTS, BuildResult
 from stead.shared.errors import FieldInvalid
@@ -91,6 +94,7 @@ async def enqueue(
     commit: str | None = None,
     source: str | None = None,
     auto_deploy: bool = False,
+    pushed: bool = False,
 ) -> JobView:
     """Queue a build for an environment. Pushes use this, too. The default builder is that of the profile."""
     await deployments.get_ready_target(tx, env_id)
@@ -115,10 +119,13 @@ async def enqueue(
         ref=ref,
         commit=commit,
         auto_deploy=auto_deploy,
+        pushed=pushed,
     )
     subject = jobs.Subject(site_id, owner, env_id=env_id, id=build)
     job = await jobs.enqueue(tx, RUN, BuildWork(build), subject, scope=SCOPE)
     await store.set_job(tx, build, job.id)
+    if source == GIT and context.mode == "live":
+        await git.report_build(tx, site_id, owner, build)
     return job
 
 
@@ -180,11 +187,32 @@ async def set_node(tx: Tx, build: str, node: str) -> None:
     await store.set_node(tx, build, node)
 
 
+async def prepare(tx: Tx, build: Build) -> None:
+    """Record with which secrets and variables the environment is built, and for which URL, and which artifact
+    can be used instead if nothing has changed."""
+    origin = (await deployments.get_target(tx, build.env_id)).origin
+    inputs = f"{await secrets.get_fingerprint(tx, build.env_id)} {origin}"
+    reusable = await store.find_reusable(tx, build.env_id, inputs) if build.pushed else None
+    await store.set_inputs(tx, build.id, inputs, reusable.artifact_id if reusable else None)
+
+
+async def find_reusable(tx: Tx, build: Build) -> ReusableBuild | None:
+    """The live release, if a push that changes nothing need not be built."""
+    if build.reuses is None or build.inputs is None:
+        return None
+    found = await store.find_reusable(tx, build.env_id, build.inputs)
+    return found if found is not None and found.artifact_id == build.reuses else None
+
+
+async def mark_skipped(tx: Tx, build: str) -> None:
+    await store.mark_skipped(tx, build)
+
+
 async def record_result(tx: Tx, build: Build, result: BuildResult | None) -> None:
     """Record what the node reports. The author of a commit wrote its texts, so they are limited."""
     if result is None:
         raise Refused(BuildFailed.code, str(BuildFailed(reason="the builder returned no result.")))
-    texts = ("commit", "ref", "author", "message")
+    texts = ("commit", "ref", "author", "message", "source_digest")
     shown = {name: printable(getattr(result, name)) or None for name in texts}
     plain = tuple(each for each in result.php if each.is_plain)[:MOST_PHP_REQUIREMENTS]
     result = msgspec.structs.replace(result, php=plain)

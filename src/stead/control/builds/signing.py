@@ -52,6 +52,8 @@ async def sign_artifact(context: WorkerContext, job: Job[BuildWork]) -> None:
         build = await service.get(tx, job.params.build)
         site = await service.get_context(tx, build)
     result = service.get_result(build)
+    if result.unchanged:
+        return
     layer = await _verify_layer(context, build, result)
     source = describe_source(build, site)
     packed = _packed_layer(layer, result)

@@ -33,11 +33,13 @@ from stead.control.jobs.definition import (
 from stead.control.jobs.kinds import Job
 from stead.control.jobs.rules import JobsWaiting
 from stead.control.nodes import service as nodes
+from stead.control.secrets import service as secrets
 from stead.control.sites import node_commands
 from stead.control.uploads import service as uploads
 from stead.control.uploads.rules import object_name
 from stead.protocol import work as node_work
 from stead.protocol.work import ArchiveSource, BuildResult, GitSource
+from stead.shared.errors import AccountSuspended
 
 BuildJob = Job[BuildWork]
 
@@ -46,6 +48,8 @@ async def _begin(tx: Tx, job: BuildJob) -> None:
     """Choose a node: the one that hosts the environment if it can build, or else another of the region."""
     build = await service.get(tx, job.params.build)
     context = await service.get_context(tx, build)
+    if context.is_suspended:
+        raise Refused(AccountSuspended.code, AccountSuspended.message)
     # Every node can build for test sites: its simulator does.
     builder = None if context.mode == "test" else build.builder
     node = await nodes.find_build_node(
@@ -55,6 +59,7 @@ async def _begin(tx: Tx, job: BuildJob) -> None:
         refusal = BuildUnavailable(region=context.region, builder=build.builder)
         raise Refused(refusal.code, str(refusal))
     await service.set_node(tx, build.id, node)
+    await service.prepare(tx, build)
     if not await service.set_status(tx, build.id, "running"):
         raise Refused(BuildFailed.code, "The build is not queued any more.")
 
@@ -68,11 +73,16 @@ async def _build(tx: Tx, job: BuildJob) -> NodeCommand | None:
     if isinstance(source, GitSource) and not source.url.startswith("https://"):
         source = replace(source, key=await git.get_sealed_deploy_key(tx, build.site_id))
     target = await deployments.get_target(tx, build.env_id)
+    variables = await secrets.get_for_build(tx, build.env_id)
+    reusable = await service.find_reusable(tx, build)
     work = node_work.Build(
         build.builder,
         source,
         staged_object_name(build.id),
+        variables=variables.secret,
+        plain_variables=variables.plain,
         platform_variables=platform_variables(build, target),
+        unchanged_source=reusable.source_digest if reusable else "",
     )
     return node_commands.build_command(build.node_id, build.env_id, context.mode, work)
 
@@ -102,11 +112,17 @@ async def _store_result(tx: Tx, job: BuildJob, result: BuildResult | None) -> No
     built = "" if result is None else result.commit
     if not built.startswith(build.commit or ""):
         raise Refused(SignatureInvalid.code, "The node built another commit than the requested one.")
+    if result is not None and result.unchanged:
+        reusable = await service.find_reusable(tx, build)
+        if reusable is None or reusable.source_digest != result.source_digest:
+            raise Refused(SignatureInvalid.code, "The node skipped a build that must not be skipped.")
     await service.record_result(tx, build, result)
 
 
 async def _finish(tx: Tx, job: BuildJob) -> Results:
     build = await service.get(tx, job.params.build)
+    if service.get_result(build).unchanged:
+        return await _finish_skipped(tx, build)
     new = _build_artifact(build)
     artifact = await artifacts.record(tx, (await service.get_context(tx, build)).owner, new)
     if build.source.startswith("upl_"):
@@ -120,6 +136,25 @@ async def _finish(tx: Tx, job: BuildJob) -> Results:
         "artifact_id": artifact,
         "build_id": build.id,
         "digest": new.digest,
+        **{name: value for name, value in optional.items() if value is not None},
+    }
+
+
+async def _finish_skipped(tx: Tx, build: Build) -> Results:
+    """The environment keeps its release."""
+    reusable, live = await service.find_reusable(tx, build), await deployments.find_live(tx, build.env_id)
+    if reusable is None or live is None:
+        raise Refused(BuildFailed.code, "The live release is not there any more. Build again.")
+    await service.mark_skipped(tx, build.id)
+    if not await service.set_status(tx, build.id, "succeeded", artifact=reusable.artifact_id):
+        raise Refused(BuildFailed.code, "The build is not running any more.")
+    optional = {"commit": build.commit, "ref": build.ref}
+    return {
+        "artifact_id": reusable.artifact_id,
+        "build_id": build.id,
+        "digest": reusable.digest,
+        "deployment_id": live.id,
+        "url": f"{(await deployments.get_target(tx, build.env_id)).origin}/",
         **{name: value for name, value in optional.items() if value is not None},
     }
 

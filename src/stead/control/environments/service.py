@@ -1,5 +1,6 @@
 """Reading environments and changing their state, inside the caller's transaction. Other features use this."""
 
+from stead.control.deployments import permanent_urls
 from stead.control.engines.postgres import Tx
 from stead.control.environments import store
 from stead.control.environments.jobs import EnvironmentWork
@@ -100,6 +101,7 @@ async def create_production(tx: Tx, site: SiteId, subdomain: str) -> Environment
 
 async def set_node(tx: Tx, env: EnvironmentId, node: str | None) -> None:
     await store.set_node(tx, env, node)
+    await permanent_urls.end_replaced(tx, env)
 
 
 async def set_status(
@@ -117,7 +119,12 @@ async def set_status(
     allowed = (*previous_statuses(status), status)
     if after is not None and not set(after) <= set(allowed):
         raise LookupError(f"none of {after} may change to {status}")
-    return await store.set_status(tx, env, status, after=allowed if after is None else after, reason=reason)
+    has_status = await store.set_status(
+        tx, env, status, after=allowed if after is None else after, reason=reason
+    )
+    if has_status and status == "deleted":
+        await permanent_urls.end_replaced(tx, env)
+    return has_status
 
 
 async def set_release(tx: Tx, env: str, release: str | None) -> None:

@@ -125,7 +125,10 @@ async def restart_site(call: Call, site: VisibleSite) -> JobView:
     ],
 )
 async def transfer_site(call: Call, site: VisibleSite, body: Transfer) -> TransferredView:
-    """Transfer a site to a team that you own or administer, or to your own account."""
+    """Transfer a site to a team that you own or administer, or to your own account.
+
+    Its secrets and variables go along. The token of its forge does not: the new owner sets another one.
+    """
     target = await service.transfer(call.tx, call.caller, site, body, call.audit)
     if target.team_id != site.team_id:
         entry = audit.AuditEntry(call.audit.actor, target.team_id, site.id, call.audit.meta)

@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -15,6 +15,7 @@ from stead.node.builds.caches import Caches
 from stead.node.builds.cms_builder import CmsBuilder
 from stead.node.builds.limits import BuildLimits
 from stead.node.builds.sandbox import Sandbox
+from stead.node.builds.toolchains import PythonIndex, Toolchains
 from stead.node.builds.workspaces import Workspaces, container_prefix, remove_leftovers
 from stead.node.containers import cgroups
 from stead.node.containers.disks import Disks
@@ -72,15 +73,20 @@ def static_builder(settings: Settings, run: Run, home: Path, space: DiskSpace) -
     image = images.find("static")
     images.lock(image)
     certificates = Path(settings.build_trust)
+
+    def make_sandbox(root: Path) -> Sandbox:
+        return Sandbox(run, home / "runc", root, certificates, limits, container_prefix(home))
+
     return StaticBuilder(
         workspaces,
         Caches(home, disks, limits),
-        Sandbox(run, home / "runc", image.root, certificates, limits, container_prefix(home)),
+        make_sandbox(image.root),
         limits,
         egress_rules_of(settings),
         settings.npm_registry,
         space,
         partial(find_platform_addresses, settings),
+        toolchains=Toolchains(images, make_sandbox, python_index_of(settings)),
     )
 
 
@@ -126,6 +132,11 @@ def limits_of(settings: Settings) -> BuildLimits:
         cache_mb=settings.build_cache_mb,
         all_caches_mb=settings.build_caches_mb,
     )
+
+
+def python_index_of(settings: Settings) -> PythonIndex:
+    named = read_host_rules(settings.python_files)
+    return PythonIndex(settings.python_index, tuple(replace(rule, any_address=True) for rule in named))
 
 
 def egress_rules_of(settings: Settings) -> EgressRules:

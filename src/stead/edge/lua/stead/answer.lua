@@ -3,8 +3,9 @@ local pages = require "stead.pages"
 
 local M = {}
 
-function M.page(reason, detail)
-  local status, body, later = pages.render(reason)
+-- `extra` is HTML below the text.
+function M.page(reason, detail, extra)
+  local status, body, later = pages.render(reason, extra)
   ngx.status = status
   local header = ngx.header
   header["Content-Type"] = "text/html; charset=utf-8"

@@ -1,4 +1,5 @@
 -- Handles responses of an application: how long they may be cached, their tags, and failed sign-ins.
+local access = require "stead.access"
 local answer = require "stead.answer"
 local lines = require "stead.lines"
 local records = require "stead.records"
@@ -103,8 +104,10 @@ function M.broken()
   return answer.status()
 end
 
-function M.signed_in()
+-- Runs before the response is sent to the visitor.
+function M.answered()
   local var = ngx.var
+  access.keep_private()
   if var.stead_login == "1" then
     lockout.note(var.stead_environment, var.stead_visitor, ngx.status)
   end

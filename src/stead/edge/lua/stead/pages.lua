@@ -11,6 +11,8 @@ local TEXT = {
   unreleased = { 503, "Nothing is published here yet", "The first release of this site is still to come." },
   starting = { 503, "One moment, please", "This server has just started and is still learning which sites it serves.", 2 },
   not_allowed = { 403, "Not open to everyone", "This site answers only to addresses that its owner has named." },
+  protected = { 401, "This page is protected", "Only those who were invited can see it." },
+  wrong_password = { 401, "This page is protected", "That password is not correct." },
   listed = { 403, "Your address is blocked", "It is on a list of networks that send attacks. If it should not be, tell the owner of the site." },
   not_through_partner = { 403, "Not reachable here", "This site answers only through its own firewall service." },
   locked_out = { 429, "Too many failed sign-ins", "Signing in from your address is paused for some minutes.", 900 },
@@ -46,13 +48,30 @@ background:light-dark(#f6f5f2,#17181b);background:Canvas;color:CanvasText}
 main{max-width:32rem;padding:2rem}
 h1{font-size:1.6rem;font-weight:600;margin:0 0 .5rem}
 p{margin:0;opacity:.75}small{display:block;margin-top:2rem;opacity:.5}
-</style></head><body><main><h1>%s</h1><p>%s</p><small>%d</small></main></body></html>
+form{margin-top:1.5rem;display:flex;gap:.5rem}input,button{font:inherit;padding:.4rem .7rem}input{flex:1}
+</style></head><body><main><h1>%s</h1><p>%s</p>%s<small>%d</small></main></body></html>
 ]]
 
 -- Returns status, body, and the seconds for Retry-After.
-function M.render(reason)
+function M.render(reason, extra)
   local text = TEXT[reason] or TEXT.failed
-  return text[1], format(LAYOUT, text[2], text[2], text[3], text[1]), text[4]
+  return text[1], format(LAYOUT, text[2], text[2], text[3], extra or "", text[1]), text[4]
+end
+
+local ESCAPES = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;", ["'"] = "&#39;" }
+
+local function escape(text)
+  return (text:gsub("[&<>\"']", ESCAPES))
+end
+
+function M.password_form(action, to)
+  return format([[<form method="post" action="%s"><input type="hidden" name="to" value="%s"><input type="password"
+name="password" aria-label="Password" autocomplete="current-password" autofocus required><button>Enter</button></form>]],
+    action, escape(to))
+end
+
+function M.link(url, text)
+  return format([[<p><a href="%s">%s</a></p>]], escape(url), escape(text))
 end
 
 function M.reasons()

@@ -1,4 +1,5 @@
 -- Decides how a request is answered.
+local access = require "stead.access"
 local addresses = require "stead.addresses"
 local answer = require "stead.answer"
 local cache_rules = require "stead.cache_rules"
@@ -43,7 +44,7 @@ local function look_up(host, known)
       return view
     end
     return answer.page("unreleased", "the environment of this host is not known yet")
-  elseif result == "unreachable" and not records.complete() then
+  elseif result == "unreachable" and (not records.complete() or records.is_permanent(host)) then
     return answer.page("starting")
   end
   return answer.page("unknown_host")
@@ -243,6 +244,9 @@ local function check(view, uri, was_forwarded, is_trusted)
   if view.allowed and not probed and not addresses.contains(view.allowed, var.stead_visitor) then
     return answer.page("not_allowed")
   end
+  if view.protection and not probed then
+    access.require(view, var.host, uri)
+  end
   if view.rules then
     local location, code = find_redirect(view, uri)
     if location then
@@ -343,7 +347,7 @@ local function set_headers(decision)
 end
 
 -- What the files of the release say about a request that comes before them.
-local function apply_site_rules(uri)
+local function apply_site_rules(view, uri)
   if site_rules.FILES[uri] then
     return ngx.exit(404)
   elseif ASSOCIATION[uri] then
@@ -356,9 +360,12 @@ local function apply_site_rules(uri)
   if rules == nil then
     return answer.page("busy")
   elseif rules then
-    local decision, rule, captures = site_rules.decide(var.stead_release, rules, uri, query_args)
+    local decision, rule, captures = site_rules.decide(rules, uri, query_args)
     if decision.headers then
       set_headers(decision)
+      if view.protection then
+        access.forbid_sharing()
+      end
     end
     if rule then
       follow(rule, captures, uri)
@@ -386,7 +393,7 @@ local function serve(host, secure)
   if find(uri, "/.", 1, true) and is_hidden(uri) then
     return ngx.exit(404)
   end
-  apply_site_rules(uri)
+  apply_site_rules(view, uri)
 end
 
 local function call_function(host, secure)
@@ -470,6 +477,7 @@ function M.missing()
     -- The next release may turn the page into a directory or back: browsers that remembered the redirects of both
     -- releases would follow them in a circle.
     ngx.header["Cache-Control"] = "public, max-age=0, must-revalidate"
+    access.keep_private()
     return ngx.redirect(redirects.location("/*", escape_percent(sub(canonical, 2)), var.args), 301)
   end
   if var.stead_rewritten ~= "1" and not site_rules.FILES[uri] then
