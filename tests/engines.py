@@ -28,6 +28,7 @@ class EngineAddresses(msgspec.Struct, frozen=True):
     nats: str
     nats_user: str
     nats_password: str
+    nats_operator_password: str
 
     def database(self, name: str) -> str:
         return self.postgres.format(name=name)
@@ -86,6 +87,7 @@ class TestEngines:
                 nats=login.url,
                 nats_user=login.user,
                 nats_password=login.password,
+                nats_operator_password=stack[Nats].login(Program.OPERATOR).password,
             )
             os.environ[VARIABLE] = msgspec.json.encode(found).decode()
             self._ready.set()

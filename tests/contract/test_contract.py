@@ -57,9 +57,11 @@ def test_an_operation_answers_as_its_row_says(operation: Operation, row: Row):
 
 
 def _answer_of(operation: Operation) -> str:
-    """`windowed` is an object that says whether it is only a part of what there is."""
+    """`windowed` is an object that says whether it is only a part of what there is. The rows that a statement
+    returns are none: the caller has chosen them."""
     kind = KIND_OF_ANSWER.get(operation.response_kind, operation.response_kind)
-    is_window = kind == "object" and "truncated" in getattr(operation.shape, "__struct_fields__", ())
+    fields = getattr(operation.shape, "__struct_fields__", ())
+    is_window = kind == "object" and "truncated" in fields and "row_count" not in fields
     return "windowed" if is_window else kind
 
 

@@ -1,8 +1,12 @@
-"""A connection to the server as its administrator, over its socket. The only module that uses PyMySQL."""
+"""A connection to the server over its socket, as its administrator or as a user of a customer.
+
+The only module that uses PyMySQL.
+"""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pymysql
@@ -115,6 +119,104 @@ def _open(socket: Path, answer_seconds: float, *, many: bool) -> pymysql.Connect
         # password.
         init_command="SET max_statement_time = 0, sql_mode = 'NO_AUTO_CREATE_USER'",
     )
+
+
+class StatementRefused(Exception):
+    """The server refused a customer's statement. The message is for the customer who wrote it."""
+
+    def __init__(self, number: int, message: str) -> None:
+        super().__init__(message)
+        self.number, self.message = number, message
+
+
+@dataclass(frozen=True)
+class Fetched:
+    columns: tuple[str, ...]
+    rows: list[tuple[object, ...]]
+    more: bool
+    """Whether there are more rows than these."""
+
+
+class CustomerConnection:
+    """A connection as a user of a customer. Blocks; use it in a thread."""
+
+    def __init__(self, connection: pymysql.Connection) -> None:
+        self._connection = connection
+
+    def fetch(
+        self, statement: str, values: Sequence[Value], keep: Callable[[tuple[object, ...]], bool]
+    ) -> Fetched:
+        """Rows, until `keep` refuses one. Values are bound to the `?` of the statement by the server, which
+        also accepts one statement only."""
+        rows: list[tuple[object, ...]] = []
+        try:
+            cursor = self._connection.cursor(SSCursor)
+            cursor.execute(*_immediate(statement, values))
+            columns = tuple(str(each[0]) for each in cursor.description or ())
+            while (row := cursor.fetchone()) is not None:
+                if not keep(row):
+                    return Fetched(columns, rows, more=True)
+                rows.append(row)
+        except (pymysql.MySQLError, OSError) as error:
+            raise _translate_for_customer(error) from None
+        return Fetched(columns, rows, more=False)
+
+    def change(self, statement: str, values: Sequence[Value], *, commit: bool) -> int:
+        """The number of rows that the statement has changed, or would have changed."""
+        try:
+            self._connection.begin()
+            with self._connection.cursor() as cursor:
+                changed = cursor.execute(*_immediate(statement, values))
+            if commit:
+                self._connection.commit()
+            else:
+                self._connection.rollback()
+        except (pymysql.MySQLError, OSError) as error:
+            raise _translate_for_customer(error) from None
+        return int(changed)
+
+
+def _immediate(statement: str, values: Sequence[Value]) -> tuple[str, tuple[Value, ...]]:
+    using = f" USING {', '.join(['%s'] * len(values))}" if values else ""
+    return f"EXECUTE IMMEDIATE %s{using}", (statement, *values)
+
+
+@contextmanager
+def connect_as_customer(
+    socket: Path, user: str, password: str, schema: str, seconds: int
+) -> Iterator[CustomerConnection]:
+    """Every statement ends after so many seconds. Raises ServerUnavailable, or StatementRefused if the user
+    cannot sign in."""
+    try:
+        connection = pymysql.connect(
+            unix_socket=str(socket),
+            ssl_disabled=True,
+            user=user,
+            password=password,
+            database=schema,
+            charset="utf8mb4",
+            autocommit=False,
+            local_infile=False,
+            connect_timeout=_CONNECT_SECONDS,
+            read_timeout=seconds + _CONNECT_SECONDS,
+            write_timeout=seconds + _CONNECT_SECONDS,
+            init_command=f"SET max_statement_time = {seconds:d}, innodb_lock_wait_timeout = {seconds:d}",
+        )
+    except (pymysql.MySQLError, OSError) as error:
+        raise _translate_for_customer(error) from None
+    try:
+        yield CustomerConnection(connection)
+    finally:
+        # Not `close`, which would read all rows that were not wanted.
+        connection._force_close()  # noqa: SLF001
+
+
+def _translate_for_customer(error: Exception) -> Exception:
+    translated = _translate(error)
+    if isinstance(translated, StatementFailed):
+        text = str(error.args[1]) if len(error.args) > 1 else "the statement failed"
+        return StatementRefused(translated.number, text)
+    return translated
 
 
 def answers(socket: Path) -> bool:

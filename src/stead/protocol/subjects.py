@@ -22,7 +22,7 @@ STREAMS: dict[str, str] = {
     APPLIED: "node.*.applied",
 }
 """The subjects of each stream. Heartbeats, visits and captured mail are in none: they are repeated. Sign-ins
-are in none, because an old one is worthless."""
+and questions are in none, because an old one is worthless."""
 
 EDGE_BUCKET = "edge"
 
@@ -88,6 +88,21 @@ def answer(node: str, question: str) -> str:
 
 def answers_to(node: str) -> str:
     return f"answer.{token(node)}.*"
+
+
+def question(node: str) -> str:
+    """Where the API asks a node about its sites."""
+    return f"question.{token(node)}"
+
+
+def reply(node: str, process: str, question_id: str) -> str:
+    """Where a node answers a question of a process of the API. Not the reply subject of the message: a node
+    could then publish to the inbox of the API, in the name of others."""
+    return f"reply.{token(node)}.{token(process)}.{token(question_id)}"
+
+
+def replies_to(process: str) -> str:
+    return f"reply.*.{token(process)}.*"
 
 
 def applied(node: str) -> str:
@@ -158,9 +173,10 @@ def permissions(identity: NatsIdentity) -> NatsPermissions:
             return NatsPermissions(publish=(">",), subscribe=(">",))
         case Program.API:
             return NatsPermissions(
-                publish=_read_permissions(OUTPUT),
-                subscribe=(f"{inbox_prefix(identity)}.>",),
-                deny_publish=_SYSTEM,
+                # It asks nodes, and commands none.
+                publish=(*_read_permissions(OUTPUT), "question.*"),
+                subscribe=(f"{inbox_prefix(identity)}.>", "reply.*.*.*"),
+                deny_publish=(*_SYSTEM, "node.>", "reply.>"),
             )
         case Program.WORKER:
             return _worker(identity)
@@ -191,7 +207,7 @@ def _worker(identity: Program) -> NatsPermissions:
             *(f"$JS.API.CONSUMER.DURABLE.CREATE.{stream}.*" for stream in streams),
         ),
         subscribe=(f"{inbox_prefix(identity)}.>", *_NODE_REPORTS),
-        deny_publish=(*_SYSTEM, *_DESTRUCTIVE, *_NODE_REPORTS),
+        deny_publish=(*_SYSTEM, *_DESTRUCTIVE, *_NODE_REPORTS, "question.>", "reply.>"),
         deny_subscribe=_SYSTEM,
     )
 
@@ -203,16 +219,18 @@ def _node(identity: Node) -> NatsPermissions:
             *(reports_of(identity.id), heartbeat(identity.id), applied(identity.id), activity(identity.id)),
             captured_mail(identity.id),
             sign_in(identity.id),
+            f"reply.{token(identity.id)}.*.*",
             f"job.*.out.{user(identity)}",
             *_pull_permissions(COMMANDS, own),
             *_follow_permissions(EDGE_BUCKET, own),
         ),
-        subscribe=(f"{inbox_prefix(identity)}.>", answers_to(identity.id)),
+        subscribe=(f"{inbox_prefix(identity)}.>", answers_to(identity.id), question(identity.id)),
         deny_publish=(
             *_SYSTEM,
             *(
                 "node.*.cmd.>",
                 "answer.>",
+                "question.>",
                 "$KV.>",
                 "$JS.API.CONSUMER.CREATE.>",
                 "$JS.API.CONSUMER.DURABLE.CREATE.>",

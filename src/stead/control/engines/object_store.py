@@ -272,6 +272,10 @@ class ObjectStore:
     def presigned_get_url(self, key: str, *, seconds: int) -> str:
         return self._presign(self._client, "get_object", key, seconds)
 
+    def presign_download(self, key: str, *, seconds: int) -> str:
+        """For customers."""
+        return self._presign(self._public, "get_object", key, seconds)
+
     def presigned_put_url(self, key: str, *, seconds: int) -> str:
         return self._presign(self._client, "put_object", key, seconds)
 

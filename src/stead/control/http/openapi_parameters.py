@@ -47,14 +47,19 @@ class Parameters:
     def _in_path(self, operation: Operation, name: str) -> Json:
         schema: Json = {"type": "string"}
         if operation.input_of(ResourceInput) and name.endswith("_id"):
-            prefix = self._shapes.id_prefixes[name]
-            schema |= {"pattern": f"^{prefix}_[{ALPHABET}]{{26}}$", "examples": [f"{prefix}_{'0' * 26}"]}
+            schema |= _identifier(self._shapes.id_prefixes[name])
         return {"name": name, "in": "path", "required": True, "schema": schema}
 
     def _filters(self, kind: Any) -> list[Json]:
         schema = msgspec.json.schema(kind)["$defs"][kind.__name__]
         named = self._shapes.name_enums(schema, kind.__name__)["properties"]
         return [_in_query(name, each, each.get("description", "")) for name, each in named.items()]
+
+
+def _identifier(prefix: str) -> Json:
+    if not prefix:
+        return {"pattern": "^[1-9][0-9]{0,17}$", "examples": ["42"]}
+    return {"pattern": f"^{prefix}_[{ALPHABET}]{{26}}$", "examples": [f"{prefix}_{'0' * 26}"]}
 
 
 def _in_query(name: str, schema: Json, description: str) -> Json:

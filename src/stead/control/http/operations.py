@@ -93,6 +93,17 @@ class Tagged(msgspec.Struct, Generic[K]):
     etag: str
 
 
+class Later(msgspec.Struct, Generic[K]):
+    """A response that is made after the transaction has ended, because it waits for another program.
+
+    `ask` waits, outside any transaction. `finish`, if there is one, gets what it returned, in a transaction
+    of its own, and returns the response. Otherwise what `ask` returned is the response.
+    """
+
+    ask: Callable[[], Awaitable[Any]]
+    finish: Callable[[Tx, Any], Awaitable[Any]] | None = None
+
+
 class Stream(msgspec.Struct):
     """A response of server-sent events. It starts after the database connection is released."""
 
@@ -219,6 +230,7 @@ class Operations:
         status: int = 200,
         job: str | None = None,
         rate_limited: bool = True,
+        rate: RateClass | None = None,
         role: Role | None = None,
         own_account_param: str | None = None,
         account_wide: bool = False,
@@ -241,7 +253,8 @@ class Operations:
         says whether test credentials are allowed: by default for reads, and for mutations of a resource that
         belongs to one mode. `audit` is the name of the audit event of a mutation, by default derived from the
         id. `rate_limited=False`
-        excludes the operation from rate limits. `job` is the type of the job that the handler queues and
+        excludes the operation from rate limits; `rate` is the class that it counts as, by default that of its
+        method. `job` is the type of the job that the handler queues and
         returns; a handler that may answer without one returns `JobView | OtherView`. `extension` says why an
         operation exists that is not in the contract. `resources` replaces the types of resource parameters,
         so that one handler can be declared for several paths. `destructive` says whether the operation takes
@@ -257,7 +270,7 @@ class Operations:
             if not summary.endswith("."):
                 raise TypeError(f"{id}: the docstring of the handler must begin with one sentence")
             hints = {**get_type_hints(handler), **(resources or {})}
-            returned, without_job = _split(hints.pop("return"))
+            returned, without_job = _split(_unwrap(hints.pop("return")))
             response_kind, shape = _response(returned)
             response_kind = "job" if job is not None else response_kind
             inputs = () if response_kind == "document" else _inputs(id, path, hints, requires)
@@ -270,7 +283,7 @@ class Operations:
                     requires=requires,
                     status={"none": 204, "job": 202}.get(response_kind, status),
                     job=job,
-                    rate=_RATE_OF_METHOD[method] if rate_limited and not requires.public else None,
+                    rate=(rate or _RATE_OF_METHOD[method]) if rate_limited and not requires.public else None,
                     capability=capability,
                     role=role,
                     own_account_param=own_account_param,
@@ -304,6 +317,11 @@ def _audit_name(id_: str) -> str:
     """`api_keys.create` is recorded as `api_key_create`."""
     resource, _, action = id_.partition(".")
     return f"{resource.removesuffix('s')}_{action}"
+
+
+def _unwrap(returned: Any) -> Any:
+    """What the handler returns in the end."""
+    return get_args(returned)[0] if get_origin(returned) is Later else returned
 
 
 def _split(returned: Any) -> tuple[Any, Any]:
