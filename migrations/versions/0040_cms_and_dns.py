@@ -28,11 +28,13 @@ STATEMENTS = [
       mode text not null check (mode in ('live', 'test')),
       version bigint not null default 0,
       published_version bigint not null default 0,
+      own text not null default '',
       changed_at timestamptz not null,
       next_attempt_at timestamptz not null
     )
     """,
-    "create unique index dns_zones_by_name on dns_zones (name, mode)",
+    # Not unique: a site that has not proved a domain keeps nobody from its zone.
+    "create index dns_zones_by_name on dns_zones (name)",
     "create index dns_zones_to_publish on dns_zones (next_attempt_at) where version <> published_version",
     """
     create table dns_records (

@@ -21,6 +21,10 @@ _ANSWER_SECONDS = 600.0
 """Dropping a large schema takes long."""
 _NO_CONNECTION_LEFT = 1040
 _POLL_SECONDS = 0.05
+MAX_READ = 4 << 20
+"""What a statement of a customer may return, in bytes."""
+TOO_LONG = 1969
+_TOO_LARGE = 1301
 _UNREACHABLE = {_NO_CONNECTION_LEFT, 2002, 2003, 2006, 2013, 1053, 1203}
 """The server does not listen, has ended, is stopping, or has no connection left."""
 
@@ -137,20 +141,34 @@ class Fetched:
     """Whether there are more rows than these."""
 
 
+class BoundedConnection(pymysql.Connection):
+    """Reads only so many bytes: a single row can be larger than the memory of this process."""
+
+    left = MAX_READ
+
+    def _read_bytes(self, num_bytes: int) -> bytes:
+        self.left -= num_bytes
+        if self.left < 0:
+            self._force_close()
+            raise pymysql.DataError(_TOO_LARGE, f"The result is larger than {MAX_READ >> 20} MiB.")
+        return super()._read_bytes(num_bytes)  # type: ignore[no-any-return]
+
+
 class CustomerConnection:
     """A connection as a user of a customer. Blocks; use it in a thread."""
 
-    def __init__(self, connection: pymysql.Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: pymysql.Connection, seconds: int) -> None:
+        self._connection, self._seconds = connection, seconds
 
     def fetch(
         self, statement: str, values: Sequence[Value], keep: Callable[[tuple[object, ...]], bool]
     ) -> Fetched:
         """Rows, until `keep` refuses one. Values are bound to the `?` of the statement by the server, which
-        also accepts one statement only."""
+        also accepts one statement only. Nothing can be done with the connection after it."""
         rows: list[tuple[object, ...]] = []
+        began = time.monotonic()
+        cursor = self._connection.cursor(SSCursor)
         try:
-            cursor = self._connection.cursor(SSCursor)
             cursor.execute(*_immediate(statement, values))
             columns = tuple(str(each[0]) for each in cursor.description or ())
             while (row := cursor.fetchone()) is not None:
@@ -159,14 +177,19 @@ class CustomerConnection:
                 rows.append(row)
         except (pymysql.MySQLError, OSError) as error:
             raise _translate_for_customer(error) from None
+        finally:
+            self._abandon(cursor)
+        self._require_in_time(began)
         return Fetched(columns, rows, more=False)
 
     def change(self, statement: str, values: Sequence[Value], *, commit: bool) -> int:
         """The number of rows that the statement has changed, or would have changed."""
+        began = time.monotonic()
         try:
             self._connection.begin()
             with self._connection.cursor() as cursor:
                 changed = cursor.execute(*_immediate(statement, values))
+            self._require_in_time(began)
             if commit:
                 self._connection.commit()
             else:
@@ -174,6 +197,18 @@ class CustomerConnection:
         except (pymysql.MySQLError, OSError) as error:
             raise _translate_for_customer(error) from None
         return int(changed)
+
+    def _abandon(self, cursor: SSCursor) -> None:
+        """Rows that are left are never read. The library would read them when the cursor is deleted."""
+        self._connection._force_close()  # noqa: SLF001
+        if (result := self._connection._result) is not None:  # noqa: SLF001
+            result.unbuffered_active = False
+        cursor.connection = None
+
+    def _require_in_time(self, began: float) -> None:
+        """The server interrupts SLEEP and BENCHMARK at the limit, but goes on with what they return then."""
+        if time.monotonic() - began >= self._seconds:
+            raise StatementRefused(TOO_LONG, "The statement took too long.")
 
 
 def _immediate(statement: str, values: Sequence[Value]) -> tuple[str, tuple[Value, ...]]:
@@ -183,12 +218,14 @@ def _immediate(statement: str, values: Sequence[Value]) -> tuple[str, tuple[Valu
 
 @contextmanager
 def connect_as_customer(
-    socket: Path, user: str, password: str, schema: str, seconds: int
+    socket: Path, user: str, password: str, schema: str, seconds: int, *, read_only: bool
 ) -> Iterator[CustomerConnection]:
     """Every statement ends after so many seconds. Raises ServerUnavailable, or StatementRefused if the user
     cannot sign in."""
+    # A view of the customer may call a function that writes, with the rights of whoever made it.
+    access = ", tx_read_only = 1" if read_only else ""
     try:
-        connection = pymysql.connect(
+        connection = BoundedConnection(
             unix_socket=str(socket),
             ssl_disabled=True,
             user=user,
@@ -200,12 +237,13 @@ def connect_as_customer(
             connect_timeout=_CONNECT_SECONDS,
             read_timeout=seconds + _CONNECT_SECONDS,
             write_timeout=seconds + _CONNECT_SECONDS,
-            init_command=f"SET max_statement_time = {seconds:d}, innodb_lock_wait_timeout = {seconds:d}",
+            init_command=f"SET max_statement_time = {seconds:d}, innodb_lock_wait_timeout = {seconds:d}"
+            f"{access}",
         )
     except (pymysql.MySQLError, OSError) as error:
         raise _translate_for_customer(error) from None
     try:
-        yield CustomerConnection(connection)
+        yield CustomerConnection(connection, seconds)
     finally:
         # Not `close`, which would read all rows that were not wanted.
         connection._force_close()  # noqa: SLF001

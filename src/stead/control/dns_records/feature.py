@@ -6,7 +6,7 @@ from stead.control.engines.powerdns import PowerDns
 from stead.control.feature import Feature
 from stead.control.tasks import PeriodicTask, Task, WorkerServices
 
-PUBLISH_SECONDS = 1.0
+PUBLISH_SECONDS, COMPARE_SECONDS = 1.0, 30.0
 
 
 def _tasks(worker: WorkerServices) -> list[Task]:
@@ -15,7 +15,10 @@ def _tasks(worker: WorkerServices) -> list[Task]:
         return []
     server = PowerDns(settings.powerdns_url, settings.powerdns_key)
     publisher = ZonePublisher(worker.database, server, settings.nameservers)
-    return [PeriodicTask("dns.publish", PUBLISH_SECONDS, publisher.publish_due)]
+    return [
+        PeriodicTask("dns.publish", PUBLISH_SECONDS, publisher.publish_due),
+        PeriodicTask("dns.compare", COMPARE_SECONDS, publisher.compare),
+    ]
 
 
 FEATURE = Feature(

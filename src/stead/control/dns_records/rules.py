@@ -16,7 +16,9 @@ MAX_RECORDS = 500
 RETRY_AFTER = timedelta(seconds=15)
 """When a zone that could not be published is tried again."""
 WITH_PRIORITY: frozenset[str] = frozenset({"MX", "SRV"})
-_ADDRESSES: frozenset[str] = frozenset({"A", "AAAA", "CNAME"})
+ADDRESSES: frozenset[str] = frozenset({"A", "AAAA", "CNAME"})
+"""What a name has only once: either the platform or the customer says where it is."""
+_DIRECT: frozenset[str] = frozenset({"MX", "NS"})
 
 
 class RecordNotFound(NotFound):
@@ -39,7 +41,7 @@ class RecordConflicts(Conflict):
 
 class ZoneTaken(Conflict):
     code = "dns.zone_taken"
-    message = "Another site has the zone {zone}."
+    message = "Another site has proved the domain {zone}."
     remedy = "Manage the records of the domain at that site."
 
 
@@ -84,19 +86,13 @@ class Record:
     priority: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Zone:
-    site_id: str
-    name: str
-
-
 def zone_of(domain: str) -> str:
     return domain.removeprefix("www.")
 
 
 def require_compatible(record: Record, others: Sequence[Record], own_hosts: Collection[str]) -> None:
     """`others` are the other records of the zone; `own_hosts` the names that the platform serves."""
-    if record.type in _ADDRESSES and record.name in own_hosts:
+    if record.type in ADDRESSES and record.name in own_hosts:
         raise RecordConflicts(
             reason=f"{record.name} is a domain of the site, so the platform itself has its addresses."
         )
@@ -105,15 +101,32 @@ def require_compatible(record: Record, others: Sequence[Record], own_hosts: Coll
         raise RecordConflicts(reason=f"{record.name} has a {same[0].type} record, and a CNAME must be alone.")
     if any(each.type == "CNAME" for each in same):
         raise RecordConflicts(reason=f"{record.name} has a CNAME record, which must be alone.")
-    if any(each == record for each in same):
+    if any(_is_same(each, record) for each in same):
         raise RecordExists
     _require_not_delegated(record, others)
     if record.type == "NS":
         _require_free_below(record.name, others, own_hosts)
-    if record.type == "MX":
-        target = record.value.rstrip(".")
-        if any(each.name == target and each.type == "CNAME" for each in others):
-            raise RecordConflicts(reason=f"{target} has a CNAME record, and mail needs an address.")
+    _require_direct_targets(record, others)
+
+
+def _is_same(one: Record, other: Record) -> bool:
+    """Records of one name and type share a TTL, so another TTL makes no other record."""
+    return (one.type, one.value, one.priority) == (other.type, other.value, other.priority)
+
+
+def _require_direct_targets(record: Record, others: Sequence[Record]) -> None:
+    """Mail and delegations go to addresses, never to an alias."""
+    aliases = {each.name for each in others if each.type == "CNAME"}
+    if record.type in _DIRECT and record.value in aliases:
+        raise RecordConflicts(
+            reason=f"{record.value} has a CNAME record, and {record.type} needs an address."
+        )
+    if record.type == "CNAME":
+        for each in others:
+            if each.type in _DIRECT and each.value == record.name:
+                raise RecordConflicts(
+                    reason=f"the {each.type} record of {each.name} names it, and needs an address."
+                )
 
 
 def _require_not_delegated(record: Record, others: Sequence[Record]) -> None:

@@ -82,9 +82,9 @@ async def _change_zone(call: Call, site: VisibleSite) -> str:
     require_changeable(site.status)
     if not call.context.serves_dns:
         raise ZonesUnavailable
-    zone = zone_of(site.domain)
     mode = (await sites.get_facts(call.tx, site.id)).mode
-    if not await store.ensure_zone(call.tx, site.id, zone, mode):
+    zone = await store.change_zone(call.tx, site.id, zone_of(site.domain), mode)
+    if await store.is_of_another(call.tx, site.id, zone, mode):
         raise ZoneTaken(zone=zone)
     return zone
 

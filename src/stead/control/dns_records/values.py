@@ -12,9 +12,8 @@ from stead.shared.wording import quote
 MAX_TEXT = 2048
 _PIECE = 255
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
-_HOST_LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
-_SRV = re.compile(r"(\d{1,5})\s+(\d{1,5})\s+(\S+)")
-_CAA = re.compile(r'(0|128)\s+(issue|issuewild|iodef)\s+"?([^"\\\s]{0,255})"?', re.ASCII)
+_SRV = re.compile(r"(\d{1,5})\s+(\d{1,5})\s+(\S+)", re.ASCII)
+_CAA = re.compile(r'(0|128)\s+(issue|issuewild|iodef)\s+"?([\x20\x21\x23-\x5b\x5d-\x7e]{0,255})"?', re.ASCII)
 _APEX = ("@", "")
 
 

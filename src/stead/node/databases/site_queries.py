@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from stead.mariadb.connection import (
+    TOO_LONG,
     Connection,
     CustomerConnection,
     Fetched,
@@ -39,9 +40,8 @@ MAX_BYTES = 512 << 10
 MAX_TABLES = 2000
 AT_ONCE = 2
 _CANNOT_SIGN_IN = {1044, 1045, 4151}
-_TOO_LONG = 1969
 _READER_CONNECTIONS = 4
-_THREADS = ThreadPoolExecutor(max_workers=32, thread_name_prefix="queries")
+_THREADS = ThreadPoolExecutor(max_workers=128, thread_name_prefix="queries")
 
 T = TypeVar("T")
 Scalar = str | int | float | bool | None
@@ -108,23 +108,28 @@ class SiteQueries:
         require_writing(wanted.query)
         with connect(self._socket, SECONDS) as connection:
             _require_transactional(connection, schema)
-        with connect_as_customer(self._socket, schema, password, schema, SECONDS) as connection:
+        with connect_as_customer(
+            *(self._socket, schema, password, schema, SECONDS), read_only=False
+        ) as connection:
             changed = connection.change(wanted.query, wanted.params, commit=wanted.confirm)
         return msgspec.json.encode({"affected_rows": changed, "applied": wanted.confirm})
 
     def _as_reader(self, schema: str, work: Callable[[CustomerConnection], T]) -> T:
         """The user may have been locked or removed since it was opened."""
-        user, is_known = reader_account(schema), schema in self._passwords
+        is_known = schema in self._passwords
         if not is_known:
             self._open_reader(schema)
         try:
-            with connect_as_customer(self._socket, user, self._passwords[schema], schema, SECONDS) as opened:
-                return work(opened)
+            return self._read(schema, work)
         except StatementRefused as refused:
             if refused.number not in _CANNOT_SIGN_IN or not is_known:
                 raise
         self._open_reader(schema)
-        with connect_as_customer(self._socket, user, self._passwords[schema], schema, SECONDS) as opened:
+        return self._read(schema, work)
+
+    def _read(self, schema: str, work: Callable[[CustomerConnection], T]) -> T:
+        user, password = reader_account(schema), self._passwords[schema]
+        with connect_as_customer(self._socket, user, password, schema, SECONDS, read_only=True) as opened:
             return work(opened)
 
     def _open_reader(self, schema: str) -> None:
@@ -193,6 +198,6 @@ def _plain(value: object) -> Value | str:
 
 
 def _explain(refused: StatementRefused) -> str:
-    if refused.number == _TOO_LONG:
+    if refused.number == TOO_LONG:
         return f"The statement took longer than {SECONDS} seconds."
     return refused.message
