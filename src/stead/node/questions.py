@@ -34,7 +34,9 @@ from stead.shared.cancellation import raise_if_cancelled
 
 PER_SITE = 8
 """How many questions about a site are answered or wait."""
-IN_ALL = 256
+PER_OWNER = 48
+"""Of all sites of one owner together, so that nobody uses up what a node can answer."""
+IN_ALL = 512
 LOOK_SECONDS = 5.0
 RETRY_SECONDS = 1.0
 
@@ -44,7 +46,7 @@ log = structlog.get_logger()
 class Questions:
     def __init__(self, node: str, connection: NatsConnection, drivers: DriverSets) -> None:
         self._node, self._connection, self._drivers = node, connection, drivers
-        self._open: Counter[str] = Counter()
+        self._open: Counter[tuple[str, str]] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
@@ -96,10 +98,14 @@ class Questions:
             log.info("question.not_answered", kind=question.kind, error=type(error).__name__)
 
     async def answer(self, question: Question) -> Answer:
-        environment = question.environment
-        if self._open[environment] >= PER_SITE or self._open.total() >= IN_ALL:
+        limits = {
+            ("environment", question.environment): PER_SITE,
+            ("owner", question.owner or question.environment): PER_OWNER,
+            ("node", self._node): IN_ALL,
+        }
+        if any(self._open[each] >= limit for each, limit in limits.items()):
             return self._refuse(question, TOO_MANY, "too many questions are asked at the same time")
-        self._open[environment] += 1
+        self._open.update(limits.keys())
         try:
             async with asyncio.timeout(question.seconds):
                 body = await self._drivers[question.driver].answer(question)
@@ -111,9 +117,8 @@ class Questions:
             log.warning("question.failed", kind=question.kind, error=type(error).__name__)
             return self._refuse(question, FAILED, "the question could not be answered")
         finally:
-            self._open[environment] -= 1
-            if not self._open[environment]:
-                del self._open[environment]
+            self._open.subtract(limits.keys())
+            self._open = +self._open
         if len(body) > MAX_ANSWER_BYTES:
             return self._refuse(question, INVALID, "the answer is too long")
         return Answer(self._node, question.id, body=body)

@@ -46,6 +46,8 @@ class Question(Struct, frozen=True, omit_defaults=True):
     seconds: Annotated[float, Meta(gt=0, le=MAX_SECONDS)]
     """How long somebody waits for the answer."""
     body: Annotated[bytes, Meta(max_length=MAX_QUESTION_BYTES)] = b"{}"
+    owner: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{0,100}\Z")] = ""
+    """The team or account that owns the site: it cannot use what others need."""
 
 
 class Answer(Struct, frozen=True, omit_defaults=True):

@@ -1,11 +1,15 @@
 """The API asks a site: what it does when the site or its node lies, is silent or slow."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 import pytest
 
+from stead.node.drivers.driver import Driver, Handler
+from stead.node.drivers.driver_set import DriverSet
+from stead.node.questions import IN_ALL, PER_OWNER, Questions
 from stead.protocol import questions as protocol
 from stead.protocol.questions import Answer, Question
 from stead.shared.ids import new_id
@@ -137,6 +141,98 @@ async def test_every_way_to_fail_has_its_error(person: Person, code: str, status
         refused = await person.session.get(f"/v1/sites/{site}/content/1")
     assert (refused.status_code, code_of(refused)) == (status, shown)
     assert ("retry-after" in refused.headers) == (status in (429, 503))
+
+
+class HangingDriver(Driver):
+    """Never answers about sites whose name begins with `slow`."""
+
+    @property
+    def handlers(self) -> Sequence[Handler[Any]]:
+        return []
+
+    async def answer(self, question: Question) -> bytes:
+        if question.environment.startswith("slow"):
+            await asyncio.Event().wait()
+        return b"{}"
+
+
+async def test_an_owner_of_many_sites_that_hang_does_not_use_up_a_node():
+    drivers = DriverSet([HangingDriver()])
+    node = Questions("n", None, {"live": drivers, "simulator": drivers})  # type: ignore[arg-type]
+
+    def ask(owner: str, environment: str) -> asyncio.Task[Answer]:
+        question = Question("n", "p", "q", environment, "live", "content.list", 30.0, b"{}", owner)
+        return asyncio.create_task(node.answer(question))
+
+    hanging = [ask("attacker", f"slow{number % 100}") for number in range(IN_ALL + 10)]
+    await asyncio.sleep(0)
+    other = await ask("other", "fast")
+    assert other.code == ""
+    refused = [each.result().code for each in hanging if each.done()]
+    assert refused == [protocol.TOO_MANY] * (IN_ALL + 10 - PER_OWNER)
+    for each in hanging:
+        each.cancel()
+    await asyncio.gather(*hanging, return_exceptions=True)
+    assert (await ask("attacker", "fast")).code == ""
+
+
+async def test_an_owner_who_waits_for_many_answers_is_refused(
+    person: Person, stranger: Person, monkeypatch: pytest.MonkeyPatch
+):
+    # The limit that ships is as many requests as a test would have to keep open.
+    monkeypatch.setattr("stead.control.engines.nats_questions.PER_OWNER", 2)
+    node, asked, may_answer = _node(), asyncio.Semaphore(0), asyncio.Event()
+
+    async def answer(question: Question) -> Answer:
+        asked.release()
+        await may_answer.wait()
+        return Answer(node, question.id, body=msgspec.json.encode({"items": [ITEM]}))
+
+    sites = [await _site_on(person, node) for _ in range(3)]
+    others = await answering_site(stranger, {})
+    async with answering(node, answer):
+        waiting = [asyncio.create_task(person.session.get(f"/v1/sites/{site}/content")) for site in sites[:2]]
+        async with asyncio.timeout(60):
+            await asked.acquire()
+            await asked.acquire()
+        refused = await person.session.get(f"/v1/sites/{sites[2]}/content")
+        assert (refused.status_code, code_of(refused)) == (429, "site.questions_exceeded")
+        assert (await stranger.session.get(f"/v1/sites/{others}/content")).status_code == 200
+        may_answer.set()
+        assert [each.status_code for each in await asyncio.gather(*waiting)] == [200, 200]
+
+
+async def test_a_password_is_in_the_response_and_nowhere_else(
+    person: Person, caplog: pytest.LogCaptureFixture
+):
+    node, asked = _node(), []
+    user = {"id": 7, "login": "ada", "email": "a@example.com", "display_name": "Ada", "first_name": ""}
+    user |= {"last_name": "", "roles": ["editor"], "registered_at": None}
+
+    async def answer(question: Question) -> Answer:
+        asked.append(question.body.decode())
+        return Answer(node, question.id, body=msgspec.json.encode(user))
+
+    site = await _site_on(person, node)
+    body = {"login": "ada", "email": "a@example.com", "role": "editor", "password_delivery": "response"}
+    key = {"idempotency-key": new_id("req")}
+    async with answering(node, answer):
+        made = await person.session.post(f"/v1/sites/{site}/users", json=body, headers=key)
+        again = await person.session.post(f"/v1/sites/{site}/users", json=body, headers=key)
+        shown = await person.session.get(f"/v1/sites/{site}/users/7")
+    password = made.json()["data"]["password"]
+    assert len(password) >= 20
+    assert again.json()["data"]["password"] == password
+    assert password not in shown.text
+    assert len(asked) == 2
+    assert password not in "".join(asked)
+    assert password not in caplog.text
+    async with person.transaction() as tx:
+        for table in ("audit_events", "outbox_events", "jobs", "idempotency_records"):
+            rows = f"select count(*) from {table} t where position($1 in t::text) > 0"  # noqa: S608
+            assert await tx.value(rows, password) == 0, table
+        recorded = await tx.value("select answer from idempotency_records order by created_at desc limit 1")
+        assert password.encode() not in recorded
 
 
 async def test_a_node_cannot_answer_for_another(person: Person, monkeypatch: pytest.MonkeyPatch):

@@ -1,6 +1,8 @@
 """DNS records: what is accepted, what conflicts, and what the name server answers."""
 
 from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +12,24 @@ import dns.message
 import pytest
 
 from stead.control.app import ControlPlane
-from stead.control.dns_records.publisher import ZonePublisher
-from stead.control.dns_records.rules import Record
+from stead.control.dns_records.publisher import ZonePublisher, _sets
+from stead.control.dns_records.rules import WITH_PRIORITY, Record
 from stead.control.dns_records.values import complete_name, content_of, normalize
+from stead.control.domains import store as domains
+from stead.control.domains.rules import NewClaim
 from stead.control.engines.powerdns import PowerDns
 from stead.dev.engines.powerdns import PowerDns as PowerDnsEngine
 from stead.dev.running_stack import RunningStack, run_stack
 from stead.shared.errors import ApiError
+from stead.shared.ids import new_id
 from tests import teams
+from tests.answering_node import place_on_answering_node
 from tests.client import Client, code_of
 from tests.node.harness import until
 from tests.people import Person
 
 ZONE = "example.com"
+NAMESERVERS = ("ns1.platform.example", "ns2.platform.example")
 
 
 @pytest.mark.parametrize(
@@ -53,6 +60,7 @@ def test_other_names_are_refused(name: str):
         ("MX", ".", 0, "0 ."),
         ("SRV", "5 5060 sip.example.net", 1, "1 5 5060 sip.example.net."),
         ("CAA", "0 issue letsencrypt.org", None, '0 issue "letsencrypt.org"'),
+        ("CAA", '0 issue "ca.example; account=7"', None, '0 issue "ca.example; account=7"'),
         ("NS", "ns1.example.net", None, "ns1.example.net."),
         ("TXT", 'v=spf1 "a" \\', None, '"v=spf1 \\"a\\" \\\\"'),
         ("TXT", "é", None, '"\\195\\169"'),
@@ -71,6 +79,7 @@ def test_values_are_written_as_a_name_server_stores_them(
         *(("A", "192.0.2", None), ("A", "::1", None), ("A", "192.0.2.1", 5), ("AAAA", "192.0.2.1", None)),
         *(("CNAME", "not a host", None), ("CNAME", "192.0.2.1", None), ("MX", "mail.example.net", None)),
         *(("MX", "192.0.2.1", 10), ("SRV", "sip.example.net", 1), ("SRV", "5 99999 a.example.net", 1)),
+        *(("CAA", "0 issue a\x00b", None), ("CAA", "0 issue é", None), ("SRV", "٣ 5060 a.example.net", 1)),
         *(("CAA", "1 evil x", None), ("CAA", '0 issue "a" "b"', None), ("TXT", "a\nb", None)),
         *(("TXT", "x" * 2049, None), ("NS", "ns1", None), ("TXT", "", None)),
     ],
@@ -88,6 +97,15 @@ async def _site(person: Person, domain: str) -> str:
     return site
 
 
+async def _prove(person: Person, site: str, hostname: str) -> str:
+    """Attach a verified domain to the site."""
+    async with person.transaction() as tx:
+        env = await tx.value("select id from environments where site_id = $1", site)
+        claim, id_ = NewClaim(hostname, site, env, person.id, "live"), new_id("dom")
+        await domains.insert(tx, id_, claim, "stead-challenge", verified=True)
+    return id_
+
+
 async def _add(client: Client, site: str, type_: str, name: str, value: str, **more: Any) -> Any:
     body = {"type": type_, "name": name, "value": value, **more}
     return await client.post(f"/v1/sites/{site}/dns/records", json=body)
@@ -98,6 +116,10 @@ async def test_records_that_contradict_each_other_are_refused(person: Person, st
     assert (await _add(client, site, "A", "a", "192.0.2.1")).status_code == 201
     assert code_of(await _add(client, site, "A", "a", "192.0.2.1")) == "dns_record.exists"
     assert (await _add(client, site, "A", "a", "192.0.2.2")).status_code == 201
+    assert code_of(await _add(client, site, "A", "a", "192.0.2.1", ttl=60)) == "dns_record.exists"
+    assert (await _add(client, site, "MX", "a", "mail.example.net", priority=1)).status_code == 201
+    again = await _add(client, site, "MX", "a", "mail.example.net", priority=1, ttl=60)
+    assert code_of(again) == "dns_record.exists"
     assert code_of(await _add(client, site, "CNAME", "a", "b.example.net")) == "dns_record.conflicts"
     assert (await _add(client, site, "CNAME", "c", "b.example.net")).status_code == 201
     for type_, value in (("A", "192.0.2.1"), ("TXT", "x"), ("CNAME", "d.example.net")):
@@ -110,6 +132,9 @@ async def test_records_that_contradict_each_other_are_refused(person: Person, st
     assert (await _add(client, site, "TXT", "@", "v=spf1 -all")).status_code == 201
     to_alias = await _add(client, site, "MX", "@", "c.conflicts.example.com", priority=5)
     assert code_of(to_alias) == "dns_record.conflicts"
+    in_zone = await _add(client, site, "MX", "@", "mx.conflicts.example.com", priority=5)
+    assert in_zone.status_code == 201
+    assert code_of(await _add(client, site, "CNAME", "mx", "b.example.net")) == "dns_record.conflicts"
     assert (await _add(client, site, "NS", "sub", "ns1.example.net")).status_code == 201
     assert (await _add(client, site, "NS", "sub", "ns2.example.net")).status_code == 201
     assert code_of(await _add(client, site, "A", "x.sub", "192.0.2.1")) == "dns_record.conflicts"
@@ -124,30 +149,26 @@ async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Runni
         yield started
 
 
-async def test_the_name_server_answers_what_the_api_says(
-    person: Person, plane: ControlPlane, stack: RunningStack
-):
-    engine = stack[PowerDnsEngine]
-    publisher = ZonePublisher(
-        plane.database, PowerDns(engine.url, engine.key), ("ns1.platform.example", "ns2.platform.example")
-    )
-    site, client = await _site(person, "www.answers.example.com"), person.session
-    zone = "answers.example.com"
-    async with person.transaction() as tx:
-        await tx.run("update domains set status = 'pending', verified_at = null where site_id = $1", site)
-    made = await _add(client, site, "A", "mail", "192.0.2.7")
-    path = f"/v1/sites/{site}/dns/records/{made.json()['data']['id']}"
+@dataclass(frozen=True)
+class NameServer:
+    """A publisher and the name server that it publishes to."""
 
-    async def publish() -> None:
-        async with person.transaction() as tx:
-            await tx.run("update dns_zones set next_attempt_at = $1", tx.now)
+    plane: ControlPlane
+    engine: PowerDnsEngine
+
+    async def publish(self, *sites: str) -> None:
+        async with self.plane.database.transaction() as tx:
+            await tx.run("update dns_zones set next_attempt_at = $1 where site_id = any($2)", tx.now, sites)
+        server = PowerDns(self.engine.url, self.engine.key)
+        publisher = ZonePublisher(self.plane.database, server, NAMESERVERS)
+        await publisher.compare()
         await publisher.publish_due()
 
-    async def look_up(name: str, kind: str, *, wanted: set[str] | None = None) -> set[str]:
-        query = dns.message.make_query(f"{name}.", kind, want_dnssec=True)
+    async def look_up(self, name: str, kind: str, *, wanted: set[str] | None = None) -> set[str]:
+        """Waits until the answer is the wanted one."""
 
         async def ask() -> set[str] | None:
-            answer = await dns.asyncquery.udp(query, "127.0.0.1", port=engine.dns_port, timeout=5)
+            answer = await self.query(name, kind)
             found = {
                 str(each) for part in answer.answer if part.rdtype != dns.rdatatype.RRSIG for each in part
             }
@@ -155,13 +176,45 @@ async def test_the_name_server_answers_what_the_api_says(
 
         return await until(ask)
 
-    await publish()
+    async def query(self, name: str, kind: str) -> dns.message.Message:
+        query = dns.message.make_query(f"{name}.", kind, want_dnssec=True)
+        answer, _ = await dns.asyncquery.udp_with_fallback(
+            query, "127.0.0.1", port=self.engine.dns_port, timeout=5
+        )
+        return answer
+
+    async def until_refused(self, zone: str) -> None:
+        async def is_refused() -> bool | None:
+            return (await self.query(zone, "NS")).rcode() == dns.rcode.REFUSED or None
+
+        await until(is_refused)
+
+
+@pytest.fixture
+def name_server(plane: ControlPlane, stack: RunningStack) -> NameServer:
+    return NameServer(plane, stack[PowerDnsEngine])
+
+
+async def test_the_name_server_answers_what_the_api_says(person: Person, name_server: NameServer):
+    look_up = name_server.look_up
+    site, client = await _site(person, "www.answers.example.com"), person.session
+    zone = "answers.example.com"
+    async with person.transaction() as tx:
+        await tx.run("update domains set status = 'pending', verified_at = null where site_id = $1", site)
+    made = await _add(client, site, "A", "mail", "192.0.2.7")
+    path = f"/v1/sites/{site}/dns/records/{made.json()['data']['id']}"
+
+    await name_server.publish(site)
     assert not (await client.get(path)).json()["data"]["published"]
     async with person.transaction() as tx:
         await tx.run(
             "update domains set status = 'verified', verified_at = $2 where site_id = $1", site, tx.now
         )
-    await publish()
+    # A name in the zone may have been given to somebody else.
+    await name_server.publish(site)
+    assert not (await client.get(path)).json()["data"]["published"]
+    await _prove(person, site, zone)
+    await name_server.publish(site)
     assert (await client.get(path)).json()["data"]["published"]
     await look_up(f"mail.{zone}", "A", wanted={"192.0.2.7"})
     await look_up(zone, "NS", wanted={"ns1.platform.example.", "ns2.platform.example."})
@@ -171,27 +224,122 @@ async def test_the_name_server_answers_what_the_api_says(
     await _add(client, site, "TXT", "*", "wild")
     changed = await client.patch(path, json={"value": "192.0.2.8", "ttl": 60})
     assert not changed.json()["data"]["published"]
-    await publish()
+    await name_server.publish(site)
     await look_up(f"mail.{zone}", "A", wanted={"192.0.2.8"})
     await look_up(zone, "MX", wanted={f"10 mail.{zone}."})
     await look_up(f"any.thing.{zone}", "TXT", wanted={'"wild"'})
     (text,) = await look_up(zone, "TXT")
     assert len(text) > 255
     await client.delete(path)
-    await publish()
+    await name_server.publish(site)
     await look_up(f"mail.{zone}", "A", wanted=set())
     async with person.transaction() as tx:
         await tx.run(
             "update sites set status = 'deleted', recoverable_until = $2 where id = $1", site, tx.now
         )
-    await publish()
-    query = dns.message.make_query(f"{zone}.", "NS")
+    await name_server.publish(site)
+    await name_server.until_refused(zone)
 
-    async def is_refused() -> bool | None:
-        answer = await dns.asyncquery.udp(query, "127.0.0.1", port=engine.dns_port, timeout=5)
-        return answer.rcode() == dns.rcode.REFUSED or None
 
-    await until(is_refused)
+async def test_a_zone_follows_the_proof_of_its_domain(
+    person: Person, stranger: Person, name_server: NameServer
+):
+    """Whoever comes first cannot keep a zone from its owner, and nobody keeps what was given up."""
+    zone, look_up = "proof.example.com", name_server.look_up
+    early, later = await _site(stranger, f"www.{zone}"), await _site(person, f"www2.{zone}")
+    async with person.transaction() as tx:
+        await tx.run("update sites set domain = $2 where id = $1", later, zone)
+    assert (await _add(stranger.session, early, "TXT", "@", "of the stranger")).status_code == 201
+    await name_server.publish(early)
+    await name_server.until_refused(zone)
+    assert (await _add(person.session, later, "TXT", "@", "of the owner")).status_code == 201
+    proof = await _prove(person, later, zone)
+    await name_server.publish(early, later)
+    await look_up(zone, "TXT", wanted={'"of the owner"'})
+    assert code_of(await _add(stranger.session, early, "TXT", "@", "more")) == "dns.zone_taken"
+    async with person.transaction() as tx:
+        await tx.run("update domains set released_at = $2 where id = $1", proof, tx.now)
+    await _prove(stranger, early, zone)
+    assert (await _add(stranger.session, early, "TXT", "@", "now proved")).status_code == 201
+    await name_server.publish(early)
+    await name_server.publish(early, later)
+    wanted = {'"of the stranger"', '"now proved"'}
+    await look_up(zone, "TXT", wanted=wanted)
+    assert code_of(await _add(person.session, later, "TXT", "@", "too late")) == "dns.zone_taken"
+    async with person.transaction() as tx:
+        await tx.run("update sites set status = 'deleted' where id = $1", later)
+    await name_server.publish(early, later)
+    await look_up(zone, "TXT", wanted=wanted)
+
+
+async def test_a_domain_that_is_attached_later_replaces_what_is_in_its_place(
+    person: Person, name_server: NameServer
+):
+    zone = "attached.example.com"
+    site, client = await _site(person, zone), person.session
+    await _add(client, site, "CNAME", "shop", "shops.example.net")
+    await _add(client, site, "TXT", "@", "stays")
+    async with person.transaction() as tx:
+        await place_on_answering_node(tx, site)
+        await tx.run(
+            "update nodes set edge_address = '192.0.2.80:443' where id in"
+            " (select node_id from environments where site_id = $1)",
+            site,
+        )
+    await name_server.publish(site)
+    await name_server.look_up(f"shop.{zone}", "CNAME", wanted={"shops.example.net."})
+    await _prove(person, site, f"shop.{zone}")
+    # Nobody has changed a record.
+    await name_server.publish(site)
+    await name_server.look_up(f"shop.{zone}", "CNAME", wanted=set())
+    assert "192.0.2.80" in await name_server.look_up(f"shop.{zone}", "A")
+    await name_server.look_up(zone, "TXT", wanted={'"stays"'})
+
+
+VALUES = {
+    "A": ["192.0.2.1", "0.0.0.1", "255.255.255.255"],
+    "AAAA": ["::", "::ffff:192.0.2.1", "2001:db8::1"],
+    "CNAME": ["_x.example.net", "xn--mnchen-3ya.example", f"{'a' * 63}.{'b' * 63}.{'c' * 63}.example"],
+    "MX": [".", "a_b.example.net", "1.example.net"],
+    "NS": ["a_b.example.net", "1.example.net"],
+    "SRV": ["0 0 .", "65535 65535 _sip._tcp.example.net"],
+    "CAA": ['0 issue ";"', '128 iodef "mailto:a@example.com"', '0 issuewild ""', "0 issue a b;c=d\te"],
+    "TXT": ["é" * 1024, '"' * 2048, "\\", "a;b", "\\000", "$ORIGIN .", "( )", "\u200b", " ", "@"],
+}
+NAMES = [
+    "*",
+    "*.a",
+    "_x",
+    "a_b",
+    "1",
+    "xn--a",
+    "a" * 63,
+    "-",
+    "é",
+    "☃",
+    "ß",
+    "a.b.c.d.e",
+    "１",
+    "a\\.b",
+    "a;b",
+]
+
+
+async def test_everything_that_is_accepted_can_be_published(name_server: NameServer):
+    """One record that the name server refuses would keep all others of the zone from being published."""
+    zone, records = "accepted.example.com", []
+    given = [(type_, value) for type_, values in VALUES.items() for value in values]
+    for number, (type_, value) in enumerate(given):
+        for place, name in enumerate(NAMES):
+            with suppress(ApiError):
+                complete = complete_name(f"{name}.{number}-{place}", zone)
+                priority = 10 if type_ in WITH_PRIORITY else None
+                records.append(normalize(type_, complete, value, 300, priority, zone))
+    assert {each.type for each in records} == set(VALUES)
+    server = PowerDns(name_server.engine.url, name_server.engine.key)
+    await server.replace_zone(zone, _sets(records), NAMESERVERS)
+    for record in [records[0], records[len(records) // 2], records[-1]]:
+        assert await name_server.look_up(record.name, record.type)
 
 
 async def test_a_name_server_that_is_down_delays_changes(person: Person, plane: ControlPlane):
@@ -206,7 +354,5 @@ async def test_a_name_server_that_is_down_delays_changes(person: Person, plane: 
 
 
 def test_one_record_set_has_one_ttl():
-    from stead.control.dns_records.publisher import _sets
-
     (found,) = _sets([Record("A", "a.b", "192.0.2.1", 300), Record("A", "a.b", "192.0.2.2", 60)])
     assert (found.ttl, found.contents) == (60, ("192.0.2.1", "192.0.2.2"))

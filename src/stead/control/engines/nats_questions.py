@@ -6,6 +6,7 @@ and no node can answer for another.
 
 import asyncio
 import secrets
+from collections import Counter
 
 import msgspec
 import structlog
@@ -18,7 +19,8 @@ from stead.protocol.questions import Answer, Question, encode, read_answer
 
 GRACE_SECONDS = 2.0
 """A node answers in time even if it only says that the site did not."""
-MAX_WAITING = 1000
+MAX_WAITING, PER_OWNER = 1000, 100
+"""Questions of this process that wait for an answer, in all and of one owner."""
 
 log = structlog.get_logger()
 
@@ -27,26 +29,43 @@ class NoAnswer(Exception):
     """The node cannot be reached, or has not answered."""
 
 
+class TooManyQuestions(Exception):
+    """The owner waits for too many answers already."""
+
+
 class Questions:
     def __init__(self, nats_: Nats) -> None:
         self._nats = nats_
         self._process = secrets.token_hex(8)
         self._waiting: dict[tuple[str, str], asyncio.Future[Answer]] = {}
+        self._owners: Counter[str] = Counter()
         self._subscribed = False
         self._subscribing = asyncio.Lock()
 
     async def ask(
-        self, node: str, environment: str, driver: DriverSetName, kind: str, body: bytes, seconds: float
+        self,
+        node: str,
+        environment: str,
+        driver: DriverSetName,
+        kind: str,
+        body: bytes,
+        seconds: float,
+        *,
+        owner: str,
     ) -> Answer:
-        """The question is sent once: a repetition could change something twice. Raises NoAnswer."""
+        """The question is sent once: a repetition could change something twice. Raises NoAnswer or
+        TooManyQuestions."""
         require_no_transaction("NATS")
+        if self._owners[owner] >= PER_OWNER:
+            raise TooManyQuestions
         if len(self._waiting) >= MAX_WAITING:
             raise NoAnswer
         question = Question(
-            *(node, self._process, secrets.token_hex(16), environment, driver, kind, seconds, body)
+            *(node, self._process, secrets.token_hex(16), environment, driver, kind, seconds, body, owner)
         )
         key = (node, question.id)
         answer = self._waiting[key] = asyncio.get_running_loop().create_future()
+        self._owners[owner] += 1
         try:
             await self._subscribe()
             await self._nats.client.publish(subjects.question(node), encode(question))
@@ -57,6 +76,9 @@ class Questions:
             raise NoAnswer from None
         finally:
             del self._waiting[key]
+            self._owners[owner] -= 1
+            if not self._owners[owner]:
+                del self._owners[owner]
 
     async def _subscribe(self) -> None:
         """Once; the library subscribes again when it reconnects."""

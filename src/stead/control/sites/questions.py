@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from stead.control.engines.nats_questions import NoAnswer, Questions
+from stead.control.engines.nats_questions import NoAnswer, Questions, TooManyQuestions
 from stead.control.engines.postgres import Tx
 from stead.control.environments import service as environments
 from stead.control.environments.rules import EnvironmentBusy, VisibleEnvironment
@@ -42,6 +42,7 @@ class AskedSite:
     node: str | None
     environment: str
     driver: DriverSetName
+    owner: str
 
     async def ask(
         self,
@@ -63,9 +64,12 @@ class AskedSite:
         try:
             found = await self.questions.ask(
                 *(self.node, self.environment, self.driver, kind, encoded, seconds),
+                owner=self.owner,
             )
         except NoAnswer:
             raise NodeSilent from None
+        except TooManyQuestions:
+            raise SiteQuestionsExceeded from None
         if found.code:
             raise _error_of(found, missing, refused, seconds)
         try:
@@ -86,7 +90,7 @@ async def prepare(tx: Tx, context: ApiContext, env: VisibleEnvironment) -> Asked
         raise EnvironmentBusy(status=env.status)
     mode = (await sites.get_facts(tx, env.site_id)).mode
     node = (await environments.get(tx, env.id)).node_id
-    return AskedSite(context.questions, node, env.id, "simulator" if mode == "test" else "live")
+    return AskedSite(context.questions, node, env.id, "simulator" if mode == "test" else "live", env.owner)
 
 
 def _error_of(
