@@ -149,15 +149,21 @@ class BoundedConnection(pymysql.Connection):
     def _read_bytes(self, num_bytes: int) -> bytes:
         self.left -= num_bytes
         if self.left < 0:
-            self._force_close()
             raise pymysql.DataError(_TOO_LARGE, f"The result is larger than {MAX_READ >> 20} MiB.")
-        return super()._read_bytes(num_bytes)  # type: ignore[no-any-return]
+        read: bytes = super()._read_bytes(num_bytes)  # type: ignore[misc]
+        return read
+
+    def abandon(self) -> None:
+        """End it at once. Rows that are left are not read, which the library does when it closes."""
+        self._force_close()  # type: ignore[attr-defined]
+        if (result := self._result) is not None:  # type: ignore[attr-defined]
+            result.unbuffered_active = False
 
 
 class CustomerConnection:
     """A connection as a user of a customer. Blocks; use it in a thread."""
 
-    def __init__(self, connection: pymysql.Connection, seconds: int) -> None:
+    def __init__(self, connection: BoundedConnection, seconds: int) -> None:
         self._connection, self._seconds = connection, seconds
 
     def fetch(
@@ -178,7 +184,8 @@ class CustomerConnection:
         except (pymysql.MySQLError, OSError) as error:
             raise _translate_for_customer(error) from None
         finally:
-            self._abandon(cursor)
+            self._connection.abandon()
+            cursor.connection = None  # type: ignore[assignment]
         self._require_in_time(began)
         return Fetched(columns, rows, more=False)
 
@@ -197,13 +204,6 @@ class CustomerConnection:
         except (pymysql.MySQLError, OSError) as error:
             raise _translate_for_customer(error) from None
         return int(changed)
-
-    def _abandon(self, cursor: SSCursor) -> None:
-        """Rows that are left are never read. The library would read them when the cursor is deleted."""
-        self._connection._force_close()  # noqa: SLF001
-        if (result := self._connection._result) is not None:  # noqa: SLF001
-            result.unbuffered_active = False
-        cursor.connection = None
 
     def _require_in_time(self, began: float) -> None:
         """The server interrupts SLEEP and BENCHMARK at the limit, but goes on with what they return then."""
@@ -245,8 +245,7 @@ def connect_as_customer(
     try:
         yield CustomerConnection(connection, seconds)
     finally:
-        # Not `close`, which would read all rows that were not wanted.
-        connection._force_close()  # noqa: SLF001
+        connection.abandon()
 
 
 def _translate_for_customer(error: Exception) -> Exception:

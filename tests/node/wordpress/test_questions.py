@@ -89,7 +89,7 @@ async def test_a_post_is_written_changed_trashed_and_deleted(site: Site):
     changed = await result(site, "content.update", id=made["id"], title="Bye")
     assert (changed["title"], changed["content"]) == ("Bye", made["content"])
     revisions = "select count(*) from {schema}.wp_posts where post_type = 'revision' and post_parent = "
-    assert site.query(f"{revisions}{made['id']}")[0][0] >= 1
+    assert site.query(f"{revisions}{made['id']}") != [(0,)]
     assert await result(site, "content.delete", id=made["id"]) == {"trashed": True}
     assert (await result(site, "content.get", id=made["id"]))["status"] == "trash"
     assert await result(site, "content.delete", id=made["id"]) == {"trashed": False}

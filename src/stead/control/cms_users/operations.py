@@ -16,12 +16,13 @@ from stead.control.http.operations import Call, Later, Operations
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.sites.question_rules import QUESTION_ERRORS, SiteRefused
 from stead.control.sites.rules import SiteBusy
+from stead.shared.errors import ApiError
 
 operation = Operations(tag="Users of a site")
 _twice = TwinOperations(operation)
 
 _READ, _WRITE, _USERS = "cms.users:read", "cms.users:write", "components.users"
-_WRITING = (SiteBusy, SiteRefused, *QUESTION_ERRORS)
+_WRITING: tuple[type[ApiError], ...] = (SiteBusy, SiteRefused, *QUESTION_ERRORS)
 _ONE = "/users/{user_id}"
 
 

@@ -17,7 +17,7 @@ from stead.control.jobs.rules import JobsWaiting
 from stead.control.jobs.schema import JobView
 from stead.control.sites.question_rules import QUESTION_ERRORS
 from stead.control.sites.rules import SiteBusy
-from stead.shared.errors import CapabilityUnsupported
+from stead.shared.errors import ApiError, CapabilityUnsupported
 
 operation = Operations(tag="Components")
 _twice = TwinOperations(operation)
@@ -26,8 +26,8 @@ _READ = "cms.plugins:read|cms.themes:read"
 _WRITE = "cms.plugins:write|cms.themes:write"
 _PLUGINS = "components.plugins"
 _ONE = "/components/{component_id}"
-_CHANGING = (ComponentInGit, SiteBusy, EnvironmentBusy, JobsWaiting)
-_CHANGING_ONE = (
+_CHANGING: tuple[type[ApiError], ...] = (ComponentInGit, SiteBusy, EnvironmentBusy, JobsWaiting)
+_CHANGING_ONE: tuple[type[ApiError], ...] = (
     *(ComponentNotFound, ComponentFixed, *_CHANGING),
     *(error for error in QUESTION_ERRORS if error is not EnvironmentBusy),
 )

@@ -18,12 +18,13 @@ from stead.control.jobs.rules import JobsWaiting
 from stead.control.jobs.schema import JobView
 from stead.control.sites.question_rules import QUESTION_ERRORS, SiteRefused
 from stead.control.sites.rules import SiteBusy
+from stead.shared.errors import ApiError
 
 operation = Operations(tag="Content")
 _twice = TwinOperations(operation)
 
 _READ, _WRITE, _CONTENT = "cms.content:read", service.WRITE, "components.content"
-_WRITING = (SiteBusy, SiteRefused, *QUESTION_ERRORS)
+_WRITING: tuple[type[ApiError], ...] = (SiteBusy, SiteRefused, *QUESTION_ERRORS)
 _ONE = "/content/{content_id}"
 
 

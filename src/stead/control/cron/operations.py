@@ -11,12 +11,13 @@ from stead.control.jobs.rules import JobsWaiting
 from stead.control.jobs.schema import JobView
 from stead.control.sites.question_rules import QUESTION_ERRORS, SiteRefused
 from stead.control.sites.rules import SiteBusy
+from stead.shared.errors import ApiError
 
 operation = Operations(tag="Scheduled events")
 _twice = TwinOperations(operation)
 
 _READ, _WRITE, _CRON = "cron:read", service.WRITE, "cron"
-_WRITING = (SiteBusy, SiteRefused, *QUESTION_ERRORS)
+_WRITING: tuple[type[ApiError], ...] = (SiteBusy, SiteRefused, *QUESTION_ERRORS)
 _ONE = "/cron/{cron_id}"
 
 

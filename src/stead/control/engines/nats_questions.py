@@ -64,7 +64,8 @@ class Questions:
             *(node, self._process, secrets.token_hex(16), environment, driver, kind, seconds, body, owner)
         )
         key = (node, question.id)
-        answer = self._waiting[key] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._waiting[key] = answer
         self._owners[owner] += 1
         try:
             await self._subscribe()

@@ -1,5 +1,6 @@
 """Declares an operation at two paths: below a site, which means its production, and below an environment."""
 
+from collections.abc import Callable
 from typing import Any
 
 from stead.control.environments.rules import EnvironmentNotFound, VisibleProduction
@@ -25,7 +26,7 @@ class TwinOperations:
         id: str,  # noqa: A002 - the name in the API description
         errors: tuple[type[ApiError], ...] = (),
         **declared: Any,
-    ) -> Any:
+    ) -> Callable[[Handler], Handler]:
         """`route` is the method and what follows the site, for example `GET /components`."""
         method, path = route.split()
         resource, _, action = id.partition(".")

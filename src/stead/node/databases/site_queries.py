@@ -6,7 +6,7 @@ in a transaction that is rolled back unless they are confirmed.
 
 import asyncio
 import secrets
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime
@@ -164,7 +164,7 @@ def _require_transactional(connection: Connection, schema: str) -> None:
         [schema],
     )
     if others:
-        raise NotAllowed(f"The table {others[0][0]} is not InnoDB, so a change could not be taken back.")
+        raise NotAllowed(f"The table {others[0][0]!s} is not InnoDB, so a change could not be taken back.")
 
 
 def _show(found: Fetched) -> Mapping[str, object]:
@@ -175,13 +175,16 @@ def _show(found: Fetched) -> Mapping[str, object]:
 
 def _unique(names: Sequence[str]) -> list[str]:
     """Two columns may have one name."""
-    made: list[str] = []
+    # Thousands of columns may have one name.
+    made: dict[str, None] = {}
+    numbers: Counter[str] = Counter()
     for name in names:
-        number, other = 2, name
+        other = name
         while other in made:
-            other, number = f"{name}_{number}", number + 1
-        made.append(other)
-    return made
+            numbers[name] += 1
+            other = f"{name}_{numbers[name] + 1}"
+        made[other] = None
+    return list(made)
 
 
 def _plain(value: object) -> Value | str:
