@@ -90,7 +90,8 @@ async def _time(ask: Callable[[], Awaitable[None]]) -> list[float]:
 
 
 async def _ask(asking: Questions, site: Site, kind: str, body: bytes) -> None:
-    answer = await asking.ask(NODE, site.environment, "live", kind, body, SECONDS)
+    environment = site.environment
+    answer = await asking.ask(NODE, environment, "live", kind, body, SECONDS, owner=environment)
     if answer.code:
         raise CouldNotRun(f"{answer.code}: {answer.reason}")
     msgspec.json.decode(answer.body)

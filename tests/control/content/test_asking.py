@@ -265,6 +265,30 @@ async def test_an_environment_that_does_not_run_is_not_asked(person: Person):
     assert code_of(await person.session.get(f"/v1/sites/{site}/content")) == "environment.busy"
 
 
+@pytest.mark.parametrize(
+    "date", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "0999-01-01T00:00:00Z"]
+)
+async def test_a_date_that_wordpress_cannot_store_is_refused(person: Person, date: str):
+    site = await answering_site(person, {})
+    refused = await person.session.post(f"/v1/sites/{site}/content", json={"title": "x", "date": date})
+    assert (refused.status_code, refused.json()["error"]["param"]) == (400, "date")
+    at_that_time = {"hook": "x", "schedule": date}
+    refused = await person.session.post(f"/v1/sites/{site}/cron", json=at_that_time)
+    assert (refused.status_code, refused.json()["error"]["param"]) == (400, "schedule")
+
+
+async def test_a_simulated_site_is_small(person: Person):
+    """Its node reads and writes all of it for each question."""
+    site = await answering_site(person, {})
+    path = f"/v1/sites/{site}/content"
+    body = {"title": "x", "content": "y" * 400_000}
+    codes = [(await person.session.post(path, json=body)).status_code for _ in range(3)]
+    assert codes == [201, 201, 400]
+    found = (await person.session.get(path)).json()["data"]
+    assert len(found) == 3
+    assert (await person.session.delete(f"{path}/{found[0]['id']}")).status_code == 204
+
+
 async def test_lists_have_pages(person: Person):
     site = await answering_site(person, {})
     path = f"/v1/sites/{site}/content"

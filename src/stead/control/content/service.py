@@ -1,7 +1,8 @@
 """Reads and writes the content of a site."""
 
 import base64
-from datetime import UTC
+from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -39,6 +40,7 @@ from stead.shared.errors import FieldInvalid
 WRITE = "cms.content:write"
 MAX_BATCH_BYTES = 512 << 10
 """A message to a node is limited too."""
+MIN_YEAR, MAX_YEAR = 1000, 9998
 _NUMBERS = ("author", "parent", "featured_media")
 
 
@@ -141,12 +143,21 @@ def question_of(wanted: NewContent | ContentChange) -> dict[str, Any]:
         if name in made:
             made[name] = require_number(made[name], name)
     if "date" in made:
-        made["date"] = made["date"].astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S")
+        made["date"] = _show_date(made["date"])
     if "terms" in made:
         made["terms"] = {each.taxonomy: each.names for each in made["terms"]}
     if "meta" in made:
         made["meta"] = {each.key: each.value for each in made["meta"]}
     return made
+
+
+def _show_date(moment: datetime) -> str:
+    """In UTC. WordPress stores years of four digits."""
+    with suppress(OverflowError):
+        in_utc = moment.astimezone(UTC)
+        if MIN_YEAR <= in_utc.year <= MAX_YEAR:
+            return in_utc.strftime("%Y-%m-%dT%H:%M:%S")
+    raise FieldInvalid(param="date", reason=f"`date` must be in the years {MIN_YEAR} to {MAX_YEAR}.")
 
 
 def _view(found: SiteItem) -> ContentView:

@@ -16,7 +16,7 @@ from stead.node.drivers import layout
 from stead.node.drivers.driver import Refusal
 from stead.protocol.questions import NOT_FOUND, REFUSED, UNSUPPORTED, Question
 
-MAX_ITEMS = 200
+MAX_ITEMS, MAX_BYTES = 200, 1 << 20
 _MOMENT = "2026-01-01T00:00:00Z"
 _DAY = 86_400
 
@@ -35,6 +35,8 @@ class SimulatedCms:
         state = msgspec.json.decode(before) if before else new_site()
         result = handle(state, msgspec.json.decode(question.body), question.environment)
         after = msgspec.json.encode(state)
+        if len(after) > max(MAX_BYTES, len(before)):
+            raise Refusal(REFUSED, f"a simulated site stores at most {MAX_BYTES >> 20} MiB")
         if after != before:
             layout.write_file(path, after, mode=0o600)
         return msgspec.json.encode(result)
