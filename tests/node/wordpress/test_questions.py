@@ -17,6 +17,15 @@ from stead.protocol.questions import Answer, Question
 from tests.node.wordpress.wordpress_node import Site, WordPressNode
 
 SECONDS = 40.0
+MANY_EVENTS = """
+function stead_many() {
+    $events = ['version' => 2];
+    for ($n = 0; $n < 1000; $n++) {
+        $events[2000000000 + $n]['many'][md5('')] = ['schedule' => false, 'args' => []];
+    }
+    return $events;
+}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -158,6 +167,22 @@ async def test_events_keep_their_identifiers(site: Site):
     for event in (once, daily):
         await result(site, "cron.delete", id=event["id"])
         assert (await refusal(site, "cron.get", id=event["id"]))[0] == protocol.NOT_FOUND
+
+
+async def test_events_do_not_fill_the_options_of_a_site(site: Site):
+    """WordPress reads all of them for each visitor."""
+    far, long = int(time.time()) + 86_400, "x" * 5000
+    made = []
+    for number in range(3):
+        wanted = {"hook": f"long{number}", "args": [long] * 25, "recurrence": None, "time": far}
+        made.append(await ask(site, "cron.create", **wanted))
+    assert [each.code for each in made] == ["", "", protocol.REFUSED]
+    with plugin(site, "add_filter('pre_option_cron', fn() => stead_many());" + MANY_EVENTS):
+        code, reason = await refusal(site, "cron.create", hook="x", args=[], recurrence="daily", time=None)
+        assert (code, "1000 events" in reason) == (protocol.REFUSED, True)
+        assert len((await result(site, "cron.list"))["events"]) == 1000
+    for each in made[:2]:
+        await result(site, "cron.delete", id=msgspec.json.decode(each.body)["id"])
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,15 @@ namespace Stead\Questions;
 
 final class Events
 {
+    // WordPress reads all events for each visitor. Plugins may store more, but nobody else.
+    private const MAX_EVENTS = 1000;
+    private const MAX_BYTES = 262144;
+    private const MAX_LISTED = 5000;
+
+    // The next ones first.
     public static function answer_list(array $question): array
     {
-        return ['events' => array_map([self::class, 'view'], array_values(self::all()))];
+        return ['events' => array_map([self::class, 'view'], array_slice(array_values(self::all()), 0, self::MAX_LISTED))];
     }
 
     public static function answer_get(array $question): array
@@ -16,6 +22,7 @@ final class Events
 
     public static function answer_create(array $question): array
     {
+        self::require_room($question['args']);
         self::schedule($question['hook'], $question['args'], $question['recurrence'], $question['time']);
         return self::view(self::latest($question['hook'], $question['args'], $question['recurrence']));
     }
@@ -28,6 +35,9 @@ final class Events
         $recurrence = $changed ? $question['recurrence'] : $event['recurrence'];
         $time = $question['time'] ?? ($changed ? null : $event['time']);
         self::require_recurrence($recurrence);
+        if (isset($question['args'])) {
+            self::require_room($args);
+        }
         succeed(wp_unschedule_event($event['time'], $event['hook'], $event['raw'], true));
         self::schedule($event['hook'], $args, $recurrence, $time);
         return self::view(self::latest($event['hook'], $args, $recurrence));
@@ -38,6 +48,17 @@ final class Events
         $event = self::find($question['id']);
         succeed(wp_unschedule_event($event['time'], $event['hook'], $event['raw'], true));
         return ['deleted' => true];
+    }
+
+    private static function require_room(array $args): void
+    {
+        $events = self::all();
+        if (count($events) >= self::MAX_EVENTS) {
+            throw new Refused('The site has ' . count($events) . ' events. Delete events that are not needed.');
+        }
+        if (strlen(serialize($events)) + strlen(serialize($args)) > self::MAX_BYTES) {
+            throw new Refused('The arguments of all events of the site are too long.');
+        }
     }
 
     private static function schedule(string $hook, array $args, ?string $recurrence, ?int $time): void
