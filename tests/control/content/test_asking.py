@@ -14,7 +14,8 @@ from stead.protocol import questions as protocol
 from stead.protocol.questions import Answer, Question
 from stead.shared.ids import new_id
 from tests.answering_node import answering, answering_site, place_on_answering_node
-from tests.client import code_of
+from tests.client import Client, code_of
+from tests.documented_commands import run_commands
 from tests.people import Person
 
 
@@ -103,6 +104,35 @@ async def test_an_answer_that_cannot_be_right_is_an_error(person: Person, lie: b
     async with answering(node, answer):
         refused = await person.session.get(f"/v1/sites/{site}/content")
     assert (refused.status_code, code_of(refused)) == (502, "site.answer_invalid")
+
+
+GENERAL_LIES = [*LIES[:4], b'{"items": 1}', b"[" * 100_000, b'{"id": 1}', b'"' + b"x" * 500_000 + b'"']
+
+
+async def test_no_family_believes_what_cannot_be_right(person: Person):
+    node, lies = _node(), [b""]
+
+    async def answer(question: Question) -> Answer:
+        return Answer(node, question.id, body=lies[0])
+
+    site = f"/v1/sites/{await _site_on(person, node)}"
+    client, cron = person.session, f"{site}/cron/cron_{'0' * 26}"
+    requests: list[tuple[str, str, Any]] = [
+        *(("GET", f"{site}/{path}", None) for path in ("components", "content", "users", "cron", "database")),
+        *(("GET", path, None) for path in (f"{site}/content/1", f"{site}/users/1", cron)),
+        ("POST", f"{site}/content", {"title": "x"}),
+        ("PATCH", f"{site}/users/1", {"display_name": "x"}),
+        ("PATCH", cron, {"schedule": "daily"}),
+        ("POST", f"{site}/database/query", {"query": "SELECT 1"}),
+        ("POST", f"{site}/database/execute", {"query": "DELETE FROM wp_posts"}),
+        ("PATCH", f"{site}/components/comp_p{'0' * 25}", {"version": "latest"}),
+    ]
+    async with answering(node, answer):
+        for lies[0] in GENERAL_LIES:
+            for method, path, body in requests:
+                refused = await client.request(method, path, json=body)
+                what = (method, path, lies[0][:20])
+                assert (refused.status_code, code_of(refused)) == (502, "site.answer_invalid"), what
 
 
 async def test_more_items_than_were_asked_for_do_not_lengthen_a_page(person: Person):
@@ -287,6 +317,18 @@ async def test_a_simulated_site_is_small(person: Person):
     found = (await person.session.get(path)).json()["data"]
     assert len(found) == 3
     assert (await person.session.delete(f"{path}/{found[0]['id']}")).status_code == 204
+
+
+async def test_the_documented_commands_work(person: Person, anonymous: Client):
+    site = await answering_site(person, {})
+    families = ("cms.plugins", "cms.content", "cms.users", "cron", "db")
+    scopes = [f"{family}:{action}" for family in families for action in ("read", "write")]
+    key = await person.secret(*scopes)
+    responses = await run_commands(anonymous, "cms-api.md", SITE=site, STEAD_API_KEY=key)
+    assert [each.status_code for each in responses] == [200, 201, 200, 201, 201, 200, 200]
+    titles = [each["title"] for each in responses[2].json()["data"]]
+    assert "Opening hours" in titles
+    assert responses[-1].json()["data"]["applied"] is False
 
 
 async def test_lists_have_pages(person: Person):

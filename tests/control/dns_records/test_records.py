@@ -25,6 +25,7 @@ from stead.shared.ids import new_id
 from tests import teams
 from tests.answering_node import place_on_answering_node
 from tests.client import Client, code_of
+from tests.documented_commands import run_commands
 from tests.node.harness import until
 from tests.people import Person
 
@@ -140,6 +141,14 @@ async def test_records_that_contradict_each_other_are_refused(person: Person, st
     assert code_of(await _add(client, site, "A", "x.sub", "192.0.2.1")) == "dns_record.conflicts"
     other = await _site(stranger, "www.conflicts.example.com")
     assert code_of(await _add(stranger.session, other, "TXT", "@", "mine")) == "dns.zone_taken"
+
+
+async def test_the_documented_commands_work(person: Person, anonymous: Client):
+    site = await _site(person, "documented.example.com")
+    key = await person.secret("domains:write", "domains:read")
+    responses = await run_commands(anonymous, "dns.md", SITE=site, STEAD_API_KEY=key)
+    assert [each.status_code for each in responses] == [201, 201, 200]
+    assert {each["type"] for each in responses[-1].json()["data"]} == {"MX", "TXT"}
 
 
 @pytest.fixture(scope="module")

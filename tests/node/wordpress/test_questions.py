@@ -17,6 +17,13 @@ from stead.protocol.questions import Answer, Question
 from tests.node.wordpress.wordpress_node import Site, WordPressNode
 
 SECONDS = 40.0
+FAMILIES: dict[str, dict[str, Any]] = {
+    "components.list": {},
+    "content.list": {"type": None, "status": None, "before": 2**63 - 1, "limit": 10},
+    "content.create": {"type": "post", "title": "Made meanwhile"},
+    "users.list": {"role": None, "before": 2**63 - 1, "limit": 10},
+    "cron.list": {},
+}
 MANY_EVENTS = """
 function stead_many() {
     $events = ['version' => 2];
@@ -196,8 +203,9 @@ async def test_events_do_not_fill_the_options_of_a_site(site: Site):
 )
 async def test_a_plugin_that_crashes_gives_a_clear_error(site: Site, code: str, found: str):
     with plugin(site, code):
-        failed, reason = await refusal(site, "components.list")
-    assert (failed, found in reason) == (protocol.FAILED, True), reason
+        for kind, body in FAMILIES.items():
+            failed, reason = await refusal(site, kind, **body)
+            assert (failed, found in reason) == (protocol.FAILED, True), (kind, reason)
 
 
 @pytest.mark.parametrize(
@@ -212,7 +220,8 @@ async def test_a_plugin_that_crashes_gives_a_clear_error(site: Site, code: str, 
 )
 async def test_what_a_plugin_prints_does_not_matter(site: Site, code: str):
     with plugin(site, code):
-        assert (await result(site, "components.list"))["components"]
+        for kind, body in FAMILIES.items():
+            assert await result(site, kind, **body), kind
 
 
 async def test_a_site_that_hangs_costs_two_workers_and_no_more(node: WordPressNode):
@@ -222,9 +231,9 @@ async def test_a_site_that_hangs_costs_two_workers_and_no_more(node: WordPressNo
         with plugin(site, "if (isset($_SERVER['STEAD_QUESTION'])) { sleep(30); }"):
             questions, began = answering(site), time.monotonic()
             asked = [
-                Question("n", "p", f"q{number}", site.environment, "live", "components.list", 2.0)
-                for number in range(PER_SITE + 4)
-            ]
+                Question("n", "p", "q", site.environment, "live", kind, 2.0, msgspec.json.encode(body))
+                for kind, body in list(FAMILIES.items()) * 3
+            ][: PER_SITE + 4]
             answers = await asyncio.gather(*(questions.answer(each) for each in asked))
             assert time.monotonic() - began < 20
             codes = [each.code for each in answers]
