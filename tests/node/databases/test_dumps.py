@@ -288,12 +288,10 @@ async def test_a_table_whose_name_is_an_option_is_only_a_table(
     bench: DatabaseHarness, tmp_path: Path
 ) -> None:
     """Customers choose which tables are exported, and what their tables are called."""
-    tenant, elsewhere, file = await bench.tenant(), tmp_path / "x", tmp_path / "dump.sql"
-    name = f"--result-file={elsewhere}"[:64]
+    tenant, file, name = await bench.tenant(), tmp_path / "dump.sql", "--no-create-info"
     tenant.query(f"CREATE TABLE `{name}` (a INT)")
     tenant.query("CREATE TABLE other (a INT)")
     progress = Progress(CapturedOutput(), "database")
     await dump(RUN, bench.server.socket, tenant.environment, file, progress, GB, tables=[name])
     assert f"CREATE TABLE `{name}`" in file.read_text()
     assert "other" not in file.read_text()
-    assert [each.name for each in tmp_path.iterdir()] == ["dump.sql"]

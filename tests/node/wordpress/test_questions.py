@@ -181,7 +181,12 @@ async def test_events_do_not_fill_the_options_of_a_site(site: Site):
     far, long = int(time.time()) + 86_400, "x" * 5000
     made = []
     for number in range(3):
-        wanted = {"hook": f"long{number}", "args": [long] * 25, "recurrence": None, "time": far}
+        wanted: dict[str, Any] = {
+            "hook": f"long{number}",
+            "args": [long] * 25,
+            "recurrence": None,
+            "time": far,
+        }
         made.append(await ask(site, "cron.create", **wanted))
     assert [each.code for each in made] == ["", "", protocol.REFUSED]
     with plugin(site, "add_filter('pre_option_cron', fn() => stead_many());" + MANY_EVENTS):

@@ -28,7 +28,9 @@ _PLUGINS = "components.plugins"
 _ONE = "/components/{component_id}"
 _CHANGING: tuple[type[ApiError], ...] = (ComponentInGit, SiteBusy, EnvironmentBusy, JobsWaiting)
 _CHANGING_ONE: tuple[type[ApiError], ...] = (
-    *(ComponentNotFound, ComponentFixed, *_CHANGING),
+    ComponentNotFound,
+    ComponentFixed,
+    *_CHANGING,
     *(error for error in QUESTION_ERRORS if error is not EnvironmentBusy),
 )
 
