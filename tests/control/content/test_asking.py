@@ -211,16 +211,16 @@ async def test_an_owner_who_waits_for_many_answers_is_refused(
 ):
     # The limit that ships is as many requests as a test would have to keep open.
     monkeypatch.setattr("stead.control.engines.nats_questions.PER_OWNER", 2)
-    node, asked, may_answer = _node(), asyncio.Semaphore(0), asyncio.Event()
+    nodes, asked, may_answer = (_node(), _node()), asyncio.Semaphore(0), asyncio.Event()
 
     async def answer(question: Question) -> Answer:
         asked.release()
         await may_answer.wait()
-        return Answer(node, question.id, body=msgspec.json.encode({"items": [ITEM]}))
+        return Answer(question.node, question.id, body=msgspec.json.encode({"items": [ITEM]}))
 
-    sites = [await _site_on(person, node) for _ in range(3)]
+    sites = [await _site_on(person, node) for node in (*nodes, nodes[0])]
     others = await answering_site(stranger, {})
-    async with answering(node, answer):
+    async with answering(nodes[0], answer), answering(nodes[1], answer):
         waiting = [asyncio.create_task(person.session.get(f"/v1/sites/{site}/content")) for site in sites[:2]]
         async with asyncio.timeout(60):
             await asked.acquire()

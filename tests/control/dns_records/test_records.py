@@ -267,7 +267,9 @@ async def test_a_zone_follows_the_proof_of_its_domain(
     await look_up(zone, "TXT", wanted={'"of the owner"'})
     assert code_of(await _add(stranger.session, early, "TXT", "@", "more")) == "dns.zone_taken"
     async with person.transaction() as tx:
-        await tx.run("update domains set released_at = $2 where id = $1", proof, tx.now)
+        await tx.run(
+            "update domains set released_at = $2, released_by = $3 where id = $1", proof, tx.now, person.id
+        )
     await _prove(stranger, early, zone)
     assert (await _add(stranger.session, early, "TXT", "@", "now proved")).status_code == 201
     await name_server.publish(early)

@@ -11,6 +11,7 @@ from stead.shared.wording import quote
 
 MAX_TEXT = 2048
 _PIECE = 255
+_HOST_LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _SRV = re.compile(r"(\d{1,5})\s+(\d{1,5})\s+(\S+)", re.ASCII)
 _CAA = re.compile(r'(0|128)\s+(issue|issuewild|iodef)\s+"?([\x20\x21\x23-\x5b\x5d-\x7e]{0,255})"?', re.ASCII)
@@ -66,7 +67,9 @@ def _normalize_value(type_: str, value: str) -> str:
     match type_:
         case "A" | "AAAA":
             return _address(type_, value)
-        case "CNAME" | "NS":
+        case "CNAME":
+            return _host(value, _LABEL)
+        case "NS":
             return _host(value)
         case "MX":
             return "." if value == "." else _host(value)
@@ -95,10 +98,10 @@ def _address(type_: str, value: str) -> str:
         raise _bad_value(f"an address, such as {example}") from None
 
 
-def _host(value: str) -> str:
-    labels = [_to_ascii(label) for label in value.rstrip(".").lower().split(".")]
+def _host(value: str, label: re.Pattern[str] = _HOST_LABEL) -> str:
+    labels = [_to_ascii(each) for each in value.rstrip(".").lower().split(".")]
     host = ".".join(labels)
-    is_host = all(_LABEL.fullmatch(label) for label in labels) and len(host) <= 253 and len(labels) > 1
+    is_host = all(label.fullmatch(each) for each in labels) and len(host) <= 253 and len(labels) > 1
     if not is_host or labels[-1].isdigit():
         raise _bad_value("a host name, such as mail.example.com")
     return host

@@ -131,10 +131,13 @@ def _page(items: list[Body], body: Body) -> Body:
     return {"items": below[: body["limit"]]}
 
 
+_DETAILS = ("content", "excerpt", "terms", "meta")
+
+
 def _list_content(state: State, body: Body, _: str) -> Body:
     kind, status = body["type"], body["status"]
     chosen = [
-        each
+        {name: value for name, value in each.items() if name not in _DETAILS}
         for each in state["content"]
         if kind in (None, each["type"])
         and (each["status"] == status if status else each["status"] != "trash")
