@@ -13,7 +13,7 @@ import pytest
 
 from stead.control.app import ControlPlane
 from stead.control.dns_records.publisher import ZonePublisher, _sets
-from stead.control.dns_records.rules import WITH_PRIORITY, Record
+from stead.control.dns_records.rules import WITH_PRIORITY, Record, zone_of
 from stead.control.dns_records.values import complete_name, content_of, normalize
 from stead.control.domains import store as domains
 from stead.control.domains.rules import NewClaim
@@ -43,6 +43,12 @@ NAMESERVERS = ("ns1.platform.example", "ns2.platform.example")
 )
 def test_names_are_completed(given: str, name: str):
     assert complete_name(given, ZONE) == name
+
+
+def test_a_zone_is_a_domain_without_www():
+    assert [zone_of(each) for each in ("www.example.com", "example.com", "www.co.uk")] == [
+        *("example.com", "example.com", "www.co.uk")
+    ]
 
 
 @pytest.mark.parametrize("name", ["a b", "a..b", "-a", "a-", "x" * 64, "a.*", "**", "a/b", "a\x00b", "@.x"])

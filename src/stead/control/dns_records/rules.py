@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
+from stead.control.domains.names import WWW, get_registrable_domain
 from stead.control.http.modes import ModeBound
 from stead.control.http.visibility import Governance, Governed
 from stead.shared.errors import Conflict, NotFound, QuotaExceeded
@@ -87,7 +88,9 @@ class Record:
 
 
 def zone_of(domain: str) -> str:
-    return domain.removeprefix("www.")
+    """Without `www`, unless anybody can register names in the rest."""
+    rest = domain.removeprefix(WWW)
+    return domain if get_registrable_domain(rest) is None else rest
 
 
 def require_compatible(record: Record, others: Sequence[Record], own_hosts: Collection[str]) -> None:

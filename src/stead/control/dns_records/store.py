@@ -19,12 +19,15 @@ _IS_PROVED = (
     " and d.hostname = z.name and d.status = 'verified' and d.released_at is null"
     " and s.status <> 'deleted')"
 )
-_OWN = (
-    "((select coalesce(string_agg(d.hostname, ' ' order by d.hostname), '') from domains d"
-    " where d.site_id = z.site_id and d.status = 'verified' and d.released_at is null) || ' at ' ||"
-    " (select coalesce(string_agg(distinct n.edge_address, ' '), '') from nodes n"
-    " join sites s on s.region = n.region where s.id = z.site_id))"
+_HOSTS = (
+    "select d.site_id, string_agg(d.hostname, ' ' order by d.hostname) as names from domains d"
+    " where d.status = 'verified' and d.released_at is null"
 )
+_EDGES = (
+    "select n.region, string_agg(distinct n.edge_address, ' ' order by n.edge_address) as at from nodes n"
+)
+_OWN = "coalesce(h.names, '') || ' at ' || coalesce(e.at, '')"
+"""What the platform itself has in a zone, to be compared later."""
 
 
 async def find_visible(tx: Tx, site: VisibleSite, record: str) -> VisibleRecord | None:
@@ -150,15 +153,25 @@ async def request_changed(tx: Tx) -> int:
     """Have the zones published again whose site has other domains, or whose region has other edges, than
     when they were published."""
     return await tx.run(
-        "update dns_zones z set version = z.version + 1, next_attempt_at = $1"  # noqa: S608 - constants only
-        f" where z.published_version > 0 and z.version = z.published_version and z.own <> {_OWN}",
+        f"with e as materialized ({_EDGES} group by n.region), h as materialized"  # noqa: S608
+        f" ({_HOSTS} and d.site_id in (select site_id from dns_zones where published_version > 0)"
+        " group by d.site_id)"
+        " update dns_zones z set version = z.version + 1, next_attempt_at = $1"
+        " from sites s left join h on h.site_id = s.id left join e on e.region = s.region"
+        " where s.id = z.site_id and z.published_version > 0 and z.version = z.published_version"
+        f" and z.own <> {_OWN}",
         tx.now,
     )
 
 
 async def get_own(tx: Tx, site: str) -> str:
-    """What the platform itself has in a zone, to be compared later."""
-    found = await tx.value(f"select {_OWN} from dns_zones z where z.site_id = $1", site)  # noqa: S608
+    found = await tx.value(
+        f"select {_OWN} from sites s"  # noqa: S608 - constants only
+        f" left join lateral ({_HOSTS} and d.site_id = s.id group by d.site_id) h on true"
+        f" left join lateral ({_EDGES} where n.region = s.region group by n.region) e on true"
+        " where s.id = $1",
+        site,
+    )
     return "" if found is None else str(found)
 
 
