@@ -2,13 +2,17 @@
 
 import gzip
 
+import dns.asyncquery
+import dns.message
 import httpx
 import pytest
 
+from stead.dev.engines.powerdns import PowerDns
 from stead.dev.running_stack import RunningStack
 from tests.journeys.customer import Customer
 from tests.journeys.visitor import Visitor
-from tests.journeys.wordpress_site import WordPressSite
+from tests.journeys.wordpress_site import DOMAIN, WordPressSite
+from tests.node.harness import until
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -60,6 +64,21 @@ async def test_content_users_events_and_rows_are_changed_and_seen(
     lines = (await customer.listen(job["id"])).lines
     assert "content: 2 of 3 changes were made" in lines
     assert (await customer.get(f"{site}/content/{post['id']}"))["status"] == "trash"
+
+
+async def test_a_dns_record_is_answered_by_the_name_server(
+    customer: Customer, wordpress_site: WordPressSite, stack: RunningStack
+) -> None:
+    records = f"{wordpress_site.path}/dns/records"
+    made = await customer.post(records, {"type": "TXT", "name": "said", "value": "by the API"})
+    query = dns.message.make_query(f"said.{DOMAIN}.", "TXT")
+
+    async def ask() -> list[str] | None:
+        answer = await dns.asyncquery.udp(query, "127.0.0.1", port=stack[PowerDns].dns_port, timeout=5)
+        return [str(each) for part in answer.answer for each in part] or None
+
+    assert await until(ask) == ['"by the API"']
+    assert (await customer.get(f"{records}/{made['id']}"))["published"]
 
 
 async def test_an_export_is_downloaded(customer: Customer, wordpress_site: WordPressSite) -> None:

@@ -50,8 +50,8 @@ class PowerDns(Engine):
         return self.instance.ports["powerdns"]
 
     def control_settings(self, program: Program) -> dict[str, str]:
-        del program
-        return {"STEAD_POWERDNS_URL": self.url, "STEAD_POWERDNS_KEY": self.key}
+        key = {"STEAD_POWERDNS_KEY": self.key} if program is Program.WORKER else {}
+        return {"STEAD_POWERDNS_URL": self.url, **key}
 
     def find_executable(self) -> Path:
         return self.locate("pdns_server")
