@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -122,16 +123,20 @@ async def test_several_changes_have_their_own_outcomes(site: Site, server: Compo
     await change(site, ComponentChange("delete", "plugin", "first"))
 
 
-async def test_what_the_registry_sends_is_checked(site: Site, server: ComponentServer):
+async def test_what_the_registry_sends_is_checked(site: Site, server: ComponentServer, tmp_path: Path):
     server.plugins["nothing"] = {"1.0": b"<html>not a zip</html>"}
     server.plugins["other"] = {"1.0": pack_plugin("elsewhere", "1.0")}
     server.add("real", "1.0")
-    for slug, version in (("unknown", ""), ("real", "9.9"), ("nothing", ""), ("other", "")):
+    with pytest.raises(Refusal):
+        await change(site, install("other"))
+    assert await plugin(site, "elsewhere") is None
+    archive = tmp_path / "archive.zip"
+    for slug, version in (("unknown", ""), ("real", "9.9"), ("nothing", "")):
         with pytest.raises(Refusal):
-            await change(site, install(slug, version))
+            await server.registry.download("plugin", slug, version, archive)
     server.link_host = "https://169.254.169.254"
     with pytest.raises(Refusal) as refused:
-        await change(site, install("real"))
+        await server.registry.download("plugin", "real", "", archive)
     server.link_host = ""
     assert refused.value.code == "component.registry_failed"
     for slug in ("../../evil", "-rf", "--exec=x", "a b", ".", "a/../b", ""):

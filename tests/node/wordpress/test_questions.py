@@ -233,7 +233,7 @@ async def test_a_site_that_hangs_costs_two_workers_and_no_more(node: WordPressNo
     site = await node.create()
     try:
         await result(site, "components.list")
-        with plugin(site, "if (isset($_SERVER['STEAD_QUESTION'])) { sleep(30); }"):
+        with plugin(site, "if (isset($_SERVER['STEAD_QUESTION'])) { sleep(10); }"):
             questions, began = answering(site), time.monotonic()
             asked = [
                 Question("n", "p", "q", site.environment, "live", kind, 2.0, msgspec.json.encode(body))

@@ -9,7 +9,8 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -47,6 +48,7 @@ _SLUG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
 _KEPT = f"{WEB_ROOT}/wp-content/uploads/.stead-kept"
 """No program runs there. WordPress itself empties its own directory for upgrades."""
 _FOLDERS = {"plugin": "plugins", "theme": "themes"}
+Mounts = tuple[BindMount, ...]
 MakePlan = Callable[[str], WordPressPlan]
 """Called with the name of a part: a plan of its own."""
 
@@ -74,11 +76,12 @@ class Components:
     async def change(
         self, make_plan: MakePlan, work: ChangeComponents, task: Assignment
     ) -> ComponentsChanged:
+        for change in work.changes:
+            _check(change)
         plan, outcomes = make_plan(""), []
         async with self._places.take(plan.tenant):
             failing = bool(await self._probe(make_plan, work.host, task))
             for number, change in enumerate(work.changes):
-                _check(change)
                 kept = f"{_KEPT}-{check_identifier(task.job)}-{number}"
                 try:
                     await self._change_or_return(
@@ -101,26 +104,27 @@ class Components:
         self, make_plan: MakePlan, change: ComponentChange, kept: str, task: Assignment, host: str | None
     ) -> None:
         """`host` is probed after the change; None for a site that failed before."""
-        await self._handle_kept(make_plan, "keep", change, kept)
-        try:
-            await self._change_one(make_plan(""), change, task)
-            if host is not None:
-                await self._require_healthy(make_plan, host, task)
-        except BaseException:
-            # Also when the job is cancelled: nothing is left half changed.
-            await run_uninterrupted(self._handle_kept(make_plan, "return", change, kept))
-            raise
-        await self._handle_kept(make_plan, "forget", change, kept)
+        async with self._archive(change, task) as archive:
+            await self._handle_kept(make_plan, "keep", change, kept, archive)
+            try:
+                await self._change_one(make_plan(""), change, archive)
+                if host is not None:
+                    await self._require_healthy(make_plan, host, task)
+            except BaseException:
+                # Also when the job is cancelled: nothing is left half changed.
+                await run_uninterrupted(self._handle_kept(make_plan, "return", change, kept))
+                raise
+            await self._handle_kept(make_plan, "forget", change, kept)
 
     async def _require_healthy(self, make_plan: MakePlan, host: str, task: Assignment) -> None:
         if failure := await self._probe(make_plan, host, task):
             raise Refusal(UNHEALTHY, f"the site fails with it: {failure}")
 
-    async def _change_one(self, plan: WordPressPlan, change: ComponentChange, task: Assignment) -> None:
+    async def _change_one(self, plan: WordPressPlan, change: ComponentChange, archive: Mounts) -> None:
         kind = change.kind
         match change.action:
             case "install" | "update":
-                await self._install(plan, change, task)
+                await self._install(plan, change, archive)
             case "activate" | "deactivate" if kind == "plugin" or change.action == "activate":
                 await self._wp(plan, kind, change.action, change.slug)
             case "delete":
@@ -131,17 +135,24 @@ class Components:
                 raise Refusal(FAILED, "another theme must be activated instead")
 
     async def _handle_kept(
-        self, make_plan: MakePlan, action: str, change: ComponentChange, kept: str
+        self, make_plan: MakePlan, action: str, change: ComponentChange, kept: str, archive: Mounts = ()
     ) -> None:
-        """Keep the component and what is active, bring both back, or forget what was kept."""
+        """Keep the component and what is active, bring both back, or forget what was kept. An archive must
+        contain this component and nothing else: nothing else would come back."""
+        arguments = (action, _place(change), kept, *(mount.destination for mount in archive))
         try:
-            end = await run_script(make_plan(PART), self.runc, "components.php", action, _place(change), kept)
+            end = await run_script(make_plan(PART), self.runc, "components.php", *arguments, mounts=archive)
         except TimeoutError:
             raise Refusal(FAILED, "the files of the component could not be copied in time") from None
         if end.code or end.lines[-1:] != ("done",):
-            raise Refusal(FAILED, f"its files cannot be kept: {' '.join(end.lines[-1:])}")
+            raise Refusal(FAILED, printable(" ".join(end.lines[-1:])) or "its files cannot be kept")
 
-    async def _install(self, plan: WordPressPlan, change: ComponentChange, task: Assignment) -> None:
+    @asynccontextmanager
+    async def _archive(self, change: ComponentChange, task: Assignment) -> AsyncIterator[Mounts]:
+        """What makes the archive of the component visible in a container; nothing if there is none."""
+        if change.action not in ("install", "update"):
+            yield ()
+            return
         folder = await run_in_thread(self._make_folder)
         try:
             archive = folder / "component.zip"
@@ -151,11 +162,13 @@ class Components:
                 version = await self.registry.download(change.kind, change.slug, change.version, archive)
                 await task.output.say(f"components: {change.slug} {version} is downloaded")
             await run_in_thread(archive.chmod, 0o444)
-            mount = BindMount(archive, ARCHIVE, executable=False)
-            options = ("--activate",) if change.activate else ()
-            await self._wp(plan, change.kind, "install", ARCHIVE, "--force", *options, mounts=(mount,))
+            yield (BindMount(archive, ARCHIVE, executable=False),)
         finally:
             await run_in_thread(shutil.rmtree, folder, True)
+
+    async def _install(self, plan: WordPressPlan, change: ComponentChange, archive: Mounts) -> None:
+        options = ("--activate",) if change.activate else ()
+        await self._wp(plan, change.kind, "install", ARCHIVE, "--force", *options, mounts=archive)
         if not await run_in_thread(_exists, plan, change):
             raise Refusal(FAILED, f"the archive does not contain {change.slug}")
 

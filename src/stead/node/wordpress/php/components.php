@@ -1,6 +1,7 @@
 <?php
 // Keeps a plugin or theme before it is changed, brings it back, or forgets what was kept. Code of the site is not loaded: it may be
-// broken. The arguments: keep, return or forget; the place of the component; the directory to keep it in.
+// broken. The arguments: keep, return or forget; the place of the component; the directory to keep it in; an archive that must
+// contain nothing but this component.
 // WordPress has variables of its own.
 $stead_arguments = $argv;
 define('WP_INSTALLING', true);
@@ -10,6 +11,7 @@ require '/srv/site/wp-load.php';
 (static function () use ($stead_arguments): void {
     global $wpdb;
     [, $action, $place, $kept] = $stead_arguments;
+    $archive = $stead_arguments[4] ?? null;
     $names = ['active_plugins', 'stylesheet', 'template'];
 
     $remove = static function (string $path) use (&$remove): void {
@@ -35,6 +37,22 @@ require '/srv/site/wp-load.php';
             chmod($to, fileperms($from) & 0777);
         }
     };
+    $check_archive = static function () use ($archive, $place): void {
+        if ($archive === null) {
+            return;
+        }
+        $zip = new ZipArchive();
+        $zip->open($archive, ZipArchive::RDONLY) === true || exit('the archive cannot be read');
+        for ($number = 0; $number < $zip->numFiles; $number++) {
+            $name = (string) $zip->getNameIndex($number, ZipArchive::FL_ENC_RAW);
+            // WordPress leaves out what macOS adds.
+            $parts = explode('/', $name);
+            if (!in_array($parts[0], [basename($place), '__MACOSX'], true) || in_array('..', $parts, true)) {
+                exit("the archive contains $parts[0], and not only " . basename($place));
+            }
+        }
+        $zip->numFiles > 0 || exit('the archive is empty');
+    };
     $return = static function () use ($wpdb, $place, $kept, $remove, $copy): void {
         $state = json_decode(file_get_contents("$kept/state"), true);
         $remove($place);
@@ -54,6 +72,7 @@ require '/srv/site/wp-load.php';
         $return();
     }
     if ($action === 'keep') {
+        $check_archive();
         $remove($kept);
         mkdir($kept, 0700, true) || exit("$kept cannot be written");
         if (!file_exists($place) && is_file("$place.php")) {

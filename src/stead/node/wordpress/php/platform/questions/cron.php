@@ -52,11 +52,11 @@ final class Events
 
     private static function require_room(array $args): void
     {
-        $events = self::all();
-        if (count($events) >= self::MAX_EVENTS) {
-            throw new Refused('The site has ' . count($events) . ' events. Delete events that are not needed.');
+        $count = count(self::all());
+        if ($count >= self::MAX_EVENTS) {
+            throw new Refused("The site has $count events. Delete events that are not needed.");
         }
-        if (strlen(serialize($events)) + strlen(serialize($args)) > self::MAX_BYTES) {
+        if (strlen(serialize(_get_cron_array())) + strlen(serialize($args)) > self::MAX_BYTES) {
             throw new Refused('The arguments of all events of the site are too long.');
         }
     }
