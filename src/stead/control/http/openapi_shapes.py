@@ -32,11 +32,15 @@ class Shapes:
         self._schemas = [self._rename(schema) for schema in schemas]
         renamed: Json = {self._renamed[name]: self._rename(components[name]) for name in components}
         self._enums = _Enums(renamed)
-        self.components: Json = {
+        self._described: Json = {
             name: _typed(schema) if "enum" in schema else self.name_enums(schema, name)
             for name, schema in renamed.items()
         }
-        self.components |= self._enums.named
+
+    @property
+    def components(self) -> Json:
+        """With the enums that were named until now, also those of filters."""
+        return {**self._described, **self._enums.named}
 
     def of(self, kind: Any) -> Json:
         return dict(self._schemas[self._kinds.index(kind)])
