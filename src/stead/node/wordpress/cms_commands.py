@@ -59,7 +59,7 @@ class CmsCommands:
         socket = databases.databases.socket
         self._questions = SiteQuestions(hosts.find, environments.paths)
         self._queries = SiteQueries(socket)
-        self.components = Components(runc, registry, home / "components")
+        self.components = Components(runc, registry, home / "components", self._questions.renew_code)
         self._exports = DatabaseExports(run, socket, home / "exports", space)
         self._places = FairPlaces(AT_ONCE, PER_TENANT)
 

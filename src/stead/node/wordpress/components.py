@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,6 +49,8 @@ _KEPT = f"{WEB_ROOT}/wp-content/uploads/.stead-kept"
 """No program runs there. WordPress itself empties its own directory for upgrades."""
 _FOLDERS = {"plugin": "plugins", "theme": "themes"}
 Mounts = tuple[BindMount, ...]
+RenewCode = Callable[[str, str], Awaitable[None]]
+"""Called with an environment and a directory whose files have changed."""
 MakePlan = Callable[[str], WordPressPlan]
 """Called with the name of a part: a plan of its own."""
 
@@ -71,6 +73,7 @@ class Components:
     runc: Runc
     registry: Registry
     scratch: Path
+    renew_code: RenewCode
     _places: FairPlaces = field(default_factory=lambda: FairPlaces(AT_ONCE, PER_TENANT))
 
     async def change(
@@ -108,13 +111,20 @@ class Components:
             await self._handle_kept(make_plan, "keep", change, kept, archive)
             try:
                 await self._change_one(make_plan(""), change, archive)
+                await self.renew_code(task.environment, _place(change))
                 if host is not None:
                     await self._require_healthy(make_plan, host, task)
             except BaseException:
                 # Also when the job is cancelled: nothing is left half changed.
-                await run_uninterrupted(self._handle_kept(make_plan, "return", change, kept))
+                await run_uninterrupted(self._return(make_plan, change, kept, task))
                 raise
             await self._handle_kept(make_plan, "forget", change, kept)
+
+    async def _return(
+        self, make_plan: MakePlan, change: ComponentChange, kept: str, task: Assignment
+    ) -> None:
+        await self._handle_kept(make_plan, "return", change, kept)
+        await self.renew_code(task.environment, _place(change))
 
     async def _require_healthy(self, make_plan: MakePlan, host: str, task: Assignment) -> None:
         if failure := await self._probe(make_plan, host, task):

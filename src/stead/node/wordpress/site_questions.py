@@ -8,6 +8,7 @@ import asyncio
 import secrets
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import suppress
 
 import msgspec
 from msgspec import Raw, Struct
@@ -31,6 +32,7 @@ from stead.protocol.questions import (
 )
 
 SCRIPT = "/run/stead/platform/question.php"
+RENEW, RENEW_SECONDS = "/run/stead/platform/renew.php", 5.0
 AT_ONCE = 2
 """Questions that a site answers at the same time. Visitors need its workers too."""
 RUN_SECONDS = 310.0
@@ -76,6 +78,17 @@ class SiteQuestions:
         self._running.add(task)
         task.add_done_callback(lambda ended: self._end(ended, place))
         return _read(await asyncio.shield(task), mark)
+
+    async def renew_code(self, environment: str, place: str) -> None:
+        """Have PHP read the files in a directory again. A sleeping site has read none. If the site cannot do
+        it, PHP reads them a few seconds later."""
+        hosted = self._find(environment)
+        if hosted is None or hosted.state != "awake":
+            return
+        parameters = platform_parameters(RENEW, "/", "https://localhost/") | {"STEAD_PLACE": place}
+        with suppress(fastcgi_client.RequestFailed, OSError, TimeoutError):
+            async with asyncio.timeout(RENEW_SECONDS):
+                await fastcgi_client.request(self._paths(environment).socket, parameters)
 
     def _end(self, task: asyncio.Task[bytes], place: asyncio.Semaphore) -> None:
         place.release()
