@@ -71,8 +71,34 @@ NAMES_NOTHING = {
     *("NewCommand.args.*", "NewMagicLink.user", "NewMagicLink.redirect_to"),
     # Keys are public, and people may have the same one in several places.
     *("keys.*.public_key", "keys.*.label"),
+    # Names in the zone of the site in the path.
+    *("NewRecord.name", "NewRecord.value", "RecordChange.value"),
     # Names in the DNS, which have owners of another kind: tests/control/domains.
     *("NewSite.domain", "hostname"),
+    # Used only inside the site in the path.
+    *(
+        f"{shape}.{name}"
+        for shape in ("NewContent", "ContentChange")
+        for name in (
+            *("title", "content", "excerpt", "slug", "author", "parent", "featured_media"),
+            *("terms.*.taxonomy", "terms.*.names.*", "meta.*.key", "meta.*.value"),
+        )
+        for shape in (
+            shape,
+            f"ContentBatch.operations.*.{'new' if shape == 'NewContent' else 'change'}",
+        )
+    ),
+    *("ContentBatch.operations.*.id", "NewExport.tables.*"),
+    # `NewComponent.source` may be an upload: tests/control/components.
+    *(f"NewComponent.{name}" for name in ("slug", "version", "source")),
+    *("ComponentUpdate.version", "ComponentBatch.operations.*.slug", "ComponentBatch.operations.*.version"),
+    *(
+        f"{shape}.{name}"
+        for shape in ("NewCmsUser", "CmsUserChange")
+        for name in ("login", "role", "display_name", "first_name", "last_name")
+    ),
+    *("NewQuery.query", "NewQuery.params.*", "NewStatement.query", "NewStatement.params.*"),
+    *("NewCron.hook", "NewCron.schedule", "NewCron.args.*", "CronChange.schedule", "CronChange.args.*"),
     # Shown to whoever sees the environment in the path.
     "NewLock.reason",
     "NewSecret.value",
@@ -83,9 +109,15 @@ NAMES_NOTHING = {
 }
 """Text in bodies, by name or by shape and name, that is not the name of somebody's resource."""
 IN_QUERY = {"site_id", "actor", "before"}
-NAMES_NOTHING_IN_PATH = {"kind", "name", "trace_id"}
+NAMES_NOTHING_IN_PATH = {
+    *("kind", "name", "trace_id"),
+    # Looked up in the site that the path names, and nowhere else.
+    *("component_id", "content_id", "user_id", "cron_id"),
+}
 NAMES_NOTHING_IN_QUERY = {
     *("resource_type", "event", "type", "category"),
+    # Compared with what the site in the path has.
+    *("CmsUserFilter.role", "CmsUserDeletion.reassign"),
     # Compared with what sites of the caller have: tests/control/sites/test_filters.py.
     *("SiteFilter.q", "SiteFilter.domain"),
     *("method", "status", "q", "bots", "severity", "container", "trace_id", "name"),

@@ -69,6 +69,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Worker only: the secret key of the second store."""
     offsite_s3_bucket: str = "stead"
     """Worker only: the bucket in the second store."""
+    powerdns_url: str = ""
+    """The URL of the HTTP API of PowerDNS, which serves the zones of sites. Without it there are none."""
+    powerdns_key: str = ""
+    """Worker only: the key of this API."""
+    dns_nameservers: str = "ns1.stead.example,ns2.stead.example"
+    """Worker only: the names of the name servers, which customers delegate their domains to."""
     repositories_url: str = ""
     """Worker only: the URL at which nodes reach the repository gateway. Without it there are no backups."""
     repository_key: str = ""
@@ -201,6 +207,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def verify_domains(self) -> bool:
         return self.domain_verification != "none"
+
+    @property
+    def nameservers(self) -> tuple[str, ...]:
+        return tuple(_split(self.dns_nameservers.lower()))
 
     @property
     def own_names(self) -> frozenset[str]:

@@ -106,6 +106,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The size of the cache of one site."""
     build_caches_mb: Annotated[int, msgspec.Meta(ge=32)] = 20480
     """The size of the caches of all sites together."""
+    component_registry: Annotated[str, msgspec.Meta(pattern=r"^https://[^/@\s]+\Z")] = (
+        "https://api.wordpress.org"
+    )
+    """Where plugins and themes are looked up. A mirror must speak the same protocol."""
+    component_hosts: str = "downloads.wordpress.org"
+    """The hosts that archives of plugins and themes may come from, besides that of the registry."""
+    component_trust: str = "/etc/ssl/certs/ca-certificates.crt"
+    """The certificate authorities that are trusted for both."""
     keep_sites_running: bool = True
     """Whether WordPress environments go on while no agent runs. Otherwise they end with it, as in a
     development stack."""

@@ -22,8 +22,8 @@ STREAMS: dict[str, str] = {
     APPLIED: "node.*.applied",
 }
 """The subjects of each stream. Heartbeats, visits and captured mail are in none: they are repeated. Sign-ins
-are in none, because an old one is worthless; neither are reports of chunks: nodes repeat them until the
-answer."""
+and questions are in none, because an old one is worthless; neither are reports of chunks: nodes repeat them
+until the answer."""
 
 EDGE_BUCKET = "edge"
 
@@ -108,6 +108,21 @@ def answers_to(node: str) -> str:
     return f"answer.{token(node)}.*"
 
 
+def question(node: str) -> str:
+    """Where the API asks a node about its sites."""
+    return f"question.{token(node)}"
+
+
+def reply(node: str, process: str, question_id: str) -> str:
+    """Where a node answers a question of a process of the API. Not the reply subject of the message: a node
+    could then publish to the inbox of the API, in the name of others."""
+    return f"reply.{token(node)}.{token(process)}.{token(question_id)}"
+
+
+def replies_to(process: str) -> str:
+    return f"reply.*.{token(process)}.*"
+
+
 def applied(node: str) -> str:
     """Where a node reports the revision that its edge has applied."""
     return f"node.{token(node)}.applied"
@@ -176,9 +191,10 @@ def permissions(identity: NatsIdentity) -> NatsPermissions:
             return NatsPermissions(publish=(">",), subscribe=(">",))
         case Program.API:
             return NatsPermissions(
-                publish=(*_read_permissions(OUTPUT), platform(identity)),
-                subscribe=(f"{inbox_prefix(identity)}.>",),
-                deny_publish=_SYSTEM,
+                # It asks nodes, and commands none.
+                publish=(*_read_permissions(OUTPUT), "question.*", platform(identity)),
+                subscribe=(f"{inbox_prefix(identity)}.>", "reply.*.*.*"),
+                deny_publish=(*_SYSTEM, "node.>", "reply.>"),
             )
         case Program.WORKER:
             return _worker(identity)
@@ -209,7 +225,7 @@ def _worker(identity: Program) -> NatsPermissions:
             *(f"$JS.API.CONSUMER.DURABLE.CREATE.{stream}.*" for stream in streams),
         ),
         subscribe=(f"{inbox_prefix(identity)}.>", *_NODE_REPORTS, "platform.*"),
-        deny_publish=(*_SYSTEM, *_DESTRUCTIVE, *_NODE_REPORTS),
+        deny_publish=(*_SYSTEM, *_DESTRUCTIVE, *_NODE_REPORTS, "question.>", "reply.>"),
         deny_subscribe=_SYSTEM,
     )
 
@@ -223,16 +239,18 @@ def _node(identity: Node) -> NatsPermissions:
             sign_in(identity.id),
             telemetry(identity.id),
             platform_of_node(identity.id),
+            f"reply.{token(identity.id)}.*.*",
             f"job.*.out.{user(identity)}",
             *_pull_permissions(COMMANDS, own),
             *_follow_permissions(EDGE_BUCKET, own),
         ),
-        subscribe=(f"{inbox_prefix(identity)}.>", answers_to(identity.id)),
+        subscribe=(f"{inbox_prefix(identity)}.>", answers_to(identity.id), question(identity.id)),
         deny_publish=(
             *_SYSTEM,
             *(
                 "node.*.cmd.>",
                 "answer.>",
+                "question.>",
                 "$KV.>",
                 "$JS.API.CONSUMER.CREATE.>",
                 "$JS.API.CONSUMER.DURABLE.CREATE.>",

@@ -371,6 +371,73 @@ class SetPassword(RuntimeWork, frozen=True, tag="set_password"):
     """As WordPress stores it."""
 
 
+ComponentAction = Literal["install", "update", "activate", "deactivate", "delete"]
+
+
+class ComponentChange(WorkStruct, frozen=True):
+    action: ComponentAction
+    kind: Literal["plugin", "theme"]
+    slug: str
+    version: str = ""
+    """Of an installation or update; the latest one if empty."""
+    archive: str = ""
+    """A signed URL of the archive. If empty, the archive comes from the registry."""
+    activate: bool = False
+
+
+class ComponentOutcome(Struct, frozen=True):
+    slug: str
+    reason: str = ""
+    """Why it was not changed; empty if it was."""
+
+
+class ComponentsChanged(Struct, frozen=True, tag="components_changed"):
+    outcomes: tuple[ComponentOutcome, ...] = ()
+
+
+class ChangeComponents(RuntimeWork, frozen=True, tag="change_components"):
+    """The plugins and themes of the environment are changed, one after the other. After a change that stops
+    the site from answering, the component is what it was before. The work is refused if no change is made."""
+
+    result_type = ComponentsChanged
+    has_own_limit = True
+
+    changes: tuple[ComponentChange, ...]
+    host: str = ""
+    """Of the site, for the probe."""
+
+
+class SiteChange(WorkStruct, frozen=True):
+    kind: str
+    """As in a question to the site (`questions.py`)."""
+    body: bytes
+
+
+class ChangeContent(RuntimeWork, frozen=True, tag="change_content"):
+    """The site has been asked to make these changes, one after the other. It is refused if none is made."""
+
+    has_own_limit = True
+
+    changes: tuple[SiteChange, ...]
+
+
+class DatabaseExported(Struct, frozen=True, tag="database_exported"):
+    size: int
+
+
+class ExportDatabase(RuntimeWork, frozen=True, tag="export_database"):
+    """A dump of the database is in the object store."""
+
+    result_type = DatabaseExported
+    has_own_limit = True
+
+    url: str
+    """A signed URL to upload to."""
+    tables: tuple[str, ...] = ()
+    """All if empty."""
+    compress: bool = True
+
+
 class EnsureRoute(NodeWork, frozen=True, tag="ensure_route"):
     """The environment answers exactly these hosts. Only for the simulator: real edges receive their routes
     through the feed."""
@@ -509,6 +576,9 @@ Work = (
     | RunCommand
     | SetAccess
     | SetPassword
+    | ChangeComponents
+    | ChangeContent
+    | ExportDatabase
     | EnsureRoute
     | RemoveRoute
     | Probe
@@ -516,7 +586,7 @@ Work = (
     | EnsureRelease
 )
 
-WorkResult = BuildResult | SnapshotTaken | SnapshotVerified
+WorkResult = BuildResult | SnapshotTaken | SnapshotVerified | ComponentsChanged | DatabaseExported
 
 HOSTING: tuple[type[NodeWork], ...] = (
     EnsureEnvironment,

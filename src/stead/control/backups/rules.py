@@ -13,7 +13,13 @@ from stead.shared.ids import EnvironmentId, SiteId, SnapshotId
 from stead.shared.runtimes import Runtime
 
 SnapshotKind = Literal[
-    "scheduled", "on_demand", "before_push", "before_restore", "before_switch", "site_deleted"
+    "scheduled",
+    "on_demand",
+    "before_push",
+    "before_restore",
+    "before_switch",
+    "before_update",
+    "site_deleted",
 ]
 SnapshotStatus = Literal["taking", "kept", "failed"]
 BackupStatus = Literal["succeeded", "failed", "never"]

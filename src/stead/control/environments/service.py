@@ -11,6 +11,7 @@ from stead.control.environments.rules import (
     EnvironmentNotFound,
     EnvironmentStatus,
     VisibleEnvironment,
+    VisibleProduction,
     previous_statuses,
     status_after_recovery,
 )
@@ -24,6 +25,7 @@ from stead.control.jobs.kinds import JobKind
 from stead.control.jobs.schema import JobView
 from stead.control.outbox.event_types import EventType
 from stead.control.outbox.events import About, Fact, publish
+from stead.control.sites.rules import SiteNotFound
 from stead.shared.ids import EnvironmentId, SiteId, has_shape, new_id
 
 SCOPE = "environments:write"
@@ -31,6 +33,15 @@ SCOPE = "environments:write"
 
 async def visible_environment(call: Call, site_id: str, env_id: str) -> VisibleEnvironment:
     return await find_in_site(call.tx, call.caller, site_id, env_id)
+
+
+async def visible_production(call: Call, site_id: str) -> VisibleProduction:
+    found = (
+        await store.find_production_of(call.tx, call.caller, site_id) if has_shape("site", site_id) else None
+    )
+    if found is None:
+        raise SiteNotFound
+    return found
 
 
 async def find_in_site(tx: Tx, caller: Principal, site_id: str, env_id: str) -> VisibleEnvironment:

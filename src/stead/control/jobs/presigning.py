@@ -15,11 +15,15 @@ from stead.control.sealing import Sealer
 from stead.protocol.work import (
     ArchiveSource,
     Build,
+    ChangeComponents,
+    ChangeContent,
     EnsureEnvironment,
     EnsureRelease,
+    ExportDatabase,
     GitSource,
     RunCommand,
     SetPassword,
+    SiteChange,
     WordPressSettings,
     Work,
 )
@@ -36,6 +40,16 @@ def presign_urls(work: Work, objects: ObjectStore) -> Work:
             return replace(work, release=_presign_release(release, objects))
         case Build():
             return _presign_build(work, objects)
+        case ChangeComponents():
+            changes = [
+                replace(each, archive=objects.presigned_get_url(each.archive, seconds=SECONDS))
+                if each.archive
+                else each
+                for each in work.changes
+            ]
+            return replace(work, changes=tuple(changes))
+        case ExportDatabase():
+            return replace(work, url=objects.presigned_put_url(work.url, seconds=SECONDS))
     return work
 
 
@@ -57,6 +71,11 @@ def command_context(site: str) -> bytes:
 def password_hash_context(site: str) -> bytes:
     """The sealing context of the hash of a new password."""
     return f"password hash of {site}".encode()
+
+
+def content_context(site: str) -> bytes:
+    """The sealing context of changes to the content of a site."""
+    return f"content of {site}".encode()
 
 
 def secret_context(id_: str) -> bytes:
@@ -82,6 +101,10 @@ def unseal_secrets(work: Work, sealer: Sealer, site: str) -> Work:
         case RunCommand(args=(sealed,)):
             opened = sealer.open(base64.b64decode(sealed), context=command_context(site))
             return replace(work, args=msgspec.json.decode(opened, type=tuple[str, ...]))
+        case ChangeContent(changes=(SiteChange(body=sealed_changes),)):
+            opened = sealer.open(base64.b64decode(sealed_changes), context=content_context(site))
+            changes = msgspec.json.decode(opened, type=tuple[tuple[str, str], ...])
+            return replace(work, changes=tuple(SiteChange(kind, body.encode()) for kind, body in changes))
         case SetPassword(password_hash=sealed):
             opened = sealer.open(base64.b64decode(sealed), context=password_hash_context(site))
             return replace(work, password_hash=opened.decode())

@@ -20,16 +20,24 @@ from stead.node.drivers import layout
 from stead.node.drivers.driver import Assignment, Driver, Handler, Refusal
 from stead.node.drivers.releases import fetch_layer, verify_release
 from stead.node.drivers.runtime_driver import RuntimeDriver
+from stead.node.drivers.simulated_cms import SimulatedCms
 from stead.node.processes import Run
 from stead.node.uninterrupted import run_in_thread
+from stead.protocol.questions import Question
 from stead.protocol.work import (
     Build,
     BuildResult,
+    ChangeComponents,
+    ChangeContent,
     CheckPhp,
+    ComponentOutcome,
+    ComponentsChanged,
+    DatabaseExported,
     DiscardDataset,
     EnsureEnvironment,
     EnsureRelease,
     EnsureRoute,
+    ExportDatabase,
     GitSource,
     NodeWork,
     PrepareDataset,
@@ -88,9 +96,10 @@ class Simulation:
         _rename_home(data / "sandbox", self._home)
         self.environments, self.hosts = self._home / "environments", self._home / "hosts"
         self.releases, self.scratch = self._home / "releases", self._home / "making"
-        self.datasets = self._home / "datasets"
-        for directory in (self.environments, self.hosts, self.releases, self.scratch, self.datasets):
+        self.datasets, content = self._home / "datasets", self._home / "cms"
+        for directory in (self.environments, self.hosts, self.releases, self.scratch, self.datasets, content):
             directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.cms = SimulatedCms(content)
 
     async def simulate(self, kind: type[NodeWork], task: Assignment, hosts: Sequence[str] = ()) -> None:
         """Report, fail or wait, before the effect of any work is recorded."""
@@ -165,7 +174,15 @@ class SimulatedRuntime(RuntimeDriver):
             Handler(CheckPhp, self.check_php, ("cms",)),
             Handler(SwitchPhp, self.switch_php, ("cms",)),
             Handler(SetPassword, self.set_password, ("cms",)),
+            Handler(ChangeComponents, self.change_components, ("cms",)),
+            Handler(ChangeContent, self.change_content, ("cms",)),
+            Handler(ExportDatabase, self.export_database, ("cms",)),
         ]
+
+    async def answer(self, question: Question) -> bytes | None:
+        if not self._simulation.has_environment(layout.check_identifier(question.environment)):
+            return None
+        return self._simulation.cms.answer(question)
 
     async def ensure_environment(self, task: Assignment) -> None:
         path = self._path(task)
@@ -176,6 +193,7 @@ class SimulatedRuntime(RuntimeDriver):
     async def remove_environment(self, task: Assignment) -> None:
         path = self._path(task)
         await self._simulation.simulate(RemoveEnvironment, task)
+        self._simulation.cms.forget(path.name)
         for dataset in self._simulation.datasets.glob(f"{path.name}.*"):
             dataset.unlink(missing_ok=True)
         path.unlink(missing_ok=True)
@@ -255,6 +273,34 @@ class SimulatedRuntime(RuntimeDriver):
         await self._simulation.simulate(SetPassword, task)
         _require_environment(path)
         await task.output.say("simulator: SIMULATION: there is no WordPress whose password could change")
+
+    async def change_components(self, task: Assignment, work: ChangeComponents) -> ComponentsChanged:
+        path = self._path(task)
+        await self._simulation.simulate(ChangeComponents, task)
+        _require_environment(path)
+        for change in work.changes:
+            await task.output.say(f"simulator: SIMULATION: {change.action} of {change.slug} was not done")
+        return ComponentsChanged(tuple(ComponentOutcome(change.slug) for change in work.changes))
+
+    async def change_content(self, task: Assignment, work: ChangeContent) -> None:
+        path = self._path(task)
+        await self._simulation.simulate(ChangeContent, task)
+        _require_environment(path)
+        for change in work.changes:
+            question = Question(
+                *("node", "node", task.job, task.environment, "simulator", change.kind, 1.0, change.body)
+            )
+            self._simulation.cms.answer(question)
+
+    async def export_database(self, task: Assignment, work: ExportDatabase) -> DatabaseExported:
+        path = self._path(task)
+        await self._simulation.simulate(ExportDatabase, task)
+        _require_environment(path)
+        with tempfile.TemporaryDirectory(dir=self._simulation.scratch) as place:
+            dump = Path(place) / "dump.sql"
+            dump.write_text("-- A simulation: there is no database.\n")
+            await transfer.put(dump, work.url)
+            return DatabaseExported(dump.stat().st_size)
 
     async def ensure_release(self, task: Assignment, wanted: EnsureRelease) -> None:
         """The layer is downloaded and verified like a real one, and then deleted."""

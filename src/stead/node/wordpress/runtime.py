@@ -31,8 +31,10 @@ from stead.node.snapshots.restic import Restic
 from stead.node.uninterrupted import run_in_thread, run_uninterrupted
 from stead.node.wordpress import files
 from stead.node.wordpress.attachments import Attachments
+from stead.node.wordpress.cms_commands import CmsCommands
 from stead.node.wordpress.commands import Commands
 from stead.node.wordpress.compiled_core import CoreCompiler
+from stead.node.wordpress.component_registry import PUBLIC_REGISTRY, Registry
 from stead.node.wordpress.dataset_commands import DatasetCommands
 from stead.node.wordpress.datasets import DatasetMaker
 from stead.node.wordpress.environments import Environments, State
@@ -46,11 +48,15 @@ from stead.node.wordpress.site_services import SiteServices
 from stead.node.wordpress.snapshot_commands import SnapshotCommands
 from stead.node.wordpress.upkeep import ListSuspended, Upkeep
 from stead.protocol.commands import CapturedMail
+from stead.protocol.questions import Question
 from stead.protocol.work import (
+    ChangeComponents,
+    ChangeContent,
     CheckPhp,
     DiscardDataset,
     EnsureEnvironment,
     EnsureRelease,
+    ExportDatabase,
     PrepareDataset,
     Probe,
     RemoveEnvironment,
@@ -89,6 +95,7 @@ class WordPressRuntime(Driver):
         disk_overcommit: float = 1.0,
         image_maker: ImageMaker | None = None,
         restic: Restic | None = None,
+        registry: Registry = PUBLIC_REGISTRY,
     ) -> None:
         """`refresh_egress` updates the addresses of the platform, which no site reaches. `list_suspended`
         returns which of the given environments the edges know as suspended, and since when. Both may block.
@@ -113,6 +120,10 @@ class WordPressRuntime(Driver):
             *(disks, runc, space, restic or Restic(disks.run)),
         )
         self.releases = ReleaseCommands(self.environments, releases, self._attachments, databases, runc)
+        self.cms = CmsCommands(
+            *(data / "hosting", self.environments, hosts, databases, runc, disks.run, space),
+            *(services, registry, self.plan_program),
+        )
         self._commands = Commands(runc, hosts.budget, data / "hosting" / "commands")
         self._php = PhpVersions(
             *(state, hosts, images, image_maker, runc, databases),
@@ -142,6 +153,9 @@ class WordPressRuntime(Driver):
             Handler(CheckPhp, self.check_php, ("cms",)),
             Handler(SwitchPhp, self.switch_php, ("cms",)),
             Handler(SetPassword, self.set_password, ("cms",)),
+            Handler(ChangeComponents, self.cms.change_components, ("cms",)),
+            Handler(ChangeContent, self.cms.change_content, ("cms",)),
+            Handler(ExportDatabase, self.cms.export_database, ("cms",)),
             Handler(RemoveEnvironment, self.remove_environment),
         ]
 
@@ -150,6 +164,9 @@ class WordPressRuntime(Driver):
 
     def room_mb(self) -> int:
         return self.environments.room_mb()
+
+    async def answer(self, question: Question) -> bytes | None:
+        return await self.cms.answer(question)
 
     def is_awake(self, environment: str) -> bool:
         hosted = self._hosts.find(environment)
