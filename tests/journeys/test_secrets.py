@@ -1,6 +1,7 @@
 """Secrets that the API takes or returns are found nowhere: not in an engine, not in a log, not on a node."""
 
 import io
+import json
 import secrets
 import zipfile
 from typing import Any
@@ -91,10 +92,20 @@ async def _secrets_of_a_site(customer: Customer, site: str) -> Found:
 
 
 def _archive() -> bytes:
-    """Nothing in it is compressed."""
+    """Nothing in it is compressed. Its build prints a secret in many ways and publishes only its digest."""
+    prints = """
+    const fs = require('fs'), token = process.env.API_TOKEN;
+    console.log(token, Buffer.from(`x:${token}`).toString('base64'), Buffer.from(token).toString('hex'));
+    fs.mkdirSync('dist');
+    fs.copyFileSync('index.html', 'dist/index.html');
+    const digest = require('crypto').createHash('sha256').update(token).digest('hex');
+    fs.writeFileSync('dist/digest.txt', digest);
+    """
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr("index.html", f"<h1>{VISIBLE}</h1>")
+        archive.writestr("package.json", json.dumps({"scripts": {"build": "node build.js"}}))
+        archive.writestr("build.js", prints)
     return content.getvalue()
 
 
@@ -163,6 +174,8 @@ async def test_no_secret_is_kept_or_written_by_any_engine_or_program(
     site = f"/v1/sites/{id_}"
     found |= await _secrets_of_a_site(customer, site)
     upload, found["signature of an upload"] = await _upload(customer, site)
+    found["value"] = _canary()
+    await customer.put(f"{site}/environments/production/secrets/API_TOKEN", {"value": found["value"]})
     build = {"builder": "static", "source": upload}
     built = await customer.does("POST", f"{site}/environments/production/builds", build)
     found |= await _secrets_of_wordpress(stack, customer, wordpress_site)

@@ -72,14 +72,19 @@ NAMES_NOTHING = {
     *("keys.*.public_key", "keys.*.label"),
     # Names in the DNS, which have owners of another kind: tests/control/domains.
     *("NewSite.domain", "hostname"),
+    # Of a function of the site that the body or the path names; other functions are found by slug there only.
+    *("slug", "display_name", "route_path", "filename", "NewFunction.source", "NewFunctionBuild.source"),
+    *("env.*", "secret_refs.*", "bindings.*.name", "bindings.*.config.namespace"),
+    *("bindings.*.config.allow.*", "bindings.*.config.function"),
     # Shown to whoever sees the environment in the path.
     "NewLock.reason",
+    "NewSecret.value",
     # Not looked up until a delivery connects to it.
     *("NewEndpoint.url", "EndpointChange.url"),
 }
 """Text in bodies, by name or by shape and name, that is not the name of somebody's resource."""
 IN_QUERY = {"site_id", "actor", "before"}
-NAMES_NOTHING_IN_PATH = {"kind"}
+NAMES_NOTHING_IN_PATH = {"kind", "name"}
 NAMES_NOTHING_IN_QUERY = {
     *("resource_type", "event", "type", "category"),
     # Compared with what sites of the caller have: tests/control/sites/test_filters.py.
@@ -150,7 +155,10 @@ async def test_an_identifier_of_another_tenant_in_the_path_is_not_found(
 
 def _named_in(operation: Operation) -> list[str]:
     wanted = operation.input_of(BodyInput)
-    return [name for name in example(wanted.shape) if name in ELSEWHERE_IN_BODY] if wanted else []
+    if wanted is None:
+        return []
+    named = [name for name in example(wanted.shape) if name in ELSEWHERE_IN_BODY]
+    return [name for name in named if f"{wanted.shape.__name__}.{name}" not in NAMES_NOTHING]
 
 
 async def _unread_of(tx: Tx, world: World) -> str:

@@ -38,7 +38,7 @@ VARIABLES = (
         "key",
         "target",
     ),
-    *("parent", "peer", "signature", "login", "warm", "refresh", "missing", "rewritten"),
+    *("parent", "peer", "signature", "login", "warm", "refresh", "missing", "rewritten", "function"),
 )
 """The nginx variables that Lua sets."""
 TEXT_TYPES = (
@@ -124,7 +124,7 @@ def _modes(settings: EdgeSettings) -> tuple[str, ...]:
 
 
 def _upstreams(settings: EdgeSettings) -> str:
-    sockets = {f"inner_{mode}": f"inner-{mode}" for mode in _modes(settings)} | {"functions": "functions"}
+    sockets = {f"inner_{mode}": f"inner-{mode}" for mode in _modes(settings)}
     return "".join(
         f"    upstream {name} {{ server unix:{settings.run}/{socket}.sock; keepalive 32; }}\n"
         for name, socket in sockets.items()

@@ -6,6 +6,7 @@ that names it.
 """
 
 import re
+import zlib
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
@@ -25,6 +26,9 @@ STREAMS: dict[str, str] = {
 are in none, because an old one is worthless."""
 
 EDGE_BUCKET = "edge"
+STATE_BUCKETS = 4
+"""The state of functions is in a few buckets, which many environments share: thousands of streams would slow
+down the start of NATS."""
 
 SESSION = "session"
 SESSIONS = f"node.*.report.{SESSION}.*"
@@ -80,6 +84,11 @@ def sign_in(node: str) -> str:
     return f"node.{token(node)}.sign_in"
 
 
+def function_state(node: str) -> str:
+    """Where a node asks for the state of its functions."""
+    return f"node.{token(node)}.function_state"
+
+
 def answer(node: str, question: str) -> str:
     """Where a node gets the answer to a question. Only the worker publishes there; a reply subject, which the
     node could choose, is not used."""
@@ -105,6 +114,27 @@ def bucket_stream(bucket: str) -> str:
 
 def bucket_keys(bucket: str) -> str:
     return f"$KV.{token(bucket)}.>"
+
+
+def state_bucket(environment: str) -> str:
+    return f"functions-{zlib.crc32(environment.encode()) % STATE_BUCKETS}"
+
+
+def state_stream(environment: str) -> str:
+    return bucket_stream(state_bucket(environment))
+
+
+def state_subjects(environment: str) -> str:
+    """The beginning of the subjects of everything that the functions of an environment keep."""
+    return f"$KV.{state_bucket(environment)}.{token(environment)}"
+
+
+def state_subject(environment: str, kind: str, namespace: str) -> str:
+    return f"{state_subjects(environment)}.{token(kind)}.{token(namespace)}"
+
+
+def state_buckets() -> tuple[str, ...]:
+    return tuple(f"functions-{number}" for number in range(STATE_BUCKETS))
 
 
 class Program(StrEnum):
@@ -173,7 +203,7 @@ def permissions(identity: NatsIdentity) -> NatsPermissions:
 _SYSTEM = ("$SYS.>",)
 _NODE_REPORTS = (
     *("node.*.report.>", "node.*.heartbeat", "node.*.applied", "node.*.activity", "node.*.mail"),
-    "node.*.sign_in",
+    *("node.*.sign_in", "node.*.function_state"),
 )
 _DESTRUCTIVE = tuple(
     f"$JS.API.STREAM.{verb}.>" for verb in ("DELETE", "PURGE", "MSG.DELETE", "RESTORE", "SNAPSHOT")
@@ -181,11 +211,14 @@ _DESTRUCTIVE = tuple(
 
 
 def _worker(identity: Program) -> NatsPermissions:
-    streams = [*STREAMS, bucket_stream(EDGE_BUCKET)]
+    state = [bucket_stream(bucket) for bucket in state_buckets()]
+    streams = [*STREAMS, bucket_stream(EDGE_BUCKET), *state]
     return NatsPermissions(
         publish=(
             *("node.*.cmd.>", "answer.*.*", f"job.*.out.{user(identity)}"),
             bucket_keys(EDGE_BUCKET),
+            *(bucket_keys(bucket) for bucket in state_buckets()),
+            *(f"$JS.API.STREAM.MSG.GET.{stream}" for stream in state),
             *(f"$JS.API.STREAM.{verb}.{stream}" for stream in streams for verb in ("CREATE", "UPDATE")),
             *(subject for stream in streams for subject in _read_permissions(stream)),
             *(f"$JS.API.CONSUMER.DURABLE.CREATE.{stream}.*" for stream in streams),
@@ -203,6 +236,7 @@ def _node(identity: Node) -> NatsPermissions:
             *(reports_of(identity.id), heartbeat(identity.id), applied(identity.id), activity(identity.id)),
             captured_mail(identity.id),
             sign_in(identity.id),
+            function_state(identity.id),
             f"job.*.out.{user(identity)}",
             *_pull_permissions(COMMANDS, own),
             *_follow_permissions(EDGE_BUCKET, own),

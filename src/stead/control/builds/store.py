@@ -3,7 +3,17 @@
 from datetime import datetime
 from typing import Any
 
-from stead.control.builds.rules import Build, BuildContext, BuildStatus, VisibleBuild, previous_statuses
+import msgspec
+
+from stead.control.builds.rules import (
+    INLINE,
+    Build,
+    BuildContext,
+    BuildStatus,
+    InlineFile,
+    VisibleBuild,
+    previous_statuses,
+)
 from stead.control.builds.schema import BuildView
 from stead.control.engines.postgres import Tx
 from stead.control.environments.rules import VisibleEnvironment
@@ -12,7 +22,7 @@ from stead.shared.ids import BuildId, new_id
 
 _COLUMNS = (
     "id, site_id, env_id, job_id, builder, status, source, ref, commit, auto_deploy, node_id, facts,"
-    " manifest, config, envelope, key_id, started_at"
+    " manifest, config, envelope, key_id, started_at, function_id, inline"
 )
 _VIEW = (
     # The query of an archive's URL may be a credential, so it is not shown.
@@ -68,6 +78,18 @@ async def insert(
         "insert into builds (id, site_id, env_id, builder, source, ref, commit, auto_deploy, created_at)"
         " values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
         *(id_, site, env, builder, source, ref, commit, auto_deploy, tx.now),
+    )
+    return id_
+
+
+async def insert_function_build(
+    tx: Tx, site: str, env: str, function: str, file: InlineFile, *, auto_deploy: bool
+) -> BuildId:
+    id_ = BuildId(new_id("build"))
+    await tx.run(
+        "insert into builds (id, site_id, env_id, builder, source, auto_deploy, created_at, function_id,"
+        " inline) values ($1, $2, $3, 'wasm', $4, $5, $6, $7, $8)",
+        *(id_, site, env, INLINE, auto_deploy, tx.now, function, msgspec.to_builtins(file)),
     )
     return id_
 

@@ -20,6 +20,7 @@ from stead.control.edge_feed.records import (
 )
 from stead.control.engines.postgres import Tx
 from stead.control.environments import service as environments
+from stead.control.functions import service as functions
 from stead.control.jobs.definition import Announcement
 from stead.control.redirects import service as redirects
 from stead.protocol import edge_records
@@ -136,4 +137,5 @@ async def _build_current_records(tx: Tx, source: RecordSource, node: str) -> Rec
     hosts = [host.hostname for host in list_hosts(source, names)]
     secure = frozenset({host for host in hosts if await certificates.has_served_certificate(tx, host)})
     active = await redirects.get_active_set(tx, source.site_id)
-    return build_records(source, node, settings, active, names=names, secure=secure)
+    routes = await functions.list_routes(tx, source.site_id) if source.runtime == "wasm" else ()
+    return build_records(source, node, settings, active, names=names, secure=secure, functions=routes)

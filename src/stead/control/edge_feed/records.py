@@ -9,6 +9,7 @@ from stead.protocol import edge_records
 from stead.protocol.edge_records import (
     EdgeRecord,
     EnvironmentRecord,
+    FunctionRoute,
     HostRecord,
     PartnerRecord,
     RedirectSet,
@@ -48,6 +49,7 @@ def build_records(
     *,
     names: Sequence[ServedName] = (),
     secure: frozenset[str] = frozenset(),
+    functions: tuple[FunctionRoute, ...] = (),
 ) -> Records:
     """Build the records of an environment that is served. `secure` lists the hosts with a certificate."""
     security, performance = configuration.security, configuration.performance
@@ -69,6 +71,7 @@ def build_records(
         partner=_partner(security),
         hsts=security.hsts_seconds if secure else 0,
         trace_sample_rate=configuration.observability.trace_sample_rate,
+        functions=functions if source.type == "production" else (),
         noindex=source.type != "production",
     )
     hosts: Records = {

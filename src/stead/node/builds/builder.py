@@ -174,6 +174,7 @@ class StaticBuilder(Driver):
             # Node.js sees the host's memory, and would use more than the limit before it collects garbage.
             "NODE_OPTIONS": f"--max-old-space-size={self.limits.memory_mb * 3 // 4}",
             "NODE_USE_ENV_PROXY": "1",
+            **_check_variables(wanted.plain_variables),
             **_check_variables(wanted.variables),
             **dict(wanted.platform_variables),
             **ENVIRONMENT,

@@ -2,18 +2,21 @@
 secrets."""
 
 import base64
+import json
 from collections.abc import Callable
 from datetime import datetime
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, quote_plus, urlsplit
 
 from stead.node.drivers.driver import Output
 from stead.node.lines import Lines
 from stead.node.processes import StreamName
 from stead.protocol.work import Build, GitSource
+from stead.shared.build_variables import SHORTEST_SECRET
 
-SHORTEST_SECRET = 4
-"""Shorter values are not masked: they occur in ordinary text everywhere."""
 LAST_LINES = 50
+SHORTEST_ENCODED = 6
+"""Encoded, shorter values occur in ordinary text, too."""
+_URL_SAFE = str.maketrans("+/", "-_")
 
 
 class BuildLog:
@@ -71,6 +74,16 @@ def secrets_of(wanted: Build) -> tuple[str, ...]:
 
 
 def _encodings(text: str) -> list[str]:
-    encoded = base64.b64encode(text.encode()).decode().rstrip("=")
-    # The last character before the padding depends on the text that follows, so it is not part of the mask.
-    return [text, encoded[: len(encoded) - 1], quote(text, safe="")]
+    """The text as it is, inside a URL, a JSON text and a form, in hexadecimal, and in base64 wherever in a
+    longer text it begins. Letters that depend on what follows or precedes are not part of the mask."""
+    raw = text.encode()
+    found = [text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]]
+    found += [quote(text, safe=""), quote_plus(text)]
+    if len(raw) < SHORTEST_ENCODED:
+        return found
+    found += [raw.hex(), raw.hex().upper()]
+    for shift in range(3):
+        encoded = base64.b64encode(bytes(shift) + raw).decode()
+        inside = encoded[(0, 2, 3)[shift] : len(bytes(shift) + raw) * 8 // 6]
+        found += [inside, inside.translate(_URL_SAFE)]
+    return found

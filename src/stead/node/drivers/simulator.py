@@ -28,6 +28,7 @@ from stead.protocol.work import (
     CheckPhp,
     DiscardDataset,
     EnsureEnvironment,
+    EnsureFunction,
     EnsureRelease,
     EnsureRoute,
     GitSource,
@@ -35,6 +36,7 @@ from stead.protocol.work import (
     PrepareDataset,
     Probe,
     RemoveEnvironment,
+    RemoveFunction,
     RemoveRoute,
     RestartEnvironment,
     RestoreSnapshot,
@@ -165,6 +167,8 @@ class SimulatedRuntime(RuntimeDriver):
             Handler(CheckPhp, self.check_php, ("cms",)),
             Handler(SwitchPhp, self.switch_php, ("cms",)),
             Handler(SetPassword, self.set_password, ("cms",)),
+            Handler(EnsureFunction, self.ensure_function),
+            Handler(RemoveFunction, self.remove_function),
         ]
 
     async def ensure_environment(self, task: Assignment) -> None:
@@ -255,6 +259,18 @@ class SimulatedRuntime(RuntimeDriver):
         await self._simulation.simulate(SetPassword, task)
         _require_environment(path)
         await task.output.say("simulator: SIMULATION: there is no WordPress whose password could change")
+
+    async def ensure_function(self, task: Assignment, work: EnsureFunction) -> None:
+        path = self._path(task)
+        await self._simulation.simulate(EnsureFunction, task)
+        _require_environment(path)
+        verify_release(work.release)
+        await task.output.say(f"simulator: SIMULATION: the function {work.function} would be started")
+
+    async def remove_function(self, task: Assignment, work: RemoveFunction) -> None:
+        self._path(task)
+        await self._simulation.simulate(RemoveFunction, task)
+        await task.output.say(f"simulator: SIMULATION: the function {work.function} would be removed")
 
     async def ensure_release(self, task: Assignment, wanted: EnsureRelease) -> None:
         """The layer is downloaded and verified like a real one, and then deleted."""
@@ -347,7 +363,7 @@ class SimulatedBuilder(Driver):
 
     @property
     def handlers(self) -> Sequence[Handler[Any]]:
-        return [Handler(Build, self.build, ("cms", "static"))]
+        return [Handler(Build, self.build, ("cms", "static", "wasm"))]
 
     async def build(self, task: Assignment, wanted: Build) -> BuildResult:
         await self._simulation.simulate(Build, task)

@@ -3,6 +3,7 @@
 | Image | Contents |
 |---|---|
 | `static` | what builds run in: Debian with Node.js, npm and git |
+| `functions` | what functions are built in: Debian with Node.js, esbuild and QuickJS |
 | `composer` | what Composer runs in, when a WordPress site is built: Debian with PHP and git |
 | `php8.2` … `php8.5` | what WordPress sites run in: PHP-FPM, its extensions, the MariaDB client |
 | `wordpress` | WordPress and WP-CLI, mounted into the container of any PHP version |
@@ -15,7 +16,7 @@ from stead.node.images.recipe import ImageUnavailable, NpmFiles, Package, Recipe
 BUILDERS = ("static",)
 """The images that builds run in; `steadctl images build` makes these if none is named."""
 PHP_VERSIONS = ("8.2", "8.3", "8.4", "8.5")
-NAMES = (*BUILDERS, "composer", *(f"php{version}" for version in PHP_VERSIONS), "wordpress")
+NAMES = (*BUILDERS, "functions", "composer", *(f"php{version}" for version in PHP_VERSIONS), "wordpress")
 
 BUILD_USER, BUILD_UID = "build", 1000
 """The user that builds run as, inside the image."""
@@ -32,6 +33,8 @@ PLATFORM_FILES = "/etc/stead"
 """An empty directory of PHP images, for what the platform writes: the configuration of PHP and the
 `wp-config.php` of the environment."""
 WP_CLI = "/usr/local/lib/wp-cli.phar"
+FUNCTION_PACKAGES, FUNCTION_TOOLCHAIN = "/opt/node_modules", "/opt/stead-functions"
+"""Where the image of functions has its packages, and an empty directory for the toolchain of this version."""
 PHP, PHP_FPM = "/usr/local/bin/php", "/usr/local/sbin/php-fpm"
 """The same paths in every PHP image."""
 
@@ -52,6 +55,42 @@ _NPM = Package(
     "11.21.1",
     "sha512-YTzL6QBEJXyHcTu0JiUc7RKMp+mzlJtl7rGLmERaXUQeFHIMc9atdr6G9M9C8vDWbv40epoTQAzNL2/PtZVDhQ==",
 )
+_ESBUILD = Package(
+    "esbuild",
+    "0.28.2",
+    "sha512-HKVLS8dvII+xoKW9kmqxbRKrnWEXfJJr/FZhhJmiqIB0e053QNYFqOBouTMO/k5sID4MvCiUCvv8b9M4h32wIA==",
+)
+_QUICKJS = Package(
+    "componentize-qjs",
+    "0.4.5",
+    "sha512-/Brt+/Ps7DQ1mYuUsDISTQTFSaZfCSoRHkHnh9Dm5WHCO6arc/vzVdD8TXssfyNex2Iv3UR8NHdahsqABPDh0w==",
+)
+_FUNCTION_BINARIES = {
+    "x86_64": (
+        Package(
+            "@esbuild/linux-x64",
+            "0.28.2",
+            "sha512-4xTZr1FUmSoQW4XIWmit3tzQrUTZM+N3P0XV8xROKYF50XfI7xeO90+1bZvNwxIufQ9hDQVRJH5YhgPVF8A/HQ==",
+        ),
+        Package(
+            "@andreiltd/componentize-qjs-binding-linux-x64-gnu",
+            "0.4.5",
+            "sha512-Xec4O4sy/xHlhPPhf7GAV41D+AT7f9vxxjBpE7lUIElZNhX/kc+Ty6AQG50xbHsT5Mi4XQvSmtJJqhnB6xi8Vw==",
+        ),
+    ),
+    "aarch64": (
+        Package(
+            "@esbuild/linux-arm64",
+            "0.28.2",
+            "sha512-pW4AC0P3it8c7do9MVM4p51FzHzdM/TZrerurgRcHJ2WTa1VQ1CIq18xncfpBJw4ojkiZZrKW2yIBWBP92j6Ug==",
+        ),
+        Package(
+            "@andreiltd/componentize-qjs-binding-linux-arm64-gnu",
+            "0.4.5",
+            "sha512-L5S0C6qIx3f+DnwN42HnDuMhV8NgfqaY+J1PaJAw468Ip/JN+h67tVAp4wUvs8xgTqj6UnGSBbSZVGYifK2XtA==",
+        ),
+    ),
+}
 _WORDPRESS = Package(
     "wp-studio",  # contains WordPress 7.1.1 and WP-CLI 2.12.0
     "1.22.0",
@@ -96,6 +135,8 @@ def recipe(name: str) -> Recipe:
         raise ImageUnavailable(f"there is no image called {name}; there are: {', '.join(NAMES)}")
     if name == "static":
         return _static()
+    if name == "functions":
+        return _functions()
     if name == "composer":
         return _composer()
     if name == "wordpress":
@@ -125,6 +166,26 @@ def _static() -> Recipe:
             (f"/usr/local/bin/{name}", f"../lib/node_modules/npm/bin/{name}-cli.js")
             for name in ("npm", "npx")
         ),
+    )
+
+
+def _functions() -> Recipe:
+    machine = platform.machine()
+    if machine not in _NODE:
+        raise ImageUnavailable(f"no image for functions can be made for {machine}")
+    return Recipe(
+        name="functions",
+        edition=1,
+        debian=("ca-certificates", "libatomic1", "libstdc++6", "socat", "tini"),
+        npm=(
+            NpmFiles(_NODE[machine], (("bin/node", "/usr/local/bin/node"),)),
+            *(
+                NpmFiles(package, (("", f"{FUNCTION_PACKAGES}/{package.name}"),))
+                for package in (_ESBUILD, _QUICKJS, *_FUNCTION_BINARIES[machine])
+            ),
+        ),
+        users=((BUILD_USER, BUILD_UID),),
+        directories=("/work", "/cache", FUNCTION_TOOLCHAIN),
     )
 
 
