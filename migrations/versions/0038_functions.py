@@ -47,7 +47,7 @@ STATEMENTS = [
     """,
     "create index function_versions_by_function on function_versions (function_id, id)",
     "create index function_versions_by_artifact on function_versions (artifact_id)",
-    "alter table builds add column function_id text collate \"C\", add column inline jsonb",
+    'alter table builds add column function_id text collate "C", add column inline jsonb',
     "create index builds_by_function on builds (function_id) where function_id is not null",
     """
     create table function_state (
