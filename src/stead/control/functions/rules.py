@@ -17,13 +17,16 @@ from stead.shared.runtimes import Runtime
 Language = Literal["javascript", "typescript", "rust", "tinygo", "go", "c", "zig", "swift"]
 BuildState = Literal["", "building", "deploying", "live", "failed"]
 
-FILENAMES: dict[Language, str] = {"javascript": "function.js", "typescript": "function.ts"}
+FILENAMES: dict[Language, str] = {
+    "javascript": "function.js",
+    "typescript": "function.ts",
+    "rust": "function.rs",
+    "go": "function.go",
+    "c": "function.c",
+    "zig": "function.zig",
+}
 """The languages with a toolchain, and the name of a source without one."""
 WITHOUT_TOOLCHAIN: dict[Language, str] = {
-    "rust": "the builder has no compiler for it yet",
-    "go": "the builder has no compiler for it yet",
-    "c": "the builder has no compiler for it yet",
-    "zig": "the builder has no compiler for it yet",
     "tinygo": "there is no package of its compiler that a builder could install",
     "swift": "its compiler for WebAssembly cannot use arrays and closures",
 }
@@ -170,7 +173,7 @@ class SourceMissing(Conflict):
 class LanguageUnsupported(InvalidRequest):
     code = "language.unsupported"
     message = "The build toolchain does not support {language}: {reason}."
-    remedy = "Use one of: javascript, typescript."
+    remedy = "Use one of: javascript, typescript, rust, go, c, zig."
 
 
 class BindingUnsupported(InvalidRequest):

@@ -7,8 +7,8 @@ from typing import Any
 
 from stead.node.builds.builder import StaticBuilder
 from stead.node.builds.failures import BuildFailed
+from stead.node.builds.function_compilers import COMPILERS
 from stead.node.builds.log import BuildLog
-from stead.node.builds.package_managers import Command
 from stead.node.builds.sandbox import SOURCE
 from stead.node.builds.workspaces import Workspace
 from stead.node.containers.bundle import BindMount
@@ -20,7 +20,6 @@ from stead.protocol.work import Build, InlineSource
 
 TOOLCHAIN = Path(__file__).parent.parent / "functions" / "toolchain"
 MODULE = "function.wasm"
-OUTPUT = "/work/home/function.wasm"
 MAX_MODULE_BYTES = 32 << 20
 
 
@@ -38,13 +37,17 @@ class FunctionBuilder(StaticBuilder):
         log: BuildLog,
     ) -> Path:
         source = wanted.source
-        if not isinstance(source, InlineSource) or source.language not in ("javascript", "typescript"):
+        if not isinstance(source, InlineSource) or source.language not in COMPILERS:
             raise BuildFailed("this node cannot build functions from such a source")
-        argv = ("node", f"{FUNCTION_TOOLCHAIN}/build.mjs", f"{SOURCE}/{source.filename}", OUTPUT)
         mounts = (BindMount(TOOLCHAIN, FUNCTION_TOOLCHAIN),)
-        command = Command(argv, f"build {source.filename} ({source.language})")
-        await _without_network(self).run_step(workspace, wanted, log, "build", command, mounts)
+        for command in COMPILERS[source.language].plan(source.language, f"{SOURCE}/{source.filename}"):
+            await _without_network(self).run_step(workspace, wanted, log, "build", command, mounts)
         return await run_in_thread(_collect, workspace)
+
+    def environment(self, wanted: Build, *, cached: bool) -> dict[str, str]:
+        source = wanted.source
+        compiler = COMPILERS.get(source.language) if isinstance(source, InlineSource) else None
+        return super().environment(wanted, cached=cached) | (compiler.environment if compiler else {})
 
     async def report_rules(self, workspace: Workspace, site: Path, log: BuildLog) -> None:
         """A function has no rules of a site."""

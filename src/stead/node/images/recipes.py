@@ -3,7 +3,7 @@
 | Image | Contents |
 |---|---|
 | `static` | what builds run in: Debian with Node.js, npm and git |
-| `functions` | what functions are built in: Debian with Node.js, esbuild and QuickJS |
+| `functions` | what functions are built in: Debian with esbuild, QuickJS, and compilers of other languages |
 | `composer` | what Composer runs in, when a WordPress site is built: Debian with PHP and git |
 | `php8.2` … `php8.5` | what WordPress sites run in: PHP-FPM, its extensions, the MariaDB client |
 | `wordpress` | WordPress and WP-CLI, mounted into the container of any PHP version |
@@ -11,7 +11,7 @@
 
 import platform
 
-from stead.node.images.recipe import ImageUnavailable, NpmFiles, Package, Recipe, TextFile
+from stead.node.images.recipe import ImageUnavailable, NpmFiles, Package, PythonFiles, Recipe, TextFile
 
 BUILDERS = ("static",)
 """The images that builds run in; `steadctl images build` makes these if none is named."""
@@ -35,6 +35,7 @@ PLATFORM_FILES = "/etc/stead"
 WP_CLI = "/usr/local/lib/wp-cli.phar"
 FUNCTION_PACKAGES, FUNCTION_TOOLCHAIN = "/opt/node_modules", "/opt/stead-functions"
 """Where the image of functions has its packages, and an empty directory for the toolchain of this version."""
+ZIG = "/opt/zig"
 PHP, PHP_FPM = "/usr/local/bin/php", "/usr/local/sbin/php-fpm"
 """The same paths in every PHP image."""
 
@@ -90,6 +91,12 @@ _FUNCTION_BINARIES = {
             "sha512-L5S0C6qIx3f+DnwN42HnDuMhV8NgfqaY+J1PaJAw468Ip/JN+h67tVAp4wUvs8xgTqj6UnGSBbSZVGYifK2XtA==",
         ),
     ),
+}
+_ZIG_VERSION = "0.17.0"
+_ZIG_LIBRARY = ("std", "compiler", "compiler_rt", "compiler_rt.zig", "c", "c.zig", "ubsan_rt.zig", "zig.h")
+_ZIG_DIGESTS = {
+    "x86_64": "97079827064a7492cce5541ceb438ae8003ce1e54e399676da2d62fb7a5dc08b",
+    "aarch64": "d2804f94f54f7fcf8169f4b212a619ad688a4e2e6592e976f0cf2e58e2cd8af3",
 }
 _WORDPRESS = Package(
     "wp-studio",  # contains WordPress 7.1.1 and WP-CLI 2.12.0
@@ -175,13 +182,34 @@ def _functions() -> Recipe:
         raise ImageUnavailable(f"no image for functions can be made for {machine}")
     return Recipe(
         name="functions",
-        edition=1,
-        debian=("ca-certificates", "libatomic1", "libstdc++6", "socat", "tini"),
+        edition=2,
+        debian=(
+            *("ca-certificates", "libatomic1", "libstdc++6", "socat", "tini"),
+            *("clang", "lld", "wasi-libc", "libclang-rt-dev-wasm32"),
+            *("rustc", "libstd-rust-dev-wasm32", "golang-go"),
+        ),
+        suites=_TRIXIE,
+        # What compilers bring for this machine, which no function is compiled for.
+        dpkg_options=(
+            "path-exclude=/usr/lib/rustlib/*-linux-gnu/lib/*.rlib",
+            "path-exclude=/usr/lib/llvm-19/lib/*.a",
+        ),
         npm=(
             NpmFiles(_NODE[machine], (("bin/node", "/usr/local/bin/node"),)),
             *(
                 NpmFiles(package, (("", f"{FUNCTION_PACKAGES}/{package.name}"),))
                 for package in (_ESBUILD, _QUICKJS, *_FUNCTION_BINARIES[machine])
+            ),
+        ),
+        python=(
+            PythonFiles(
+                "ziglang",
+                _ZIG_VERSION,
+                _ZIG_DIGESTS[machine],
+                (
+                    ("ziglang/zig", f"{ZIG}/zig"),
+                    *((f"ziglang/lib/{name}", f"{ZIG}/lib/{name}") for name in _ZIG_LIBRARY),
+                ),
             ),
         ),
         users=((BUILD_USER, BUILD_UID),),
