@@ -143,7 +143,7 @@ async def test_brotli_is_preferred_over_gzip_and_both_are_made_when_it_is_deploy
 async def test_a_site_has_its_own_page_for_failures(edge: EdgeHarness):
     """Its functions do not answer: nobody listens on their socket."""
     route = FunctionRoute("/_fn/any", "fnv_none", 100, 1000)
-    files = {"index.html": "home", "50x.html": "<h1>we are sorry</h1>"}
+    files: dict[str, str | bytes] = {"index.html": "home", "50x.html": "<h1>we are sorry</h1>"}
     await edge.site("failing.test", "failing", files, runtime="wasm", functions=(route,))
     answer = await edge.get("failing.test", "/_fn/any")
     assert (answer.status_code, answer.text) == (503, "<h1>we are sorry</h1>")

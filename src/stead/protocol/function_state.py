@@ -4,7 +4,7 @@ Neither message is stored in a stream. A question without an answer has failed, 
 was carried out: so functions use revisions and fencing tokens.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 from msgspec import Meta, Struct
@@ -20,6 +20,9 @@ StateOperation = Literal[
     "coord.increment",
     "coord.get",
 ]
+
+
+STATE_OPERATIONS: dict[str, StateOperation] = {name: name for name in get_args(StateOperation)}
 
 
 class StateQuestion(Struct, frozen=True):

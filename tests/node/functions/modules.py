@@ -34,7 +34,13 @@ def _text(content: str) -> str:
 
 
 def module(
-    handle: str, *, imports: str = "", more: str = "", data: str = "", pages: int = 32, after_alloc: str = ""
+    handle: str,
+    *,
+    imports: str = "",
+    more: str = "",
+    data: str = "",
+    pages: str = "32",
+    after_alloc: str = "",
 ) -> bytes:
     values = {"handle": handle, "imports": imports, "more": more, "data": data, "after_alloc": after_alloc}
     return bytes(wat2wasm(_TEMPLATE.format(pages=pages, **values)))

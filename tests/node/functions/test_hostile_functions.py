@@ -67,7 +67,7 @@ UNSTARTABLE = {
         "unreachable", imports='(import "env" "system" (func (param i32) (result i32)))'
     ),
     "a module without functions": bytes.fromhex("0061736d01000000"),
-    "more memory than it may have": module("unreachable", pages=4096),
+    "more memory than it may have": module("unreachable", pages="4096"),
 }
 
 

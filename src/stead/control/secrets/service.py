@@ -35,7 +35,7 @@ async def save(tx: Tx, env: VisibleEnvironment, name: str, wanted: NewSecret, se
     await store.lock(tx, env)
     value, others = wanted.value.encode(), await store.total_without(tx, env, name)
     size = len(name) + len(value)
-    if others.count >= MAX_SECRETS or others.size + size > MAX_TOTAL_BYTES:
+    if others.number >= MAX_SECRETS or others.size + size > MAX_TOTAL_BYTES:
         raise SecretsExhausted(count=MAX_SECRETS, size=MAX_TOTAL_BYTES)
     id_ = secret_id(env.id, name)
     await store.save(

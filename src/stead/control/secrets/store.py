@@ -21,7 +21,7 @@ class ListedSecret(NamedTuple):
 
 
 class Total(NamedTuple):
-    count: int
+    number: int
     size: int
 
 

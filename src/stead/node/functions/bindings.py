@@ -13,6 +13,7 @@ import structlog
 from stead.node.functions import places
 from stead.node.functions.outgoing import FetchRefused, Outgoing
 from stead.node.functions.spec import BindingKind, BoundResource, FunctionSpec
+from stead.protocol.function_state import STATE_OPERATIONS, StateOperation
 from stead.shared.token_bucket import TokenBuckets
 
 STATE_PER_SECOND, STATE_BURST = 200.0, 400
@@ -20,7 +21,7 @@ STATE_PER_SECOND, STATE_BURST = 200.0, 400
 
 log = structlog.get_logger()
 
-AskState = Callable[[FunctionSpec, str, str, dict[str, Any]], Awaitable[dict[str, Any]]]
+AskState = Callable[[FunctionSpec, StateOperation, str, dict[str, Any]], Awaitable[dict[str, Any]]]
 """Asks the control plane about the state of a function: the function, the operation, the namespace and the
 arguments."""
 FindActive = Callable[[str, str], FunctionSpec | None]
@@ -59,11 +60,11 @@ class Bindings:
     async def _answer(
         self, spec: FunctionSpec, op: str, arg: dict[str, Any], question: dict[str, Any]
     ) -> dict[str, Any]:
-        if op.startswith(("kv.", "coord.")):
+        if (operation := STATE_OPERATIONS.get(op)) is not None:
             bound = _find(spec, "kv" if op.startswith("kv.") else "coord", arg)
             self._require_rate(spec.environment)
             rest = {name: value for name, value in arg.items() if name != "binding"}
-            return await self._ask_state(spec, op, bound.namespace, rest)
+            return await self._ask_state(spec, operation, bound.namespace, rest)
         if op == "fetch":
             allowed = [host for bound in spec.bindings if bound.kind == "fetch" for host in bound.allow]
             answer = await self._outgoing.send(arg, allowed, spec.site)

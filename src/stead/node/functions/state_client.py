@@ -11,7 +11,7 @@ import nats.errors
 from stead.node.functions.spec import FunctionSpec
 from stead.node.nats_connection import NatsConnection
 from stead.protocol import subjects
-from stead.protocol.function_state import StateQuestion, encode
+from stead.protocol.function_state import StateOperation, StateQuestion, encode
 
 ANSWER_SECONDS = 5.0
 AT_ONCE = 256
@@ -22,7 +22,9 @@ class StateClient:
         self._node, self._connection = node, connection
         self._places = asyncio.Semaphore(AT_ONCE)
 
-    async def ask(self, spec: FunctionSpec, op: str, namespace: str, arg: dict[str, Any]) -> dict[str, Any]:
+    async def ask(
+        self, spec: FunctionSpec, op: StateOperation, namespace: str, arg: dict[str, Any]
+    ) -> dict[str, Any]:
         question = StateQuestion(
             self._node, secrets.token_hex(16), spec.site, spec.environment, spec.function, namespace, op, arg
         )

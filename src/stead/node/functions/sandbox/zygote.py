@@ -28,7 +28,8 @@ def main() -> None:
     processes: dict[int, int] = {}
     control.send(json.dumps({"started": True}).encode())
     while True:
-        readable, _, _ = select.select([control, wake], [], [])
+        waiting: list[socket.socket | int] = [control, wake]
+        readable, _, _ = select.select(waiting, [], [])
         if wake in readable:
             os.read(wake, 4096)
             _report_ended(control, processes)
