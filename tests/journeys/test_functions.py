@@ -1,6 +1,8 @@
 """Functions with everything real: built in the sandbox, served by the edge over HTTPS."""
 
 import hmac
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -175,3 +177,59 @@ async def test_a_guestbook_keeps_what_visitors_write(
     jobs = await customer.get(f"/v1/jobs?site_id={site}&resource_type=function")
     await customer.follow(jobs[0]["id"])
     assert (await visitor.get(domain, "/book")).status == 404
+
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "functions.md"
+EXAMPLES = {"js": "javascript", "ts": "typescript", "rust": "rust", "go": "go", "c": "c", "zig": "zig"}
+"""How the document marks the examples of each language."""
+
+
+@pytest.mark.timeout(1200)
+async def test_the_example_of_every_language_works_as_documented(
+    customer: Customer, visitor: Visitor
+) -> None:
+    domain = "languages.example.com"
+    site = await _site(customer, domain)
+    found = dict(re.findall(r"^```([a-z]+)\n(.*?)^```$", DOCUMENT.read_text(), re.DOTALL | re.MULTILINE))
+    functions = {}
+    for mark, language in EXAMPLES.items():
+        new = {
+            "site_id": site,
+            "slug": language,
+            "display_name": language,
+            "language": language,
+            "source": found[mark],
+            "env": {"GREETING": "hello"},
+            "limits": {"wall_ms": 20_000},
+            "bindings": [
+                {"kind": "coord", "name": "COUNTERS", "config": {"namespace": language}},
+                {"kind": "kv", "name": "STORE", "config": {"namespace": language}},
+            ],
+        }
+        functions[language] = await customer.post("/v1/functions", new)
+    for language, function in functions.items():
+        live = await _built(customer, function)
+        assert live["build_status"] == "live", (language, live)
+        path = f"/_fn/{language}"
+        for visit in (1, 2, 3):
+            seen = await visitor.get(domain, f"{path}/grün?visit={visit}")
+            assert seen.status == 200, (language, seen)
+            expected = f'"visits":{visit}' if language == "javascript" else f"visit {visit} from "
+            assert expected in seen.text, (language, seen.text)
+
+
+@pytest.mark.timeout(600)
+async def test_errors_of_compilers_have_file_and_line(customer: Customer) -> None:
+    site = await _site(customer, "broken.example.com")
+    sources = {
+        "typescript": ("const a = 1;\nexport default {{{", r"function\.ts:2:1\d"),
+        "c": ("#include <stead.h>\n\nint x = missing;\n", r"function\.c:3:9"),
+    }
+    for language, (source, place) in sources.items():
+        new = {"site_id": site, "slug": language, "display_name": "Broken", "language": language}
+        function = await customer.post("/v1/functions", {**new, "source": source})
+        heard = await customer.listen(function["last_build_job_id"])
+        assert heard.done == [{"status": "failed"}]
+        assert re.search(place, "\n".join(heard.lines)), heard.lines
+        read = await customer.get(f"/v1/functions/{function['id']}")
+        assert (read["build_status"], read["active_version_id"]) == ("failed", None)
