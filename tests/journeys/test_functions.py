@@ -207,6 +207,7 @@ async def test_the_example_of_every_language_works_as_documented(
             ],
         }
         functions[language] = await customer.post("/v1/functions", new)
+    await visitor.until(domain, "", "/")  # It has a certificate.
     for language, function in functions.items():
         live = await _built(customer, function)
         assert live["build_status"] == "live", (language, live)
