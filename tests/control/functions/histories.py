@@ -8,6 +8,7 @@ order that is possible; the checks compare it with the times.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import inf
 
 
@@ -100,21 +101,17 @@ def check_key(writes: Sequence[Write], reads: Sequence[Read]) -> list[str]:
     wrong = []
     for read in reads:
         write = by_value.get(read.value or "")
-        if read.value is None or write is None:
-            if read.revision:
-                wrong.append("a read has a value that nobody wrote")
-            continue
-        if write.is_refused or (write.revision is not None and write.revision != read.revision):
-            wrong.append("a read has a value with the revision of another one")
-        if read.end < write.start:
-            wrong.append("a read has a value before it was written")
-        # A write without a result has happened.
-        made.setdefault(read.revision, write)
+        if write is not None:
+            wrong += _check_read(read, write)
+            # A write without a result has happened.
+            made.setdefault(read.revision, write)
+        elif read.revision:
+            wrong.append("a read has a value that nobody wrote")
     bases = [each.base for each in made.values()]
     if len(set(bases)) != len(bases):
         wrong.append("two writes replaced the same revision")
     revisions = sorted([0, *made])
-    for before, revision in zip(revisions, revisions[1:], strict=False):
+    for before, revision in pairwise(revisions):
         base = made[revision].base
         if base > before or (base < before and base in revisions):
             wrong.append(f"revision {revision} replaced {base}, and not {before}")
@@ -127,11 +124,19 @@ def check_key(writes: Sequence[Write], reads: Sequence[Read]) -> list[str]:
     return wrong + _check_times(changes, [CounterRead(each.start, each.end, each.revision) for each in reads])
 
 
+def _check_read(read: Read, write: Write) -> list[str]:
+    """Compare a read with the write of its value."""
+    wrong = []
+    if write.is_refused or (write.revision is not None and write.revision != read.revision):
+        wrong.append("a read has a value with the revision of another one")
+    if read.end < write.start:
+        wrong.append("a read has a value before it was written")
+    return wrong
+
+
 def check_lock(holdings: Sequence[Holding]) -> list[str]:
     wrong = _check_times([(each.start, each.end, each.token, True) for each in holdings], ())
-    for before, after in zip(
-        *(sorted(holdings, key=lambda each: each.token)[n:] for n in (0, 1)), strict=False
-    ):
+    for before, after in pairwise(sorted(holdings, key=lambda each: each.token)):
         if after.end < before.released and before.end < after.released and before.end < before.released:
             wrong.append(f"{before.token} and {after.token} had the lock at the same time")
     if len({each.token for each in holdings}) != len(holdings):
