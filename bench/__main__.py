@@ -17,6 +17,7 @@ from bench import (
     edge_rules,
     edge_serving,
     edge_tls,
+    functions,
     job_start,
     list_depth,
     list_scale,
@@ -53,6 +54,10 @@ BENCHMARKS: dict[str, Callable[[Bench], Awaitable[Result]]] = {
     "backup_ratio": backups.compare_backups,
     "restore_ratio": backups.compare_restores,
     "exec_ratio": cms_work.compare_commands,
+    "function_cpu_ratio": functions.reuse,
+    "function_fresh_ms": functions.fresh,
+    "function_cold_ms": functions.cold,
+    "function_density": functions.density,
     "sftp_mb_s": sftp.compare_transfers,
 }
 

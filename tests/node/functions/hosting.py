@@ -44,8 +44,10 @@ class Hosting:
     questions: list[tuple[str, str, str, dict[str, Any]]] = field(default_factory=list)
     slots: int = FIRST_SLOT
 
-    async def serve(self, module: bytes, *, start: bool = True, **fields: Any) -> FunctionSpec:
-        """A new function, compiled and served."""
+    async def serve(
+        self, module: bytes, *, start: bool = True, same_as: str = "", **fields: Any
+    ) -> FunctionSpec:
+        """A new function, compiled and served. A version with the same module need not be compiled again."""
         release, version = new_id("rel"), new_id("fnv")
         home = self.data / "releases" / release
         home.mkdir(parents=True)
@@ -63,11 +65,21 @@ class Hosting:
             **limits,
         )
         self.slots += 1
+        if same_as:
+            os.link(places.compiled(self.data, same_as), places.compiled(self.data, version))
         await self.serving.compile(spec, self.slots)
         self.serving.serve(spec, {**spec.variables, **variables}, self.slots)
         if start:
             await self.serving.probe(version)
         return spec
+
+    async def end_processes(self, version: str) -> None:
+        served = self.serving._versions[version]
+        async with time_limit(30.0):
+            while workers := list(served.workers.values()):
+                for worker in workers:
+                    self.serving._processes.kill(worker)
+                await asyncio.sleep(0.01)
 
     async def ask(
         self,

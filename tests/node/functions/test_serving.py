@@ -80,9 +80,7 @@ async def test_a_request_starts_a_process_when_there_is_none(host: Hosting) -> N
 
 async def test_a_killed_process_is_replaced(host: Hosting) -> None:
     spec = await host.serve(answering(body="back"))
-    served = host.serving._versions[spec.version]
-    for worker in list(served.workers.values()):
-        host.serving._processes.kill(worker)
+    await host.end_processes(spec.version)
     seen = None
     async with time_limit(30):
         while seen is None:
