@@ -12,7 +12,7 @@ import pytest
 
 from stead.edge.ledger import nginx_processes
 from stead.edge.leftovers import processes_with_open
-from stead.node.functions.sandbox.exchange import refuse
+from stead.node.functions.sandbox.exchange import CPU, MEMORY, refuse
 from stead.protocol.edge_records import (
     ChallengeRecord,
     EdgeRedirect,
@@ -162,7 +162,7 @@ async def test_a_function_answers_only_as_often_as_its_owner_allows(edge: EdgeHa
     routes = _routes(("/_fn/slow", "d"), rate=3)
     await edge.site("rate.test", "rate", None, runtime="wasm", functions=routes)
     async with _function(edge, "d"):
-        answers = [await edge.get("rate.test", "/_fn/slow") for _ in range(40)]
+        answers = await asyncio.gather(*(edge.get("rate.test", "/_fn/slow") for _ in range(40)))
     refused = [each for each in answers if each.status_code == 429]
     assert refused
     assert refused[0].headers["x-stead-reason"] == "function_rate_limit"
@@ -174,7 +174,7 @@ async def test_the_reason_of_a_function_is_shown_on_a_page(edge: EdgeHarness) ->
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
-        writer.write(refuse(503, "function_trap"))
+        writer.write(refuse(503, "function_trap", (CPU, "12.5"), (MEMORY, "30000")))
         await writer.drain()
         writer.close()
 
@@ -186,6 +186,9 @@ async def test_the_reason_of_a_function_is_shown_on_a_page(edge: EdgeHarness) ->
         seen = await edge.get("trap.test", "/_fn/trap")
     assert (seen.status_code, seen.headers["x-stead-reason"]) == (503, "function_trap")
     assert "This part of the site broke off." in seen.text
+    assert not {"x-stead-cpu", "x-stead-memory"} & seen.headers.keys()
+    line = await edge.ledgered("/_fn/trap")
+    assert (line["reason"], line["cpu"], line["memory"]) == ("function_trap", "12.5", "30000")
 
 
 async def test_a_valid_trace_is_continued_and_any_other_is_replaced(edge: EdgeHarness) -> None:

@@ -21,7 +21,8 @@ LEDGER_FORMAT = (
     '"bytes_in":$request_length,"bytes_out":$bytes_sent,"time":$request_time,'
     '"upstream_time":"$upstream_response_time","cache":"$upstream_cache_status","waf":"$stead_verdict",'
     '"trace":"$stead_trace","address":"$stead_network","tls":"$ssl_protocol","agent":"$stead_agent",'
-    '"peer":"$stead_peer","reason":"$sent_http_x_stead_reason"}'
+    '"peer":"$stead_peer","reason":"$sent_http_x_stead_reason",'
+    '"cpu":"$upstream_http_x_stead_cpu","memory":"$upstream_http_x_stead_memory"}'
 )
 VARIABLES = (
     *(

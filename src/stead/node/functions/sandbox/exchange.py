@@ -9,6 +9,8 @@ from typing import Any
 MAX_HEAD = 128 << 10
 MAX_HEADERS = 100
 REASON, SUBREQUESTS = "X-Stead-Reason", "X-Stead-Subrequests"
+CPU, MEMORY = "X-Stead-Cpu", "X-Stead-Memory"
+"""For the ledger of the edge: milliseconds, and the most kilobytes that the process has had."""
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}")
 _UNSAFE_VALUE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -140,9 +142,9 @@ def _check_headers(headers: object) -> list[tuple[str, str]]:
     return checked
 
 
-def refuse(status: int, reason: str) -> bytes:
+def refuse(status: int, reason: str, *more: tuple[str, str]) -> bytes:
     """A response without content: the edge shows its own page for the reason."""
-    return _head(status, [(REASON, reason)], 0)
+    return _head(status, [(REASON, reason), *more], 0)
 
 
 def _head(status: int, headers: list[tuple[str, str]], length: int) -> bytes:

@@ -13,7 +13,7 @@ from wasmtime import Engine
 
 from . import messages
 from .activity import Activity
-from .exchange import SUBREQUESTS, Request, RequestRefused, build_response, read_request, refuse
+from .exchange import CPU, MEMORY, SUBREQUESTS, Request, RequestRefused, build_response, read_request, refuse
 from .guest import Guest, GuestFailed, Program, Ticker, compile_function
 from .host_calls import HostCalls, HostUnavailable
 
@@ -59,6 +59,12 @@ def _read_source(source: int) -> bytes:
     if len(content) > MAX_SOURCE:
         raise GuestFailed("function_invalid", f"it has more than {MAX_SOURCE} bytes")
     return content
+
+
+def _usage(cpu: float) -> tuple[tuple[str, str], tuple[str, str]]:
+    """What a request has used, as headers for the edge."""
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return (CPU, f"{(time.process_time() - cpu) * 1000:.3f}"), (MEMORY, str(most))
 
 
 class Worker:
@@ -124,12 +130,12 @@ class Worker:
         reason, detail = "", ""
         try:
             request = read_request(connection, self._request_bytes)
-            response = self._handle(request, began)
+            response = self._handle(request, began, cpu)
         except RequestRefused as refused:
-            reason, response = refused.reason, refuse(refused.status, refused.reason)
+            reason, response = refused.reason, refuse(refused.status, refused.reason, *_usage(cpu))
         except GuestFailed as failed:
             reason, detail = failed.reason, failed.detail
-            response = refuse(500 if reason == "function_exception" else 503, reason)
+            response = refuse(500 if reason == "function_exception" else 503, reason, *_usage(cpu))
         except (OSError, ValueError):
             return {}
         try:
@@ -143,7 +149,7 @@ class Worker:
             "detail": detail,
         }
 
-    def _handle(self, request: Request, began: float) -> bytes:
+    def _handle(self, request: Request, began: float, cpu: float) -> bytes:
         wall = min(self._wall, request.left_ms / 1000) if request.left_ms else self._wall
         guest = self._guest
         if guest is None:
@@ -167,7 +173,7 @@ class Worker:
                 raise GuestFailed("function_exception" if keep else "function_memory_limit", text)
             # The function that calls this one learns how much of the common budget is used.
             used = [(SUBREQUESTS, str(self._host.subrequests))] if request.depth else []
-            return build_response(decoded, MAX_RESPONSE, *used)
+            return build_response(decoded, MAX_RESPONSE, *used, *_usage(cpu))
         except HostUnavailable:
             raise GuestFailed("function_time_limit") from None
         finally:
