@@ -73,6 +73,24 @@ def asking(operation: str, argument: object) -> bytes:
     return module(call, data=data)
 
 
+def calling(operation: str, argument: object, times: int = 1) -> bytes:
+    """A function that asks its host something, several times, and then answers."""
+    text = json.dumps(argument)
+    data = (
+        f'(data (i32.const {_QUESTION}) "{_text(operation)}")'
+        f' (data (i32.const {_QUESTION + 1024}) "{_text(text)}")'
+    )
+    call = (
+        f"(global.set $top (i32.const 300000)) (drop (call $call (i32.const {_QUESTION})"
+        f" (i32.const {len(operation)}) (i32.const {_QUESTION + 1024}) (i32.const {len(text.encode())})))"
+    )
+    loop = (
+        f"(global.set $n (i32.const {times})) (loop $l {call}"
+        " (global.set $n (i32.sub (global.get $n) (i32.const 1))) (br_if $l (global.get $n)))"
+    )
+    return answering(body="called", before=loop, data=data, more="(global $n (mut i32) (i32.const 0))")
+
+
 ECHO = module("(call $packed (local.get $request) (local.get $length))")
 """Returns its request as the response: its headers and its body."""
 LOOP = answering(before="(loop $l (br $l))")

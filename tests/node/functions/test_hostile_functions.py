@@ -1,15 +1,23 @@
 """What functions cannot do: every one is contained, its owner is told why, and its neighbour answers."""
 
+import asyncio
 import json
+import time
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
+from stead.node.functions import places
+from stead.node.functions.sandbox.host_calls import MAX_DEPTH, MAX_SUBREQUESTS
 from stead.node.functions.serving import FunctionRefused
 from stead.node.functions.spec import FunctionSpec
+from stead.shared.ids import new_id
 from tests.node.functions import modules
 from tests.node.functions.hosting import Hosting, binding
-from tests.node.functions.modules import answering, asking, module, saying
+from tests.node.functions.modules import answering, asking, calling, module, saying
+from tests.percentiles import p99
 
 ENDED = {
     "an endless loop": (modules.LOOP, "function_time_limit"),
@@ -200,3 +208,107 @@ async def test_state_is_asked_for_in_the_namespace_of_the_binding_only(host: Hos
     assert await host.ask(spec) is not None
     environment, operation, namespace, _ = host.questions[-1]
     assert (environment, operation, namespace) == ("env_mine", "kv.get", "mine")
+
+
+HUGE = module(
+    # The text of a response, and more than ten million letters between its ends.
+    "(drop (memory.grow (i32.const 200)))"
+    " (memory.fill (i32.const 2000009) (i32.const 97) (i32.const 10600000))"
+    " (memory.copy (i32.const 2000000) (i32.const 1024) (i32.const 9))"
+    " (memory.copy (i32.const 12600009) (i32.const 1040) (i32.const 2))"
+    " (call $packed (i32.const 2000000) (i32.const 10600011))",
+    data='(data (i32.const 1024) "{\\22body\\22:\\22") (data (i32.const 1040) "\\22}")',
+)
+
+
+async def test_an_answer_that_is_too_large_is_not_sent(host: Hosting) -> None:
+    spec = await host.serve(HUGE, wall_ms=5000)
+    seen = await host.ask(spec)
+    assert seen is not None
+    assert (seen.status, seen.reason, seen.body) == (502, "function_response_too_large", "")
+
+
+async def test_functions_that_call_each_other_in_circles_end(
+    host: Hosting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = new_id("fn"), new_id("fn")
+    calls = []
+    send = host.bindings._outgoing.send_to_socket
+
+    async def count(path: Path, *rest: Any) -> Any:
+        calls.append(path)
+        return await send(path, *rest)
+
+    monkeypatch.setattr(host.bindings._outgoing, "send_to_socket", count)
+    circle = calling("service.call", {"binding": "OTHER", "url": "/"})
+    for function, target in ((first, second), (second, first)):
+        bound = (binding("service", "OTHER", target=target),)
+        spec = await host.serve(circle, function=function, site="site_c", bindings=bound, wall_ms=10_000)
+    seen = await host.ask(spec)
+    assert seen is not None
+    assert (seen.status, seen.body) == (200, "called")
+    assert len(calls) == MAX_DEPTH
+
+
+async def test_a_request_causes_a_limited_number_of_others(host: Hosting) -> None:
+    """Also when all of them fail."""
+    flood = calling("fetch", {"url": "https://not-listed.example.com/"}, times=100)
+    asked: list[str] = []
+    answer = host.serving._answer
+
+    async def note(spec: FunctionSpec, question: dict[str, Any]) -> dict[str, Any]:
+        asked.append(str(question["op"]))
+        return await answer(spec, question)
+
+    host.serving._answer = note
+    try:
+        spec = await host.serve(flood, wall_ms=10_000)
+        seen = await host.ask(spec)
+    finally:
+        host.serving._answer = answer
+    assert seen is not None
+    assert seen.status == 200
+    assert len(asked) == MAX_SUBREQUESTS
+
+
+async def test_a_visitor_who_reads_slowly_delays_nobody_else(host: Hosting) -> None:
+    spec = await host.serve(answering(body="x" * 100_000))
+    path = places.socket_of(host.data, spec.version)
+    slow = [await asyncio.open_unix_connection(str(path), limit=1) for _ in range(3)]
+    for _, writer in slow:
+        writer.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+    for _ in range(5):
+        seen = await host.ask(spec)
+        assert seen is not None
+        assert len(seen.body) == 100_000
+    for _, writer in slow:
+        writer.close()
+
+
+async def test_a_neighbour_hardly_notices_hostile_functions(host: Hosting, neighbour: FunctionSpec) -> None:
+    """The rounds alternate, so that other work of the machine affects both."""
+    hostile = [
+        await host.serve(content, wall_ms=300) for content in (modules.LOOP, modules.MEMORY, modules.SLEEP)
+    ]
+    times: dict[bool, list[float]] = {False: [], True: []}
+    for turn in range(8):
+        ended, is_disturbed = asyncio.Event(), turn % 2 == 1
+        attacks = [asyncio.create_task(_attack(host, spec, ended)) for spec in hostile if is_disturbed]
+        for _ in range(100):
+            began = time.perf_counter()
+            await _still_answers(host, neighbour)
+            times[is_disturbed].append((time.perf_counter() - began) * 1000)
+        ended.set()
+        if attacks:
+            await asyncio.wait(attacks)
+    quiet, disturbed = p99(times[False]), p99(times[True])
+    print(  # noqa: T201
+        f"\nthe p99 of a neighbour: {quiet:.1f} ms alone, {disturbed:.1f} ms beside hostile functions,"
+        f" ratio {disturbed / quiet:.2f} (goal 1.5)"
+    )
+    assert disturbed < 250, "its requests wait for those of others"
+
+
+async def _attack(host: Hosting, spec: FunctionSpec, ended: asyncio.Event) -> None:
+    while not ended.is_set():
+        await host.ask(spec, within=60.0)
