@@ -92,6 +92,12 @@ _FUNCTION_BINARIES = {
         ),
     ),
 }
+# What is for this machine and not for functions, which together have a quarter of the size.
+_UNUSED_BY_COMPILERS = (
+    "/usr/lib/rustlib/*-linux-gnu/lib/*.rlib",
+    *("/usr/lib/rustlib/wasm32-wasip2/*", "/usr/lib/rustlib/wasm32-unknown-unknown/*"),
+    *("/usr/libexec/gcc/*", "/usr/share/go-*/test/*", "/usr/share/go-*/src/cmd/*"),
+)
 _ZIG_VERSION = "0.17.0"
 _ZIG_LIBRARY = ("std", "compiler", "compiler_rt", "compiler_rt.zig", "c", "c.zig", "ubsan_rt.zig", "zig.h")
 _ZIG_DIGESTS = {
@@ -189,11 +195,7 @@ def _functions() -> Recipe:
             *("rustc", "libstd-rust-dev-wasm32", "golang-go"),
         ),
         suites=_TRIXIE,
-        # What compilers bring for this machine, which no function is compiled for.
-        dpkg_options=(
-            "path-exclude=/usr/lib/rustlib/*-linux-gnu/lib/*.rlib",
-            "path-exclude=/usr/lib/llvm-19/lib/*.a",
-        ),
+        dpkg_options=tuple(f"path-exclude={pattern}" for pattern in _UNUSED_BY_COMPILERS),
         npm=(
             NpmFiles(_NODE[machine], (("bin/node", "/usr/local/bin/node"),)),
             *(
