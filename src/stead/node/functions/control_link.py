@@ -59,9 +59,10 @@ async def serve_orders(path: Path, handle: Handle) -> asyncio.Server:
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            order = msgspec.json.decode(await reader.readline(), type=HostOrder)
-            writer.write(msgspec.json.encode(await handle(order)) + b"\n")
-            await writer.drain()
+            if line := await reader.readline():
+                order = msgspec.json.decode(line, type=HostOrder)
+                writer.write(msgspec.json.encode(await handle(order)) + b"\n")
+                await writer.drain()
         except (OSError, ValueError, msgspec.MsgspecError) as error:
             log.warning("functions.order_failed", error=type(error).__name__)
         finally:
