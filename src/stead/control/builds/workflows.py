@@ -34,6 +34,7 @@ from stead.control.jobs.definition import (
     node_step,
 )
 from stead.control.jobs.kinds import Job
+from stead.control.jobs.presigning import BuildVariables
 from stead.control.jobs.rules import JobsWaiting
 from stead.control.nodes import service as nodes
 from stead.control.secrets import service as secrets
@@ -44,6 +45,7 @@ from stead.protocol import work as node_work
 from stead.protocol.work import ArchiveSource, BuildResult, GitSource, InlineSource
 
 BuildJob = Job[BuildWork]
+NO_VARIABLES = BuildVariables((), ())
 
 
 async def _begin(tx: Tx, job: BuildJob) -> None:
@@ -72,7 +74,9 @@ async def _build(tx: Tx, job: BuildJob) -> NodeCommand | None:
     if isinstance(source, GitSource) and not source.url.startswith("https://"):
         source = replace(source, key=await git.get_sealed_deploy_key(tx, build.site_id))
     target = await deployments.get_target(tx, build.env_id)
-    variables = await secrets.get_for_build(tx, build.env_id)
+    # A compiler could write them into the module, which has to work without secrets of one environment.
+    is_function = build.function_id is not None
+    variables = NO_VARIABLES if is_function else await secrets.get_for_build(tx, build.env_id)
     work = node_work.Build(
         build.builder,
         source,
