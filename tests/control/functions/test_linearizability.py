@@ -6,7 +6,7 @@ import itertools
 import random
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,7 @@ class Asking:
     """One client of one worker."""
 
     def __init__(
-        self, state: FunctionState, environment: str, history: History, names: itertools.count[int]
+        self, state: FunctionState, environment: str, history: History, names: Iterator[int]
     ) -> None:
         self._state, self._environment, self._history, self._names = state, environment, history, names
 
