@@ -1,6 +1,7 @@
 """Functions with everything real: built in the sandbox, served by the edge over HTTPS."""
 
 import hmac
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ export default {
     if (url.pathname.endsWith("/loop")) for (;;) {}
     if (url.pathname.endsWith("/throw")) throw new Error("it broke");
     return Response.json({
-      version: 1, calls: ++calls, path: url.pathname, name: url.searchParams.get("name"),
+      version: 1, calls: ++calls, random: Math.random(), path: url.pathname, name: url.searchParams.get("name"),
       greeting: env.GREETING, host: request.headers.get("host"),
     });
   },
@@ -66,10 +67,13 @@ async def test_a_function_answers_on_the_domain_of_its_site(customer: Customer, 
     assert (await visitor.get(DOMAIN, "/_fn/hello/below")).status == 200
     broken = await visitor.get(DOMAIN, "/_fn/hello/throw")
     assert (broken.status, broken.headers["x-stead-reason"]) == (500, "function_exception")
+    before = json.loads(seen.text)
     endless = await visitor.get(DOMAIN, "/_fn/hello/loop")
     assert endless.status == 503
     assert endless.headers["x-stead-reason"] in ("function_time_limit", "function_stopped")
-    assert (await visitor.get(DOMAIN, "/_fn/hello")).status == 200
+    # Another instance, with other random numbers.
+    after = json.loads((await visitor.get(DOMAIN, "/_fn/hello")).text)
+    assert before["random"] != after["random"]
 
 
 GUESTBOOK = """
@@ -172,6 +176,12 @@ async def test_a_guestbook_keeps_what_visitors_write(
     # The secret is in no file of the node but the sealed table.
     logs = (stack.node_data / "functions" / "logs").glob("*")
     assert not [log for log in logs if KEY in log.read_text()]
+
+    # It moves with its site, and keeps its state.
+    team = (await customer.post("/v1/teams", {"name": "Readers"}))["team_id"]
+    moved = await customer.post(f"/v1/sites/{site}/transfer", {"to_team_id": team})
+    assert moved["functions_transferred"] == 1
+    assert '"count":2' in (await visitor.get(domain, "/book")).text
 
     assert (await customer.api.delete(path)).status_code == 204
     jobs = await customer.get(f"/v1/jobs?site_id={site}&resource_type=function")
