@@ -22,7 +22,8 @@ export default {
     if (url.pathname.endsWith("/loop")) for (;;) {}
     if (url.pathname.endsWith("/throw")) throw new Error("it broke");
     return Response.json({
-      version: 1, calls: ++calls, random: Math.random(), path: url.pathname, name: url.searchParams.get("name"),
+      version: 1, calls: ++calls, random: Math.random(),
+      path: url.pathname, name: url.searchParams.get("name"),
       greeting: env.GREETING, host: request.headers.get("host"),
     });
   },
