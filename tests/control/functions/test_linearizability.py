@@ -22,6 +22,7 @@ from stead.control.functions.state_quota import StateQuota
 from stead.dev.engines.nats import Nats as NatsServer
 from stead.dev.running_stack import RunningStack, run_stack
 from stead.protocol.function_state import StateOperation, StateQuestion
+from stead.shared.cancellation import cancel_all
 from tests import teams
 from tests.control.functions.histories import (
     CounterRead,
@@ -151,11 +152,8 @@ async def test_state_is_linearizable_while_servers_and_functions_are_killed(
                 if round_ <= KILLS:
                     await stack.kill(NatsServer)
                     await stack.start(NatsServer)
-        for client in clients:
-            client.cancel()
-        await asyncio.wait(clients)
-        for client in clients:
-            assert client.cancelled(), client.exception()
+        assert [client.exception() for client in clients if client.done()] == []
+        await cancel_all(clients)
         asking = Asking(states[0], environment, history, names)
         last = (await asking.ask("coord.get", name="visits"))["ok"]
     wrong = check_counter(history.increments, history.counter_reads, last)
@@ -174,6 +172,5 @@ async def _replace_one(clients: list[asyncio.Task[None]], start: Callable[[int],
     """Kill one in the middle of what it does, and start another one in its place."""
     number = CHANCE.randrange(len(clients))
     assert not clients[number].done(), clients[number].exception()
-    clients[number].cancel()
-    await asyncio.wait([clients[number]])
+    await cancel_all([clients[number]])
     clients[number] = start(number)
