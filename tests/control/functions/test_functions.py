@@ -19,7 +19,8 @@ SOURCE = "export default { fetch: () => new Response('hello') };"
 async def _site(plane: ControlPlane, person: Person, runtime: str = "wasm") -> str:
     async with plane.database.transaction() as tx:
         site = await teams.insert_site(tx, account=person.id)
-        await tx.run("update sites set runtime = $2, profile = $2 where id = $1", site, runtime)
+        profile = "git_managed" if runtime == "cms" else runtime
+        await tx.run("update sites set runtime = $2, profile = $3 where id = $1", site, runtime, profile)
     return site
 
 

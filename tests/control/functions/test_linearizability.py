@@ -117,7 +117,7 @@ class Asking:
 
 
 @pytest.fixture
-async def stack() -> AsyncIterator[RunningStack]:
+async def nats() -> AsyncIterator[RunningStack]:
     with tempfile.TemporaryDirectory(prefix="stead-state-") as scratch:
         async with run_stack(Path(scratch), [NatsServer]) as started:
             yield started
@@ -125,7 +125,7 @@ async def stack() -> AsyncIterator[RunningStack]:
 
 @pytest.mark.timeout(300)
 async def test_state_is_linearizable_while_servers_and_functions_are_killed(
-    plane: ControlPlane, person: Person, stack: RunningStack
+    plane: ControlPlane, person: Person, nats: RunningStack
 ) -> None:
     async with plane.database.transaction() as tx:
         environment = await teams.environment_of(tx, await teams.insert_site(tx, account=person.id))
@@ -133,7 +133,7 @@ async def test_state_is_linearizable_while_servers_and_functions_are_killed(
     async with contextlib.AsyncExitStack() as open_:
         states = []
         for _ in range(WORKERS):
-            worker = await open_.enter_async_context(worker_connection(stack))
+            worker = await open_.enter_async_context(worker_connection(nats))
             await ensure_streams(worker)
             stream = StateStream(worker)
             states.append(FunctionState(stream, StateQuota(plane.database, stream)))
@@ -150,8 +150,8 @@ async def test_state_is_linearizable_while_servers_and_functions_are_killed(
                     await asyncio.sleep(0.05)
                     await _replace_one(clients, start)
                 if round_ <= KILLS:
-                    await stack.kill(NatsServer)
-                    await stack.start(NatsServer)
+                    await nats.kill(NatsServer)
+                    await nats.start(NatsServer)
         assert [client.exception() for client in clients if client.done()] == []
         await cancel_all(clients)
         asking = Asking(states[0], environment, history, names)

@@ -42,7 +42,7 @@ async def stream() -> AsyncIterator[StateStream]:
 
 
 @pytest.fixture
-def clock() -> Clock:
+def moving_clock() -> Clock:
     return Clock()
 
 
@@ -66,11 +66,11 @@ class Keeper:
 
 
 @pytest.fixture
-async def keeper(plane: ControlPlane, person: Person, stream: StateStream, clock: Clock) -> Keeper:
+async def keeper(plane: ControlPlane, person: Person, stream: StateStream, moving_clock: Clock) -> Keeper:
     async with plane.database.transaction() as tx:
         site = await teams.insert_site(tx, account=person.id)
         environment = await teams.environment_of(tx, site)
-    return Keeper(FunctionState(stream, StateQuota(plane.database, stream), clock), environment)
+    return Keeper(FunctionState(stream, StateQuota(plane.database, stream), moving_clock), environment)
 
 
 async def test_a_value_is_read_as_it_was_written(keeper: Keeper) -> None:
@@ -109,11 +109,11 @@ async def test_of_many_changes_on_one_revision_exactly_one_is_made(keeper: Keepe
         assert (await keeper.get("kv.get", key="a"))["value"] == f"{round_} {won[0]}"
 
 
-async def test_a_value_expires(keeper: Keeper, clock: Clock) -> None:
+async def test_a_value_expires(keeper: Keeper, moving_clock: Clock) -> None:
     await keeper.get("kv.put", key="a", value="1", ttl=60)
-    clock.now += 59
+    moving_clock.now += 59
     assert await keeper.get("kv.get", key="a") is not None
-    clock.now += 2
+    moving_clock.now += 2
     assert await keeper.get("kv.get", key="a") is None
     assert (await keeper.get("kv.list"))["keys"] == []
     await keeper.get("kv.put", key="a", value="2", revision=0)
@@ -166,7 +166,7 @@ async def test_every_increment_counts_once(keeper: Keeper) -> None:
     assert await keeper.code("coord.increment", name="visits", by=1 << 60) == "state.overflow"
 
 
-async def test_a_lock_has_one_owner_and_its_token_grows(keeper: Keeper, clock: Clock) -> None:
+async def test_a_lock_has_one_owner_and_its_token_grows(keeper: Keeper, moving_clock: Clock) -> None:
     told = await asyncio.gather(*(keeper.get("coord.lock", name="book", ttl=10) for _ in range(10)))
     (first,) = [each for each in told if each is not None]
     assert await keeper.get("coord.lock", name="book") is None
@@ -174,7 +174,7 @@ async def test_a_lock_has_one_owner_and_its_token_grows(keeper: Keeper, clock: C
     assert await keeper.get("coord.unlock", name="book", token=first["token"]) is True
     second = await keeper.get("coord.lock", name="book", ttl=10)
     assert second["token"] > first["token"]
-    clock.now += 11
+    moving_clock.now += 11
     third = await keeper.get("coord.lock", name="book", ttl=10)
     assert third["token"] > second["token"]
     assert await keeper.get("coord.unlock", name="book", token=second["token"]) is False
