@@ -19,6 +19,7 @@ Slug = Annotated[
         description="Lowercase letters, digits and hyphens; unique in the site.",
         pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$",
         max_length=63,
+        extra={"expected": "It has lowercase letters, digits and hyphens: guestbook."},
         examples=["guestbook"],
     ),
 ]
@@ -31,7 +32,14 @@ RoutePath = Annotated[
         examples=[""],
     ),
 ]
-VariableName = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$", examples=["GREETING"])]
+VariableName = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$",
+        examples=["GREETING"],
+        extra={"expected": "It has at most 64 letters, digits and underscores: GREETING."},
+    ),
+]
 VariableValue = Annotated[str, Meta(max_length=5120, examples=["hello"])]
 Variables = Annotated[
     dict[VariableName, VariableValue],
@@ -64,6 +72,7 @@ Filename = Annotated[
         description="The name of the source, as compilers report it.",
         pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$",
         max_length=100,
+        extra={"expected": "It has letters, digits, dots, underscores and hyphens: function.js."},
         examples=["function.js"],
     ),
 ]
@@ -88,6 +97,7 @@ class BindingConfig(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
         Meta(
             description="Of `kv` and `coord`: functions of the site with the same namespace share its data.",
             pattern=r"^[a-z0-9][a-z0-9-]{0,62}$|^$",
+            extra={"expected": "It has at most 63 lowercase letters, digits and hyphens: guestbook."},
             examples=["guestbook"],
         ),
     ] = ""
