@@ -128,8 +128,9 @@ async def _exchange(
         writer.write(request)
         await writer.drain()
         head = (await _read_head(reader)).decode("latin-1").split("\r\n")
-        version, status, *_ = head[0].split(" ", 2)
-        if not version.startswith("HTTP/1.") or not status.isdecimal():
+        version, _, rest = head[0].partition(" ")
+        status = rest.partition(" ")[0]
+        if not version.startswith("HTTP/1.") or not (status.isascii() and status.isdecimal()):
             raise FetchRefused("The answer is not HTTP.")
         headers = [
             (name.strip().lower(), value.strip())
