@@ -150,6 +150,8 @@ async def hosting(
     tasks = [asyncio.create_task(serving.processes.run()), asyncio.create_task(serving.run())]
     try:
         yield made
+        for task in tasks:
+            assert not task.done(), task.exception()
     finally:
         serving.close()
         for task in tasks:

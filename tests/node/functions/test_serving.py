@@ -104,9 +104,16 @@ async def test_other_functions_answer_while_one_is_busy(host: Hosting) -> None:
 
 
 async def test_a_withdrawn_version_does_not_answer(host: Hosting) -> None:
-    spec = await host.serve(answering())
+    spec, other = await host.serve(answering()), await host.serve(answering(body="other"), start=False)
+    served = host.serving._versions[spec.version]
     host.serving.withdraw(spec.version)
     assert not places.socket_of(host.data, spec.version).exists()
+    async with time_limit(30):
+        while served in host.serving._running:
+            await asyncio.sleep(0.02)
+    seen = await host.ask(other)
+    assert seen is not None
+    assert seen.body == "other"
 
 
 async def test_functions_of_a_site_call_each_other(host: Hosting) -> None:

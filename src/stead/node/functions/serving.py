@@ -71,8 +71,16 @@ class ServedVersion:
         activities = [worker.activity for worker in self.workers.values() if worker.activity]
         return [activity.read()[0] or now for activity in activities]
 
+    @property
+    def is_closed(self) -> bool:
+        return self.listening.fileno() < 0
+
+    def unwatch(self) -> None:
+        if not self.is_closed:
+            asyncio.get_running_loop().remove_reader(self.listening)
+
     def close(self) -> None:
-        asyncio.get_running_loop().remove_reader(self.listening)
+        self.unwatch()
         refuse_waiting(self.listening)
         self.listening.close()
         places.socket_of(self._data, self.spec.version).unlink(missing_ok=True)
@@ -110,7 +118,7 @@ class Serving:
         self._versions[spec.version] = served = ServedVersion(spec, variables, slot, self._data)
         self._watch(served)
         if known is not None:
-            asyncio.get_running_loop().remove_reader(known.listening)
+            known.unwatch()
             # Its processes finish what waits on the former socket, and are ended when they are idle.
             if not known.workers:
                 known.listening.close()
@@ -171,7 +179,7 @@ class Serving:
                 if self._is_current(served):
                     if served.is_short_of_workers(now):
                         self._begin_worker(served)
-                elif not has_waiting(served.listening):
+                elif served.is_closed or not has_waiting(served.listening):
                     self._end_idle_workers(served)
 
     async def forget_workers(self) -> None:
@@ -208,7 +216,7 @@ class Serving:
         asyncio.get_running_loop().add_reader(served.listening, self._begin_worker, served)
 
     def _begin_worker(self, served: ServedVersion) -> None:
-        asyncio.get_running_loop().remove_reader(served.listening)
+        served.unwatch()
         if served.starting:
             return
         served.starting += 1
@@ -253,10 +261,14 @@ class Serving:
             reason = f"{report['failed']}: {report.get('detail', '')}".strip(": ")
             self._report(served.spec, {"reason": report["failed"], "detail": report.get("detail"), "log": []})
             raise FunctionRefused(reason)
+        if served.is_closed:
+            self._processes.kill(worker)
+            worker.close()
+            raise FunctionRefused("the version was withdrawn meanwhile")
         served.workers[worker.number] = worker
         self._running.add(served)
         served.last_used = time.monotonic()
-        asyncio.get_running_loop().remove_reader(served.listening)
+        served.unwatch()
         task = asyncio.create_task(self._attend(served, worker))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
