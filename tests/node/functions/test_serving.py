@@ -9,6 +9,7 @@ from stead.node.functions import places
 from tests.node.functions import modules
 from tests.node.functions.hosting import Hosting, binding
 from tests.node.functions.modules import answering, module
+from tests.node.harness import until
 from tests.patience import time_limit
 
 COUNTER = module(
@@ -108,9 +109,7 @@ async def test_a_withdrawn_version_does_not_answer(host: Hosting) -> None:
     served = host.serving._versions[spec.version]
     host.serving.withdraw(spec.version)
     assert not places.socket_of(host.data, spec.version).exists()
-    async with time_limit(30):
-        while served in host.serving._running:
-            await asyncio.sleep(0.02)
+    await until(lambda: served not in host.serving._running)
     seen = await host.ask(other)
     assert seen is not None
     assert seen.body == "other"
