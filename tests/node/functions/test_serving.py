@@ -109,7 +109,11 @@ async def test_a_withdrawn_version_does_not_answer(host: Hosting) -> None:
     served = host.serving._versions[spec.version]
     host.serving.withdraw(spec.version)
     assert not places.socket_of(host.data, spec.version).exists()
-    await until(lambda: served not in host.serving._running)
+
+    async def has_ended() -> bool | None:
+        return None if served in host.serving._running else True
+
+    await until(has_ended)
     seen = await host.ask(other)
     assert seen is not None
     assert seen.body == "other"
