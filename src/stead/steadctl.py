@@ -85,6 +85,14 @@ def edge() -> None:
 
 
 @app.command()
+def functions() -> None:
+    """Run the WebAssembly functions of this node. Reads the settings of the node."""
+    from stead.node.functions.main import run
+
+    run()
+
+
+@app.command()
 def repositories() -> None:
     """Let nodes add to the backups of their sites. Reads STEAD_REPOSITORIES_*, STEAD_S3_* and
     STEAD_REPOSITORY_KEY."""

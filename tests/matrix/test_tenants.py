@@ -99,6 +99,10 @@ NAMES_NOTHING = {
     ),
     *("NewQuery.query", "NewQuery.params.*", "NewStatement.query", "NewStatement.params.*"),
     *("NewCron.hook", "NewCron.schedule", "NewCron.args.*", "CronChange.schedule", "CronChange.args.*"),
+    # Of a function of the site that the body or the path names; other functions are found by slug there only.
+    *("slug", "display_name", "route_path", "filename", "NewFunction.source", "NewFunctionBuild.source"),
+    *("env.*", "secret_refs.*", "bindings.*.name", "bindings.*.config.namespace"),
+    *("bindings.*.config.allow.*", "bindings.*.config.function"),
     # Shown to whoever sees the environment in the path.
     "NewLock.reason",
     "NewSecret.value",
@@ -188,7 +192,10 @@ async def test_an_identifier_of_another_tenant_in_the_path_is_not_found(
 
 def _named_in(operation: Operation) -> list[str]:
     wanted = operation.input_of(BodyInput)
-    return [name for name in example(wanted.shape) if name in ELSEWHERE_IN_BODY] if wanted else []
+    if wanted is None:
+        return []
+    named = [name for name in example(wanted.shape) if name in ELSEWHERE_IN_BODY]
+    return [name for name in named if f"{wanted.shape.__name__}.{name}" not in NAMES_NOTHING]
 
 
 async def _unread_of(tx: Tx, world: World) -> str:

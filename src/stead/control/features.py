@@ -38,6 +38,7 @@ NAMES = (
     "builds",
     "artifacts",
     "deployments",
+    "functions",
     "previews",
     "backups",
     "components",

@@ -24,7 +24,8 @@ LEDGER_FORMAT = (
     '"cache":"$upstream_cache_status","waf":"$stead_verdict",'
     '"trace":"$stead_trace","address":"$stead_network","tls":"$ssl_protocol","agent":"$stead_agent",'
     '"peer":"$stead_peer","reason":"$sent_http_x_stead_reason",'
-    '"sampled":"$stead_sampled","vitals":"$stead_vitals"}'
+    '"sampled":"$stead_sampled","vitals":"$stead_vitals",'
+    '"cpu":"$upstream_http_x_stead_cpu","memory":"$upstream_http_x_stead_memory"}'
 )
 VARIABLES = (
     *(
@@ -42,7 +43,7 @@ VARIABLES = (
         "target",
     ),
     *("parent", "peer", "signature", "login", "warm", "refresh", "missing", "rewritten", "vitals"),
-    "protected",
+    *("protected", "function"),
 )
 """The nginx variables that Lua sets."""
 TEXT_TYPES = (
@@ -131,7 +132,7 @@ def _modes(settings: EdgeSettings) -> tuple[str, ...]:
 
 
 def _upstreams(settings: EdgeSettings) -> str:
-    sockets = {f"inner_{mode}": f"inner-{mode}" for mode in _modes(settings)} | {"functions": "functions"}
+    sockets = {f"inner_{mode}": f"inner-{mode}" for mode in _modes(settings)}
     return "".join(
         f"    upstream {name} {{ server unix:{settings.run}/{socket}.sock; keepalive 32; }}\n"
         for name, socket in sockets.items()

@@ -124,6 +124,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     memory if 0. Each counts with a quarter of its limit."""
     disk_overcommit: Annotated[float, msgspec.Meta(ge=1, le=100)] = 4.0
     """How much more disk space may be promised to WordPress environments than there is."""
+    functions_memory_mb: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """How much memory all functions may use together; a quarter of the machine's memory if 0."""
+    functions_workers: Annotated[int, msgspec.Meta(ge=1, le=4096)] = 256
+    """How many processes of functions may run at the same time. Idle ones end for others."""
+    functions_networks: str = ""
+    """Networks that functions may reach although they are not public. Written like `build_networks`."""
     site_mail_relay: Annotated[str, msgspec.Meta(pattern=r"^$|^(smtp|smtps|smtp\+plaintext)://[^/\s]+$")] = ""
     """The SMTP server that sends the mail of WordPress sites: `smtp://user:password@host:587` (STARTTLS is
     required) or `smtps://…`. `smtp+plaintext://` sends everything unencrypted. Without it `mail()` fails."""
@@ -178,6 +184,7 @@ def from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
         settings = msgspec.convert(given, Settings, strict=False)
         _ = settings.certificate_keys, settings.private_key
         _ = read_host_rules(settings.build_egress), read_networks(settings.build_networks)
+        _ = read_networks(settings.functions_networks)
         _ = read_host_rules(settings.composer_hosts), read_host_rules(settings.python_files)
         _ = read_plain_networks(settings.platform_networks)
     except InvalidEdgeKey as error:

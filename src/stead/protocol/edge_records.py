@@ -90,6 +90,17 @@ class ProtectionRecord(Struct, frozen=True, omit_defaults=True):
     """The page where members sign in."""
 
 
+class FunctionRoute(Struct, frozen=True, array_like=True):
+    """A function answers requests for a path and everything below it."""
+
+    path: str
+    """Without a slash at its end; empty for the whole site."""
+    version: str
+    """Names the socket on the node."""
+    requests_per_second: int
+    request_bytes: int
+
+
 class EnvironmentRecord(Struct, frozen=True, omit_defaults=True):
     site: str
     node: str
@@ -119,6 +130,8 @@ class EnvironmentRecord(Struct, frozen=True, omit_defaults=True):
     hsts: int = 0
     """`max-age` of Strict-Transport-Security in seconds; 0 omits the header."""
     trace_sample_rate: float = 0.01
+    functions: tuple[FunctionRoute, ...] = ()
+    """The longest path comes first."""
     noindex: bool = False
     """Search engines are asked not to show its pages, because it is a copy of another one."""
     protection: ProtectionRecord | None = None

@@ -6,6 +6,7 @@ that names it.
 """
 
 import re
+import zlib
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
@@ -26,6 +27,9 @@ and questions are in none, because an old one is worthless; neither are reports 
 until the answer."""
 
 EDGE_BUCKET = "edge"
+STATE_BUCKETS = 4
+"""The state of functions is in a few buckets, which many environments share: thousands of streams would slow
+down the start of NATS."""
 
 SESSION = "session"
 SESSIONS = f"node.*.report.{SESSION}.*"
@@ -98,6 +102,11 @@ def platform_of_node(node: str) -> str:
 PLATFORM_REPORTS = ("platform.*", "node.*.platform")
 
 
+def function_state(node: str) -> str:
+    """Where a node asks for the state of its functions."""
+    return f"node.{token(node)}.function_state"
+
+
 def answer(node: str, question: str) -> str:
     """Where a node gets the answer to a question. Only the worker publishes there; a reply subject, which the
     node could choose, is not used."""
@@ -138,6 +147,27 @@ def bucket_stream(bucket: str) -> str:
 
 def bucket_keys(bucket: str) -> str:
     return f"$KV.{token(bucket)}.>"
+
+
+def state_bucket(environment: str) -> str:
+    return f"functions-{zlib.crc32(environment.encode()) % STATE_BUCKETS}"
+
+
+def state_stream(environment: str) -> str:
+    return bucket_stream(state_bucket(environment))
+
+
+def state_subjects(environment: str) -> str:
+    """The beginning of the subjects of everything that the functions of an environment keep."""
+    return f"$KV.{state_bucket(environment)}.{token(environment)}"
+
+
+def state_subject(environment: str, kind: str, namespace: str) -> str:
+    return f"{state_subjects(environment)}.{token(kind)}.{token(namespace)}"
+
+
+def state_buckets() -> tuple[str, ...]:
+    return tuple(f"functions-{number}" for number in range(STATE_BUCKETS))
 
 
 class Program(StrEnum):
@@ -207,7 +237,7 @@ def permissions(identity: NatsIdentity) -> NatsPermissions:
 _SYSTEM = ("$SYS.>",)
 _NODE_REPORTS = (
     *("node.*.report.>", "node.*.heartbeat", "node.*.applied", "node.*.activity", "node.*.mail"),
-    *("node.*.sign_in", "node.*.telemetry", "node.*.platform"),
+    *("node.*.sign_in", "node.*.telemetry", "node.*.platform", "node.*.function_state"),
 )
 _DESTRUCTIVE = tuple(
     f"$JS.API.STREAM.{verb}.>" for verb in ("DELETE", "PURGE", "MSG.DELETE", "RESTORE", "SNAPSHOT")
@@ -215,11 +245,14 @@ _DESTRUCTIVE = tuple(
 
 
 def _worker(identity: Program) -> NatsPermissions:
-    streams = [*STREAMS, bucket_stream(EDGE_BUCKET)]
+    state = [bucket_stream(bucket) for bucket in state_buckets()]
+    streams = [*STREAMS, bucket_stream(EDGE_BUCKET), *state]
     return NatsPermissions(
         publish=(
             *("node.*.cmd.>", "answer.*.*", f"job.*.out.{user(identity)}", platform(identity)),
             bucket_keys(EDGE_BUCKET),
+            *(bucket_keys(bucket) for bucket in state_buckets()),
+            *(f"$JS.API.STREAM.MSG.GET.{stream}" for stream in state),
             *(f"$JS.API.STREAM.{verb}.{stream}" for stream in streams for verb in ("CREATE", "UPDATE")),
             *(subject for stream in streams for subject in _read_permissions(stream)),
             *(f"$JS.API.CONSUMER.DURABLE.CREATE.{stream}.*" for stream in streams),
@@ -240,6 +273,7 @@ def _node(identity: Node) -> NatsPermissions:
             telemetry(identity.id),
             platform_of_node(identity.id),
             f"reply.{token(identity.id)}.*.*",
+            function_state(identity.id),
             f"job.*.out.{user(identity)}",
             *_pull_permissions(COMMANDS, own),
             *_follow_permissions(EDGE_BUCKET, own),

@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 
 from stead.shared.runtimes import Runtime
 
-Builder = Literal["cms", "static"]
+Builder = Literal["cms", "static", "wasm"]
 BUILDERS: tuple[Builder, ...] = get_args(Builder)
 """What a builder makes."""
 
@@ -126,6 +126,60 @@ class WordPressSettings(WorkStruct, frozen=True):
 PushMode = Literal["files", "db", "full"]
 
 
+FunctionId = Annotated[str, Meta(pattern=r"^fn_[0-9a-z]{26}$(?!\n)")]
+FunctionVersionId = Annotated[str, Meta(pattern=r"^fnv_[0-9a-z]{26}$(?!\n)")]
+BindingKind = Literal["kv", "coord", "fetch", "service"]
+
+
+class FunctionBinding(WorkStruct, frozen=True):
+    """What a function reaches under a name."""
+
+    kind: BindingKind
+    name: str
+    namespace: str = ""
+    """Of `kv` and `coord`."""
+    allow: tuple[str, ...] = ()
+    """The hosts of `fetch`: `host`, `*.host`, `host:port`."""
+    target: str = ""
+    """The function of the same site that `service` calls."""
+
+
+class FunctionLimits(WorkStruct, frozen=True):
+    memory_mb: Annotated[int, Meta(ge=8, le=512)] = 64
+    wall_ms: Annotated[int, Meta(ge=10, le=30_000)] = 1000
+    request_bytes: Annotated[int, Meta(ge=0, le=10 << 20)] = 1 << 20
+    requests_per_second: Annotated[int, Meta(ge=1, le=10_000)] = 100
+
+
+class EnsureFunction(NodeWork, frozen=True, tag="ensure_function"):
+    """The version of a function is on this node: verified, compiled, and a process of it has started. The
+    edge may send requests to it. The latest earlier versions of the function stay."""
+
+    unsupported_code = "function.unsupported"
+    has_own_limit = True
+    secret_fields: ClassVar[tuple[str, ...]] = ("secrets",)
+
+    function: FunctionId
+    version: FunctionVersionId
+    release: EnsureRelease
+    limits: FunctionLimits = FunctionLimits()
+    fresh: bool = False
+    """Whether every request gets an instance of its own."""
+    variables: tuple[tuple[str, str], ...] = ()
+    secrets: tuple[tuple[str, str], ...] = ()
+    bindings: tuple[FunctionBinding, ...] = ()
+    active: bool = False
+    """Whether other functions of the site call this version from now on."""
+
+
+class RemoveFunction(NodeWork, frozen=True, tag="remove_function"):
+    """No version of the function is on this node."""
+
+    unsupported_code = "function.unsupported"
+
+    function: FunctionId
+
+
 class EnsureEnvironment(RuntimeWork, frozen=True, tag="ensure_environment"):
     """Everything the environment needs to run is on this node, with a page to serve."""
 
@@ -137,6 +191,8 @@ class EnsureEnvironment(RuntimeWork, frozen=True, tag="ensure_environment"):
     """Serve this dataset, which `PrepareDataset` has made; empty to keep the one that it serves."""
     push: PushMode | None = None
     """The dataset was pushed: only this part of it is served, and what visitors did meanwhile is kept."""
+    functions: tuple[EnsureFunction, ...] = ()
+    """For the runtime `wasm`: the functions that are served. The node may be a new one."""
 
 
 class RemoveEnvironment(NodeWork, frozen=True, tag="remove_environment"):
@@ -494,6 +550,17 @@ class ArchiveSource(WorkStruct, frozen=True, tag="archive"):
     """In the installation's object store, by a signed URL. Any other address must be public."""
 
 
+FunctionLanguage = Literal["javascript", "typescript", "rust", "tinygo", "go", "c", "zig", "swift"]
+
+
+class InlineSource(WorkStruct, frozen=True, tag="inline"):
+    """A single file."""
+
+    filename: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$(?!\n)")]
+    content: str
+    language: FunctionLanguage
+
+
 MOST_PHP_REQUIREMENTS, LONGEST_PHP_REQUIREMENT = 100, 100
 """How many a release may have, and how many characters the texts of each."""
 
@@ -544,7 +611,7 @@ class Build(NodeWork, frozen=True, tag="build"):
     secret_fields: ClassVar[tuple[str, ...]] = ("layer_url", "variables", "plain_variables")
 
     builder: Builder
-    source: GitSource | ArchiveSource
+    source: GitSource | ArchiveSource | InlineSource
     layer_url: str
     """Where to upload the layer; signed by the control plane for this object only."""
     variables: tuple[tuple[str, str], ...] = ()
@@ -579,6 +646,8 @@ Work = (
     | ChangeComponents
     | ChangeContent
     | ExportDatabase
+    | EnsureFunction
+    | RemoveFunction
     | EnsureRoute
     | RemoveRoute
     | Probe

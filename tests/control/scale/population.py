@@ -82,6 +82,16 @@ _STATEMENTS = (
       false, '', '', now() from numbers
     """,
     f"""
+    insert into functions (id, site_id, slug, display_name, language, bindings, env, secret_refs, limits,
+      created_at, updated_at)
+    select {_id("fn")}, {_id("site")}, 'hello', '', 'javascript', '[]', '{{}}', '{{}}', '{{}}', now(), now()
+    from numbers
+    """,
+    f"""
+    insert into function_versions (id, function_id, artifact_id, digest, created_at)
+    select {_id("fnv")}, {_id("fn")}, {_id("art")}, n::text, now() from numbers
+    """,
+    f"""
     insert into backup_schedules (site_id, due_at, since, last_status)
     select {_id("site")}, now() + interval '1 day', now(), 'succeeded' from numbers
     """,

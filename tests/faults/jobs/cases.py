@@ -12,7 +12,9 @@ ONLY_WITH_PROCESSES = frozenset({"password", "processes", "run", "data", "requir
 """The steps that need an environment with processes. The live sites of the suite are static."""
 
 
-ONLY_SIMULATED = frozenset({"build.run", "environment.destroy/purge", "site.config_apply/php"})
+OF_FUNCTIONS = frozenset({"deployment.wasm_deploy", "deployment.wasm_rollback", "function.delete"})
+"""The stack of the suite has no host of functions."""
+ONLY_SIMULATED = OF_FUNCTIONS | {"build.run", "environment.destroy/purge", "site.config_apply/php"}
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,11 @@ def cases_of(workflow: Workflow[Any]) -> list[Case]:
 _WORKFLOWS = select_workflows(workflows().values())
 EVERY = [case for workflow in _WORKFLOWS for case in cases_of(workflow)]
 HELD = [case for case in EVERY if case.can_be_held]
-ANNOUNCING = [Case(case.workflow, case.step, live=True) for case in EVERY if case.step.announce is not None]
+ANNOUNCING = [
+    Case(case.workflow, case.step, live=True)
+    for case in EVERY
+    if case.step.announce is not None and case.workflow.name not in OF_FUNCTIONS
+]
 LONG = [case for case in EVERY if case.step.long_action is not None]
 """Steps in which the worker itself works for long."""
 LAST_STEPS = [cases_of(workflow)[-1] for workflow in _WORKFLOWS]

@@ -19,6 +19,7 @@ from stead.control.builds.rules import (
     BuildFailed,
     BuildNotFound,
     BuildStatus,
+    InlineFile,
     ReusableBuild,
     VisibleBuild,
     staged_object_name,
@@ -43,6 +44,7 @@ from stead.shared.errors import FieldInvalid
 from stead.shared.ids import has_shape
 
 SCOPE = "deployments:write"
+FUNCTION_SCOPE = "functions:write"
 STAGED_FOR = timedelta(hours=1)
 """The builder's upload URL is valid this long, so a layer may still arrive after the build has failed."""
 BATCH_SIZE = 100
@@ -129,6 +131,24 @@ async def enqueue(
     return job
 
 
+async def enqueue_function(
+    tx: Tx, site_id: str, env_id: str, function: str, file: InlineFile, *, auto_deploy: bool
+) -> JobView:
+    """Queue a build of a function."""
+    await deployments.get_ready_target(tx, env_id)
+    context = await store.find_context(tx, site_id, env_id)
+    if context is None:
+        raise EnvironmentNotFound
+    owner = context.team_id or context.account_id or ""
+    await jobs.require_room(tx, owner)
+    await artifacts.ensure_storage(tx, context.owner)
+    build = await store.insert_function_build(tx, site_id, env_id, function, file, auto_deploy=auto_deploy)
+    subject = jobs.Subject(site_id, owner, env_id=env_id, id=build)
+    job = await jobs.enqueue(tx, RUN, BuildWork(build), subject, scope=FUNCTION_SCOPE)
+    await store.set_job(tx, build, job.id)
+    return job
+
+
 async def replace_commit(tx: Tx, job: str, *, source_ref: str, commit: str | None) -> bool:
     """Change what a queued build will build. Returns False when it has started already."""
     return await store.replace_commit(tx, job, source_ref, commit)
@@ -174,6 +194,12 @@ async def get(tx: Tx, build: str) -> Build:
     if found is None:
         raise Refused(BuildNotFound.code, "The build does not exist any more.")
     return found
+
+
+async def find_function(tx: Tx, build: str) -> str | None:
+    """The function that is built, if it is one."""
+    found = await store.get(tx, build)
+    return found.function_id if found else None
 
 
 async def get_context(tx: Tx, build: Build) -> BuildContext:

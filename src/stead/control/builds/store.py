@@ -3,10 +3,14 @@
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 from stead.control.builds.rules import (
+    INLINE,
     Build,
     BuildContext,
     BuildStatus,
+    InlineFile,
     ReusableBuild,
     VisibleBuild,
     previous_statuses,
@@ -19,7 +23,7 @@ from stead.shared.ids import BuildId, new_id
 
 _COLUMNS = (
     "id, site_id, env_id, job_id, builder, status, source, ref, commit, auto_deploy, node_id, facts,"
-    " manifest, config, envelope, key_id, started_at, pushed, inputs, reuses"
+    " manifest, config, envelope, key_id, started_at, pushed, inputs, reuses, function_id, inline"
 )
 _VIEW = (
     # The query of an archive's URL may be a credential, so it is not shown.
@@ -77,6 +81,18 @@ async def insert(
         "insert into builds (id, site_id, env_id, builder, source, ref, commit, auto_deploy, pushed,"
         " created_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
         *(id_, site, env, builder, source, ref, commit, auto_deploy, pushed, tx.now),
+    )
+    return id_
+
+
+async def insert_function_build(
+    tx: Tx, site: str, env: str, function: str, file: InlineFile, *, auto_deploy: bool
+) -> BuildId:
+    id_ = BuildId(new_id("build"))
+    await tx.run(
+        "insert into builds (id, site_id, env_id, builder, source, auto_deploy, created_at, function_id,"
+        " inline) values ($1, $2, $3, 'wasm', $4, $5, $6, $7, $8)",
+        *(id_, site, env, INLINE, auto_deploy, tx.now, function, msgspec.to_builtins(file)),
     )
     return id_
 

@@ -1,5 +1,6 @@
 """The job of a build: a node builds, then the worker verifies and signs the result."""
 
+from msgspec import convert
 from msgspec.structs import replace
 
 from stead.artifacts import digests
@@ -20,6 +21,8 @@ from stead.control.deployments import service as deployments
 from stead.control.deployments.rules import DeploymentTarget, EnvironmentNotReady
 from stead.control.engines.postgres import Tx
 from stead.control.environments.rules import EnvironmentLocked
+from stead.control.functions import service as functions
+from stead.control.functions.rules import BuildState
 from stead.control.git import service as git
 from stead.control.jobs.definition import (
     NodeCommand,
@@ -31,6 +34,7 @@ from stead.control.jobs.definition import (
     node_step,
 )
 from stead.control.jobs.kinds import Job
+from stead.control.jobs.presigning import BuildVariables
 from stead.control.jobs.rules import JobsWaiting
 from stead.control.nodes import service as nodes
 from stead.control.secrets import service as secrets
@@ -38,10 +42,11 @@ from stead.control.sites import node_commands
 from stead.control.uploads import service as uploads
 from stead.control.uploads.rules import object_name
 from stead.protocol import work as node_work
-from stead.protocol.work import ArchiveSource, BuildResult, GitSource
+from stead.protocol.work import ArchiveSource, BuildResult, GitSource, InlineSource
 from stead.shared.errors import AccountSuspended
 
 BuildJob = Job[BuildWork]
+NO_VARIABLES = BuildVariables((), ())
 
 
 async def _begin(tx: Tx, job: BuildJob) -> None:
@@ -73,7 +78,9 @@ async def _build(tx: Tx, job: BuildJob) -> NodeCommand | None:
     if isinstance(source, GitSource) and not source.url.startswith("https://"):
         source = replace(source, key=await git.get_sealed_deploy_key(tx, build.site_id))
     target = await deployments.get_target(tx, build.env_id)
-    variables = await secrets.get_for_build(tx, build.env_id)
+    # A compiler could write them into the module, which has to work without secrets of one environment.
+    is_function = build.function_id is not None
+    variables = NO_VARIABLES if is_function else await secrets.get_for_build(tx, build.env_id)
     reusable = await service.find_reusable(tx, build)
     work = node_work.Build(
         build.builder,
@@ -98,8 +105,10 @@ def platform_variables(build: Build, target: DeploymentTarget) -> tuple[tuple[st
     )
 
 
-def build_source(build: Build, context: BuildContext) -> GitSource | ArchiveSource:
+def build_source(build: Build, context: BuildContext) -> GitSource | ArchiveSource | InlineSource:
     """An upload is named by its object here. The URL is signed when the command is sent."""
+    if build.inline is not None:
+        return convert(build.inline, InlineSource)
     if build.source == GIT:
         return GitSource(context.git_repo or "", build.ref or "", build.commit or "")
     if "://" in build.source:
@@ -127,6 +136,8 @@ async def _finish(tx: Tx, job: BuildJob) -> Results:
     artifact = await artifacts.record(tx, (await service.get_context(tx, build)).owner, new)
     if build.source.startswith("upl_"):
         await uploads.mark_used(tx, build.source)
+    if build.function_id is not None:
+        return await _finish_function(tx, build, artifact, new.digest)
     deployment, problem = await _deploy(tx, build, artifact) if build.auto_deploy else (None, None)
     url = f"{(await deployments.get_target(tx, build.env_id)).origin}/" if deployment else None
     if not await service.set_status(tx, build.id, "succeeded", artifact=artifact, error=problem):
@@ -157,6 +168,23 @@ async def _finish_skipped(tx: Tx, build: Build) -> Results:
         "url": f"{(await deployments.get_target(tx, build.env_id)).origin}/",
         **{name: value for name, value in optional.items() if value is not None},
     }
+
+
+async def _finish_function(tx: Tx, build: Build, artifact: str, digest: str) -> Results:
+    function_id = build.function_id or ""
+    function = await functions.get(tx, function_id)
+    await functions.record_artifact(tx, function_id, artifact)
+    if not await service.set_status(tx, build.id, "succeeded", artifact=artifact):
+        raise Refused(BuildFailed.code, "The build is not running any more.")
+    state: BuildState = "live" if function.active_version_id else ""
+    await functions.set_state(tx, function_id, state)
+    if build.auto_deploy and not function.is_deleted:
+        try:
+            await functions.enqueue_deployment(tx, function, artifact)
+            await functions.set_state(tx, function_id, "deploying")
+        except (EnvironmentNotReady, EnvironmentLocked, JobsWaiting) as refusal:
+            await functions.set_state(tx, function_id, state, str(refusal))
+    return {"artifact_id": artifact, "build_id": build.id, "digest": digest}
 
 
 def _build_artifact(build: Build) -> NewArtifact:
@@ -195,6 +223,8 @@ async def _deploy(tx: Tx, build: Build, artifact: str) -> tuple[str | None, str 
 
 async def _failed(tx: Tx, job: BuildJob, reason: str) -> None:
     await service.set_status(tx, job.params.build, "failed", error=reason)
+    if (function := await service.find_function(tx, job.params.build)) is not None:
+        await functions.record_failure(tx, function, job.id, reason)
 
 
 RUN = Workflow(

@@ -22,6 +22,7 @@ from stead.control.edge_feed.records import (
 )
 from stead.control.engines.postgres import Tx
 from stead.control.environments import service as environments
+from stead.control.functions import service as functions
 from stead.control.jobs.definition import Announcement
 from stead.control.redirects import service as redirects
 from stead.protocol import edge_records
@@ -154,4 +155,7 @@ async def _build_current_records(
     hosts = [host.hostname for host in list_hosts(source, names)]
     secure = frozenset({host for host in hosts if await certificates.has_served_certificate(tx, host)})
     active = await redirects.get_active_set(tx, source.site_id)
-    return build_records(source, node, settings, active, names=names, secure=secure, permanent=permanent)
+    routes = await functions.list_routes(tx, source.site_id) if source.runtime == "wasm" else ()
+    return build_records(
+        source, node, settings, active, names=names, secure=secure, permanent=permanent, functions=routes
+    )

@@ -10,6 +10,7 @@ from stead.protocol import edge_records
 from stead.protocol.edge_records import (
     EdgeRecord,
     EnvironmentRecord,
+    FunctionRoute,
     HostRecord,
     PartnerRecord,
     ProtectionRecord,
@@ -53,6 +54,7 @@ def build_records(
     names: Sequence[ServedName] = (),
     secure: frozenset[str] = frozenset(),
     permanent: PermanentHosts = NO_PERMANENT_HOSTS,
+    functions: tuple[FunctionRoute, ...] = (),
 ) -> Records:
     """Build the records of an environment that is served. `secure` lists the hosts with a certificate."""
     security, performance = configuration.security, configuration.performance
@@ -74,6 +76,7 @@ def build_records(
         partner=_partner(security),
         hsts=security.hsts_seconds if secure else 0,
         trace_sample_rate=configuration.observability.trace_sample_rate,
+        functions=functions if source.type == "production" else (),
         noindex=source.type != "production",
         protection=_protection(security, everywhere=source.type != "production"),
     )

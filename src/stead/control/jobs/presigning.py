@@ -18,6 +18,7 @@ from stead.protocol.work import (
     ChangeComponents,
     ChangeContent,
     EnsureEnvironment,
+    EnsureFunction,
     EnsureRelease,
     ExportDatabase,
     GitSource,
@@ -36,7 +37,15 @@ def presign_urls(work: Work, objects: ObjectStore) -> Work:
     match work:
         case EnsureRelease():
             return _presign_release(work, objects)
-        case EnsureEnvironment(release=EnsureRelease() as release):
+        case EnsureEnvironment(release=release, functions=functions) if release or functions:
+            return replace(
+                work,
+                release=_presign_release(release, objects) if release else None,
+                functions=tuple(
+                    replace(each, release=_presign_release(each.release, objects)) for each in functions
+                ),
+            )
+        case EnsureFunction(release=release):
             return replace(work, release=_presign_release(release, objects))
         case Build():
             return _presign_build(work, objects)
@@ -95,6 +104,10 @@ def unseal_secrets(work: Work, sealer: Sealer, site: str) -> Work:
     match work:
         case Build():
             return _unseal_build(work, sealer, site)
+        case EnsureFunction():
+            return _unseal_function(work, sealer)
+        case EnsureEnvironment(functions=functions) if functions:
+            return replace(work, functions=tuple(_unseal_function(each, sealer) for each in functions))
         case EnsureEnvironment(wordpress=WordPressSettings(admin_password=password) as settings) if password:
             opened = sealer.open(base64.b64decode(password), context=password_context(site))
             return replace(work, wordpress=replace(settings, admin_password=opened.decode()))
@@ -122,6 +135,10 @@ def _unseal_build(work: Build, sealer: Sealer, site: str) -> Build:
         variables=_unseal_variables(work.variables, sealer),
         plain_variables=_unseal_variables(work.plain_variables, sealer),
     )
+
+
+def _unseal_function(work: EnsureFunction, sealer: Sealer) -> EnsureFunction:
+    return replace(work, secrets=_unseal_variables(work.secrets, sealer))
 
 
 def _unseal_variables(variables: tuple[tuple[str, str], ...], sealer: Sealer) -> tuple[tuple[str, str], ...]:

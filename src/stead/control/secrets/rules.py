@@ -27,6 +27,10 @@ def secret_id(env: str, name: str) -> str:
     return f"{env}/{name}"
 
 
+def secret_name(id_: str) -> str:
+    return id_.rpartition("/")[2]
+
+
 def require_name(name: str) -> None:
     if not is_name(name):
         raise FieldInvalid(

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+from collections.abc import Sequence
 
 from stead.control.engines.postgres import Tx
 from stead.control.environments.rules import PRODUCTION, VisibleEnvironment
@@ -72,6 +73,13 @@ async def get_fingerprint(tx: Tx, env: str) -> str:
     """Another text when any value that builds get has changed. It says nothing about the values."""
     found = await store.list_versions(tx, env)
     return hashlib.sha256("\n".join(sorted(found)).encode()).hexdigest()
+
+
+async def list_named(tx: Tx, env: str, names: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Secrets and plain variables of an environment, sealed like those of a build. Names that it does not
+    have are left out."""
+    found = await store.list_named(tx, env, names)
+    return tuple((each.id, base64.b64encode(each.sealed).decode()) for each in found)
 
 
 def _view(row: ListedSecret, sealer: Sealer) -> SecretView:

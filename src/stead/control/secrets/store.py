@@ -1,6 +1,6 @@
 """Queries of secrets. Values are sealed, also those of plain variables."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -98,4 +98,13 @@ async def list_versions(tx: Tx, env: str) -> list[str]:
         lambda id_, plain, at: f"{id_} {plain} {at.isoformat()}",
         f"select id, plain, updated_at from ({_FOR_BUILD}) found",  # noqa: S608
         env,
+    )
+
+
+async def list_named(tx: Tx, env: str, names: Sequence[str]) -> list[StoredSecret]:
+    return await tx.all(
+        StoredSecret,
+        "select id, name, sealed, plain from environment_secrets where env_id = $1 and name = any($2)"
+        " order by name",
+        *(env, list(names)),
     )

@@ -13,6 +13,7 @@ import structlog
 from stead.node.builds.builder import StaticBuilder
 from stead.node.builds.caches import Caches
 from stead.node.builds.cms_builder import CmsBuilder
+from stead.node.builds.function_builder import FunctionBuilder
 from stead.node.builds.limits import BuildLimits
 from stead.node.builds.sandbox import Sandbox
 from stead.node.builds.toolchains import PythonIndex, Toolchains
@@ -48,7 +49,10 @@ def build_drivers(settings: Settings, run: Run, space: DiskSpace) -> list[Driver
     if ended := remove_leftovers(home):
         log.warning("builds.leftovers_ended", groups=ended)
     static = static_builder(settings, run, home, space)
-    return [static, cms_builder(settings, run, home, static)]
+    builders: list[Driver] = [static, cms_builder(settings, run, home, static)]
+    if functions := function_builder(settings, run, home, static):
+        builders.append(functions)
+    return builders
 
 
 def why_unavailable(settings: Settings) -> str:
@@ -96,6 +100,23 @@ def cms_builder(settings: Settings, run: Run, home: Path, static: StaticBuilder)
     shared = {field.name: getattr(static, field.name) for field in fields(static)}
     hosts = read_host_rules(settings.composer_hosts)
     return CmsBuilder(**shared, find_composer=_composer_finder(settings, run, home), composer_hosts=hosts)
+
+
+def function_builder(
+    settings: Settings, run: Run, home: Path, static: StaticBuilder
+) -> FunctionBuilder | None:
+    """None while the node does not have the image."""
+    images = ImageStore.at(settings.images)
+    try:
+        image = images.find("functions")
+        images.lock(image)
+    except ImageUnavailable as unavailable:
+        log.info("builds.functions_unavailable", reason=str(unavailable))
+        return None
+    shared = {field.name: getattr(static, field.name) for field in fields(static)}
+    certificates, prefix = Path(settings.build_trust), container_prefix(home)
+    sandbox = Sandbox(run, home / "runc", image.root, certificates, limits_of(settings), prefix)
+    return FunctionBuilder(**{**shared, "sandbox": sandbox})
 
 
 def _composer_finder(settings: Settings, run: Run, home: Path) -> Callable[[], Sandbox | None]:

@@ -33,7 +33,9 @@ from stead.node.containers.egress_rules import EgressRules, HostRule
 from stead.node.containers.limits import MB
 from stead.node.containers.names import Resolve
 from stead.node.uninterrupted import run_in_thread
-from stead.protocol.work import ArchiveSource, GitSource
+from stead.protocol.work import ArchiveSource, GitSource, InlineSource
+
+Source = GitSource | ArchiveSource | InlineSource
 
 _SSH = (
     "ssh -F /dev/null -i /run/key -o IdentitiesOnly=yes -o BatchMode=yes -o ConnectTimeout=20"
@@ -64,12 +66,21 @@ class Commit:
     """The entries of the top directory and all directories, with their hashes."""
 
 
+def _write_source(workspace: Workspace, source: InlineSource) -> None:
+    path = workspace.source / source.filename
+    path.write_text(source.content, encoding="utf-8")
+    os.chown(path, workspace.owner, workspace.owner)
+
+
 class Fetcher:
     def __init__(self, sandbox: Sandbox, limits: BuildLimits, rules: EgressRules, resolve: Resolve) -> None:
         self._sandbox, self._limits, self._rules, self._resolve = sandbox, limits, rules, resolve
 
-    def address_of(self, source: GitSource | ArchiveSource) -> SourceAddress | None:
-        """None for the installation's own object store, which the sandbox must not reach."""
+    def address_of(self, source: Source) -> SourceAddress | None:
+        """None for the installation's own object store, which the sandbox must not reach, and for a source in
+        the command itself."""
+        if isinstance(source, InlineSource):
+            return None
         # Plain HTTP is only for an operator's own network: it authenticates no server.
         web: tuple[Scheme, ...] = ("https", "http") if self._rules.networks else ("https",)
         if isinstance(source, ArchiveSource) and source.ours:
@@ -80,8 +91,12 @@ class Fetcher:
             raise BuildFailed(f"the source's port {address.port} is not one of 443, 80 and, for ssh, 22")
         return address
 
-    async def fetch(self, workspace: Workspace, source: GitSource | ArchiveSource, log: BuildLog) -> Commit:
+    async def fetch(self, workspace: Workspace, source: Source, log: BuildLog) -> Commit:
         log.begin_step("fetch")
+        if isinstance(source, InlineSource):
+            await run_in_thread(_write_source, workspace, source)
+            await log.say(f"{source.filename}, {len(source.content.encode())} bytes")
+            return Commit()
         if isinstance(source, GitSource):
             return await self._fetch_git(workspace, source, log)
         await self._fetch_archive(workspace, source, log)

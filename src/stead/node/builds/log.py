@@ -12,7 +12,7 @@ from urllib.parse import quote, quote_plus, urlsplit
 from stead.node.drivers.driver import Output
 from stead.node.lines import Lines
 from stead.node.processes import StreamName
-from stead.protocol.work import Build, GitSource
+from stead.protocol.work import ArchiveSource, Build, GitSource
 from stead.shared.build_variables import SHORTEST_SECRET
 
 LAST_LINES = 50
@@ -90,7 +90,7 @@ def secrets_of(wanted: Build) -> tuple[str, ...]:
     if isinstance(wanted.source, GitSource):
         values += [wanted.source.key, urlsplit(wanted.source.url).password or ""]
         values += [urlsplit(wanted.source.url).username or ""] if "://" in wanted.source.url else []
-    else:
+    elif isinstance(wanted.source, ArchiveSource):
         values += [urlsplit(wanted.source.url).query]
     values += [urlsplit(wanted.layer_url).query]
     found: dict[str, None] = {}

@@ -35,6 +35,7 @@ from stead.protocol.work import (
     DatabaseExported,
     DiscardDataset,
     EnsureEnvironment,
+    EnsureFunction,
     EnsureRelease,
     EnsureRoute,
     ExportDatabase,
@@ -43,6 +44,7 @@ from stead.protocol.work import (
     PrepareDataset,
     Probe,
     RemoveEnvironment,
+    RemoveFunction,
     RemoveRoute,
     RestartEnvironment,
     RestoreSnapshot,
@@ -177,6 +179,8 @@ class SimulatedRuntime(RuntimeDriver):
             Handler(ChangeComponents, self.change_components, ("cms",)),
             Handler(ChangeContent, self.change_content, ("cms",)),
             Handler(ExportDatabase, self.export_database, ("cms",)),
+            Handler(EnsureFunction, self.ensure_function),
+            Handler(RemoveFunction, self.remove_function),
         ]
 
     async def answer(self, question: Question) -> bytes | None:
@@ -302,6 +306,18 @@ class SimulatedRuntime(RuntimeDriver):
             await transfer.put(dump, work.url)
             return DatabaseExported(dump.stat().st_size)
 
+    async def ensure_function(self, task: Assignment, work: EnsureFunction) -> None:
+        path = self._path(task)
+        await self._simulation.simulate(EnsureFunction, task)
+        _require_environment(path)
+        verify_release(work.release)
+        await task.output.say(f"simulator: SIMULATION: the function {work.function} would be started")
+
+    async def remove_function(self, task: Assignment, work: RemoveFunction) -> None:
+        self._path(task)
+        await self._simulation.simulate(RemoveFunction, task)
+        await task.output.say(f"simulator: SIMULATION: the function {work.function} would be removed")
+
     async def ensure_release(self, task: Assignment, wanted: EnsureRelease) -> None:
         """The layer is downloaded and verified like a real one, and then deleted."""
         path = self._path(task)
@@ -393,7 +409,7 @@ class SimulatedBuilder(Driver):
 
     @property
     def handlers(self) -> Sequence[Handler[Any]]:
-        return [Handler(Build, self.build, ("cms", "static"))]
+        return [Handler(Build, self.build, ("cms", "static", "wasm"))]
 
     async def build(self, task: Assignment, wanted: Build) -> BuildResult:
         await self._simulation.simulate(Build, task)

@@ -5,6 +5,7 @@
 | `static` | what builds run in: Debian with Node.js, npm and git |
 | `node20`, `node22` | other versions of Node.js, mounted into the container of a build |
 | `hugo`, `jekyll`, `python` | what builds of other generators run in: Hugo, Jekyll, or Python with MkDocs |
+| `functions` | what functions are built in: Debian with esbuild, QuickJS, and compilers of other languages |
 | `composer` | what Composer runs in, when a WordPress site is built: Debian with PHP and git |
 | `php8.2` … `php8.5` | what WordPress sites run in: PHP-FPM, its extensions, the MariaDB client |
 | `wordpress` | WordPress and WP-CLI, mounted into the container of any PHP version |
@@ -12,7 +13,7 @@
 
 import platform
 
-from stead.node.images.recipe import ImageUnavailable, NpmFiles, Package, Recipe, TextFile
+from stead.node.images.recipe import ImageUnavailable, NpmFiles, Package, PythonFiles, Recipe, TextFile
 
 BUILDERS = ("static",)
 """The images that builds run in; `steadctl images build` makes these if none is named."""
@@ -24,6 +25,7 @@ NAMES = (
     *BUILDERS,
     *("node20", "node22"),
     *GENERATORS,
+    "functions",
     "composer",
     *(f"php{version}" for version in PHP_VERSIONS),
     "wordpress",
@@ -44,6 +46,9 @@ PLATFORM_FILES = "/etc/stead"
 """An empty directory of PHP images, for what the platform writes: the configuration of PHP and the
 `wp-config.php` of the environment."""
 WP_CLI = "/usr/local/lib/wp-cli.phar"
+FUNCTION_PACKAGES, FUNCTION_TOOLCHAIN = "/opt/node_modules", "/opt/stead-functions"
+"""Where the image of functions has its packages, and an empty directory for the toolchain of this version."""
+ZIG = "/opt/zig"
 PHP, PHP_FPM = "/usr/local/bin/php", "/usr/local/sbin/php-fpm"
 """The same paths in every PHP image."""
 
@@ -73,6 +78,54 @@ _NPM = Package(
     "11.21.1",
     "sha512-YTzL6QBEJXyHcTu0JiUc7RKMp+mzlJtl7rGLmERaXUQeFHIMc9atdr6G9M9C8vDWbv40epoTQAzNL2/PtZVDhQ==",
 )
+_ESBUILD = Package(
+    "esbuild",
+    "0.28.2",
+    "sha512-HKVLS8dvII+xoKW9kmqxbRKrnWEXfJJr/FZhhJmiqIB0e053QNYFqOBouTMO/k5sID4MvCiUCvv8b9M4h32wIA==",
+)
+_QUICKJS = Package(
+    "componentize-qjs",
+    "0.4.5",
+    "sha512-/Brt+/Ps7DQ1mYuUsDISTQTFSaZfCSoRHkHnh9Dm5WHCO6arc/vzVdD8TXssfyNex2Iv3UR8NHdahsqABPDh0w==",
+)
+_FUNCTION_BINARIES = {
+    "x86_64": (
+        Package(
+            "@esbuild/linux-x64",
+            "0.28.2",
+            "sha512-4xTZr1FUmSoQW4XIWmit3tzQrUTZM+N3P0XV8xROKYF50XfI7xeO90+1bZvNwxIufQ9hDQVRJH5YhgPVF8A/HQ==",
+        ),
+        Package(
+            "@andreiltd/componentize-qjs-binding-linux-x64-gnu",
+            "0.4.5",
+            "sha512-Xec4O4sy/xHlhPPhf7GAV41D+AT7f9vxxjBpE7lUIElZNhX/kc+Ty6AQG50xbHsT5Mi4XQvSmtJJqhnB6xi8Vw==",
+        ),
+    ),
+    "aarch64": (
+        Package(
+            "@esbuild/linux-arm64",
+            "0.28.2",
+            "sha512-pW4AC0P3it8c7do9MVM4p51FzHzdM/TZrerurgRcHJ2WTa1VQ1CIq18xncfpBJw4ojkiZZrKW2yIBWBP92j6Ug==",
+        ),
+        Package(
+            "@andreiltd/componentize-qjs-binding-linux-arm64-gnu",
+            "0.4.5",
+            "sha512-L5S0C6qIx3f+DnwN42HnDuMhV8NgfqaY+J1PaJAw468Ip/JN+h67tVAp4wUvs8xgTqj6UnGSBbSZVGYifK2XtA==",
+        ),
+    ),
+}
+# What is for this machine and not for functions, which together have a quarter of the size.
+_UNUSED_BY_COMPILERS = (
+    "/usr/lib/rustlib/*-linux-gnu/lib/*.rlib",
+    *("/usr/lib/rustlib/wasm32-wasip2/*", "/usr/lib/rustlib/wasm32-unknown-unknown/*"),
+    *("/usr/libexec/gcc/*", "/usr/share/go-*/test/*", "/usr/share/go-*/src/cmd/*"),
+)
+_ZIG_VERSION = "0.17.0"
+_ZIG_LIBRARY = ("std", "compiler", "compiler_rt", "compiler_rt.zig", "c", "c.zig", "ubsan_rt.zig", "zig.h")
+_ZIG_DIGESTS = {
+    "x86_64": "97079827064a7492cce5541ceb438ae8003ce1e54e399676da2d62fb7a5dc08b",
+    "aarch64": "d2804f94f54f7fcf8169f4b212a619ad688a4e2e6592e976f0cf2e58e2cd8af3",
+}
 _WORDPRESS = Package(
     "wp-studio",  # contains WordPress 7.1.1 and WP-CLI 2.12.0
     "1.22.0",
@@ -121,6 +174,8 @@ def recipe(name: str) -> Recipe:
         return Recipe(name=name, edition=1, npm=(_node(name.removeprefix("node")),))
     if name in GENERATORS:
         return _generator(name)
+    if name == "functions":
+        return _functions()
     if name == "composer":
         return _composer()
     if name == "wordpress":
@@ -181,6 +236,43 @@ def _generator(name: str) -> Recipe:
         suites=_TRIXIE,
         users=((BUILD_USER, BUILD_UID),),
         directories=("/work", "/cache"),
+    )
+
+
+def _functions() -> Recipe:
+    machine = platform.machine()
+    if machine not in _FUNCTION_BINARIES:
+        raise ImageUnavailable(f"no image for functions can be made for {machine}")
+    return Recipe(
+        name="functions",
+        edition=2,
+        debian=(
+            *("ca-certificates", "libatomic1", "libstdc++6", "socat", "tini"),
+            *("clang", "lld", "wasi-libc", "libclang-rt-dev-wasm32"),
+            *("rustc", "libstd-rust-dev-wasm32", "golang-go"),
+        ),
+        suites=_TRIXIE,
+        dpkg_options=tuple(f"path-exclude={pattern}" for pattern in _UNUSED_BY_COMPILERS),
+        npm=(
+            _node("24"),
+            *(
+                NpmFiles(package, (("", f"{FUNCTION_PACKAGES}/{package.name}"),))
+                for package in (_ESBUILD, _QUICKJS, *_FUNCTION_BINARIES[machine])
+            ),
+        ),
+        python=(
+            PythonFiles(
+                "ziglang",
+                _ZIG_VERSION,
+                _ZIG_DIGESTS[machine],
+                (
+                    ("ziglang/zig", f"{ZIG}/zig"),
+                    *((f"ziglang/lib/{name}", f"{ZIG}/lib/{name}") for name in _ZIG_LIBRARY),
+                ),
+            ),
+        ),
+        users=((BUILD_USER, BUILD_UID),),
+        directories=("/work", "/cache", FUNCTION_TOOLCHAIN),
     )
 
 

@@ -22,8 +22,13 @@ function M.page(reason, detail, extra)
   return ngx.exit(status)
 end
 
+M.render = pages.render
+
 -- For errors of nginx itself.
 function M.status()
+  if ngx.status == 503 and (ngx.var.stead_function or "") ~= "" then
+    return M.page("function_stopped")
+  end
   return M.page(pages.reason(ngx.status))
 end
 

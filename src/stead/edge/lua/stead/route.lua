@@ -21,7 +21,7 @@ local trace = require "stead.trace"
 local ngx, var = ngx, ngx.var
 local byte, find, sub, gsub, lower = string.byte, string.find, string.sub, string.gsub, string.lower
 local view_of, is_peer = records.view, records.is_peer
-local pages = ngx.shared.pages
+local pages, state = ngx.shared.pages, ngx.shared.state
 
 local M = {}
 local SLASH, DOT = 47, 46
@@ -302,6 +302,29 @@ local function prepare(host, secure)
   return view, was_forwarded, is_trusted
 end
 
+local function find_function(view, uri)
+  for _, each in ipairs(view.functions or {}) do
+    if uri == each.path or sub(uri, 1, #each.below) == each.below then
+      return each
+    end
+  end
+end
+
+-- The limits of the function are those of its owner, so they are checked before anything of it runs.
+local function serve_function(view, found)
+  begin_trace(view)
+  if (tonumber(var.http_content_length) or 0) > found.bytes then
+    return answer.page("too_large")
+  end
+  local now = ngx.time()
+  local count = state:incr("f:" .. found.socket .. ":" .. now, 1, 0, 2)
+  if count and count > found.rate then
+    return answer.page("function_rate_limit")
+  end
+  var.stead_function = found.socket
+  return ngx.exec("@functions")
+end
+
 local function query_args()
   return ngx.req.get_uri_args(100)
 end
@@ -385,8 +408,12 @@ local function serve(host, secure)
     if view.runtime == "cms" then
       return serve_application(view, host, uri, var.stead_seen_scheme)
     elseif view.runtime == "wasm" then
-      begin_trace(view)
-      return ngx.exec("@functions")
+      local found = find_function(view, uri)
+      if found then
+        return serve_function(view, found)
+      elseif view.protection then
+        access.forbid_sharing()
+      end
     end
   end
   var.stead_index = byte(uri, -1) == SLASH and "index.html" or ""
@@ -399,8 +426,11 @@ end
 local function call_function(host, secure)
   local view, was_forwarded, is_trusted = prepare(host, secure)
   check(view, var.uri, was_forwarded, is_trusted)
-  begin_trace(view)
-  return ngx.exec("@functions")
+  local found = find_function(view, var.uri)
+  if not found then
+    return answer.page("not_found")
+  end
+  return serve_function(view, found)
 end
 
 -- A browser sends what it has measured.

@@ -37,6 +37,24 @@ function M.permanent(record, release)
   return record
 end
 
+-- The functions of a site, the longest path first.
+local function read_functions(listed)
+  local functions = {}
+  for _, each in ipairs(type(listed) == "table" and listed or {}) do
+    local path, version = each[1], each[2]
+    if type(path) == "string" and type(version) == "string" and version:find "^fnv_%w+$" then
+      functions[#functions + 1] = {
+        path = path,
+        below = path .. "/",
+        socket = version:sub(5),
+        rate = tonumber(each[3]) or 100,
+        bytes = tonumber(each[4]) or 2 ^ 20,
+      }
+    end
+  end
+  return functions
+end
+
 function M.make(environment, record, node, secure)
   if type(record) ~= "table" or not is_name(environment) or not is_name(record.site) then
     return { environment = "", site = "", state = "unreleased", reason = "the record is malformed", here = true }
@@ -61,6 +79,9 @@ function M.make(environment, record, node, secure)
   }
   if not is_release(view.release) then
     view.state, view.reason = "unreleased", "the release has no proper name"
+  end
+  if view.runtime == "wasm" then
+    view.functions = read_functions(record.functions)
   end
   local hsts = tonumber(record.hsts) or 0
   if hsts > 0 then
