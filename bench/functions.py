@@ -179,7 +179,7 @@ async def cold(_: Bench) -> Result:
     """The first request after the processes of a version were ended, and after a deployment."""
     async with _prepare() as bench:
         after_eviction, after_deploy = [], []
-        for _ in range(20):
+        for _round in range(20):
             version = await bench.serve("/_fn/a")
             after_deploy += await _visit(bench, 1)
             await bench.host.end_processes(version)
@@ -197,7 +197,7 @@ async def density(_: Bench) -> Result:
         # All versions share one compiled form; each has processes of its own.
         versions = [await bench.serve(f"/_fn/{number}") for number in range(FUNCTIONS)]
         refused, times = 0, []
-        for _ in range(2):
+        for _round in range(2):
             for version in versions:
                 began = time.perf_counter()
                 status = await _ask_socket(places.socket_of(bench.host.data, version))

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from stead.node.drivers.driver import Assignment, Driver, Handler, Refusal
+from stead.node.drivers.driver import Assignment, Driver, Handler, Refusal, SiteLog
 from stead.node.drivers.releases import Releases
 from stead.node.functions import places
 from stead.node.functions.control_link import HostOrder, HostUnreachable, send_order
@@ -28,6 +28,8 @@ KEPT_VERSIONS = 5
 AT_ONCE = 2
 """How many functions are compiled at the same time."""
 UNHEALTHY = "deploy.unhealthy"
+CONTAINER = "functions"
+"""What the lines of their logs are said to be from."""
 
 FunctionTable = DesiredState[FunctionSpec, FunctionSecrets]
 
@@ -45,6 +47,14 @@ class FunctionsDriver(Driver):
             Handler(EnsureEnvironment, self.ensure_environment, ("wasm",)),
             Handler(RemoveFunction, self.remove_function),
             Handler(RemoveEnvironment, self.remove_environment),
+        ]
+
+    def list_logs(self) -> Sequence[SiteLog]:
+        """Called from another thread."""
+        functions = {spec.function: spec.environment for spec in self._table.specs().values()}
+        return [
+            SiteLog(environment, places.log_file(self._data, function), CONTAINER)
+            for function, environment in functions.items()
         ]
 
     async def ensure_function(self, task: Assignment, work: EnsureFunction) -> None:
@@ -109,11 +119,13 @@ class FunctionsDriver(Driver):
             raise Refusal(UNHEALTHY, f"the function could not be started: {answer.reason}")
 
     async def _remove(self, belongs: Callable[[FunctionSpec], bool]) -> None:
-        removed = [version for version, spec in self._table.specs().items() if belongs(spec)]
+        removed = {version: spec for version, spec in self._table.specs().items() if belongs(spec)}
         for version in removed:
             await run_in_thread(self._discard, version)
         if removed:
             await self._order(HostOrder("reload"))
+        for function in {spec.function for spec in removed.values()}:
+            await run_in_thread(self._remove_log, function)
 
     async def _forget_old(self, function: str) -> None:
         versions = [spec for spec in self._table.specs().values() if spec.function == function]
@@ -126,6 +138,9 @@ class FunctionsDriver(Driver):
     def _discard(self, version: str) -> None:
         self._table.remove(version)
         places.compiled(self._data, version).unlink(missing_ok=True)
+
+    def _remove_log(self, function: str) -> None:
+        places.log_file(self._data, function).unlink(missing_ok=True)
 
     def _list_releases(self) -> Collection[str]:
         return {spec.release for spec in self._table.specs().values()}
