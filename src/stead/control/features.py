@@ -38,6 +38,8 @@ NAMES = (
     "artifacts",
     "deployments",
     "backups",
+    "vulnerabilities",
+    "malware",
     "jobs",
     "audit",
     "events",

@@ -75,6 +75,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Worker and repository gateway: base64 of 32 random bytes. Signs the tokens with which a node reaches
     the backups of one site for one job. Several keys are separated by commas: the first one signs, all of
     them verify."""
+    vulnerability_feed: Annotated[str, msgspec.Meta(pattern=r"^$|^(/|https://)\S+$")] = ""
+    """Worker only: a file, or an https address, with the vulnerabilities of WordPress, plugins and themes in
+    the format of Wordfence Intelligence v3. Without it none are reported."""
+    vulnerability_feed_key: str = ""
+    """Worker only: the key for that address."""
     sealing_key: str
     """Base64 of 32 random bytes: `openssl rand -base64 32`. Encrypts secrets at rest. Keep it safe: anyone
     who has it can decrypt them, and without it they are lost. Several keys are

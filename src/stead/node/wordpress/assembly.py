@@ -104,6 +104,7 @@ def wordpress_drivers(
         keep_running=settings.keep_sites_running,
         disk_overcommit=settings.disk_overcommit,
         image_maker=ImageMaker(images, run) if settings.images_on_demand else None,
+        signatures=Path(settings.signatures) if settings.signatures else None,
     )
     programs = SitePrograms(runtime, runc, budget)
     sessions = SshSessions(access, programs, data / SSH_DIRECTORY, settings.gateway_uid, report_session)

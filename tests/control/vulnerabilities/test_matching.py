@@ -1,0 +1,113 @@
+"""Records of a feed are matched with the components of sites, in both directions and once."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from stead.control.app import ControlPlane
+from stead.control.vulnerabilities import service, updating
+from stead.protocol.work import Component
+from tests.conftest import NewPerson
+from tests.control.exec.samples import insert_wordpress_site
+from tests.control.vulnerabilities.test_feed import record
+from tests.people import Person
+from tests.teams import environment_of
+
+
+def _plugin(version: str, slug: str = "shop-kit") -> Component:
+    return Component("plugin", slug, "Shop Kit", version)
+
+
+async def _install(person: Person, site: str, *components: Component) -> str:
+    async with person.transaction() as tx:
+        env = await environment_of(tx, site)
+        await service.record_inventory(tx, site, env, components)
+    return env
+
+
+async def _allow_fetching(plane: ControlPlane) -> None:
+    """As if half an hour had passed."""
+    async with plane.database.transaction() as tx:
+        await tx.run("update vulnerability_feeds set claimed_at = null")
+
+
+async def _update(plane: ControlPlane, path: Path, *records: dict[str, Any]) -> None:
+    await _allow_fetching(plane)
+    path.write_text(json.dumps({each["id"]: each for each in records}))  # noqa: ASYNC240
+    await updating.update(plane.database, str(path), "")
+    async with plane.database.transaction() as tx:
+        while await updating.match(tx):
+            pass
+
+
+async def _announce(person: Person) -> int:
+    count = 0
+    async with person.transaction() as tx:
+        while await updating.announce(tx):
+            count += 1
+    return count
+
+
+async def test_a_known_vulnerable_plugin_is_found_and_fixed_by_an_update(
+    plane: ControlPlane, new_person: NewPerson, tmp_path: Path
+) -> None:
+    person = await new_person()
+    client, site = person.session, await insert_wordpress_site(person)
+    path = f"/v1/sites/{site}/security/vulnerabilities"
+    empty = (await client.get(path)).json()["data"]
+    assert empty["summary"]["inventory_status"] == "missing"
+    slug = site[-12:].lower()
+    await _install(person, site, _plugin("1.2.3.0", slug), _plugin("trunk", f"own-{slug}"))
+    await _update(plane, tmp_path / "feed", record(f"v-{slug}", slug))
+    found = (await client.get(path)).json()["data"]
+    (finding,) = found["findings"]
+    assert (finding["installed_version"], finding["fixed_version"], finding["patched"]) == (
+        "1.2.3.0",
+        "1.2.4",
+        True,
+    )
+    assert finding["copyrights"]["defiant"]["notice"] == "n"
+    assert (found["summary"]["critical"], found["summary"]["total"]) == (1, 1)
+    assert found["summary"]["inventory_status"] == "unknown_versions"
+    assert [each["component_slug"] for each in found["unknown"]] == [f"own-{slug}"]
+    assert found["attribution"]["defiant"]["license_url"] == "u"
+    assert await _announce(person) == 1
+    # The same feed and the same components do not match again.
+    await _update(plane, tmp_path / "feed", record(f"v-{slug}", slug))
+    await _install(person, site, _plugin("1.2.3.0", slug))
+    assert await _announce(person) == 0
+    await _install(person, site, _plugin("1.2.4", slug))
+    fixed = (await client.get(path)).json()["data"]
+    assert (fixed["findings"], fixed["summary"]["inventory_status"]) == ([], "complete")
+    # A component that is installed later is matched with the records that are known.
+    await _install(person, site, _plugin("1.0", slug))
+    assert len((await client.get(path)).json()["data"]["findings"]) == 1
+
+
+async def test_a_theme_with_the_slug_of_a_vulnerable_plugin_is_not_found(
+    plane: ControlPlane, new_person: NewPerson, tmp_path: Path
+) -> None:
+    person = await new_person()
+    client, site = person.session, await insert_wordpress_site(person)
+    slug = site[-12:].lower()
+    await _install(person, site, Component("theme", slug, "Theme", "1.0"))
+    await _update(plane, tmp_path / "feed", record(f"v-{slug}", slug))
+    assert (await client.get(f"/v1/sites/{site}/security/vulnerabilities")).json()["data"]["findings"] == []
+
+
+async def test_a_broken_feed_keeps_the_last_good_one_and_says_why(
+    plane: ControlPlane, new_person: NewPerson, tmp_path: Path
+) -> None:
+    person = await new_person()
+    client, site = person.session, await insert_wordpress_site(person)
+    slug = site[-12:].lower()
+    await _install(person, site, _plugin("1.0", slug))
+    await _update(plane, tmp_path / "feed", record(f"v-{slug}", slug))
+    before = (await client.get(f"/v1/sites/{site}/security/vulnerabilities")).json()["data"]
+    await _allow_fetching(plane)
+    (tmp_path / "feed").write_text('{"v": ')
+    await updating.update(plane.database, str(tmp_path / "feed"), "")
+    after = (await client.get(f"/v1/sites/{site}/security/vulnerabilities")).json()["data"]
+    assert after["findings"] == before["findings"]
+    assert after["summary"]["checked_at"] == before["summary"]["checked_at"]
+    assert after["summary"]["feed_error"]
