@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -130,8 +131,55 @@ def test_a_restore_never_replaces_a_new_file_and_follows_no_link(store: Quaranti
     assert store.find("det_1") is not None
 
 
-def test_a_full_store_leaves_the_file_in_the_site(store: Quarantine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_STORE_BYTES", 3)
-    with pytest.raises(QuarantineFailed, match="full"):
-        store.isolate(_wanted())
+@pytest.mark.parametrize("limit", ["MAX_STORE_BYTES", "MAX_FILE_BYTES"])
+def test_a_full_store_keeps_no_malware_active_and_the_file_can_be_restored(
+    store: Quarantine, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    before = _file(store).stat()
+    monkeypatch.setattr(module, limit, 3)
+    assert store.isolate(_wanted()).staged
+    assert store.isolate(_wanted()).staged
+    assert not _file(store).exists()
+    assert store.list_held() == ("det_1",)
+    assert store.staging.stat().st_mode & 0o777 == 0o700
+    _file(store).write_bytes(b"new")
+    with pytest.raises(QuarantineFailed, match="another file"):
+        store.restore("det_1")
+    _file(store).unlink()
+    store.restore("det_1")
+    after = _file(store).stat()
     assert _file(store).read_bytes() == CONTENT
+    assert (after.st_mode, after.st_mtime_ns, after.st_nlink) == (before.st_mode, before.st_mtime_ns, 1)
+    assert store.list_held() == ()
+
+
+@pytest.mark.parametrize("stopped_at", ["_copy_out", "_link", "forget", "unlink", "chmod"])
+@pytest.mark.parametrize("is_full", [False, True])
+def test_a_restore_that_stops_anywhere_never_loses_the_file_and_can_be_repeated(
+    store: Quarantine, monkeypatch: pytest.MonkeyPatch, stopped_at: str, *, is_full: bool
+) -> None:
+    class Stopped(BaseException):
+        pass
+
+    def stop(*_: object, **__: object) -> None:
+        raise Stopped
+
+    if is_full:
+        monkeypatch.setattr(module, "MAX_STORE_BYTES", 3)
+    store.isolate(_wanted())
+    with monkeypatch.context() as patch:
+        if hasattr(Quarantine, stopped_at):
+            patch.setattr(Quarantine, stopped_at, stop)
+        elif hasattr(module, stopped_at):
+            patch.setattr(module, stopped_at, stop)
+        else:
+            patch.setattr(Path, stopped_at, stop)
+        with suppress(Stopped):
+            store.restore("det_1")
+    assert _file(store).exists() or store.find("det_1") is not None
+    if store.find("det_1") is not None:
+        store.restore("det_1")
+    assert _file(store).read_bytes() == CONTENT
+    assert _file(store).stat().st_nlink == 1
+    assert store.list_held() == ()
+    assert list(store.staging.iterdir()) == []

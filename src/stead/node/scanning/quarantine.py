@@ -4,6 +4,9 @@ A file is moved in three steps. It is renamed into a directory of the same disk 
 then on nobody uses it. There it is compared with what was found. Then its content is copied to the store, and
 removed from the disk. So it is never missing from both places. Whoever repeats the work continues where it
 stopped. In the store, every byte is changed, so that other scanners do not find it there again.
+
+If the store has no room for a file, it stays in that directory of the site's own disk, where nobody can use
+it either: whoever fills the store must not keep malware active.
 """
 
 import hashlib
@@ -42,10 +45,16 @@ class Quarantined(msgspec.Struct, frozen=True):
     modified_ns: int = 0
     size: int = 0
     attributes: dict[str, bytes] = {}
+    staged: bool = False
+    """Whether the content is on the disk of the site, because the store has no room for it."""
 
 
 class QuarantineFailed(Exception):
     """The file is where it was. The message says why."""
+
+
+class _NoRoom(Exception):
+    """The store cannot take the file."""
 
 
 class FileGone(QuarantineFailed):
@@ -65,20 +74,32 @@ class Quarantine:
     def isolate(self, wanted: Quarantined) -> Quarantined:
         """Move the file to the store. `wanted` needs the fields up to `scan`. Raises QuarantineFailed."""
         if (done := self.find(wanted.detection)) is not None:
-            self._staged(wanted.detection).unlink(missing_ok=True)
+            if not done.staged:
+                self._staged(wanted.detection).unlink(missing_ok=True)
             return done
         self._prepare()
         staged = self._staged(wanted.detection)
         if not staged.exists():
             self._withdraw(wanted, staged)
         try:
-            described = self._describe(wanted, staged)
-            self._copy_in(described, staged)
+            described = self._store(self._describe(wanted, staged), staged)
         except QuarantineFailed:
             self._put_back(wanted, staged)
             raise
-        staged.unlink()
+        if not described.staged:
+            staged.unlink()
         sync_directory(self.staging)
+        return described
+
+    def _store(self, described: Quarantined, staged: Path) -> Quarantined:
+        try:
+            self._copy_in(described, staged)
+        except _NoRoom:
+            described = msgspec.structs.replace(described, staged=True)
+        try:
+            write_file(self._facts(described.detection), msgspec.json.encode(described), mode=0o600)
+        except OSError as error:
+            raise QuarantineFailed(f"the store cannot be written ({os.strerror(error.errno or 0)})") from None
         return described
 
     def find(self, detection: str) -> Quarantined | None:
@@ -106,17 +127,34 @@ class Quarantine:
                 # An attempt that was interrupted has restored it.
                 self.forget(detection)
                 return found
-            try:
-                self._copy_out(found, fresh)
-                _link(fresh, directory, name)
-            finally:
-                fresh.unlink(missing_ok=True)
+            if found.staged:
+                self._check_staged(found)
+                _link(self._staged(detection), directory, name)
+            else:
+                try:
+                    self._copy_out(found, fresh)
+                    _link(fresh, directory, name)
+                finally:
+                    fresh.unlink(missing_ok=True)
             os.fsync(directory)
         self.forget(detection)
         return found
 
+    def _check_staged(self, found: Quarantined) -> None:
+        """It is linked as it is, except that no file gets the rights of another user."""
+        staged = self._staged(found.detection)
+        try:
+            staged.chmod(found.mode & 0o777)
+            damaged = _hash(staged) != found.sha256
+        except OSError as error:
+            raise QuarantineFailed(f"the file cannot be read ({os.strerror(error.errno or 0)})") from None
+        if damaged:
+            raise QuarantineFailed("the file in the store is damaged")
+
     def forget(self, detection: str) -> None:
-        # First the description: without it, the content is not a file of the store.
+        # First the second name of a file that was only linked: it would count as held. Then the description:
+        # without it, the content is not a file of the store.
+        self._staged(detection).unlink(missing_ok=True)
         self._facts(detection).unlink(missing_ok=True)
         self._content(detection).unlink(missing_ok=True)
 
@@ -134,8 +172,12 @@ class Quarantine:
 
     def _prepare(self) -> None:
         for directory in (self.store, self.staging):
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            directory.chmod(0o700)
+            try:
+                directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+                directory.chmod(0o700)
+            except OSError as error:
+                reason = os.strerror(error.errno or 0)
+                raise QuarantineFailed(f"the store cannot be made ({reason})") from None
 
     def _withdraw(self, wanted: Quarantined, staged: Path) -> None:
         with self._parent(wanted.path) as (directory, name):
@@ -151,12 +193,8 @@ class Quarantine:
     def _describe(self, wanted: Quarantined, staged: Path) -> Quarantined:
         """Check that it is what was found: it may have been changed or replaced since."""
         status = staged.lstat()
-        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE_BYTES:
-            raise QuarantineFailed("the file is too large for the store")
-        if _hash(staged) != wanted.sha256:
+        if not stat.S_ISREG(status.st_mode) or _hash(staged) != wanted.sha256:
             raise FileGone("the file was changed since it was scanned")
-        if self._used_bytes() + status.st_size > MAX_STORE_BYTES:
-            raise QuarantineFailed("the store of the environment is full")
         return msgspec.structs.replace(
             wanted,
             uid=status.st_uid,
@@ -172,6 +210,9 @@ class Quarantine:
         return sum(file.stat().st_size for file in self.store.glob("*.data"))
 
     def _copy_in(self, described: Quarantined, staged: Path) -> None:
+        """Raises _NoRoom."""
+        if described.size > MAX_FILE_BYTES or self._used_bytes() + described.size > MAX_STORE_BYTES:
+            raise _NoRoom
         target = self._content(described.detection)
         temporary = target.with_suffix(".new")
         try:
@@ -181,11 +222,10 @@ class Quarantine:
                     copy.write(piece.translate(_MASK))
                 copy.flush()
                 os.fsync(copy.fileno())
-        except OSError as error:
+            temporary.rename(target)
+        except OSError:
             temporary.unlink(missing_ok=True)
-            raise QuarantineFailed(f"the store cannot be written ({os.strerror(error.errno or 0)})") from None
-        temporary.rename(target)
-        write_file(self._facts(described.detection), msgspec.json.encode(described), mode=0o600)
+            raise _NoRoom from None
 
     def _copy_out(self, found: Quarantined, fresh: Path) -> None:
         made = hashlib.sha256()

@@ -161,7 +161,7 @@ class ScanCommands:
 
     def _quarantine(self, plan: WordPressPlan) -> Quarantine:
         store = self._place(plan.paths.environment) / "quarantine"
-        return Quarantine(store, plan.paths.content, plan.paths.disk / "quarantine")
+        return Quarantine(store, plan.paths.content, plan.paths.quarantine)
 
     def _place(self, environment: str) -> Path:
         return self._home / environment
