@@ -56,12 +56,17 @@ STATEMENTS = [
       restoring text not null default 'no' check (restoring in ('no', 'running', 'unknown')),
       restore_job_id text,
       announced boolean not null default false,
+      blocked boolean not null default false,
       detected_at timestamptz not null,
       updated_at timestamptz not null
     )
     """,
     "create index malware_detections_of_environment on malware_detections (env_id, id desc)",
     "create index malware_detections_unannounced on malware_detections (env_id) where not announced",
+    """
+    create index malware_detections_to_block on malware_detections (env_id)
+      where source = 'file' and blocked <> (status = 'quarantined')
+    """,
     "create index malware_detections_of_scan on malware_detections (scan_id)",
     "create index malware_detections_of_path on malware_detections (env_id, sha256)",
     """

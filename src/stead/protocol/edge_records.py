@@ -102,6 +102,8 @@ class EnvironmentRecord(Struct, frozen=True, omit_defaults=True):
     trace_sample_rate: float = 0.01
     noindex: bool = False
     """Search engines are asked not to show its pages, because it is a copy of another one."""
+    quarantined: tuple[str, ...] = ()
+    """Decoded paths of URLs whose files are in quarantine."""
 
 
 class EdgeRedirect(Struct, frozen=True, array_like=True):

@@ -8,7 +8,8 @@ from stead.control.vulnerabilities.versions import version_key
 
 IN_ORDER = (
     *("1.0-xyz", "1.0-dev", "1.0-alpha", "1.0-alpha2", "1.0-beta1", "1.0-beta2", "1.0-RC1", "1.0"),
-    *("1.0-pl1", "1.0.0.1", "1.0.1-beta", "1.0.1", "1.1", "1.2", "1.10", "2", "10.0-beta", "10.0"),
+    # PHP takes "pl" for more than any number.
+    *("1.0.0.1", "1.0.1-beta", "1.0.1", "1.0-pl1", "1.1", "1.2", "1.10", "2", "10.0-beta", "10.0"),
 )
 
 

@@ -33,6 +33,8 @@ class RecordSource:
     mode: str
     node_id: str | None
     release: str | None
+    quarantined: Sequence[str] = ()
+    """The paths of the newest files in quarantine, below the site."""
 
 
 def list_hosts(source: RecordSource, names: Sequence[ServedName]) -> list[ServedName]:
@@ -70,6 +72,7 @@ def build_records(
         hsts=security.hsts_seconds if secure else 0,
         trace_sample_rate=configuration.observability.trace_sample_rate,
         noindex=source.type != "production",
+        quarantined=tuple(f"/{path}" for path in source.quarantined if "\\" not in path),
     )
     hosts: Records = {
         edge_records.host_key(source.region, host.hostname): HostRecord(

@@ -243,6 +243,9 @@ local function check(view, uri, was_forwarded, is_trusted)
   if view.allowed and not probed and not addresses.contains(view.allowed, var.stead_visitor) then
     return answer.page("not_allowed")
   end
+  if view.quarantined and view.quarantined[uri] then
+    return answer.page("quarantined")
+  end
   if view.rules then
     local location, code = find_redirect(view, uri)
     if location then
