@@ -46,7 +46,7 @@ def _opener() -> urllib.request.OpenerDirector:
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: object) -> None:  # type: ignore[override]
+    def redirect_request(self, *_: object) -> None:
         return None
 
 
@@ -60,10 +60,12 @@ def _copy(source: IO[bytes], copy: IO[bytes]) -> None:
 
 
 def digest_of(copy: IO[bytes]) -> str:
+    made = hashlib.sha256()
     copy.seek(0)
-    made = hashlib.file_digest(copy, "sha256").hexdigest()
+    while piece := copy.read(_CHUNK):
+        made.update(piece)
     copy.seek(0)
-    return made
+    return made.hexdigest()
 
 
 def read_records(copy: IO[bytes]) -> Iterator[tuple[Record, str]]:

@@ -32,7 +32,10 @@ async def view(tx: Tx, site: VisibleSite) -> VulnerabilitiesView:
     status: InventoryStatus = "missing" if taken is None else "unknown_versions" if unknown else "complete"
     return VulnerabilitiesView(
         VulnerabilitySummary(
-            *(counts.get(rating, 0) for rating in ("critical", "high", "medium", "low")),
+            counts.get("critical", 0),
+            counts.get("high", 0),
+            counts.get("medium", 0),
+            counts.get("low", 0),
             sum(counts.values()),
             feed.fetched_at if feed else None,
             status,

@@ -150,7 +150,7 @@ def _columns_of(record: Record, digest: str) -> tuple[object, ...]:
 
 def _ranges_of(record: Record) -> list[tuple[object, ...]]:
     """A range whose end cannot be read is open there: no site is missed."""
-    rows = []
+    rows: list[tuple[object, ...]] = []
     for software in record.software:
         for label, each in software.affected_versions.items():
             lowest = b"" if each.from_version == "*" else version_key(each.from_version) or b""

@@ -57,7 +57,8 @@ async def _load(database: Database, source: str, key: str, known: str, before: i
 
 def _check(copy: IO[bytes]) -> tuple[int, dict[str, Any]]:
     """The number of records, and the notices of their sources."""
-    count, attribution = 0, {}
+    count = 0
+    attribution: dict[str, Any] = {}
     for record, _ in feed.read_records(copy):
         count += 1
         if isinstance(record.copyrights, dict):

@@ -9,11 +9,10 @@ import hashlib
 import os
 import resource
 import socket
-import sys
 
 import msgspec
 
-from stead.node.scanning.clamd_client import ClamdSession, ClamdUnavailable
+from stead.node.scanning.clamd_client import REPLY_SECONDS, ClamdSession, ClamdUnavailable
 from stead.node.scanning.verdicts import Hello, Request, Result, Verdict
 from stead.node.scanning.yara_engine import Finding, YaraEngine, YaraFailed
 
@@ -34,6 +33,7 @@ class Start(msgspec.Struct, frozen=True):
     uid: int
     root: str
     """The directory with the socket of clamd, and nothing else."""
+    clamd_seconds: float = REPLY_SECONDS
 
 
 def main() -> None:
@@ -47,7 +47,7 @@ def main() -> None:
     engine.scan(b"<?php eval(base64_decode('ZWNobyAxOw==')); ?><script>", b"wp-content/a.php")
     _drop_privileges(start)
     hashes = frozenset(known[place : place + 32] for place in range(0, len(known), 32))
-    Scanner(channel, engine, hashes).run()
+    Scanner(channel, engine, hashes).run(start.clamd_seconds)
 
 
 def _drop_privileges(start: Start) -> None:
@@ -72,9 +72,9 @@ class Scanner:
     def __init__(self, channel: socket.socket, engine: YaraEngine, known: frozenset[bytes]) -> None:
         self._channel, self._engine, self._known = channel, engine, known
 
-    def run(self) -> None:
+    def run(self, clamd_seconds: float) -> None:
         try:
-            clamd = ClamdSession(_CLAMD)
+            clamd = ClamdSession(_CLAMD, clamd_seconds)
             hello = Hello("", clamd.ask_version())
         except ClamdUnavailable as error:
             self._send(Hello("", "", str(error)))
@@ -184,4 +184,4 @@ def _combine(
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -142,7 +142,7 @@ class _Tables:
             " AND m.meta_value LIKE %s ORDER BY u.ID LIMIT 1000",
             '%"administrator";b:1%',
         )
-        return [f"{_text(login)[:60]} (user {id_})" for login, id_ in rows]
+        return [f"{_text(login)[:60]} (user {_text(id_)})" for login, id_ in rows]
 
 
 def _judge(text: str, own: frozenset[str]) -> str:

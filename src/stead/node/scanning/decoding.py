@@ -2,7 +2,8 @@
 
 Comments, escapes, concatenations, constant variables and calls of decoding functions with constant arguments
 are replaced by their values, as PHP or JavaScript would compute them. Nothing is executed. All work is
-bounded: the code belongs to customers.
+bounded, because attackers write the code: spaces are collapsed first, and no expression can match the same
+text in many ways.
 """
 
 import base64
@@ -26,7 +27,7 @@ _DYNAMIC = re.compile(
     rb"|\$\w+\s*\(|[\])}'\"]\s*\(|`|\$\{|document|\.src|Function|setTimeout",
     re.IGNORECASE,
 )
-_COMMENT = re.compile(rb"/\*[^*]*\*+(?:[^/*][^*]*\*+)*/")
+_SPACES = re.compile(rb"[ \t\r\n\f\v]{2,}")
 _LINE_COMMENT_IN_CALL = re.compile(rb"(\w)[ \t]*(?://|#)[^\n]{0,200}\n\s*\(")
 _HEX = re.compile(rb"\\x([0-9a-fA-F]{2})")
 _OCTAL = re.compile(rb"\\([0-3]?[0-7]{2})(?![0-9])")
@@ -39,13 +40,10 @@ _JOIN_JS = re.compile(rb"'\s*\+\s*'")
 _ASSIGNED = re.compile(rb"\$(\w{1,40})\s*(\.?)=\s*'([^']{0,4000})'\s*;")
 _INDEXED = re.compile(rb"\$(\w{1,40})\s*[\[{]\s*(\d{1,4})\s*[\]}]")
 _VARIABLE = re.compile(rb"\$(\w{1,40})(?!\s*(?:=[^=]|\[|\{|->|\w))")
-_CALL = re.compile(
-    rb"\b(base64_decode|gzinflate|gzuncompress|gzdecode|str_rot13|strrev|hex2bin|urldecode|rawurldecode"
-    rb"|convert_uudecode|strtolower|strtoupper|trim|atob|unescape|decodeURIComponent|stripslashes)\s*\(\s*@?\s*'([^']{0,1000000})'\s*\)",
-    re.IGNORECASE,
-)
+_ARGUMENT = re.compile(rb"\(\s?@?\s?'([^']{0,1000000})'\s?\)")
+_FUNCTION_NAME = re.compile(rb"\b(\w{4,18})\s?\Z")
 _IMPLODE = re.compile(
-    rb"\b(?:implode|join)\s*\(\s*(?:''\s*,\s*)?(?:array\s*\(|\[)\s*((?:'[^']{0,200}'\s*,?\s*){1,400})[)\]]\s*(?:,\s*''\s*)?\)",
+    rb"\b(?:implode|join)\s*\(\s*(?:''\s*,\s*)?(?:array\s*\(|\[)\s*((?:'[^']{0,200}+'\s*+,?+\s*+){1,400}+)[)\]]\s*(?:,\s*''\s*)?\)",
     re.IGNORECASE,
 )
 _REPLACE = re.compile(
@@ -53,14 +51,14 @@ _REPLACE = re.compile(
     re.IGNORECASE,
 )
 _REPLACE_MANY = re.compile(
-    rb"\bstr_i?replace\s*\(\s*(?:array\s*\(|\[)\s*((?:'[^']{1,20}'\s*,?\s*){1,20})[)\]]\s*,\s*''\s*,\s*'([^']{0,100000})'\s*\)",
+    rb"\bstr_i?replace\s*\(\s*(?:array\s*\(|\[)\s*((?:'[^']{1,20}+'\s*+,?+\s*+){1,20}+)[)\]]\s*,\s*''\s*,\s*'([^']{0,100000})'\s*\)",
     re.IGNORECASE,
 )
 _PACK = re.compile(rb"\bpack\s*\(\s*'H\*'\s*,\s*'([0-9a-fA-F]{0,200000})'\s*\)", re.IGNORECASE)
-_XOR = re.compile(rb"\(?\s*'([^']{1,200})'\s*\^\s*'([^']{1,200})'\s*\)?")
+_XOR = re.compile(rb"'([^']{1,200})'\s*\^\s*'([^']{1,200})'")
 _NOT = re.compile(rb"~\s*'([^']{1,200})'")
-_CODES = re.compile(rb"String\s*\.\s*fromCharCode\s*\(\s*((?:\d{1,3}\s*,?\s*){1,20000})\)")
-_NAMED_CALL = re.compile(rb"\(?\s*'(\w{2,40})'\s*\)?\s*\(")
+_CODES = re.compile(rb"String\s*\.\s*fromCharCode\s*\(\s*((?:\d{1,3}+\s*+,?+\s*+){1,20000}+)\)")
+_NAMED_CALL = re.compile(rb"'(\w{2,40})'\s*\)?\s*\(")
 _EVAL_OF_VALUE = re.compile(
     rb"\b(?:eval|assert|create_function)\s*\(\s*(?:''\s*,\s*)?['(@]*\s*(?:'\?>'\s*\.\s*)?\x02"
 )
@@ -83,13 +81,13 @@ class _View:
     def __init__(self, data: bytes) -> None:
         self._text = data.replace(b"\x02", b" ")
         self._is_php = b"<?" in data
+        self._text = _remove_comments(self._text)
         self._values: list[bytes] = []
         self._left = MAX_DECODED
         self._variables: dict[bytes, bytes] = {}
 
     def decode(self) -> bytes:
-        text = _COMMENT.sub(b" ", self._text)
-        text = _LINE_COMMENT_IN_CALL.sub(rb"\1(", text)
+        text = _LINE_COMMENT_IN_CALL.sub(rb"\1(", _SPACES.sub(_collapse, self._text))
         text = _HEX.sub(lambda found: _printable(int(found[1], 16), found[0]), text)
         text = _UNICODE.sub(lambda found: _printable(int(found[1], 16), found[0]), text)
         text = _OCTAL.sub(lambda found: _printable(int(found[1], 8) & 255, found[0]), text)
@@ -104,18 +102,36 @@ class _View:
         return self._write_out(text)
 
     def _fold(self, text: bytes) -> bytes:
-        text = _DOUBLE.sub(rb"'\1'", text)
+        text = _DOUBLE.sub(rb"'\1'", _SPACES.sub(_collapse, text))
         text = (_JOIN_PHP if self._is_php else _JOIN_JS).sub(b"", text)
-        text = _IMPLODE.sub(lambda found: _quote(b"".join(_ITEM.findall(found[1]))), text)
-        text = _REPLACE.sub(lambda found: self._keep(found[3].replace(found[1], found[2])), text)
-        text = _REPLACE_MANY.sub(self._replace_many, text)
-        text = _XOR.sub(lambda found: self._keep(_xor(found[1], found[2])), text)
-        text = _NOT.sub(lambda found: self._keep(bytes(255 - each for each in found[1])), text)
-        text = _PACK.sub(lambda found: self._call(b"hex2bin", found[1], found[0]), text)
-        text = _CALL.sub(lambda found: self._call(found[1].lower(), found[2], found[0]), text)
+        names = text.lower()
+        if b"implode" in names or b"join" in names:
+            text = _IMPLODE.sub(lambda found: _quote(b"".join(_ITEM.findall(found[1]))), text)
+        if b"replace" in names:
+            text = _REPLACE.sub(lambda found: self._keep(found[3].replace(found[1], found[2])), text)
+            text = _REPLACE_MANY.sub(self._replace_many, text)
+        if b"^" in text:
+            text = _XOR.sub(lambda found: self._keep(_xor(found[1], found[2])), text)
+        if b"~" in text:
+            text = _NOT.sub(lambda found: self._keep(bytes(255 - each for each in found[1])), text)
+        if b"pack" in names:
+            text = _PACK.sub(lambda found: self._call(b"hex2bin", found[1], found[0]), text)
+        text = self._call_functions(text)
         if self._is_php:
             text = self._propagate(text)
         return _NAMED_CALL.sub(rb" \1(", text)
+
+    def _call_functions(self, text: bytes) -> bytes:
+        """Looks for arguments first: there are fewer of them than names."""
+        parts, end = [], 0
+        for found in _ARGUMENT.finditer(text):
+            name = _FUNCTION_NAME.search(text, max(end, found.start() - 20), found.start())
+            if name is None or (function := name[1].lower()) not in _FUNCTIONS:
+                continue
+            whole = text[name.start() : found.end()]
+            parts += [text[end : name.start()], self._call(function, found[1], whole)]
+            end = found.end()
+        return b"".join([*parts, text[end:]])
 
     def _propagate(self, text: bytes) -> bytes:
         for name, appended, value in _ASSIGNED.findall(text):
@@ -173,12 +189,25 @@ class _View:
         return b"\n".join([*parts, *nested])
 
 
+def _remove_comments(text: bytes) -> bytes:
+    parts, end = [], 0
+    while (begin := text.find(b"/*", end)) >= 0 and (close := text.find(b"*/", begin + 2)) >= 0:
+        parts.append(text[end:begin])
+        end = close + 2
+    return b" ".join([*parts, text[end:]])
+
+
+def _collapse(found: re.Match[bytes]) -> bytes:
+    """Lines stay lines."""
+    return b"\n" if b"\n" in found[0] else b" "
+
+
 def _decode_nested(value: bytes, depth: int = 3) -> bytes | None:
     """Code in code, a few levels deep."""
     if depth == 0 or len(value) < 20 or not _DYNAMIC.search(value):
         return None
     view = _View(b"<?php " + value)
-    text = _COMMENT.sub(b" ", view._text)  # noqa: SLF001
+    text = view._text  # noqa: SLF001
     for _ in range(MAX_ROUNDS):
         before, text = text, view._fold(text)  # noqa: SLF001
         if text == before or len(text) > MAX_INPUT:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from stead.node.processes import Run, StreamName
 from stead.node.scanning.child import Start
-from stead.node.scanning.clamd_client import ClamdUnavailable
+from stead.node.scanning.clamd_client import REPLY_SECONDS, ClamdUnavailable
 from stead.node.scanning.clamd_server import EXECUTABLE, UID, ClamdServer
 from stead.node.scanning.site_scan import EngineFailed, ScannerChannel
 from stead.node.scanning.yara_engine import digest_rules, list_rules
@@ -38,10 +38,14 @@ class Engines:
 
 
 class Scanner:
-    """`home` is a directory of the node; `signatures` one of the operator."""
+    """`home` is a directory of the node; `signatures` one of the operator. clamd has `reply_seconds` for each
+    reply."""
 
-    def __init__(self, home: Path, run: Run, signatures: Path | None = None) -> None:
+    def __init__(
+        self, home: Path, run: Run, signatures: Path | None = None, *, reply_seconds: float = REPLY_SECONDS
+    ) -> None:
         self._home, self._run, self._signatures = home, run, signatures
+        self._reply_seconds = reply_seconds
         self.clamd = ClamdServer(home / "clamd", signatures)
         self._compiling = asyncio.Lock()
 
@@ -61,7 +65,7 @@ class Scanner:
                 await asyncio.sleep(0)
             try:
                 channel = ScannerChannel(ours)
-                start = Start(UID, str(self.clamd.run_directory))
+                start = Start(UID, str(self.clamd.run_directory), self._reply_seconds)
                 hello = await run_in_thread(channel.start, start, rules, known)
                 yield channel, Engines(hello.clamd, digest)
             finally:

@@ -21,8 +21,8 @@ from stead.node.scanning.paths import open_directory, to_text
 from stead.node.scanning.verdicts import Hello, Request, Verdict
 from stead.node.snapshots.tree_scan import MAX_DEPTH, MAX_FILES, Key, escape, unescape
 
-ANSWER_SECONDS = 180.0
-"""For one message of files."""
+ANSWER_SECONDS = 900.0
+"""For one message of files, if each of them takes as long as it may."""
 OUTSTANDING = 2
 """How many messages are sent before the first is answered."""
 MAX_FINDINGS = 500
