@@ -25,13 +25,14 @@ from tests.seeds import current_seed
 
 SHELL = b"<?php @eval($_POST['c']); ?>\n"
 EICAR = b"X5O!P%@AP[4\\PZX54(P^)7CC)7}$" + b"EICAR-STANDARD-ANTIVIRUS-TEST-FILE!$H+H*"
+_OWN_NETWORK = Path("/proc/self/ns/net").readlink()
 SLOW_SECONDS = 2.0
 """Shorter than what ships, so that the test of a clamd that does not answer ends soon."""
 
 
 @pytest.fixture(scope="module")
-async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ScannedDirectory]:
-    async with scanned_directory(tmp_path_factory.mktemp("scanned"), reply_seconds=SLOW_SECONDS) as made:
+async def shared(shared_scratch: Path) -> AsyncIterator[ScannedDirectory]:
+    async with scanned_directory(shared_scratch, reply_seconds=SLOW_SECONDS) as made:
         yield made
 
 
@@ -123,7 +124,7 @@ async def test_a_clamd_that_is_killed_stopped_or_stuck_is_an_error_without_findi
     for number in (signal.SIGKILL, signal.SIGSTOP):
         pid = clamd.find_process()
         assert pid is not None
-        with pytest.raises(EngineFailed, match="clamd|scanner"):
+        with pytest.raises(EngineFailed, match=r"clamd|scanner"):
             await place.scan(full=True, during=partial(os.kill, pid, number))
         if number == signal.SIGSTOP:
             os.kill(pid, signal.SIGKILL)
@@ -152,12 +153,11 @@ async def test_a_clamd_that_lies_or_hangs_up_is_an_error(place: ScannedDirectory
 
 
 async def test_signatures_that_cannot_be_read_are_an_error_that_names_them(
-    place: ScannedDirectory, tmp_path: Path
+    place: ScannedDirectory, scratch: Path
 ) -> None:
     place.put("shell.php", SHELL)
-    tmp_path.chmod(0o755)
     for name, content in (("bad.ndb", "this is no signature\n"), ("bad.yar", "rule broken { condition: ")):
-        broken = tmp_path / name.replace(".", "-")
+        broken = scratch / name.replace(".", "-")
         broken.mkdir()
         (broken / name).write_text(content)
         place.use_signatures(broken)
@@ -166,7 +166,7 @@ async def test_signatures_that_cannot_be_read_are_an_error_that_names_them(
                 await place.scan(full=True)
         finally:
             place.use_signatures(None)
-    own = tmp_path / "own"
+    own = scratch / "own"
     own.mkdir()
     (own / "own.yar").write_text('rule own_word { strings: $a = "unwanted word" condition: $a }')
     place.put("text.txt", b"an unwanted word")
@@ -178,9 +178,8 @@ async def test_signatures_that_cannot_be_read_are_an_error_that_names_them(
     assert {each.signature for each in report.findings} == {"php_eval_request", "own_word"}
 
 
-async def test_a_clamd_without_memory_is_an_error(tmp_path: Path) -> None:
-    tmp_path.chmod(0o755)
-    server = ClamdServer(tmp_path / "clamd", memory_mb=4)
+async def test_a_clamd_without_memory_is_an_error(scratch: Path) -> None:
+    server = ClamdServer(scratch / "clamd", memory_mb=4)
     try:
         with pytest.raises(ClamdUnavailable):
             await server.ensure()
@@ -218,7 +217,7 @@ async def test_the_process_that_reads_files_has_no_privileges_and_no_network(pla
     assert lines["Uid"].split() == [str(UID)] * 4
     assert lines["CapEff"].strip("0") == ""
     assert lines["NoNewPrivs"] == "1"
-    assert seen["net"] != str(Path("/proc/self/ns/net").readlink())
+    assert seen["net"] != str(_OWN_NETWORK)
 
 
 def _nested_zip(depth: int, content: bytes) -> bytes:
