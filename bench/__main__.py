@@ -21,7 +21,9 @@ from bench import (
     list_depth,
     list_scale,
     packing,
+    scanning,
     sftp,
+    vulnerabilities,
     webhook_delivery,
 )
 from bench.results import CouldNotRun, Result
@@ -54,6 +56,8 @@ BENCHMARKS: dict[str, Callable[[Bench], Awaitable[Result]]] = {
     "restore_ratio": backups.compare_restores,
     "exec_ratio": cms_work.compare_commands,
     "sftp_mb_s": sftp.compare_transfers,
+    "scan_files_per_minute": scanning.measure_scans,
+    "feed_match_s": vulnerabilities.match_feed,
 }
 
 
