@@ -87,8 +87,8 @@ _STATEMENTS = (
     """,
     f"""
     insert into malware_scans (id, site_id, env_id, job_id, kind, cause, status, started_at, finished_at)
-    select {_id("scan")}, {_id("site")}, {_id("env")}, {_id("job")}, 'full', 'scheduled', 'clean', now(), now()
-      from numbers
+    select {_id("scan")}, {_id("site")}, {_id("env")}, {_id("job")}, 'full', 'scheduled', 'clean', now(),
+      now() from numbers
     """,
     f"""
     insert into malware_detections (id, site_id, env_id, scan_id, source, path, signature, engine, sha256,
