@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,23 @@ async def test_an_infected_file_is_found_moved_to_the_store_and_restored_as_it_w
     file.unlink()
 
 
+async def test_a_full_disk_keeps_no_malware_active(shared: Site) -> None:
+    file = put(shared, "wp-content/uploads/full.php", SHELL)
+    (found,) = (await scan(shared)).findings
+    filler = shared.paths.uploads / "filler"
+    with filler.open("wb") as filling, suppress(OSError):
+        while True:
+            filling.write(bytes(1 << 20))
+            filling.flush()
+    (detection,), moved = await quarantine(shared, found)
+    assert [each.outcome for each in moved.items] == ["quarantined"]
+    assert not file.exists()
+    filler.unlink()
+    await restore(shared, detection)
+    assert file.read_bytes() == SHELL
+    file.unlink()
+
+
 async def test_unchanged_files_are_not_read_again_and_a_full_scan_reads_them(shared: Site) -> None:
     for number in range(50):
         put(shared, f"wp-content/uploads/notes/{number}.txt", b"a note %d" % number)
@@ -132,6 +150,21 @@ async def test_the_main_file_of_a_plugin_is_found_and_may_not_be_moved(shared: S
     assert found == {"wp-content/plugins/bad/bad.php": False, "wp-content/plugins/bad/other.php": True}
     for each in (file, other):
         each.unlink()
+
+
+async def test_drop_ins_and_must_use_plugins_that_are_new_are_reported_until_they_are_ignored(
+    shared: Site,
+) -> None:
+    await scan(shared)
+    put(shared, "wp-content/object-cache.php", b"<?php // a cache\n")
+    put(shared, "wp-content/mu-plugins/own.php", b"<?php // a plugin\n")
+    found = {each.path: each for each in (await scan(shared)).findings}
+    assert set(found) == {"wp-content/object-cache.php", "wp-content/mu-plugins/own.php"}
+    assert {(each.signature, each.movable) for each in found.values()} == {("new_loaded_file", False)}
+    ignored = tuple(each.sha256 for each in found.values())
+    assert (await scan(shared, ignored=ignored)).findings == ()
+    for path in found:
+        (shared.paths.site / path).unlink()
 
 
 async def test_rows_with_injected_code_and_new_administrators_are_found(shared: Site) -> None:

@@ -56,6 +56,8 @@ class Baseline(msgspec.Struct, frozen=True):
     """What the site had at its last scan."""
 
     administrators: tuple[str, ...] = ()
+    loaded: tuple[str, ...] | None = None
+    """Drop-ins and must-use plugins; None if they were not listed."""
 
 
 def check_database(

@@ -1,5 +1,6 @@
 """Which version of WordPress, plugins and themes a site has, read from its files as WordPress reads them."""
 
+import hashlib
 import os
 import re
 import stat
@@ -11,6 +12,14 @@ from stead.node.scanning.paths import open_directory, to_text
 from stead.protocol.work import Component, ComponentType
 
 MAX_COMPONENTS = 500
+DROP_INS = frozenset(
+    {
+        *(b"advanced-cache.php", b"blog-deleted.php", b"blog-inactive.php", b"blog-suspended.php", b"db.php"),
+        *(b"db-error.php", b"fatal-error-handler.php", b"install.php", b"maintenance.php"),
+        *(b"object-cache.php", b"php-error.php", b"sunrise.php"),
+    }
+)
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _HEADER_BYTES = 8192
 _MAX_TEXT = 200
 _CORE_VERSION = re.compile(rb"\$wp_version\s*=\s*'([^'\n]{1,40})'")
@@ -20,6 +29,30 @@ def list_components(content: Path, core: Path) -> list[Component]:
     """Blocks. `content` is `wp-content`, `core` the directory of WordPress itself."""
     found = [*_core(core), *_plugins(content), *_themes(content)]
     return found[:MAX_COMPONENTS]
+
+
+def list_loaded_files(content: Path) -> dict[str, str]:
+    """The paths and hashes of what WordPress loads without being asked: drop-ins and must-use plugins. Nobody
+    sees them in the list of plugins, so attackers like them. Blocks."""
+    found: dict[str, str] = {}
+    for folder, prefix in ((b".", "wp-content"), (b"mu-plugins", "wp-content/mu-plugins")):
+        with _entries(content, folder) as (directory, names):
+            for name in names:
+                if name in DROP_INS if folder == b"." else name.endswith(b".php"):
+                    digest = _hash(directory, name)
+                    if digest:
+                        found[f"{prefix}/{to_text(name)}"] = digest
+    return found
+
+
+def _hash(directory: int, name: bytes) -> str:
+    """Empty if it is no file."""
+    with suppress(OSError):
+        descriptor = os.open(name, _FILE, dir_fd=directory)
+        with os.fdopen(descriptor, "rb") as file:
+            if stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return hashlib.file_digest(file, "sha256").hexdigest()
+    return ""
 
 
 def _core(core: Path) -> Iterator[Component]:
@@ -88,9 +121,7 @@ def _entries(content: Path, name: bytes) -> Iterator[tuple[int, list[bytes]]]:
 def _read_header(directory: int, name: bytes, wanted: str) -> dict[str, str] | None:
     """The comment at the beginning of a plugin or theme; None if it is not there."""
     try:
-        descriptor = os.open(
-            name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory
-        )
+        descriptor = os.open(name, _FILE, dir_fd=directory)
     except OSError:
         return None
     with os.fdopen(descriptor, "rb") as file:

@@ -16,7 +16,7 @@ from stead.node.databases.node_databases import NodeDatabases
 from stead.node.drivers import layout
 from stead.node.drivers.driver import Assignment, Refusal
 from stead.node.scanning.database_checks import Baseline, check_database
-from stead.node.scanning.inventory import list_components
+from stead.node.scanning.inventory import list_components, list_loaded_files
 from stead.node.scanning.paths import read_beginning
 from stead.node.scanning.quarantine import FileGone, Quarantine, Quarantined, QuarantineFailed
 from stead.node.scanning.scanner import Engines, KnownFiles, Scanner
@@ -44,6 +44,7 @@ ENGINE_FAILED, QUARANTINE_FAILED = "scan.engine_failed", "quarantine.failed"
 MAX_REPORT_BYTES = 400_000
 """A report must fit into a message."""
 CONTENT_PATH = "wp-content"
+MAX_NEW_FILES = 50
 _MAIN_FILE = re.compile(rb"^[ \t/*#@<?ph]{0,40}Plugin Name:", re.IGNORECASE | re.MULTILINE)
 _THEME_FILES = ("functions.php", "style.css", "index.php")
 
@@ -148,9 +149,10 @@ class ScanCommands:
         kept = baseline.administrators if baseline else seen.administrators
         reported = [each for each in found if each.signature == "database_new_administrator"]
         accepted = [each.path.partition("/")[2] for each in reported if each.sha256 in ignored]
-        merged = Baseline((*(each for each in seen.administrators if each in {*kept, *accepted}),))
+        loaded, new = await run_in_thread(_find_loaded, plan, baseline, ignored)
+        merged = Baseline((*(each for each in seen.administrators if each in {*kept, *accepted}),), loaded)
         await run_in_thread(layout.write_file, file, msgspec.json.encode(merged), mode=0o600)
-        return [each for each in found if each.sha256 not in ignored]
+        return [*(each for each in found if each.sha256 not in ignored), *new]
 
     async def _get_plan(self, task: Assignment) -> WordPressPlan:
         async with self._environments.use(task) as name:
@@ -205,6 +207,25 @@ def _code(plan: WordPressPlan) -> Path:
     if plan.desired.spec.settings.git_managed and plan.release is not None:
         return plan.release / read_layout(plan.release).content
     return plan.paths.content
+
+
+def _find_loaded(
+    plan: WordPressPlan, baseline: Baseline | None, ignored: set[str]
+) -> tuple[tuple[str, ...] | None, list[FileFinding]]:
+    """Drop-ins and must-use plugins that the owner knows, and those that are new. The code of a release comes
+    from its repository."""
+    if plan.desired.spec.settings.git_managed:
+        return None, []
+    files_ = list_loaded_files(plan.paths.content)
+    if baseline is None or baseline.loaded is None:
+        return tuple(files_), []
+    known = {path for path, digest in files_.items() if path in baseline.loaded or digest in ignored}
+    new = [
+        FileFinding(path, digest, "new_loaded_file", "inventory", "loaded by WordPress", movable=False)
+        for path, digest in files_.items()
+        if path not in known
+    ]
+    return tuple(sorted(known)), new[:MAX_NEW_FILES]
 
 
 def _mark_main_files(plan: WordPressPlan, findings: list[FileFinding]) -> list[FileFinding]:
