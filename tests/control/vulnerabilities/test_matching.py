@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from stead.control.app import ControlPlane
+from stead.control.http.principal import Pin
 from stead.control.vulnerabilities import service, updating
 from stead.protocol.work import Component
 from tests.conftest import NewPerson
 from tests.control.exec.samples import insert_wordpress_site
 from tests.control.vulnerabilities.test_feed import record
 from tests.people import Person
-from tests.teams import environment_of
+from tests.teams import environment_of, found_team, insert_key, insert_site
 
 
 def _plugin(version: str, slug: str = "shop-kit") -> Component:
@@ -111,3 +112,38 @@ async def test_a_broken_feed_keeps_the_last_good_one_and_says_why(
     assert after["findings"] == before["findings"]
     assert after["summary"]["checked_at"] == before["summary"]["checked_at"]
     assert after["summary"]["feed_error"]
+
+
+async def test_the_feed_is_fetched_at_most_every_half_hour_and_a_much_smaller_one_is_not_believed(
+    plane: ControlPlane, new_person: NewPerson, tmp_path: Path
+) -> None:
+    person = await new_person()
+    client, site = person.session, await insert_wordpress_site(person)
+    slug = site[-12:].lower()
+    await _install(person, site, _plugin("1.0", slug))
+    await _update(plane, tmp_path / "feed", *(record(f"v{number}-{slug}", slug) for number in range(4)))
+    path = f"/v1/sites/{site}/security/vulnerabilities"
+    assert len((await client.get(path)).json()["data"]["findings"]) == 4
+    # Another worker has fetched it a moment ago.
+    (tmp_path / "feed").write_text(json.dumps({"other": record("other", slug)}))
+    await updating.update(plane.database, str(tmp_path / "feed"), "")
+    assert (await client.get(path)).json()["data"]["summary"]["feed_error"] is None
+    await _update(plane, tmp_path / "feed", record("other", slug))
+    after = (await client.get(path)).json()["data"]
+    assert (len(after["findings"]), after["summary"]["feed_error"]) == (
+        4,
+        "The feed has 1 records; the last one had 4.",
+    )
+
+
+async def test_the_summary_of_a_pinned_key_has_only_the_sites_that_it_sees(new_person: NewPerson) -> None:
+    person = await new_person()
+    team = await found_team(person)
+    async with person.transaction() as tx:
+        own, shared = await insert_site(tx, account=person.id), await insert_site(tx, team=team)
+        _, secret = await insert_key(tx, person.id, pin=Pin("site", own))
+    everything = (await person.session.get("/v1/security/summary")).json()["data"]
+    assert {each["site_id"] for each in everything["sites"]} == {own, shared}
+    assert not everything["truncated"]
+    pinned = (await person.session.as_(secret).get("/v1/security/summary")).json()["data"]
+    assert [each["site_id"] for each in pinned["sites"]] == [own]
