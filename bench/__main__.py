@@ -57,6 +57,7 @@ BENCHMARKS: dict[str, Callable[[Bench], Awaitable[Result]]] = {
     "exec_ratio": cms_work.compare_commands,
     "sftp_mb_s": sftp.compare_transfers,
     "scan_files_per_minute": scanning.measure_scans,
+    "scan_visitor_p99_ratio": scanning.compare_visitors,
     "feed_match_s": vulnerabilities.match_feed,
 }
 

@@ -1,14 +1,18 @@
 """Scans for malware: all files of the images that sites and builds use, compared with bare clamd and YARA.
 None of these files is malware, so the benchmark also counts false alarms."""
 
+import asyncio
 import os
 import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
+from statistics import median
 
-from bench.results import CouldNotRun, Result
+from bench.cms import require_images
+from bench.results import CouldNotRun, Result, spread
 from bench.servers import Bench
 from stead.node.images.image_store import ImageStore
 from stead.node.images.recipe import ImageUnavailable
@@ -19,9 +23,64 @@ from stead.node.scanning.scanner import Scanner, is_installed
 from stead.node.scanning.site_scan import FileReport, Root, SiteScan
 from stead.node.scanning.yara_engine import YaraEngine, YaraFailed, compile_rules
 from stead.node.uninterrupted import run_in_thread
+from stead.protocol.work import ScanEnvironment
+from tests.node.wordpress.wordpress_node import Site, WordPressNode, start_wordpress_node
 
 IMAGES = ("wordpress", "composer", "static", "php8.2")
+ROUNDS, REQUESTS, FILES = 3, 200, 2000
+VISITOR_GOAL = 1.2
 FULL_GOAL, UNCHANGED_GOAL, RATIO_GOAL = 40_000, 400_000, 1.3
+
+
+async def compare_visitors(_: Bench) -> Result:
+    """The slowest requests of a site while it is scanned, and while it is not."""
+    require_images()
+    async with start_wordpress_node() as node:
+        site = await node.create(workers=2, memory_mb=512, cpus=1.0)
+        await run_in_thread(_add_files, site)
+        work = ScanEnvironment("cms", full=True, hosts=(site.host,))
+        await node.runtime.scans.scan(site.assignment, work)
+        ratios, details = [], []
+        for _round in range(ROUNDS):
+            alone = await _measure_requests(site)
+            scanning = asyncio.create_task(_scan_on(node, site, work))
+            try:
+                beside = await _measure_requests(site)
+            finally:
+                scanning.cancel()
+                with suppress(asyncio.CancelledError):
+                    await scanning
+            ratios.append(beside / alone)
+            details.append(f"{alone * 1000:.0f} ms alone, {beside * 1000:.0f} ms beside a scan")
+    return Result(median(ratios), VISITOR_GOAL, [f"ratio {spread(ratios)}", *details])
+
+
+def _add_files(site: Site) -> None:
+    code = (
+        b"<?php\nfunction example_%d($value) { return esc_html(trim($value)); }\n"
+        + b"// a line of text\n" * 400
+    )
+    folder = site.paths.content / "plugins" / "example"
+    folder.mkdir()
+    for number in range(FILES):
+        (folder / f"{number}.php").write_bytes(code % number)
+
+
+async def _measure_requests(site: Site) -> float:
+    """The 99th percentile of their times, in seconds."""
+    times = []
+    for number in range(REQUESTS):
+        began = time.monotonic()
+        response = await site.get(f"/?bench={number}")
+        times.append(time.monotonic() - began)
+        if response.status_code != 200:
+            raise CouldNotRun(f"the site has answered {response.status_code}")
+    return sorted(times)[len(times) * 99 // 100 - 1]
+
+
+async def _scan_on(node: WordPressNode, site: Site, work: ScanEnvironment) -> None:
+    while True:
+        await node.runtime.scans.scan(site.assignment, work)
 
 
 async def measure_scans(_: Bench) -> Result:
