@@ -22,8 +22,8 @@ class _WatchedChannel(ScannerChannel):
 
     def receive(self) -> list[Verdict]:
         answers = super().receive()
-        if self.during is not None:
-            self.during, during = None, self.during
+        during, self.during = self.during, None
+        if during is not None:
             during()
         return answers
 
