@@ -156,7 +156,7 @@ def _configure(database: Path, socket: Path) -> str:
         "IdleTimeout": "60",
         "ConcurrentDatabaseReload": "no",
         "SelfCheck": "0",
-        "MaxScanTime": "30000",
+        "MaxScanTime": "10000",
         "MaxFileSize": "64M",
         "MaxScanSize": "128M",
         "MaxRecursion": "10",
