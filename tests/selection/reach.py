@@ -13,8 +13,8 @@ SOURCE = PurePath("src/stead")
 CONTROL = SOURCE / "control"
 TESTS_OF_CONTROL = PurePath("tests/control")
 
-BROAD = 0.5
-"""The share of test files that a broad change reaches at least."""
+MOST = 0.5
+"""The share of test files that counts as most of them."""
 
 DOCUMENTS = (
     "tests/architecture",
@@ -39,7 +39,7 @@ READ_BY_TESTS = {
 
 class Reach:
     """`everything` is the first changed file that may affect every test, if there is one. A change is `broad`
-    if it reaches most test files."""
+    if it reaches most test files, and `sweeping` if most of them test a changed package."""
 
     def __init__(self, files: Collection[str], root: Path = ROOT) -> None:
         self._root = root
@@ -53,7 +53,8 @@ class Reach:
         for module in changed & self._graph.modules:
             self._affected |= self._graph.find_downstream_modules(module)
         tests = list_test_files(root)
-        self.broad = sum(map(self.includes, tests)) > len(tests) * BROAD
+        self.broad = sum(map(self.includes, tests)) > len(tests) * MOST
+        self.sweeping = sum(map(self.includes_directly, tests)) > len(tests) * MOST
 
     def includes(self, test_file: str) -> bool:
         if self.everything is not None:
@@ -67,11 +68,14 @@ class Reach:
         conftests = (".".join([*package[:depth], "conftest"]) for depth in range(1, len(package)))
         return any(module in self._affected for module in (module_of(path), *conftests))
 
+    def has_changed(self, file: str) -> bool:
+        return PurePath(file) in self._paths
+
     def includes_directly(self, test_file: str) -> bool:
         """Whether the test itself has changed, something in the package that its folder is named after, or
         what the tests in its folder share."""
-        path = PurePath(test_file)
-        return path in self._paths or any(area.is_relative_to(area_of(path)) for area in self._areas)
+        area = area_of(PurePath(test_file))
+        return self.has_changed(test_file) or any(each.is_relative_to(area) for each in self._areas)
 
     def affects(self, module: str) -> bool:
         return self.everything is not None or module in self._affected or self.affects_directly(module)
@@ -114,6 +118,10 @@ def module_of(path: PurePath) -> str:
     below = path.relative_to("src") if path.is_relative_to("src") else path
     parts = below.with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def source_of(module: str) -> str:
+    return str(PurePath("src", *module.split(".")).with_suffix(".py"))
 
 
 def area_of(path: PurePath) -> PurePath:

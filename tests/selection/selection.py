@@ -10,11 +10,12 @@ from zlib import crc32
 from stead.control.http.operations import Operation
 from tests.scheduling import LONGEST_FIRST, unit_of
 from tests.selection.history import Change, NoHistory, change_since, find_change
-from tests.selection.reach import Reach
+from tests.selection.reach import Reach, source_of
 
 PARTS = 4
 PARTS_OF_A_BROAD_CHANGE = 2
-"""Of a change that reaches most tests, half of them run: all of them take longer than a landing may."""
+PARTS_OF_A_SWEEPING_CHANGE = 1
+"""Of a change that reaches most tests, only a part runs: all of them take longer than a landing may."""
 CHANGED = "changed"
 VARIABLE = "STEAD_TEST_SELECTION"
 """Contains the seed for the workers of xdist, so that all of them select the same tests."""
@@ -44,31 +45,41 @@ class Selection:
         return self._is_affected(case) or part_of(file, case.name) in self.parts
 
     def includes_case(self, case: "Case") -> bool:
-        """For tests that execute many cases at once."""
-        return self._is_affected(case) or part_of("", case.name) in self.parts
+        """For tests that execute many cases at once. They ask `includes_pair`, too."""
+        reach = self.reach
+        affected = reach.affects_directly(case.module) if reach.broad else reach.affects(case.module)
+        return affected or part_of("", case.name) in self.parts
 
     def includes_pair(self, fault: str, case: str) -> bool:
-        """Whether a step of a job that runs meets this fault: of a broad change, half of the faults."""
+        """Whether a step of a job that runs meets this fault: of a broad change, a part of the faults."""
         return not self.reach.broad or part_of(fault, case) in self.parts
 
     def _always_runs(self, file: str) -> bool:
         reach = self.reach
+        if reach.sweeping:
+            return reach.has_changed(file)
         return reach.includes_directly(file) if reach.broad else reach.includes(file)
 
     def _is_affected(self, case: "Case") -> bool:
         reach = self.reach
+        if reach.sweeping:
+            return reach.has_changed(source_of(case.module))
         return reach.affects_directly(case.module) if reach.broad else reach.affects(case.module)
 
     def describe(self, files: Iterable[str]) -> list[str]:
         change, known = self.change, set(files)
-        reached = sum(map(self.reach.includes, known))
-        direct = sum(map(self.reach.includes_directly, known))
+        reached, direct, changed = (
+            sum(map(reaches, known))
+            for reaches in (self.reach.includes, self.reach.includes_directly, self.reach.has_changed)
+        )
         why = f" ({self.reach.everything} may affect every test)" if self.reach.everything else ""
-        always = f"; {direct} have changed themselves or test a changed package" if self.reach.broad else ""
+        direct_ones = f"; {direct} test a changed package or have changed" if self.reach.broad else ""
+        changed_ones = f"; {changed} have changed" if self.reach.sweeping else ""
         return [
             f"selection: {len(change.files)} files changed since {change.base[:12]}: {change.reason}",
-            f"selection: {reached} of {len(known)} test files reach a change{why}{always}; of the other"
-            f" tests, {_name_parts(self.parts)} (commits {change.commits[0]} to {change.commits[-1]})",
+            f"selection: {reached} of {len(known)} test files reach a change{why}{direct_ones}{changed_ones};"
+            f" of the other tests, {_name_parts(self.parts)}"
+            f" (commits {change.commits[0]} to {change.commits[-1]})",
             f"selection: repeat it with SELECT={self.seed}",
         ]
 
@@ -88,13 +99,19 @@ def make_selection(wanted: str) -> Selection | None:
         except NoHistory:
             return None
         reach = Reach(change.files)
-        last = change.commits[-1]
-        turns = range(last, last - PARTS_OF_A_BROAD_CHANGE, -1) if reach.broad else change.commits
-        return Selection(change, reach, frozenset(number % PARTS for number in turns))
+        return Selection(change, reach, frozenset(number % PARTS for number in _turns(change, reach)))
     base, _, numbers = wanted.partition(":")
     change = change_since(base, "the commit of the seed")
     parts = frozenset(int(number) for number in numbers.split(",") if number)
     return Selection(change, Reach(change.files), parts)
+
+
+def _turns(change: Change, reach: Reach) -> range:
+    """The numbers of the commits whose part of the other tests runs."""
+    if not reach.broad:
+        return change.commits
+    last = change.commits[-1]
+    return range(last, last - (PARTS_OF_A_SWEEPING_CHANGE if reach.sweeping else PARTS_OF_A_BROAD_CHANGE), -1)
 
 
 def part_of(unit: str, case: str = "") -> int:

@@ -93,6 +93,23 @@ def test_a_file_that_may_affect_everything_selects_half_of_it_and_what_has_chang
     assert set.intersection(*map(selected, halves)) == {each for each in FILES if "faults/jobs" in each}
 
 
+def test_a_change_of_most_packages_selects_the_changed_tests_and_a_quarter_of_the_others() -> None:
+    packages = {file.parent.relative_to(ROOT) for file in ROOT.glob("src/stead/**/*.py")}
+    everywhere = ["pyproject.toml", *(str(package / "new.py") for package in packages)]
+    operations = "src/stead/control/webhooks/operations.py"
+    changed = selection(*everywhere, "tests/shared/test_ids.py", operations)
+    assert changed.reach.sweeping
+    assert {each for each in selected(changed) if "faults/jobs" not in each} == {"tests/shared/test_ids.py"}
+    webhooks, sites = (Case("a", f"stead.control.{name}.operations") for name in ("webhooks", "sites"))
+    assert changed.includes("tests/contract/test_fuzz.py::test", webhooks)
+    assert not changed.includes("tests/contract/test_fuzz.py::test", sites)
+    quarters = [selection(*everywhere, parts=[part]) for part in range(PARTS)]
+    for file in set(FILES) - {each for each in FILES if "faults/jobs" in each}:
+        assert sum(each.includes(f"{file}::test") for each in quarters) == 1
+    assert sum(each.includes_pair("nats_crashed", "site.delete-copy") for each in quarters) == 1
+    assert all(each.includes_case(sites) for each in quarters)
+
+
 def test_of_a_broad_change_every_step_of_a_job_meets_half_of_the_faults_in_turn() -> None:
     halves = [selection("pyproject.toml", parts=parts) for parts in ([0, 1], [2, 3])]
     pairs = [(fault, case) for fault in ("nats_crashed", "cancelled") for case in ("site.delete-copy", "a-b")]
