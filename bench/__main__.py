@@ -25,7 +25,9 @@ from bench import (
     list_depth,
     list_scale,
     packing,
+    scanning,
     sftp,
+    vulnerabilities,
     webhook_delivery,
 )
 from bench.results import CouldNotRun, Result
@@ -66,6 +68,9 @@ BENCHMARKS: dict[str, Callable[[Bench], Awaitable[Result]]] = {
     "sftp_mb_s": sftp.compare_transfers,
     "ingest_cpu_ratio": insights.compare_ingestion,
     "insights_p50_ms": insights.measure_views,
+    "scan_files_per_minute": scanning.measure_scans,
+    "scan_visitor_p99_ratio": scanning.compare_visitors,
+    "feed_match_s": vulnerabilities.match_feed,
 }
 
 

@@ -28,7 +28,7 @@ from tests.people import EVERY_SCOPE, PASSWORD, Person
 DAY = timedelta(days=1)
 NOT_ON_THE_WAY = (
     "type not in ('job.queued', 'job.started', 'site.status_changed', 'build.started', 'deploy.started',"
-    " 'env.status_changed')"
+    " 'env.status_changed', 'malware.detected')"
 )
 """A condition for the events that report a result, without those of the progress of a job."""
 

@@ -31,9 +31,13 @@ NOT_SEALED = {
     ("ssh_keys", "public_key"),
     ("sent_emails", "recipient"),
     ("hook_deliveries", "digest"),
+    ("telemetry_chunks", "sha256"),
     ("nodes", "public_key"),
     ("signing_keys", "public"),
     *((table, column) for table in ("builds", "artifacts") for column in ("manifest", "config", "envelope")),
+    # Versions of components, in a form that can be compared.
+    ("component_versions", "key"),
+    *(("vulnerability_ranges", column) for column in ("from_key", "to_key")),
     # Recorded responses are removed after a day, before an old key is.
     *(("idempotency_records", column) for column in ("name", "digest", "answer")),
 }

@@ -47,6 +47,8 @@ NAMES = (
     "cron",
     "database",
     "dns_records",
+    "vulnerabilities",
+    "malware",
     "jobs",
     "audit",
     "events",

@@ -84,6 +84,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     clickhouse_url: str = ""
     """`http://user:password@host:port/database`, or `https://…`; ClickHouse 26.2 or newer. The user of the
     API needs to read only. Without it nothing is recorded about sites, and insights answer 503."""
+    vulnerability_feed: Annotated[str, msgspec.Meta(pattern=r"^$|^(/|https://)\S+$")] = ""
+    """Worker only: a file, or an https address, with the vulnerabilities of WordPress, plugins and themes in
+    the format of Wordfence Intelligence v3. Without it none are reported."""
+    vulnerability_feed_key: str = ""
+    """Worker only: the key for that address."""
     sealing_key: str
     """Base64 of 32 random bytes: `openssl rand -base64 32`. Encrypts secrets at rest. Keep it safe: anyone
     who has it can decrypt them, and without it they are lost. Several keys are

@@ -118,7 +118,7 @@ class NodeAgent(SteadProgram):
     packages: ClassVar[Packages] = Packages(
         debian=(
             *("runc", "mmdebstrap", "e2fsprogs", "git", "openssh-client"),
-            *("openssl", "ca-certificates", "restic"),
+            *("openssl", "ca-certificates", "restic", "clamav-daemon"),
         )
     )
 

@@ -138,6 +138,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     relay."""
     site_mail_per_hour: Annotated[int, msgspec.Meta(ge=0)] = 200
     """To how many recipients a site may send within an hour."""
+    signatures: Annotated[str, msgspec.Meta(pattern=r"^$|^/\S+$")] = ""
+    """A directory with further signatures of ClamAV and rules of YARA (`*.yar`), for scans of sites."""
     ssh_uid: Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)] = 0
     """The user of the SSH gateway, which may ask for sessions; one that owns nothing if 0."""
     simulator_seconds: Annotated[float, msgspec.Meta(ge=0)] = 0.0

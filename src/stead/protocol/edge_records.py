@@ -135,6 +135,8 @@ class EnvironmentRecord(Struct, frozen=True, omit_defaults=True):
     noindex: bool = False
     """Search engines are asked not to show its pages, because it is a copy of another one."""
     protection: ProtectionRecord | None = None
+    quarantined: tuple[str, ...] = ()
+    """Decoded paths of URLs whose files are in quarantine."""
 
 
 class EdgeRedirect(Struct, frozen=True, array_like=True):

@@ -33,6 +33,8 @@ DomainId = NewType("DomainId", str)
 SnapshotId = NewType("SnapshotId", str)
 FunctionId = NewType("FunctionId", str)
 FunctionVersionId = NewType("FunctionVersionId", str)
+ScanId = NewType("ScanId", str)
+DetectionId = NewType("DetectionId", str)
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS = [a + b for a in ALPHABET for b in ALPHABET]

@@ -96,6 +96,17 @@ _STATEMENTS = (
     select {_id("site")}, now() + interval '1 day', now(), 'succeeded' from numbers
     """,
     f"""
+    insert into malware_scans (id, site_id, env_id, job_id, kind, cause, status, started_at, finished_at)
+    select {_id("scan")}, {_id("site")}, {_id("env")}, {_id("job")}, 'full', 'scheduled', 'clean', now(),
+      now() from numbers
+    """,
+    f"""
+    insert into malware_detections (id, site_id, env_id, scan_id, source, path, signature, engine, sha256,
+      movable, status, announced, detected_at, updated_at)
+    select {_id("det")}, {_id("site")}, {_id("env")}, {_id("scan")}, 'file', 'wp-content/a.php', 'a', 'yara',
+      '', true, 'detected', true, now(), now() from numbers
+    """,
+    f"""
     insert into events (id, type, account_id, team_id, site_id, data, created_at, mode, position)
     select {_id("evt")}, 'site.restarted', case when {_IS_PERSONAL} then {_ACCOUNT} end,
       case when not {_IS_PERSONAL} then {_TEAM} end, {_id("site")}, '{{}}', now(), 'live', 1000000000 + n

@@ -44,7 +44,7 @@ async def _change(tx: Tx, job: ComponentJob) -> NodeCommand:
 
 def _steps() -> list[Step]:
     return [
-        *build_snapshot_steps("before_update", _find_production, required=False),
+        *build_snapshot_steps("before_update", _find_production, need="if_supported"),
         # No undo: the node has brought back what does not work, and everything else was asked for.
         node_step("change", _change),
     ]

@@ -38,6 +38,8 @@ class RecordSource:
     mode: str
     node_id: str | None
     release: str | None
+    quarantined: Sequence[str] = ()
+    """The paths of the newest files in quarantine, below the site."""
 
 
 def list_hosts(source: RecordSource, names: Sequence[ServedName]) -> list[ServedName]:
@@ -79,6 +81,7 @@ def build_records(
         functions=functions if source.type == "production" else (),
         noindex=source.type != "production",
         protection=_protection(security, everywhere=source.type != "production"),
+        quarantined=tuple(f"/{path}" for path in source.quarantined if "\\" not in path),
     )
     hosts: Records = {
         edge_records.host_key(source.region, host.hostname): HostRecord(

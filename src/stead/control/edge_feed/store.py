@@ -6,7 +6,9 @@ from stead.control.engines.postgres import Tx
 _RECORD_SOURCE = """
   select e.id, s.id, e.type, e.subdomain,
     case when a.suspended_at is null then e.status else 'suspended' end, s.region, s.runtime, s.mode,
-    e.node_id, e.release
+    e.node_id, e.release,
+    array(select d.path from malware_detections d where d.env_id = e.id and d.source = 'file'
+      and d.status = 'quarantined' and length(d.path) <= 300 order by d.id desc limit 100)
   from environments e join sites s on s.id = e.site_id left join accounts a on a.id = s.account_id
 """
 _NEXT_VERSION = """

@@ -306,7 +306,7 @@ RECOVER = Workflow(
 DELETE = Workflow(
     jobs.DELETE,
     steps=[
-        *build_snapshot_steps("site_deleted", _find_deleted_environment, required=False),
+        *build_snapshot_steps("site_deleted", _find_deleted_environment, need="if_supported"),
         _REMOVE_ROUTE,
         node_step("processes", _suspend_environment, undo=_resume_environment),
         control_step("close", _finish_deletion),

@@ -30,6 +30,7 @@ from stead.protocol.work import (
     ChangeComponents,
     ChangeContent,
     CheckPhp,
+    Component,
     ComponentOutcome,
     ComponentsChanged,
     DatabaseExported,
@@ -39,16 +40,23 @@ from stead.protocol.work import (
     EnsureRelease,
     EnsureRoute,
     ExportDatabase,
+    Finding,
     GitSource,
     NodeWork,
     PrepareDataset,
     Probe,
+    QuarantineFiles,
+    QuarantineOutcome,
+    QuarantineReport,
     RemoveEnvironment,
     RemoveFunction,
     RemoveRoute,
     RestartEnvironment,
+    RestoreFile,
     RestoreSnapshot,
     RunCommand,
+    ScanEnvironment,
+    ScanReport,
     SetAccess,
     SetPassword,
     SnapshotTaken,
@@ -62,6 +70,9 @@ from stead.protocol.work import (
 from stead.shared.runtimes import RUNTIMES
 
 HELD_SECONDS = 3600.0
+SIMULATED_MALWARE = "simulate-malware"
+SIMULATED_FILE = "wp-content/uploads/simulated.php"
+SIMULATED_SHA256 = hashlib.sha256(b"simulated malware").hexdigest()
 
 SIMULATED_PAGE = """<!doctype html>
 <title>A simulation</title>
@@ -172,6 +183,9 @@ class SimulatedRuntime(RuntimeDriver):
             Handler(TakeSnapshot, self.take_snapshot, RUNTIMES),
             Handler(VerifySnapshot, self.verify_snapshot, RUNTIMES),
             Handler(RestoreSnapshot, self.restore_snapshot, RUNTIMES),
+            Handler(ScanEnvironment, self.scan_environment, ("cms",)),
+            Handler(QuarantineFiles, self.quarantine_files, ("cms",)),
+            Handler(RestoreFile, self.restore_file, ("cms",)),
             Handler(SetAccess, self.set_access),
             Handler(CheckPhp, self.check_php, ("cms",)),
             Handler(SwitchPhp, self.switch_php, ("cms",)),
@@ -259,6 +273,52 @@ class SimulatedRuntime(RuntimeDriver):
         _require_snapshot(work.snapshot, work.restic_id)
         self._simulation.datasets.joinpath(f"{path.name}.{work.dataset}").touch(mode=0o600)
         await task.output.say("simulator: SIMULATION: nothing was restored")
+
+    async def scan_environment(self, task: Assignment, work: ScanEnvironment) -> ScanReport:
+        """A host with the label `simulate-malware` has an infected file, until it was moved or ignored."""
+        path = self._path(task)
+        await self._simulation.simulate(ScanEnvironment, task)
+        _require_environment(path)
+        await task.output.say("simulator: SIMULATION: nothing was scanned")
+        hosts = {*work.hosts, *self._simulation.hosts_of(task.environment)}
+        infected = any(host.startswith(SIMULATED_MALWARE) for host in hosts)
+        held = self._list_held(path)
+        found = Finding(SIMULATED_FILE, SIMULATED_SHA256, "simulated_malware", "simulator", "line 1", 64)
+        has_file = infected and not held and SIMULATED_SHA256 not in work.ignored
+        return ScanReport(
+            findings=(found,) if has_file else (),
+            components=(Component("core", "wordpress", "WordPress", "6.8"),),
+            held=held,
+            files=1,
+            scanned=1,
+            clamd="simulated",
+            rules="simulated",
+        )
+
+    async def quarantine_files(self, task: Assignment, work: QuarantineFiles) -> QuarantineReport:
+        path = self._path(task)
+        await self._simulation.simulate(QuarantineFiles, task)
+        _require_environment(path)
+        for item in work.items:
+            self._held(path, item.detection).touch(mode=0o600)
+        await task.output.say("simulator: SIMULATION: no file was moved")
+        return QuarantineReport(
+            tuple(QuarantineOutcome(each.detection, "quarantined") for each in work.items)
+        )
+
+    async def restore_file(self, task: Assignment, work: RestoreFile) -> None:
+        path = self._path(task)
+        await self._simulation.simulate(RestoreFile, task)
+        _require_environment(path)
+        self._held(path, work.detection).unlink(missing_ok=True)
+        await task.output.say("simulator: SIMULATION: no file was restored")
+
+    def _held(self, path: Path, detection: str) -> Path:
+        return self._simulation.datasets / f"{path.name}.{detection}"
+
+    def _list_held(self, path: Path) -> tuple[str, ...]:
+        found = self._simulation.datasets.glob(f"{path.name}.det_*")
+        return tuple(sorted(each.name.partition(".")[2] for each in found))
 
     async def check_php(self, task: Assignment, work: CheckPhp) -> None:
         path = self._path(task)

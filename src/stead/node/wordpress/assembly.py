@@ -110,6 +110,7 @@ def wordpress_drivers(
             frozenset(host.strip() for host in settings.component_hosts.split(",") if host.strip()),
             settings.component_trust,
         ),
+        signatures=Path(settings.signatures) if settings.signatures else None,
     )
     programs = SitePrograms(runtime, runc, budget)
     sessions = SshSessions(access, programs, data / SSH_DIRECTORY, settings.gateway_uid, report_session)

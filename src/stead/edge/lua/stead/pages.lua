@@ -18,6 +18,7 @@ local TEXT = {
   locked_out = { 429, "Too many failed sign-ins", "Signing in from your address is paused for some minutes.", 900 },
   too_many = { 429, "Too many requests", "Your address has sent more requests than this server accepts at once.", 5 },
   blocked = { 403, "This request was stopped", "It looked like an attack. If it was not, tell the owner of the site." },
+  quarantined = { 403, "This file is blocked", "It contained malicious code and was moved to quarantine. Its owner can review it." },
   misdirected = { 421, "Misdirected request", "This connection was opened for another name." },
   node_unreachable = { 502, "The site cannot be reached", "The server that carries it does not answer.", 5 },
   origin_unreachable = { 502, "The site does not answer", "It could not be started, or broke off. Please try again in a moment.", 5 },

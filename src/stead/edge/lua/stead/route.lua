@@ -247,6 +247,9 @@ local function check(view, uri, was_forwarded, is_trusted)
   if view.protection and not probed then
     access.require(view, var.host, uri)
   end
+  if view.quarantined and view.quarantined[uri] then
+    return answer.page("quarantined")
+  end
   if view.rules then
     local location, code = find_redirect(view, uri)
     if location then

@@ -94,6 +94,12 @@ function M.make(environment, record, node, secure)
     view.rules = redirects.base(view.site, record.redirects.version)
     view.lengths = type(record.redirects.lengths) == "table" and record.redirects.lengths or {}
   end
+  if type(record.quarantined) == "table" and #record.quarantined > 0 then
+    view.quarantined = {}
+    for _, path in ipairs(record.quarantined) do
+      view.quarantined[path] = true
+    end
+  end
   if type(record.partner) == "table" then
     view.partner = { client = record.partner.client, digest = record.partner.digest }
   end
