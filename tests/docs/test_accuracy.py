@@ -35,6 +35,7 @@ REQUEST = re.compile(
     r"(?<![\w-])(?:-X )?(GET|POST|PUT|PATCH|DELETE) \"?"
     r"(?:\$STEAD_BASE_URL|https://stead\.example)?(/v1/[^\s`\"?,|(]+|…/[^\s`\"?,|(]+)"
 )
+EXAMPLE_ID = re.compile(r"[a-z]+_[0-9a-z]{26}|[0-9a-f]{32}")
 METRIC = re.compile(r"\bstead_[a-z_]+_(?:total|seconds|bytes|waiting|running|skipped|connected|up)\b")
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 SOURCE_FILE = re.compile(r"`((?:src|tests|migrations|monitoring|bench)/[\w./-]+)`")
@@ -140,8 +141,8 @@ def test_every_request_of_a_page_is_an_operation(page: Path):
 
 
 def is_operation(method: str, path: str) -> bool:
-    """`…/` stands for any beginning. A variable and a parameter match any segment; a name matches itself, or
-    a parameter that it is a value of."""
+    """`…/` stands for any beginning. A variable, a parameter and an id match any parameter; a name matches
+    itself, or a parameter that it is a value of."""
     segments = path.rstrip("/").split("/")
     return any(
         operation.method == method and matches(segments, operation.path.split("/"))
@@ -155,6 +156,7 @@ def matches(segments: list[str], declared: list[str]) -> bool:
     return len(segments) == len(declared) and all(
         written == wanted
         or (wanted.startswith("{") and written.startswith(("{", "$", "<")))
+        or (wanted.startswith("{") and EXAMPLE_ID.fullmatch(written) is not None)
         or (wanted.startswith("{") and not wanted.endswith("_id}"))
         or (wanted == "{env_id}" and written in ("production", "staging"))
         for written, wanted in zip(segments, declared, strict=True)

@@ -12,9 +12,16 @@ import httpx
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from stead.protocol.edge_records import EdgeRedirect, ProtectionRecord, RedirectSet, RedirectsRecord
+from stead.protocol.edge_records import (
+    EdgeRedirect,
+    FunctionRoute,
+    ProtectionRecord,
+    RedirectSet,
+    RedirectsRecord,
+)
 from tests.edge.edge_harness import BOUND, EdgeHarness
 from tests.edge.fastcgi import Reply, Request
+from tests.edge.peers import HttpServer
 from tests.edge.release_rules import install_rules
 
 PATH = "/_stead/access"
@@ -238,6 +245,35 @@ async def test_redirects_and_applications_are_protected_too(edge: EdgeHarness) -
     for path in ("/", "/wp-login.php", "/style.css", "/_fn/x"):
         assert (await edge.get("shielded.test", path)).status_code == 401, path
     assert application.seen == []
+
+
+async def test_functions_are_protected_and_count_nobody_who_may_not_call_them(edge: EdgeHarness) -> None:
+    host = await edge.site(
+        "guarded.test",
+        "guarded",
+        {"index.html": "inside"},
+        runtime="wasm",
+        functions=tuple(FunctionRoute(path, "fnv_guarded", 2, 1000) for path in ("/_fn/x", "/api")),
+        protection=by_password("correct horse"),
+    )
+    (edge.data / "fn").mkdir(mode=0o755, exist_ok=True)
+    function = HttpServer(edge.data / "fn" / "guarded", lambda _: (200, b"function"))
+    await function.start()
+    try:
+        for path in ("/", "/_fn/x", "/_fn/x/deep", "/_fn/none", "/api", "/api/deep", "//api"):
+            for method in ("GET", "POST"):
+                refused = await edge.get(host, path, method=method)
+                assert (refused.status_code, refused.headers["x-stead-reason"]) == (401, "protected"), path
+        assert function.seen == []
+        cookie = cookie_of(await enter(edge, host, "correct horse"))
+        called = await edge.get(host, "/_fn/x", headers=cookie)
+        assert (called.status_code, called.text) == (200, "function")
+        file = await edge.get(host, "/", headers=cookie)
+        assert (file.status_code, file.text) == (200, "inside")
+        for answer in (called, file):
+            assert answer.headers["cache-control"] == "private, max-age=0, must-revalidate"
+    finally:
+        await function.stop()
 
 
 @pytest.mark.parametrize(

@@ -78,14 +78,13 @@ NAMES_NOTHING = {
     # Used only inside the site in the path.
     *(
         f"{shape}.{name}"
-        for shape in ("NewContent", "ContentChange")
+        for shape in (
+            *("NewContent", "ContentChange"),
+            *("ContentBatch.operations.*.new", "ContentBatch.operations.*.change"),
+        )
         for name in (
             *("title", "content", "excerpt", "slug", "author", "parent", "featured_media"),
             *("terms.*.taxonomy", "terms.*.names.*", "meta.*.key", "meta.*.value"),
-        )
-        for shape in (
-            shape,
-            f"ContentBatch.operations.*.{'new' if shape == 'NewContent' else 'change'}",
         )
     ),
     *("ContentBatch.operations.*.id", "NewExport.tables.*"),
