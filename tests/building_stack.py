@@ -41,6 +41,9 @@ async def building_stack(**settings: str) -> AsyncIterator[BuildingStack]:
         "STEAD_BUILD_TRUST": str(trust),
         "STEAD_GIT_NETWORKS": OWN_NETWORK,
         "STEAD_GIT_PORTS": str(server.port),
+        # The control plane trusts the server, too. Tests report pushes themselves.
+        "SSL_CERT_FILE": str(trust),
+        "STEAD_GIT_POLL_SECONDS": "86400",
     }
     try:
         async with (

@@ -6,23 +6,12 @@ import brotli
 import pytest
 
 from stead.artifacts.precompression import add_compressed_files
-from stead.artifacts.site_rules.compiler import compile_rules, read_rules
-from stead.protocol.edge_records import EdgeRedirect, RedirectSet, RedirectsRecord
+from stead.protocol.edge_records import EdgeRedirect, FunctionRoute, RedirectSet, RedirectsRecord
 from tests.edge.edge_harness import EdgeHarness
+from tests.edge.release_rules import install_rules
 from tests.edge.site_rule_rows import TREES, Files, Row, Tree
 
 ROWS = [(tree, row) for tree in TREES for row in tree.rows]
-
-
-def install_rules(edge: EdgeHarness, release: str) -> list[str]:
-    """As a node does when it deploys the release. Returns the warnings for the build log."""
-    home = edge.data / "release-rules"
-    home.mkdir(exist_ok=True)
-    home.chmod(0o755)
-    rules = read_rules(edge.data / "releases" / release)
-    if (compiled := compile_rules(rules)) is not None:
-        (home / f"{release}.json").write_bytes(compiled)
-    return rules.warnings
 
 
 async def serve(edge: EdgeHarness, name: str, files: Files, **fields: object) -> list[str]:
@@ -142,16 +131,20 @@ async def test_brotli_is_preferred_over_gzip_and_both_are_made_when_it_is_deploy
 
 async def test_a_site_has_its_own_page_for_failures(edge: EdgeHarness):
     """Its functions do not answer: nobody listens on their socket."""
-    await serve(edge, "failing", {"index.html": "home", "50x.html": "<h1>we are sorry</h1>"})
+    route = FunctionRoute("/_fn/any", "fnv_none", 100, 1000)
+    files: dict[str, str | bytes] = {"index.html": "home", "50x.html": "<h1>we are sorry</h1>"}
+    await edge.site("failing.test", "failing", files, runtime="wasm", functions=(route,))
     answer = await edge.get("failing.test", "/_fn/any")
-    assert (answer.status_code, answer.text) == (502, "<h1>we are sorry</h1>")
-    assert answer.headers["x-stead-reason"] == "origin_unreachable"
+    assert (answer.status_code, answer.text) == (503, "<h1>we are sorry</h1>")
+    assert answer.headers["x-stead-reason"] == "function_stopped"
     assert answer.headers["cache-control"] == "no-store"
     posted = await edge.get("failing.test", "/_fn/any", method="POST")
-    assert (posted.status_code, posted.headers["x-stead-reason"]) == (502, "origin_unreachable")
-    await serve(edge, "failing-too", {"index.html": "home"})
+    assert (posted.status_code, posted.headers["x-stead-reason"]) == (503, "function_stopped")
+    await edge.site(
+        "failing-too.test", "failing-too", {"index.html": "home"}, runtime="wasm", functions=(route,)
+    )
     answer = await edge.get("failing-too.test", "/_fn/any")
-    assert (answer.status_code, answer.headers["x-stead-reason"]) == (502, "origin_unreachable")
+    assert (answer.status_code, answer.headers["x-stead-reason"]) == (503, "function_stopped")
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,9 @@ from stead.artifacts.site_rules.rules import (
 
 FILE = "stead.json"
 Status = Literal[200, 301, 302, 303, 307, 308, 404, 410]
+GeneratorName = Literal[
+    "next", "sveltekit", "astro", "eleventy", "vite", "hugo", "jekyll", "zensical", "mkdocs", "none"
+]
 _Path = Annotated[str, Meta(min_length=1, max_length=2000, pattern="^/")]
 
 
@@ -72,11 +75,37 @@ class HeadersEntry(Struct, rename={"for_": "for"}, forbid_unknown_fields=True):
 
 
 class SiteFile(Struct, forbid_unknown_fields=True, rename={"schema": "$schema"}):
-    """Settings of a project on Stead. `build` and `output` are read in the root of the source. The rules are
-    read in the output folder, or in the root if the output folder has no `stead.json`."""
+    """Settings of a project on Stead. The settings of builds are read in the root of the source; with `root`
+    in that folder, if it has a `stead.json`. The rules are read in the output folder, or in the same file if
+    the output folder has no `stead.json`."""
 
     schema: Annotated[str, Meta(description="The URL of this schema, for editors.")] = ""
     build: Annotated[str, Meta(description="The script of package.json that builds the site.")] = "build"
+    command: Annotated[
+        str,
+        Meta(
+            description="The command that builds the site instead of that script, in a shell.",
+            examples=["hugo --minify"],
+        ),
+    ] = ""
+    generator: Annotated[
+        GeneratorName | Literal[""],
+        Meta(description="Which generator it is, if it is not recognized. `none` if it is none of them."),
+    ] = ""
+    root: Annotated[
+        str,
+        Meta(
+            description="The folder of the project, in a repository with several.", examples=["apps/website"]
+        ),
+    ] = ""
+    watch: Annotated[
+        list[str],
+        Meta(
+            description="With `root`: other folders, and files of the top folder, that the project needs. A"
+            " push that changes nothing in them and in `root` is not built.",
+            examples=[["packages/design"]],
+        ),
+    ] = []
     output: Annotated[
         str, Meta(description="The folder of the built site. Without it, usual names are tried.")
     ] = ""

@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import secrets
 from ipaddress import ip_network
 from typing import Annotated, Any, Literal
 
@@ -11,6 +12,7 @@ from msgspec import Meta, Struct
 from stead.shared.errors import FieldInvalid
 
 WafMode = Literal["on", "detection", "off"]
+Protection = Literal["none", "password", "team"]
 
 Settings = dict[str, dict[str, Any]]
 """Sparse settings by block: only the fields that were set."""
@@ -19,6 +21,16 @@ SECRET = "waf_partner_secret_key"  # noqa: S105
 """A secret that the API never returns. It is stored sealed."""
 
 SECRET_DIGEST = "waf_partner_secret_digest"  # noqa: S105
+
+PASSWORD = "preview_password"  # noqa: S105
+"""Stored only as a digest."""
+PASSWORD_DIGEST = "preview_password_digest"  # noqa: S105
+PASSWORD_ITERATIONS = 20_000
+"""An edge compares a password within a few milliseconds: it does nothing else meanwhile."""
+SIGN_IN_KEY = "preview_sign_in_key"
+"""The private key that signs the tokens of team members. It is stored sealed, as base64."""
+SIGN_IN_PUBLIC_KEY = "preview_sign_in_public_key"
+SIGN_IN_URL = "preview_sign_in_url"
 
 MAX_ALLOWED_IPS_BYTES = 20 * 1024
 
@@ -41,6 +53,9 @@ PartnerText = Annotated[
 ]
 
 
+PreviewPassword = Annotated[str, Meta(min_length=8, max_length=200)]
+
+
 class Security(Struct, frozen=True):
     waf_engine_mode: WafMode = "detection"
     ip_reputation_enabled: bool = True
@@ -52,6 +67,11 @@ class Security(Struct, frozen=True):
     waf_partner_secret_key: str | None = None
     waf_partner_secret_digest: str | None = None
     """With it the edges recognize the key. Stored with the key; requests and responses do not have it."""
+    preview_protection: Protection = "none"
+    preview_password_digest: str | None = None
+    preview_sign_in_key: str | None = None
+    preview_sign_in_public_key: str | None = None
+    preview_sign_in_url: str | None = None
 
 
 class Performance(Struct, frozen=True):
@@ -77,6 +97,13 @@ class Configuration(Struct, frozen=True):
 def digest_partner_secret(secret: str) -> str:
     """The digest that edges compare. It is part of edge records, unlike the key itself."""
     return hmac.digest(secret.encode(), b"stead waf partner", hashlib.sha256).hex()
+
+
+def digest_password(password: str) -> str:
+    """The number of iterations, the salt and the digest."""
+    salt = secrets.token_bytes(16)
+    digest = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, PASSWORD_ITERATIONS)
+    return f"{PASSWORD_ITERATIONS} {salt.hex()} {digest.hex()}"
 
 
 def merge(*layers: Settings) -> Settings:

@@ -1,7 +1,7 @@
 """The JSON shapes of jobs."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
@@ -64,6 +64,21 @@ class JobView(Struct):
             error=error,
             links=JobLinks(f"/v1/jobs/{id_}", f"/v1/jobs/{id_}/stream"),
         )
+
+
+class QueuedJob(Struct):
+    """The short form of a new job, in responses of functions."""
+
+    job_id: Annotated[str, Meta(examples=["job_01k9zy3v7d00r3m8w5x2t6b4qa"])]
+    status: Annotated[Literal["queued"], Meta(examples=["queued"])]
+
+    @classmethod
+    def of(cls, job: JobView) -> "QueuedJob":
+        return cls(job.id, "queued")
+
+    @property
+    def links(self) -> JobLinks:
+        return JobLinks(f"/v1/jobs/{self.job_id}", f"/v1/jobs/{self.job_id}/stream")
 
 
 class JobEnd(Struct):

@@ -54,15 +54,17 @@ async def dump(
     progress: Progress,
     max_bytes: int,
     make_reader: Callable[[], DumpReader] | None = None,
+    tables: Sequence[str] = (),
 ) -> None:
-    """Write the schema to the file, which is complete when this returns. Raises DumpFailed. Each time that
-    the dump begins, a new reader is made, which gets what is written while it is written.
+    """Write the schema, or only some tables, to the file, which is complete when this returns. Raises
+    DumpFailed. Each time that the dump begins, a new reader is made, which gets what is written while it is
+    written.
 
     The administrator of the server dumps, so that no limit of an account ends a large dump.
     """
     for remaining in reversed(range(ATTEMPTS)):
         ignored = await run_in_thread(list_invalid_views, socket, schema)
-        argv = _argv(socket, schema, ignored, f"--result-file={file}")
+        argv = [*_argv(socket, schema, ignored, f"--result-file={file}"), *tables]
         reader = make_reader() if make_reader else None
         errors = await _dump_once(run, argv, file, progress, max_bytes, reader)
         if not errors:

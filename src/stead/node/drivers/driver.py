@@ -12,6 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from stead.node.processes import StreamName
 from stead.protocol.commands import CapturedMail
+from stead.protocol.questions import Question
 from stead.protocol.work import NodeWork, WorkResult
 
 W = TypeVar("W", bound=NodeWork)
@@ -133,6 +134,11 @@ class Driver(ABC):
     def list_captured_mail(self) -> Sequence[CapturedMail]:
         """What clones have tried to send lately."""
         return ()
+
+    async def answer(self, question: Question) -> bytes | None:  # noqa: ARG002
+        """The answer of a site to the API, as JSON; None if the environment is not one of this driver.
+        Raises Refusal."""
+        return None
 
     def background_tasks(self) -> Mapping[str, Callable[[], Coroutine[Any, Any, None]]]:
         """What runs beside commands until the agent stops, by name. The agent restarts a task that fails."""

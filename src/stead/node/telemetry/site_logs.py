@@ -45,6 +45,8 @@ _OFFSET = re.compile(r"([+-])(\d\d):?(\d\d)")
 _WRAPPED = re.compile(
     r'WARNING: \[pool \w+\] child \d+ said into std(?:err|out): "(.*?)"?(?:, pipe is closed)?$'
 )
+_FUNCTION = re.compile(r"fnv_[0-9a-z]{26} (failed: )?")
+"""What the host of functions writes before a line: the version, and whether the request failed."""
 _FPM = re.compile(r"(ALERT|ERROR|WARNING|NOTICE|DEBUG): ")
 _PHP = re.compile(r"(?:PHP )?(Fatal error|Parse error|Recoverable fatal error|Warning|Notice|Deprecated)\b")
 _SEVERITIES = {
@@ -235,6 +237,8 @@ def _find_zone(name: str) -> tzinfo | None:
 
 def _classify(body: str) -> tuple[str, str, str]:
     service = "php"
+    if (function := _FUNCTION.match(body)) is not None:
+        return body, "ERROR" if function[1] else "INFO", "function"
     if (wrapped := _WRAPPED.match(body)) is not None:
         body = wrapped[1]
     elif (fpm := _FPM.match(body)) is not None:

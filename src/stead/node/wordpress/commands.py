@@ -111,9 +111,15 @@ class Commands:
                     path.unlink()
 
 
-def container_of_command(plan: WordPressPlan, work: RunCommand, cgroup: str) -> Mapping[str, object]:
+def container_of_command(
+    plan: WordPressPlan,
+    work: RunCommand,
+    cgroup: str,
+    *,
+    mounts: tuple[BindMount, ...] = (),
+) -> Mapping[str, object]:
     """The configuration of its container."""
-    return plan.configure(_argv(work), _environment(work), *_mounts(plan), cgroup=cgroup)
+    return plan.configure(_argv(work), _environment(work), *_mounts(plan), *mounts, cgroup=cgroup)
 
 
 def _argv(work: RunCommand) -> tuple[str, ...]:

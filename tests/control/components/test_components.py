@@ -1,0 +1,67 @@
+"""Who may see and change plugins and themes."""
+
+from tests.answering_node import answering_site
+from tests.client import code_of
+from tests.people import Person
+
+
+async def _ids(person: Person, site: str) -> dict[str, str]:
+    found = (await person.session.get(f"/v1/sites/{site}/components")).json()["data"]
+    return {each["kind"]: each["id"] for each in found}
+
+
+async def test_a_key_sees_only_the_kinds_that_it_may_read(person: Person):
+    site = await answering_site(person, {})
+    path = f"/v1/sites/{site}/components"
+    plugins, themes = await person.key("cms.plugins:read"), await person.key("cms.themes:read")
+    assert {each["kind"] for each in (await plugins.get(path)).json()["data"]} == {"plugin"}
+    assert {each["kind"] for each in (await themes.get(path)).json()["data"]} == {"theme"}
+    refused = await themes.get(path, params={"kind": "plugin"})
+    assert code_of(refused) == "scope.insufficient"
+    assert "cms.plugins:read" in refused.json()["error"]["message"]
+
+
+async def test_the_kind_of_a_component_decides_which_scope_changes_it(person: Person):
+    site = await answering_site(person, {})
+    ids, themes = await _ids(person, site), await person.key("cms.themes:write")
+    path = f"/v1/sites/{site}/components"
+    change = {"version": "latest"}
+    assert code_of(await themes.patch(f"{path}/{ids['plugin']}", json=change)) == "scope.insufficient"
+    assert code_of(await themes.delete(f"{path}/{ids['plugin']}")) == "scope.insufficient"
+    assert (await themes.patch(f"{path}/{ids['theme']}", json=change)).status_code == 202
+    batch = {"operations": [{"action": "update", "kind": kind, "slug": "x"} for kind in ("theme", "plugin")]}
+    assert code_of(await themes.post(f"{path}:batch", json=batch)) == "scope.insufficient"
+
+
+async def test_what_cannot_be_changed_is_refused(person: Person, stranger: Person):
+    site = await answering_site(person, {})
+    ids, client, path = await _ids(person, site), person.session, f"/v1/sites/{site}/components"
+    assert code_of(await client.delete(f"{path}/{ids['theme']}")) == "component.fixed"
+    assert code_of(await client.delete(f"{path}/comp_p{'0' * 25}")) == "component.not_found"
+    assert code_of(await client.delete(f"{path}/comp_x{'0' * 25}")) == "component.not_found"
+    assert code_of(await client.patch(f"{path}/{ids['plugin']}", json={})) == "request.field_invalid"
+    theirs = await answering_site(stranger, {})
+    other = (await _ids(stranger, theirs))["plugin"]
+    assert code_of(await client.delete(f"{path}/{other}")) == "component.not_found"
+    for kind in ("theme", "module"):
+        refused = await client.post(path, json={"kind": kind, "slug": "x"})
+        assert code_of(refused) == "capability.unsupported"
+    for source in ("upl_00000000000000000000000000", "https://example.com/x.zip"):
+        refused = await client.post(path, json={"kind": "plugin", "slug": "x", "source": source})
+        assert code_of(refused) == "request.field_invalid"
+    async with person.transaction() as tx:
+        await tx.run("update sites set git_repo = 'https://git.example.com/x.git' where id = $1", site)
+    refused = await client.post(path, json={"kind": "plugin", "slug": "x"})
+    assert code_of(refused) == "component.managed_in_git"
+
+
+async def test_a_change_of_the_database_needs_a_snapshot_to_be_confirmed(person: Person):
+    site = await answering_site(person, {})
+    path, statement = f"/v1/sites/{site}/database/execute", {"query": "DELETE FROM wp_posts"}
+    dry = await person.session.post(path, json=statement)
+    assert dry.json()["data"]["applied"] is False
+    assert code_of(await person.session.post(path, json=statement | {"confirm": True})) == (
+        "database.snapshot_needed"
+    )
+    reader = await person.key("db:read")
+    assert code_of(await reader.post(path, json=statement)) == "scope.insufficient"

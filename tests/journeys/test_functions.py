@@ -1,0 +1,247 @@
+"""Functions with everything real: built in the sandbox, served by the edge over HTTPS."""
+
+import hmac
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stead.dev.running_stack import RunningStack
+from tests.journeys.customer import Customer
+from tests.journeys.visitor import Visitor
+
+DOMAIN = "functions.example.com"
+
+HELLO = """
+let calls = 0;
+export default {
+  async fetch(request, env) {
+    const url = new URL(request.url);
+    if (url.pathname.endsWith("/loop")) for (;;) {}
+    if (url.pathname.endsWith("/throw")) throw new Error("it broke");
+    return Response.json({
+      version: 1, calls: ++calls, random: Math.random(),
+      path: url.pathname, name: url.searchParams.get("name"),
+      greeting: env.GREETING, host: request.headers.get("host"),
+    });
+  },
+};
+"""
+
+
+async def _site(customer: Customer, domain: str) -> str:
+    job = await customer.does("POST", "/v1/sites", {"domain": domain, "profile": "wasm"})
+    return str(job["resource"]["site_id"])
+
+
+async def _built(customer: Customer, function: dict[str, Any]) -> dict[str, Any]:
+    """The function when its build and the deployment that follows have succeeded."""
+    await customer.follow(function["last_build_job_id"])
+    jobs = await customer.get(f"/v1/jobs?site_id={function['site_id']}&resource_type=function")
+    await customer.follow(jobs[0]["id"])
+    read: dict[str, Any] = await customer.get(f"/v1/functions/{function['id']}")
+    return read
+
+
+@pytest.mark.timeout(900)
+async def test_a_function_answers_on_the_domain_of_its_site(customer: Customer, visitor: Visitor) -> None:
+    site = await _site(customer, DOMAIN)
+    new = {
+        "site_id": site,
+        "slug": "hello",
+        "display_name": "Hello",
+        "source": HELLO,
+        "env": {"GREETING": "good morning"},
+        "limits": {"wall_ms": 3000},
+    }
+    function = await customer.post("/v1/functions", new)
+    assert function["build_status"] == "building"
+    live = await _built(customer, function)
+    assert live["build_status"] == "live", live
+    seen = await visitor.until(DOMAIN, "good morning", "/_fn/hello?name=Ada")
+    assert seen.status == 200
+    assert '"name":"Ada"' in seen.text
+    assert f'"host":"{DOMAIN}"' in seen.text
+    assert (await visitor.get(DOMAIN, "/_fn/other")).status == 404
+    assert (await visitor.get(DOMAIN, "/_fn/hello/below")).status == 200
+    broken = await visitor.get(DOMAIN, "/_fn/hello/throw")
+    assert (broken.status, broken.headers["x-stead-reason"]) == (500, "function_exception")
+    before = json.loads(seen.text)
+    endless = await visitor.get(DOMAIN, "/_fn/hello/loop")
+    assert endless.status == 503
+    assert endless.headers["x-stead-reason"] in ("function_time_limit", "function_stopped")
+    # Another instance, with other random numbers.
+    after = json.loads((await visitor.get(DOMAIN, "/_fn/hello")).text)
+    assert before["random"] != after["random"]
+
+
+GUESTBOOK = """
+interface Entry { name: string; text: string }
+
+async function sign(key: string, text: string): Promise<string> {
+  const encoder = new TextEncoder();
+  const algorithm = { name: "HMAC", hash: "SHA-256" };
+  const imported = await crypto.subtle.importKey("raw", encoder.encode(key), algorithm, false, ["sign"]);
+  const signature = new Uint8Array(await crypto.subtle.sign("HMAC", imported, encoder.encode(text)));
+  return [...signature].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+export default {
+  async fetch(request: Request, env: any): Promise<Response> {
+    const url = new URL(request.url);
+    if (url.pathname.endsWith("/elsewhere")) {
+      try {
+        return await fetch(url.searchParams.get("url")!);
+      } catch (error: any) {
+        return Response.json({ code: error.code, message: error.message }, { status: 403 });
+      }
+    }
+    if (request.method === "POST") {
+      const entry = (await request.json()) as Entry;
+      const lock = await env.LOCKS.lock("book", { ttl: 5 });
+      if (!lock) return new Response("busy", { status: 409 });
+      const number = await env.LOCKS.increment("entries");
+      await env.BOOK.put(`entry/${String(number).padStart(6, "0")}`, JSON.stringify(entry));
+      await env.LOCKS.unlock("book", lock.token);
+      const signature = await sign(env.KEY, entry.text);
+      return Response.json({ number, token: lock.token, signature }, { status: 201 });
+    }
+    const { keys } = await env.BOOK.list({ prefix: "entry/" });
+    const entries = await Promise.all(keys.map((key: string) => env.BOOK.get(key, { type: "json" })));
+    console.log("listed", entries.length, env.KEY);
+    return Response.json({ entries, count: await env.LOCKS.get("entries") });
+  },
+};
+"""
+KEY = "a key that is in no log"
+
+
+@pytest.mark.timeout(1200)
+async def test_a_guestbook_keeps_what_visitors_write(
+    customer: Customer, visitor: Visitor, stack: RunningStack
+) -> None:
+    domain = "guestbook.example.com"
+    site = await _site(customer, domain)
+    await customer.put(f"/v1/sites/{site}/environments/production/secrets/KEY", {"value": KEY})
+    new = {
+        "site_id": site,
+        "slug": "book",
+        "display_name": "Guestbook",
+        "language": "typescript",
+        "source": GUESTBOOK,
+        "secret_refs": ["KEY"],
+        "limits": {"wall_ms": 20_000},
+        "route_path": "/",
+        "bindings": [
+            {"kind": "kv", "name": "BOOK", "config": {"namespace": "book"}},
+            {"kind": "coord", "name": "LOCKS", "config": {"namespace": "book"}},
+            {"kind": "fetch", "name": "WEB", "config": {"allow": ["127.0.0.1", "listed.example.com"]}},
+        ],
+    }
+    function = await customer.post("/v1/functions", new)
+    live = await _built(customer, function)
+    assert (live["build_status"], live["secret_refs"]) == ("live", ["KEY"])
+    await visitor.until(domain, '"entries":[]', "/book")
+
+    async with visitor.browser(domain) as browser:
+        for number, text in enumerate(("first", "second"), 1):
+            written = await browser.post("/book", json={"name": "Ada", "text": text})
+            assert written.status_code == 201, written.text
+            assert written.json()["number"] == number
+            expected = hmac.digest(KEY.encode(), text.encode(), "sha256").hex()
+            assert written.json()["signature"] == expected
+        read = (await browser.get("/book")).json()
+        assert read["count"] == 2
+        assert [entry["text"] for entry in read["entries"]] == ["first", "second"]
+        # Not listed, and listed at an address that is not public.
+        for url in ("https://other.example.com/", "http://127.0.0.1/"):
+            refused = await browser.get("/book/elsewhere", params={"url": url})
+            assert (refused.status_code, refused.json()["code"]) == (403, "fetch.refused")
+
+    # The second version replaces the first one without a failed request; then it is rolled back.
+    path = f"/v1/functions/{function['id']}"
+    async with visitor.visiting(domain) as seen:
+        second = GUESTBOOK.replace("return Response.json({ entries,", "return Response.json({ v: 2, entries,")
+        built = await customer.post(f"{path}/build", {"source": second})
+        await _built(customer, {**function, "last_build_job_id": built["job_id"]})
+        assert '"v":2' in (await visitor.get(domain, "/book")).text
+    assert {answer.status for answer in seen} == {200}
+    versions = await customer.get(f"{path}/versions")
+    assert [version["active"] for version in versions] == [True, False]
+    rolled_back = await customer.post(f"{path}/rollback", {"version_id": versions[1]["id"]})
+    await customer.follow(rolled_back["job_id"])
+    assert '"v":2' not in (await visitor.get(domain, "/book")).text
+
+    # The secret is in no file of the node but the sealed table.
+    logs = (stack.node_data / "functions" / "logs").glob("*")
+    assert not [log for log in logs if KEY in log.read_text()]
+
+    # It moves with its site, and keeps its state.
+    team = (await customer.post("/v1/teams", {"name": "Readers"}))["team_id"]
+    moved = await customer.post(f"/v1/sites/{site}/transfer", {"to_team_id": team})
+    assert moved["functions_transferred"] == 1
+    assert '"count":2' in (await visitor.get(domain, "/book")).text
+
+    assert (await customer.api.delete(path)).status_code == 204
+    jobs = await customer.get(f"/v1/jobs?site_id={site}&resource_type=function")
+    await customer.follow(jobs[0]["id"])
+    assert (await visitor.get(domain, "/book")).status == 404
+
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "functions.md"
+EXAMPLES = {"js": "javascript", "ts": "typescript", "rust": "rust", "go": "go", "c": "c", "zig": "zig"}
+"""How the document marks the examples of each language."""
+
+
+@pytest.mark.timeout(1200)
+async def test_the_example_of_every_language_works_as_documented(
+    customer: Customer, visitor: Visitor
+) -> None:
+    domain = "languages.example.com"
+    site = await _site(customer, domain)
+    found = dict(re.findall(r"^```([a-z]+)\n(.*?)^```$", DOCUMENT.read_text(), re.DOTALL | re.MULTILINE))
+    functions = {}
+    for mark, language in EXAMPLES.items():
+        new = {
+            "site_id": site,
+            "slug": language,
+            "display_name": language,
+            "language": language,
+            "source": found[mark],
+            "env": {"GREETING": "hello"},
+            "limits": {"wall_ms": 20_000},
+            "bindings": [
+                {"kind": "coord", "name": "COUNTERS", "config": {"namespace": language}},
+                {"kind": "kv", "name": "STORE", "config": {"namespace": language}},
+            ],
+        }
+        functions[language] = await customer.post("/v1/functions", new)
+    await visitor.until(domain, "", "/")  # It has a certificate.
+    for language, function in functions.items():
+        live = await _built(customer, function)
+        assert live["build_status"] == "live", (language, live)
+        path = f"/_fn/{language}"
+        for visit in (1, 2, 3):
+            seen = await visitor.get(domain, f"{path}/grün?visit={visit}")
+            assert seen.status == 200, (language, seen)
+            expected = f'"visits":{visit}' if language == "javascript" else f"visit {visit} from "
+            assert expected in seen.text, (language, seen.text)
+
+
+@pytest.mark.timeout(600)
+async def test_errors_of_compilers_have_file_and_line(customer: Customer) -> None:
+    site = await _site(customer, "broken.example.com")
+    sources = {
+        "typescript": ("const a = 1;\nexport default {{{", r"function\.ts:2:1\d"),
+        "c": ("#include <stead.h>\n\nint x = missing;\n", r"function\.c:3:9"),
+    }
+    for language, (source, place) in sources.items():
+        new = {"site_id": site, "slug": language, "display_name": "Broken", "language": language}
+        function = await customer.post("/v1/functions", {**new, "source": source})
+        heard = await customer.listen(function["last_build_job_id"])
+        assert heard.done == [{"status": "failed"}]
+        assert re.search(place, "\n".join(heard.lines)), heard.lines
+        read = await customer.get(f"/v1/functions/{function['id']}")
+        assert (read["build_status"], read["active_version_id"]) == ("failed", None)
