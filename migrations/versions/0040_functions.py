@@ -2,7 +2,7 @@
 
 from alembic import op
 
-revision, down_revision = "0038", "0040"
+revision, down_revision = "0040", "0039"
 
 STATEMENTS = [
     """

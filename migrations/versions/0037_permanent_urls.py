@@ -2,7 +2,7 @@
 
 from alembic import op
 
-revision, down_revision = "0041", "0036"
+revision, down_revision = "0037", "0036"
 
 STATEMENTS = [
     "alter table deployments add column permanent_host text,"

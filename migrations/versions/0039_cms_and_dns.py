@@ -2,7 +2,7 @@
 
 from alembic import op
 
-revision, down_revision = "0040", "0042"
+revision, down_revision = "0039", "0038"
 
 STATEMENTS = [
     "alter table snapshots drop constraint snapshots_kind_check",
