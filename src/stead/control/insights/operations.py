@@ -1,7 +1,9 @@
 """HTTP operations that read what happens on sites. Each is for a site, and again for an environment."""
 
+from collections.abc import Callable
+
 from stead.control.environments.rules import EnvironmentNotFound, VisibleEnvironment
-from stead.control.http.operations import Call, Later, Operations, Stream
+from stead.control.http.operations import Call, Handler, Later, Operations, Stream
 from stead.control.insights import service, storage
 from stead.control.insights.rules import InsightsUnavailable, WindowTooExpensive
 from stead.control.insights.schema import (
@@ -37,20 +39,29 @@ from stead.control.teams.rules import TeamNotFound, VisibleTeam
 operation = Operations(tag="Insights")
 
 SCOPE = "observability:read"
-SITE, ENVIRONMENT = "/v1/sites/{site_id}/insights", "/v1/sites/{site_id}/environments/{env_id}/insights"
-OF_SITE = [SiteNotFound, InsightsUnavailable, WindowTooExpensive]
 OF_ACCOUNT = [InsightsUnavailable, WindowTooExpensive]
-OF_ENVIRONMENT = [EnvironmentNotFound, InsightsUnavailable, WindowTooExpensive]
 
 
-@operation(f"GET {SITE}/summary", id="insights.summary", scope=SCOPE, errors=OF_SITE)
-@operation(
-    f"GET {ENVIRONMENT}/summary",
-    id="insights.summary_of_environment",
-    scope=SCOPE,
-    resources={"resource": VisibleEnvironment},
-    errors=OF_ENVIRONMENT,
-)
+def _view(path: str, *, id: str) -> Callable[[Handler], Handler]:  # noqa: A002 - the name in the API description
+    """Declares a view of a site, and again of an environment."""
+    of_site = operation(
+        f"GET /v1/sites/{{site_id}}/insights{path}", id=id, scope=SCOPE, errors=[SiteNotFound, *OF_ACCOUNT]
+    )
+    of_environment = operation(
+        f"GET /v1/sites/{{site_id}}/environments/{{env_id}}/insights{path}",
+        id=f"{id}_of_environment",
+        scope=SCOPE,
+        resources={"resource": VisibleEnvironment},
+        errors=[EnvironmentNotFound, *OF_ACCOUNT],
+    )
+
+    def declare(handler: Handler) -> Handler:
+        return of_site(of_environment(handler))
+
+    return declare
+
+
+@_view("/summary", id="insights.summary")
 async def get_summary(call: Call, resource: VisibleSite, query: WindowFilter) -> Later[SummaryView]:
     """Get the web vitals, and how fast the server answers.
 
@@ -60,14 +71,7 @@ async def get_summary(call: Call, resource: VisibleSite, query: WindowFilter) ->
     return await service.summary(call, resource, query)
 
 
-@operation(f"GET {SITE}/timeseries", id="insights.timeseries", scope=SCOPE, errors=OF_SITE)
-@operation(
-    f"GET {ENVIRONMENT}/timeseries",
-    id="insights.timeseries_of_environment",
-    scope=SCOPE,
-    resources={"resource": VisibleEnvironment},
-    errors=OF_ENVIRONMENT,
-)
+@_view("/timeseries", id="insights.timeseries")
 async def get_timeseries(call: Call, resource: VisibleSite, query: VitalFilter) -> Later[TimeseriesView]:
     """Get one of the web vitals over time.
 
@@ -76,14 +80,7 @@ async def get_timeseries(call: Call, resource: VisibleSite, query: VitalFilter) 
     return await service.timeseries(call, resource, query)
 
 
-@operation(f"GET {SITE}/pages", id="insights.pages", scope=SCOPE, errors=OF_SITE)
-@operation(
-    f"GET {ENVIRONMENT}/pages",
-    id="insights.pages_of_environment",
-    scope=SCOPE,
-    resources={"resource": VisibleEnvironment},
-    errors=OF_ENVIRONMENT,
-)
+@_view("/pages", id="insights.pages")
 async def list_pages(call: Call, resource: VisibleSite, query: PagesFilter) -> Later[PagesView]:
     """List the pages with one of their web vitals.
 
@@ -92,14 +89,7 @@ async def list_pages(call: Call, resource: VisibleSite, query: PagesFilter) -> L
     return await service.pages(call, resource, query)
 
 
-@operation(f"GET {SITE}/traces", id="insights.traces", scope=SCOPE, errors=OF_SITE)
-@operation(
-    f"GET {ENVIRONMENT}/traces",
-    id="insights.traces_of_environment",
-    scope=SCOPE,
-    resources={"resource": VisibleEnvironment},
-    errors=OF_ENVIRONMENT,
-)
+@_view("/traces", id="insights.traces")
 async def list_spans(call: Call, resource: VisibleSite, query: TraceFilter) -> Later[TracesView]:
     """List the latest spans of traced requests.
 
@@ -109,14 +99,7 @@ async def list_spans(call: Call, resource: VisibleSite, query: TraceFilter) -> L
     return await service.traces(call, resource, query)
 
 
-@operation(f"GET {SITE}/traces/{{trace_id}}", id="insights.trace", scope=SCOPE, errors=OF_SITE)
-@operation(
-    f"GET {ENVIRONMENT}/traces/{{trace_id}}",
-    id="insights.trace_of_environment",
-    scope=SCOPE,
-    resources={"resource": VisibleEnvironment},
-    errors=OF_ENVIRONMENT,
-)
+@_view("/traces/{trace_id}", id="insights.trace")
 async def get_trace(call: Call, resource: VisibleSite, trace_id: str) -> Later[TraceView]:
     """Get a trace, span by span.
 
@@ -126,14 +109,7 @@ async def get_trace(call: Call, resource: VisibleSite, trace_id: str) -> Later[T
     return await service.trace(call, resource, trace_id)
 
 
-@operation(f"GET {SITE}/requests", id="insights.requests", scope=SCOPE, errors=OF_SITE)
-@operation(
-    f"GET {ENVIRONMENT}/requests",
-    id="insights.requests_of_environment",
-    scope=SCOPE,
-    resources={"resource": VisibleEnvironment},
-    errors=OF_ENVIRONMENT,
-)
+@_view("/requests", id="insights.requests")
 async def list_requests(
     call: Call, resource: VisibleSite, query: RequestFilter
 ) -> Later[RequestsView] | Stream:
@@ -149,14 +125,7 @@ async def list_requests(
     return await service.requests(call, resource, query)
 
 
-@operation(f"GET {SITE}/requests/volume", id="insights.requests_volume", scope=SCOPE, errors=OF_SITE)
-@operation(
-    f"GET {ENVIRONMENT}/requests/volume",
-    id="insights.requests_volume_of_environment",
-    scope=SCOPE,
-    resources={"resource": VisibleEnvironment},
-    errors=OF_ENVIRONMENT,
-)
+@_view("/requests/volume", id="insights.requests_volume")
 async def count_requests(
     call: Call, resource: VisibleSite, query: RequestVolumeFilter
 ) -> Later[RequestVolumeView]:
@@ -167,14 +136,7 @@ async def count_requests(
     return await service.request_volume(call, resource, query)
 
 
-@operation(f"GET {SITE}/logs", id="insights.logs", scope=SCOPE, errors=OF_SITE)
-@operation(
-    f"GET {ENVIRONMENT}/logs",
-    id="insights.logs_of_environment",
-    scope=SCOPE,
-    resources={"resource": VisibleEnvironment},
-    errors=OF_ENVIRONMENT,
-)
+@_view("/logs", id="insights.logs")
 async def list_log_lines(call: Call, resource: VisibleSite, query: LogFilter) -> Later[LogsView] | Stream:
     """List the latest log lines of the application.
 
@@ -187,14 +149,7 @@ async def list_log_lines(call: Call, resource: VisibleSite, query: LogFilter) ->
     return await service.logs(call, resource, query)
 
 
-@operation(f"GET {SITE}/logs/volume", id="insights.logs_volume", scope=SCOPE, errors=OF_SITE)
-@operation(
-    f"GET {ENVIRONMENT}/logs/volume",
-    id="insights.logs_volume_of_environment",
-    scope=SCOPE,
-    resources={"resource": VisibleEnvironment},
-    errors=OF_ENVIRONMENT,
-)
+@_view("/logs/volume", id="insights.logs_volume")
 async def count_log_lines(call: Call, resource: VisibleSite, query: LogVolumeFilter) -> Later[LogVolumeView]:
     """Count the log lines over time, by severity.
 
@@ -203,14 +158,7 @@ async def count_log_lines(call: Call, resource: VisibleSite, query: LogVolumeFil
     return await service.log_volume(call, resource, query)
 
 
-@operation(f"GET {SITE}/resources", id="insights.resources", scope=SCOPE, errors=OF_SITE)
-@operation(
-    f"GET {ENVIRONMENT}/resources",
-    id="insights.resources_of_environment",
-    scope=SCOPE,
-    resources={"resource": VisibleEnvironment},
-    errors=OF_ENVIRONMENT,
-)
+@_view("/resources", id="insights.resources")
 async def get_resources(call: Call, resource: VisibleSite, query: ResourceFilter) -> Later[ResourcesView]:
     """Get what the containers use, and how the application answers, over time.
 
