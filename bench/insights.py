@@ -42,7 +42,7 @@ from stead.control.insights.schema import (
     WindowFilter,
 )
 from stead.control.insights.store import Completeness
-from stead.control.insights.tables import create_tables
+from stead.control.insights.tables import TABLES, create_tables
 from stead.dev.engines.clickhouse import ClickHouse
 from stead.dev.engines.seaweedfs import SeaweedFS
 from stead.dev.running_stack import RunningStack, run_stack
@@ -62,7 +62,6 @@ ROWS = int(os.environ.get("STEAD_BENCH_ROWS", "50000000"))
 SITES = 10_000
 PER_INSERT = 500_000
 ROUNDS = 30
-MERGE_SECONDS = 300
 NODE = "bench-node"
 ENGINES = [SeaweedFS, ClickHouse]
 
@@ -262,7 +261,7 @@ async def measure_views(bench: Bench) -> Result:
                 count = min(PER_INSERT, rows - first)
                 await client.execute(statement.format(sites=SITES, first=first, count=count))
         await client.execute(_FILL_RESOURCES.format(ranks=", ".join(map(str, MEASURED.values()))))
-        await _wait_for_merges(client)
+        await _merge(client)
         size, server = await _bytes_of(client), _find_server()
         now = time.time()
         window = Window(from_unix(now - 30 * 86_400), datetime.fromtimestamp(now, UTC))
@@ -345,14 +344,10 @@ async def _bytes_of(client: Client) -> float:
     return float(size)
 
 
-async def _wait_for_merges(client: Client) -> None:
-    """What was inserted within minutes is usually inserted within a month, and merged meanwhile."""
-    statement = Statement("select count() from system.merges", {}, {})
-    for _ in range(MERGE_SECONDS):
-        [[running]] = await client.read(list[int], statement)
-        if not running:
-            return
-        await asyncio.sleep(1)
+async def _merge(client: Client) -> None:
+    """What is inserted within minutes here is normally inserted within a month, and merged meanwhile."""
+    for table in TABLES:
+        await client.execute(f"optimize table {table} final")
 
 
 def _find_server() -> int:

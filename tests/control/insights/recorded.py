@@ -1,4 +1,4 @@
-"""Requests as a node records them, and chunks of them."""
+"""Requests as a node records them, chunks of them, and how many have arrived."""
 
 import hashlib
 import time
@@ -14,6 +14,7 @@ from stead.node.telemetry.vitals import Vitals
 from stead.node.visits import VITALS_PATH
 from stead.protocol.telemetry import Chunk
 from stead.shared.ids import new_id
+from tests.control.served_site import ServedSite
 
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -119,3 +120,12 @@ def span_chunk_of(environment: str, *lines: bytes) -> tuple[Chunk, bytes]:
 def stamp(seconds_ago: float = 60) -> str:
     """The beginning of a line of PHP."""
     return time.strftime("[%d-%b-%Y %H:%M:%S UTC]", time.gmtime(time.time() - seconds_ago))
+
+
+async def count_requests(site: ServedSite) -> int:
+    """How many requests of the site are there, in the rows and in the sums of minutes and of hours."""
+    listed = await site.get("/insights/requests?limit=2000")
+    for hours in (24, 720):
+        volume = await site.get(f"/insights/requests/volume?hours={hours}")
+        assert volume["requests"] == len(listed["requests"])
+    return len(listed["requests"])
