@@ -263,8 +263,9 @@ async def insert_function(tx: Tx, site: str, slug: str | None = None) -> str:
     limits = {"memory_mb": 64, "wall_ms": 1000, "request_bytes": 1 << 20, "requests_per_second": 100}
     await tx.run(
         "insert into functions (id, site_id, slug, display_name, language, bindings, env, secret_refs,"
-        " limits, source, filename, created_at, updated_at)"
-        " values ($1, $2, $3, 'A Function', 'javascript', '[]', '{}', '{}', $4, $5, 'function.js', $6, $6)",
+        " limits, compatibility_date, source, filename, created_at, updated_at)"
+        " values ($1, $2, $3, 'A Function', 'javascript', '[]', '{}', '{}', $4, '2026-11-17', $5,"
+        " 'function.js', $6, $6)",
         *(id_, site, slug or id_.replace("_", "-"), limits, "export default {}", tx.now),
     )
     return id_

@@ -18,6 +18,7 @@ STATEMENTS = [
       limits jsonb not null,
       route_path text not null default '',
       fresh_instances boolean not null default false,
+      compatibility_date text collate "C" not null,
       source text,
       filename text,
       build_status text not null default ''
@@ -29,7 +30,8 @@ STATEMENTS = [
       last_artifact_id text collate "C",
       created_at timestamptz(3) not null,
       updated_at timestamptz(3) not null,
-      deleted_at timestamptz(3)
+      deleted_at timestamptz(3),
+      limited_at timestamptz(3)
     )
     """,
     "create index functions_by_site on functions (site_id, id)",

@@ -1,16 +1,22 @@
 """Functions with everything real: built in the sandbox, served by the edge over HTTPS."""
 
 import hmac
+import io
 import json
 import re
+import zipfile
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from stead.dev.running_stack import RunningStack
+from tests.git_server import GitServer
 from tests.journeys.customer import Customer
+from tests.journeys.test_insights import ARRIVES_SECONDS, rows_of, trace_of
 from tests.journeys.visitor import Visitor
+from tests.node.harness import until
 
 DOMAIN = "functions.example.com"
 
@@ -78,9 +84,9 @@ async def test_a_function_answers_on_the_domain_of_its_site(customer: Customer, 
 
 
 GUESTBOOK = """
-interface Entry { name: string; text: string }
+const VERSION = 1;
 
-async function sign(key: string, text: string): Promise<string> {
+async function sign(key, text) {
   const encoder = new TextEncoder();
   const algorithm = { name: "HMAC", hash: "SHA-256" };
   const imported = await crypto.subtle.importKey("raw", encoder.encode(key), algorithm, false, ["sign"]);
@@ -88,30 +94,36 @@ async function sign(key: string, text: string): Promise<string> {
   return [...signature].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
+async function write(request, env) {
+  const entry = await request.json();
+  const answer = await fetch(env.WORDS);
+  if (!answer.ok) return new Response("no words", { status: 502 });
+  const checked = (await answer.text()).trim();
+  const lock = await env.LOCKS.lock("book", { ttl: 5 });
+  if (!lock) return new Response("busy", { status: 409 });
+  const number = await env.LOCKS.increment("entries");
+  await env.BOOK.put(`entry/${String(number).padStart(6, "0")}`, JSON.stringify({ ...entry, checked }));
+  await env.LOCKS.unlock("book", lock.token);
+  const signature = await sign(env.KEY, entry.text);
+  return Response.json({ number, token: lock.token, signature }, { status: 201 });
+}
+
 export default {
-  async fetch(request: Request, env: any): Promise<Response> {
+  async fetch(request, env, context) {
     const url = new URL(request.url);
+    if (url.pathname === "/") return Response.json({ version: VERSION });
     if (url.pathname.endsWith("/elsewhere")) {
       try {
-        return await fetch(url.searchParams.get("url")!);
-      } catch (error: any) {
+        return await fetch(url.searchParams.get("url"));
+      } catch (error) {
         return Response.json({ code: error.code, message: error.message }, { status: 403 });
       }
     }
-    if (request.method === "POST") {
-      const entry = (await request.json()) as Entry;
-      const lock = await env.LOCKS.lock("book", { ttl: 5 });
-      if (!lock) return new Response("busy", { status: 409 });
-      const number = await env.LOCKS.increment("entries");
-      await env.BOOK.put(`entry/${String(number).padStart(6, "0")}`, JSON.stringify(entry));
-      await env.LOCKS.unlock("book", lock.token);
-      const signature = await sign(env.KEY, entry.text);
-      return Response.json({ number, token: lock.token, signature }, { status: 201 });
-    }
+    if (request.method === "POST") return await write(request, env);
     const { keys } = await env.BOOK.list({ prefix: "entry/" });
-    const entries = await Promise.all(keys.map((key: string) => env.BOOK.get(key, { type: "json" })));
+    const entries = await Promise.all(keys.map((key) => env.BOOK.get(key, { type: "json" })));
     console.log("listed", entries.length, env.KEY);
-    return Response.json({ entries, count: await env.LOCKS.get("entries") });
+    return Response.json({ version: VERSION, entries, count: await env.LOCKS.get("entries") });
   },
 };
 """
@@ -120,27 +132,32 @@ KEY = "a key that is in no log"
 
 @pytest.mark.timeout(1200)
 async def test_a_guestbook_keeps_what_visitors_write(
-    customer: Customer, visitor: Visitor, stack: RunningStack
+    customer: Customer, visitor: Visitor, stack: RunningStack, git_server: GitServer
 ) -> None:
     domain = "guestbook.example.com"
     site = await _site(customer, domain)
+    await customer.does("PATCH", f"/v1/sites/{site}/config", {"observability": {"trace_sample_rate": 1.0}})
     await customer.put(f"/v1/sites/{site}/environments/production/secrets/KEY", {"value": KEY})
+    repository = git_server.create("words.git")
+    repository.commit(**{"index.html": "words"})
+    listed = f"{git_server.host}:{git_server.port}"
     new = {
         "site_id": site,
         "slug": "book",
         "display_name": "Guestbook",
-        "language": "typescript",
         "source": GUESTBOOK,
+        "env": {"WORDS": f"{repository.url}/HEAD"},
         "secret_refs": ["KEY"],
-        "limits": {"wall_ms": 20_000},
+        "limits": {"wall_ms": 20_000, "requests_per_second": 10_000},
         "route_path": "/",
         "bindings": [
             {"kind": "kv", "name": "BOOK", "config": {"namespace": "book"}},
             {"kind": "coord", "name": "LOCKS", "config": {"namespace": "book"}},
-            {"kind": "fetch", "name": "WEB", "config": {"allow": ["127.0.0.1", "listed.example.com"]}},
+            {"kind": "fetch", "name": "WEB", "config": {"allow": [listed, "127.0.0.1"]}},
         ],
     }
     function = await customer.post("/v1/functions", new)
+    assert function["language"] == "javascript"
     live = await _built(customer, function)
     assert (live["build_status"], live["secret_refs"]) == ("live", ["KEY"])
     await visitor.until(domain, '"entries":[]', "/book")
@@ -152,9 +169,10 @@ async def test_a_guestbook_keeps_what_visitors_write(
             assert written.json()["number"] == number
             expected = hmac.digest(KEY.encode(), text.encode(), "sha256").hex()
             assert written.json()["signature"] == expected
-        read = (await browser.get("/book")).json()
-        assert read["count"] == 2
-        assert [entry["text"] for entry in read["entries"]] == ["first", "second"]
+        read = await browser.get("/book")
+        assert read.json()["count"] == 2
+        entries = [(entry["text"], entry["checked"]) for entry in read.json()["entries"]]
+        assert entries == [("first", "ref: refs/heads/main"), ("second", "ref: refs/heads/main")]
         # Not listed, and listed at an address that is not public.
         for url in ("https://other.example.com/", "http://127.0.0.1/"):
             refused = await browser.get("/book/elsewhere", params={"url": url})
@@ -163,17 +181,21 @@ async def test_a_guestbook_keeps_what_visitors_write(
     # The second version replaces the first one without a failed request; then it is rolled back.
     path = f"/v1/functions/{function['id']}"
     async with visitor.visiting(domain) as seen:
-        second = GUESTBOOK.replace("return Response.json({ entries,", "return Response.json({ v: 2, entries,")
+        second = GUESTBOOK.replace("VERSION = 1", "VERSION = 2")
         built = await customer.post(f"{path}/build", {"source": second})
         await _built(customer, {**function, "last_build_job_id": built["job_id"]})
-        assert '"v":2' in (await visitor.get(domain, "/book")).text
+        assert '"version":2' in (await visitor.get(domain, "/book")).text
     assert {answer.status for answer in seen} == {200}
+    assert {json.loads(answer.text)["version"] for answer in seen} == {1, 2}
     versions = await customer.get(f"{path}/versions")
     assert [version["active"] for version in versions] == [True, False]
     rolled_back = await customer.post(f"{path}/rollback", {"version_id": versions[1]["id"]})
     await customer.follow(rolled_back["job_id"])
-    assert '"v":2' not in (await visitor.get(domain, "/book")).text
+    assert '"version":1' in (await visitor.get(domain, "/book")).text
 
+    await _require_insights(
+        customer, f"/v1/sites/{site}", written.headers["x-trace-id"], read.headers["x-trace-id"]
+    )
     # The secret is in no file of the node but the sealed table.
     logs = (stack.node_data / "functions" / "logs").glob("*")
     assert not [log for log in logs if KEY in log.read_text()]
@@ -188,6 +210,81 @@ async def test_a_guestbook_keeps_what_visitors_write(
     jobs = await customer.get(f"/v1/jobs?site_id={site}&resource_type=function")
     await customer.follow(jobs[0]["id"])
     assert (await visitor.get(domain, "/book")).status == 404
+
+
+async def _require_insights(customer: Customer, site: str, writing: str, reading: str) -> None:
+    """The owner sees what the function did: its requests with what they used, their parts, and its log."""
+    trace = await trace_of(customer, site, writing, services={"edge", "function", "state", "http"})
+    spans = {span["service"]: span for span in trace["spans"]}
+    assert spans["function"]["parent_id"] == spans["edge"]["span_id"]
+    assert spans["function"]["name"].startswith("POST /book (fnv_")
+    assert spans["function"]["status_code"] == 201
+    assert {spans[name]["parent_id"] for name in ("state", "http")} == {spans["function"]["span_id"]}
+    assert spans["http"]["name"].startswith("fetch 127.0.0.1:")
+
+    rows = await rows_of(customer, site, "/book", count=4)
+    (row,) = [row for row in rows if row["trace_id"] == writing]
+    assert row["function_version_id"].startswith("fnv_")
+    assert row["cpu_ms"] > 0
+    assert row["memory_bytes"] > 1 << 20
+
+    async def look() -> list[dict[str, Any]] | None:
+        found = await customer.get(f"{site}/insights/logs?hours=1&trace_id={reading}")
+        return found["lines"] or None
+
+    (line,) = await until(look, ARRIVES_SECONDS, pause=0.5)
+    assert (line["container"], line["service"]) == ("functions", "function")
+    assert line["body"].endswith("listed 2 [secret]")
+
+
+@pytest.mark.timeout(900)
+async def test_a_folder_is_built_and_too_many_requests_are_an_event(
+    customer: Customer, visitor: Visitor
+) -> None:
+    domain = "folder.example.com"
+    site = await _site(customer, domain)
+    files = {
+        "project/package.json": '{"main": "src/start.js"}',
+        "project/src/start.js": 'import { greet } from "greeting";\nimport { mark } from "./mark.js";\n'
+        "export default { fetch: () => new Response(greet(mark) + navigator.compatibilityDate) };",
+        "project/src/mark.js": 'export const mark = "!";',
+        "project/node_modules/greeting/package.json": '{"name": "greeting", "main": "index.js"}',
+        "project/node_modules/greeting/index.js": "exports.greet = (mark) => `from a folder${mark} `;",
+    }
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as packed:
+        for name, content in files.items():
+            packed.writestr(name, content)
+    upload = await customer.post(f"/v1/sites/{site}/uploads", {"size_bytes": len(archive.getvalue())})
+    async with httpx.AsyncClient() as client:
+        sent = await client.put(upload["url"], content=archive.getvalue(), headers=upload["headers"])
+        assert sent.is_success, sent.text
+    new = {
+        "site_id": site,
+        "slug": "folder",
+        "display_name": "Folder",
+        "upload_id": upload["id"],
+        "compatibility_date": "2026-11-02",
+        "limits": {"wall_ms": 20_000, "requests_per_second": 1},
+    }
+    live = await _built(customer, await customer.post("/v1/functions", new))
+    assert (live["build_status"], live["compatibility_date"]) == ("live", "2026-11-02")
+    await visitor.until(domain, "from a folder! 2026-11-02", "/_fn/folder")
+
+    async def refuse() -> bool | None:
+        seen = [await visitor.get(domain, "/_fn/folder") for _ in range(5)]
+        reasons = {answer.headers.get("x-stead-reason") for answer in seen if answer.status == 429}
+        return True if reasons == {"function_rate_limit"} else None
+
+    await until(refuse)
+
+    async def find_event() -> dict[str, Any] | None:
+        events = await customer.get("/v1/events?type=function.limited")
+        return next((event for event in events if event["site_id"] == site), None)
+
+    event = await until(find_event, ARRIVES_SECONDS, pause=0.5)
+    assert event["data"]["function_id"] == live["id"]
+    assert event["data"]["requests_per_second"] == 1
 
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "functions.md"

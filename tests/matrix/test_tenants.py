@@ -100,6 +100,7 @@ NAMES_NOTHING = {
     *("NewCron.hook", "NewCron.schedule", "NewCron.args.*", "CronChange.schedule", "CronChange.args.*"),
     # Of a function of the site that the body or the path names; other functions are found by slug there only.
     *("slug", "display_name", "route_path", "filename", "NewFunction.source", "NewFunctionBuild.source"),
+    "compatibility_date",
     *("env.*", "secret_refs.*", "bindings.*.name", "bindings.*.config.namespace"),
     *("bindings.*.config.allow.*", "bindings.*.config.function"),
     # Shown to whoever sees the environment in the path.

@@ -37,6 +37,7 @@ from stead.control.engines.temporal import Orchestrator, run_until
 from stead.control.environments import captured_mail, maintenance
 from stead.control.feature import Feature
 from stead.control.features import FEATURES, event_catalog, workflows
+from stead.control.functions import rate_limits
 from stead.control.functions.state_answers import StateAnswers
 from stead.control.http.website import health_site
 from stead.control.insights.platform_reports import PlatformReporter
@@ -342,6 +343,7 @@ class WorkerProgram:
         try:
             async with self.database.transaction() as tx:
                 await maintenance.record_visits(tx, activity)
+                await rate_limits.record(tx, activity)
         except DATABASE_UNREACHABLE as error:
             log.warning("visits.not_recorded", node=activity.node, reason=type(error).__name__)
 

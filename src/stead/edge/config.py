@@ -25,7 +25,8 @@ LEDGER_FORMAT = (
     '"trace":"$stead_trace","address":"$stead_network","tls":"$ssl_protocol","agent":"$stead_agent",'
     '"peer":"$stead_peer","reason":"$sent_http_x_stead_reason",'
     '"sampled":"$stead_sampled","vitals":"$stead_vitals",'
-    '"cpu":"$upstream_http_x_stead_cpu","memory":"$upstream_http_x_stead_memory"}'
+    '"function":"$stead_function","cpu":"$upstream_http_x_stead_cpu",'
+    '"memory":"$upstream_http_x_stead_memory"}'
 )
 VARIABLES = (
     *(

@@ -656,12 +656,23 @@ class ArchiveSource(WorkStruct, frozen=True, tag="archive"):
 FunctionLanguage = Literal["javascript", "typescript", "rust", "tinygo", "go", "c", "zig", "swift"]
 
 
+Filename = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$(?!\n)")]
+
+
 class InlineSource(WorkStruct, frozen=True, tag="inline"):
     """A single file."""
 
-    filename: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$(?!\n)")]
+    filename: Filename
     content: str
+
+
+class FunctionBuild(WorkStruct, frozen=True):
+    """How a function is compiled."""
+
     language: FunctionLanguage
+    filename: Filename | None = None
+    """The file in the source that is compiled; if there is none, it is looked for."""
+    compatibility_date: Annotated[str, Meta(pattern=r"^([0-9]{4}-[0-9]{2}-[0-9]{2})?\Z")] = ""
 
 
 MOST_PHP_REQUIREMENTS, LONGEST_PHP_REQUIREMENT = 100, 100
@@ -725,6 +736,8 @@ class Build(NodeWork, frozen=True, tag="build"):
     """What the platform tells the build about itself. No secrets; they replace others of the same name."""
     unchanged_source: str = ""
     """The `source_digest` of the live release. If the source has it, too, nothing is built."""
+    function: FunctionBuild | None = None
+    """For the builder of functions."""
 
     @property
     def variant(self) -> str:

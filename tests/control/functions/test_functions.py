@@ -1,13 +1,15 @@
 """Functions over the API: what is stored, what is refused, and what is queued."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from stead.control.app import ControlPlane
-from stead.control.functions import service
+from stead.control.functions import rate_limits, service
 from stead.control.functions.rules import MOST_FUNCTIONS
 from stead.control.secrets.rules import secret_id
+from stead.protocol.commands import Activity
 from stead.shared.ids import new_id
 from tests import teams
 from tests.client import Client, code_of
@@ -46,7 +48,12 @@ async def test_a_function_with_a_source_is_built(plane: ControlPlane, person: Pe
         )
     assert row is not None
     inline = {"filename": "function.js", "content": SOURCE, "language": "javascript"}
-    assert row == ("wasm", function["id"], inline, True)
+    assert row == (
+        "wasm",
+        function["id"],
+        {**inline, "compatibility_date": function["compatibility_date"]},
+        True,
+    )
 
 
 async def test_a_function_without_a_source_cannot_be_built(plane: ControlPlane, person: Person):
@@ -58,6 +65,54 @@ async def test_a_function_without_a_source_cannot_be_built(plane: ControlPlane, 
     assert built.status_code == 202
     assert built.headers["location"] == f"/v1/jobs/{built.json()['data']['job_id']}"
     assert built.json()["data"]["status"] == "queued"
+
+
+async def test_a_folder_is_built_from_an_upload_of_the_site_once(plane: ControlPlane, person: Person):
+    site, other = await _site(plane, person), await _site(plane, person)
+    async with plane.database.transaction() as tx:
+        upload, elsewhere = await teams.insert_upload(tx, site), await teams.insert_upload(tx, other)
+    refused = await _create(person.session, site, upload_id=elsewhere)
+    assert (code_of(refused), refused.json()["error"]["param"]) == ("request.field_invalid", "upload_id")
+    created = await _create(person.session, site, upload_id=upload, language="go")
+    assert created.status_code == 201, created.text
+    function = created.json()["data"]
+    async with plane.database.reading() as tx:
+        row = await tx.one(
+            lambda *values: values,
+            "select source, inline ->> 'filename', inline ->> 'content' from builds where job_id = $1",
+            function["last_build_job_id"],
+        )
+    assert row == (upload, None, None)
+    again = await person.session.post(f"/v1/functions/{function['id']}/build", json={})
+    assert code_of(again) == "function.source_missing"
+
+
+async def test_an_event_says_that_requests_are_refused_and_not_again_for_a_while(
+    plane: ControlPlane, person: Person
+):
+    site = await _site(plane, person)
+    async with plane.database.transaction() as tx:
+        function = await teams.insert_function(tx, site)
+        artifact = await teams.insert_function_artifact(tx, function)
+        version = await teams.insert_function_version(tx, function, artifact)
+        environment = await teams.environment_of(tx, site)
+        await tx.run("update environments set node_id = 'node-a' where id = $1", environment)
+
+    async def report(node: str, moment: float) -> list[dict[str, Any]]:
+        async with plane.database.transaction() as tx:
+            await rate_limits.record(tx, Activity(node, {}, {version: moment}))
+            sql = "select data from events where type = 'function.limited' and site_id = $1 order by id"
+            return await tx.all(lambda data: dict(data), sql, site)
+
+    moment = (datetime.now(UTC) - timedelta(hours=1)).timestamp()
+    assert await report("node-b", moment) == []
+    for seconds, events in ((0, 1), (0, 1), (60, 1), (899, 1), (1000, 2), (1000, 2)):
+        found = await report("node-a", moment + seconds)
+        assert len(found) == events, seconds
+    assert (found[0]["function_id"], found[0]["version_id"]) == (function, version)
+    assert found[0]["requests_per_second"] == 100
+    for impossible in (-1.0, 1e300, float("nan")):
+        assert len(await report("node-a", impossible)) == 2
 
 
 @pytest.mark.parametrize("runtime", ["static", "cms"])
@@ -101,6 +156,11 @@ async def test_a_site_of_somebody_else_is_not_found(plane: ControlPlane, person:
         ({"route_path": "/.well-known/acme-challenge/x"}, "request.field_invalid", "route_path"),
         ({"source": "ü" * 140_000}, "request.field_invalid", "source"),
         ({"filename": "../a.js"}, "request.field_invalid", "filename"),
+        ({"compatibility_date": "2026-02-30"}, "request.field_invalid", "compatibility_date"),
+        ({"compatibility_date": "2020-01-01"}, "request.field_invalid", "compatibility_date"),
+        ({"compatibility_date": "2999-01-01"}, "request.field_invalid", "compatibility_date"),
+        ({"upload_id": "upl_x"}, "request.field_invalid", "upload_id"),
+        ({"upload_id": "upl_x", "source": SOURCE}, "request.field_invalid", "upload_id"),
         ({"limits": {"memory_mb": 1024}}, "request.field_invalid", "limits.memory_mb"),
     ],
 )

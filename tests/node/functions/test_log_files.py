@@ -1,6 +1,7 @@
 """What functions log is read for the insights of their site, also when a log becomes too long."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,15 +35,15 @@ class Log:
         self.files, self._spool = LogFiles(data), Spool(data / "telemetry")
         self._source = LogSource(lambda: [SiteLog("env_1", self.path, CONTAINER)], self._spool)
 
-    def write(self, *lines: str, **report: str) -> None:
+    def write(self, *lines: str, **report: Any) -> None:
         self.files.write(SPEC, {"log": list(lines), **report}, ("a secret",))
 
-    def take(self) -> list[list[str]]:
-        """The severity, container, service and text of each new line."""
+    def take(self, to: int = 6) -> list[list[str]]:
+        """The severity, container, service and text of each new line, and its trace if wanted."""
         self._source.read_new()
         rows = []
         while (chunk := self._spool.next_chunk()) is not None:
-            rows += [row[2:6] for row in read_rows(chunk)]
+            rows += [row[2:to] for row in read_rows(chunk)]
             self._spool.remove(chunk)
         return rows
 
@@ -59,6 +60,18 @@ def test_lines_of_functions_and_the_reasons_of_failures_are_in_insights(log: Log
         ["ERROR", CONTAINER, "function", f"{SPEC.version} failed: function_trap unreachable"],
     ]
     assert log.take() == []
+
+
+def test_a_line_is_found_by_the_trace_of_its_request(log: Log) -> None:
+    trace = {"id": "a" * 32, "parent": "b" * 16, "span": "c" * 16}
+    log.write("traced", trace=trace, began=1.7e9, name="GET /")
+    log.write("forged", trace={**trace, "id": "../etc"}, began=1.7e9, name="GET /")
+    log.write(f"{SPEC.version} {'d' * 32} not the trace of this line")
+    assert [row[3:] for row in log.take(to=7)] == [
+        [f"{SPEC.version} traced", "a" * 32],
+        [f"{SPEC.version} forged", ""],
+        [f"{SPEC.version} {SPEC.version} {'d' * 32} not the trace of this line", ""],
+    ]
 
 
 def test_a_log_that_is_too_long_keeps_its_newest_lines_and_loses_none_for_insights(

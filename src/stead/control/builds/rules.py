@@ -39,12 +39,15 @@ def previous_statuses(status: BuildStatus) -> list[BuildStatus]:
     return [earlier for earlier, later in NEXT_STATUSES.items() if status in later]
 
 
-class InlineFile(Struct, frozen=True):
-    """The source of a function."""
+class FunctionSource(Struct, frozen=True):
+    """The source of a function: a single file, or a folder that was uploaded."""
 
-    filename: str
-    content: str
+    filename: str | None
+    """Of the file, or of one in the folder; if there is none, the builder looks for it."""
+    content: str | None
+    """Of the file; None for a folder."""
     language: FunctionLanguage
+    compatibility_date: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +86,8 @@ class Build:
     """The artifact of the live release, if the build can be skipped."""
     function_id: str | None = None
     """The function that is built, and not the site."""
-    inline: dict[str, str] | None = None
-    """The `InlineFile` of a build of a function."""
+    inline: dict[str, str | None] | None = None
+    """The `FunctionSource` of a build of a function."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from stead.control.builds.rules import (
     BuildFailed,
     BuildNotFound,
     BuildStatus,
-    InlineFile,
+    FunctionSource,
     ReusableBuild,
     VisibleBuild,
     staged_object_name,
@@ -48,6 +48,7 @@ FUNCTION_SCOPE = "functions:write"
 STAGED_FOR = timedelta(hours=1)
 """The builder's upload URL is valid this long, so a layer may still arrive after the build has failed."""
 BATCH_SIZE = 100
+_NO_UPLOAD = "This site has no such upload, or the upload has expired."
 _EVENTS: dict[BuildStatus, EventType] = {
     "running": BUILD_STARTED,
     "succeeded": BUILD_SUCCEEDED,
@@ -132,9 +133,16 @@ async def enqueue(
 
 
 async def enqueue_function(
-    tx: Tx, site_id: str, env_id: str, function: str, file: InlineFile, *, auto_deploy: bool
+    tx: Tx,
+    site_id: str,
+    env_id: str,
+    function: str,
+    source: FunctionSource,
+    *,
+    upload: str | None = None,
+    auto_deploy: bool,
 ) -> JobView:
-    """Queue a build of a function."""
+    """Queue a build of a function, from a single file or from the folder in an upload."""
     await deployments.get_ready_target(tx, env_id)
     context = await store.find_context(tx, site_id, env_id)
     if context is None:
@@ -142,7 +150,11 @@ async def enqueue_function(
     owner = context.team_id or context.account_id or ""
     await jobs.require_room(tx, owner)
     await artifacts.ensure_storage(tx, context.owner)
-    build = await store.insert_function_build(tx, site_id, env_id, function, file, auto_deploy=auto_deploy)
+    if upload is not None and not await uploads.belongs_to_site(tx, upload, site_id):
+        raise FieldInvalid(param="upload_id", reason=_NO_UPLOAD)
+    build = await store.insert_function_build(
+        tx, site_id, env_id, function, source, upload=upload, auto_deploy=auto_deploy
+    )
     subject = jobs.Subject(site_id, owner, env_id=env_id, id=build)
     job = await jobs.enqueue(tx, RUN, BuildWork(build), subject, scope=FUNCTION_SCOPE)
     await store.set_job(tx, build, job.id)
@@ -171,8 +183,7 @@ async def _validate_source(tx: Tx, context: BuildContext, wanted: str | None) ->
         return GIT
     if wanted.startswith("upl_"):
         if not await uploads.belongs_to_site(tx, wanted, context.site_id):
-            reason = "This site has no such upload, or the upload has expired."
-            raise FieldInvalid(param="source", reason=reason)
+            raise FieldInvalid(param="source", reason=_NO_UPLOAD)
         return wanted
     if not _is_https(wanted):
         reason = "A source is the id of an upload, or an https URL without a user name or password."

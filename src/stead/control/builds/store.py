@@ -10,7 +10,7 @@ from stead.control.builds.rules import (
     Build,
     BuildContext,
     BuildStatus,
-    InlineFile,
+    FunctionSource,
     ReusableBuild,
     VisibleBuild,
     previous_statuses,
@@ -86,13 +86,20 @@ async def insert(
 
 
 async def insert_function_build(
-    tx: Tx, site: str, env: str, function: str, file: InlineFile, *, auto_deploy: bool
+    tx: Tx,
+    site: str,
+    env: str,
+    function: str,
+    source: FunctionSource,
+    *,
+    upload: str | None,
+    auto_deploy: bool,
 ) -> BuildId:
     id_ = BuildId(new_id("build"))
     await tx.run(
         "insert into builds (id, site_id, env_id, builder, source, auto_deploy, created_at, function_id,"
         " inline) values ($1, $2, $3, 'wasm', $4, $5, $6, $7, $8)",
-        *(id_, site, env, INLINE, auto_deploy, tx.now, function, msgspec.to_builtins(file)),
+        *(id_, site, env, upload or INLINE, auto_deploy, tx.now, function, msgspec.to_builtins(source)),
     )
     return id_
 

@@ -15,6 +15,7 @@ from stead.control.builds.rules import (
     BuildContext,
     BuildFailed,
     BuildUnavailable,
+    FunctionSource,
     staged_object_name,
 )
 from stead.control.deployments import service as deployments
@@ -42,7 +43,7 @@ from stead.control.sites import node_commands
 from stead.control.uploads import service as uploads
 from stead.control.uploads.rules import object_name
 from stead.protocol import work as node_work
-from stead.protocol.work import ArchiveSource, BuildResult, GitSource, InlineSource
+from stead.protocol.work import ArchiveSource, BuildResult, FunctionBuild, GitSource, InlineSource
 from stead.shared.errors import AccountSuspended
 
 BuildJob = Job[BuildWork]
@@ -90,6 +91,7 @@ async def _build(tx: Tx, job: BuildJob) -> NodeCommand | None:
         plain_variables=variables.plain,
         platform_variables=platform_variables(build, target),
         unchanged_source=reusable.source_digest if reusable else "",
+        function=_function_build(build),
     )
     return node_commands.build_command(build.node_id, build.env_id, context.mode, work)
 
@@ -105,10 +107,21 @@ def platform_variables(build: Build, target: DeploymentTarget) -> tuple[tuple[st
     )
 
 
+def _function_source(build: Build) -> FunctionSource | None:
+    return convert(build.inline, FunctionSource) if build.inline is not None else None
+
+
+def _function_build(build: Build) -> FunctionBuild | None:
+    source = _function_source(build)
+    if source is None:
+        return None
+    return FunctionBuild(source.language, source.filename, source.compatibility_date)
+
+
 def build_source(build: Build, context: BuildContext) -> GitSource | ArchiveSource | InlineSource:
     """An upload is named by its object here. The URL is signed when the command is sent."""
-    if build.inline is not None:
-        return convert(build.inline, InlineSource)
+    if (function := _function_source(build)) is not None and function.content is not None:
+        return InlineSource(function.filename or "", function.content)
     if build.source == GIT:
         return GitSource(context.git_repo or "", build.ref or "", build.commit or "")
     if "://" in build.source:

@@ -32,6 +32,14 @@ class FunctionFailed(Payload):
     reason: Reason = None
 
 
+class FunctionLimited(Payload):
+    domain: Domain
+    function_id: _FunctionId
+    slug: _Slug
+    version_id: _VersionId = None
+    requests_per_second: Annotated[int, Meta(description="The limit.", examples=[100])] = 0
+
+
 FUNCTION_CREATED = EventType("function.created", "function", "A function was created", data=FunctionPayload)
 FUNCTION_UPDATED = EventType(
     "function.updated", "function", "The settings of a function changed", data=FunctionPayload
@@ -61,5 +69,14 @@ FUNCTION_FAILED = EventType(
     in_app=True,
     email=True,
     text="The function {slug} of {domain} could not be built or deployed: {reason}",
+)
+FUNCTION_LIMITED = EventType(
+    "function.limited",
+    "function",
+    "A function got more requests than its limit, and some were refused",
+    "warning",
+    data=FunctionLimited,
+    in_app=True,
+    text="The function {slug} of {domain} got more than {requests_per_second} requests per second.",
 )
 FUNCTION_DELETED = EventType("function.deleted", "function", "A function was deleted", data=FunctionPayload)

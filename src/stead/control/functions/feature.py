@@ -25,6 +25,7 @@ FEATURE = Feature(
         events.FUNCTION_DEPLOYED,
         events.FUNCTION_ROLLED_BACK,
         events.FUNCTION_FAILED,
+        events.FUNCTION_LIMITED,
         events.FUNCTION_DELETED,
     ],
 )

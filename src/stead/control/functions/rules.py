@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Literal
 
 from stead.control.http.modes import ModeBound
@@ -38,6 +39,9 @@ MOST_VERSIONS = 20
 MAX_SOURCE_BYTES = 256 << 10
 MAX_ENV_BYTES = 64 << 10
 DEFAULT_PREFIX = "/_fn/"
+FIRST_COMPATIBILITY_DATE = "2026-11-01"
+LIMITED_AGAIN_AFTER = timedelta(minutes=15)
+"""How often an event says that requests of a function are refused."""
 
 _ROUTE = re.compile(r"/[A-Za-z0-9._~!$&'()*+,;=:@%/-]{0,199}")
 _HOST = re.compile(
@@ -85,6 +89,7 @@ class Function:
     limits: dict[str, int]
     route_path: str
     fresh_instances: bool
+    compatibility_date: str
     source: str | None
     filename: str | None
     active_version_id: str | None
@@ -166,8 +171,8 @@ class RouteTaken(Conflict):
 
 class SourceMissing(Conflict):
     code = "function.source_missing"
-    message = "The function has no source yet."
-    remedy = "Send `source` with the request."
+    message = "The function has no stored source: it was never built, or built from an upload."
+    remedy = "Send `source` or `upload_id` with the request."
 
 
 class LanguageUnsupported(InvalidRequest):

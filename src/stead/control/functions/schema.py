@@ -76,6 +76,25 @@ Filename = Annotated[
         examples=["function.js"],
     ),
 ]
+UploadId = Annotated[
+    str,
+    Meta(
+        description="Instead of `source`: an upload of the site with a folder, as a tar.gz or zip. `filename`"
+        " names the file at its top that is compiled. Each upload can be built once.",
+        max_length=64,
+        examples=[None],
+    ),
+]
+CompatibilityDate = Annotated[
+    str,
+    Meta(
+        description="The interfaces of the platform behave as they did on this day, whatever changes later."
+        " Applies from the next build on.",
+        pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
+        extra={"expected": "It is a date: 2026-11-17."},
+        examples=["2026-11-17"],
+    ),
+]
 AutoDeploy = Annotated[
     bool, Meta(description="Whether the function is deployed when its build has succeeded.", examples=[True])
 ]
@@ -147,7 +166,11 @@ class NewFunction(Struct, forbid_unknown_fields=True):
     limits: Limits = Limits()
     route_path: RoutePath = ""
     fresh_instances: Fresh = False
+    compatibility_date: Annotated[
+        CompatibilityDate | None, Meta(description="The day of its creation, unless told.", examples=[None])
+    ] = None
     source: Source | None = None
+    upload_id: UploadId | None = None
     filename: Filename | None = None
     auto_deploy: AutoDeploy = True
 
@@ -162,10 +185,12 @@ class FunctionChange(Struct, forbid_unknown_fields=True):
     limits: Limits | UnsetType = UNSET
     route_path: RoutePath | UnsetType = UNSET
     fresh_instances: Fresh | UnsetType = UNSET
+    compatibility_date: CompatibilityDate | UnsetType = UNSET
 
 
 class NewFunctionBuild(Struct, forbid_unknown_fields=True):
     source: Annotated[Source | None, Meta(description="If absent, the stored source is built again.")] = None
+    upload_id: UploadId | None = None
     filename: Filename | None = None
     auto_deploy: AutoDeploy = True
 
@@ -190,6 +215,7 @@ class FunctionView(Struct):
     limits: Limits
     route_path: RoutePath
     fresh_instances: Fresh
+    compatibility_date: CompatibilityDate
     url: Annotated[
         str,
         Meta(

@@ -8,7 +8,7 @@ import msgspec
 from stead.control.artifacts import service as artifacts
 from stead.control.artifacts.rules import ArtifactNotFound
 from stead.control.builds import service as builds
-from stead.control.builds.rules import InlineFile
+from stead.control.builds.rules import FunctionSource
 from stead.control.deployments import service as deployments
 from stead.control.engines.postgres import Tx
 from stead.control.environments import service as environments
@@ -99,16 +99,19 @@ async def view(tx: Tx, function: str) -> FunctionView:
 async def create(tx: Tx, caller: Principal, new: NewFunction) -> tuple[VisibleSite, FunctionView]:
     site = await _find_site(tx, caller, new.site_id)
     validation.require_language(new.language)
-    validation.require_source(new.source)
+    validation.require_source(new.source, new.upload_id)
+    compatibility_date = new.compatibility_date or tx.now.date().isoformat()
+    validation.require_compatibility_date(compatibility_date, tx.now.date())
     await store.lock_site(tx, site.id)
     if await store.count(tx, site.id) >= MOST_FUNCTIONS:
         raise FunctionsExhausted(limit=MOST_FUNCTIONS)
     await _validate(tx, site.id, "", new.slug, new.route_path, msgspec.structs.asdict(new))
-    filename = new.filename or FILENAMES[new.language]
-    function = await store.insert(tx, new, filename if new.source else None)
+    filename = (new.filename or FILENAMES[new.language]) if new.source else new.filename
+    function = await store.insert(tx, new, filename=filename, compatibility_date=compatibility_date)
     await _publish(tx, await get(tx, function), FUNCTION_CREATED)
-    if new.source is not None:
-        await _enqueue_build(tx, await get(tx, function), auto_deploy=new.auto_deploy)
+    if new.source is not None or new.upload_id is not None:
+        made = await get(tx, function)
+        await _enqueue_build(tx, made, upload=new.upload_id, auto_deploy=new.auto_deploy)
     return site, await view(tx, function)
 
 
@@ -149,6 +152,8 @@ async def update(tx: Tx, function: VisibleFunction, wanted: FunctionChange) -> F
         if (value := getattr(wanted, name)) is not msgspec.UNSET
     }
     merged = {**msgspec.structs.asdict(current), **changes}
+    if "compatibility_date" in changes:
+        validation.require_compatibility_date(merged["compatibility_date"], tx.now.date())
     await _validate(tx, function.site_id, function.id, function.slug, merged["route_path"], merged)
     await store.update(tx, function.id, {name: msgspec.to_builtins(value) for name, value in changes.items()})
     await _publish(tx, await get(tx, function.id), FUNCTION_UPDATED)
@@ -159,21 +164,23 @@ async def build(tx: Tx, visible: VisibleFunction, wanted: NewFunctionBuild) -> Q
     require_changeable(visible.site_status)
     function = await get(tx, visible.id)
     validation.require_language(function.language)
-    validation.require_source(wanted.source)
-    if wanted.source is not None:
-        filename = wanted.filename or FILENAMES[function.language]
-        await store.set_source(tx, function.id, wanted.source, filename)
+    validation.require_source(wanted.source, wanted.upload_id)
+    if wanted.source is not None or wanted.upload_id is not None:
+        default = FILENAMES[function.language] if wanted.source is not None else None
+        await store.set_source(tx, function.id, wanted.source, wanted.filename or default)
         function = await get(tx, visible.id)
-    return await _enqueue_build(tx, function, auto_deploy=wanted.auto_deploy)
+    return await _enqueue_build(tx, function, upload=wanted.upload_id, auto_deploy=wanted.auto_deploy)
 
 
-async def _enqueue_build(tx: Tx, function: Function, *, auto_deploy: bool) -> QueuedJob:
-    if function.source is None or function.filename is None:
+async def _enqueue_build(tx: Tx, function: Function, *, upload: str | None, auto_deploy: bool) -> QueuedJob:
+    if function.source is None and upload is None:
         raise SourceMissing
     production = await environments.get_production(tx, function.site_id)
-    file = InlineFile(function.filename, function.source, function.language)
+    source = FunctionSource(
+        function.filename, function.source, function.language, function.compatibility_date
+    )
     job = await builds.enqueue_function(
-        tx, function.site_id, production.id, function.id, file, auto_deploy=auto_deploy
+        tx, function.site_id, production.id, function.id, source, upload=upload, auto_deploy=auto_deploy
     )
     await store.set_build_job(tx, function.id, job.id)
     await store.set_state(tx, function.id, "building")

@@ -1,7 +1,7 @@
 """Queries of functions and their versions."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -25,13 +25,13 @@ from stead.shared.ids import FunctionId, FunctionVersionId, new_id
 
 _VIEW = (
     "f.id, f.site_id, f.slug, f.display_name, f.language, f.bindings, f.env, f.secret_refs, f.limits,"
-    " f.route_path, f.fresh_instances, s.domain, f.build_status, f.status_reason, f.active_version_id,"
-    " f.last_build_job_id, f.last_artifact_id, f.created_at, f.updated_at"
+    " f.route_path, f.fresh_instances, f.compatibility_date, s.domain, f.build_status, f.status_reason,"
+    " f.active_version_id, f.last_build_job_id, f.last_artifact_id, f.created_at, f.updated_at"
 )
 _COLUMNS = (
     "f.id, f.site_id, s.account_id, s.team_id, s.mode, s.domain, f.slug, f.language, f.bindings, f.env,"
-    " f.secret_refs, f.limits, f.route_path, f.fresh_instances, f.source, f.filename, f.active_version_id,"
-    " f.served_version_id, f.deleted_at is not null"
+    " f.secret_refs, f.limits, f.route_path, f.fresh_instances, f.compatibility_date, f.source, f.filename,"
+    " f.active_version_id, f.served_version_id, f.deleted_at is not null"
 )
 _VISIBLE = f"""
   select f.id, f.site_id, s.account_id, s.team_id, s.domain, s.status, s.runtime, f.slug, m.role
@@ -120,15 +120,15 @@ async def find_by_slugs(tx: Tx, site: str, slugs: Sequence[str]) -> dict[str, st
     return dict(found)
 
 
-async def insert(tx: Tx, new: NewFunction, filename: str | None) -> FunctionId:
+async def insert(tx: Tx, new: NewFunction, *, filename: str | None, compatibility_date: str) -> FunctionId:
     id_ = FunctionId(new_id("fn"))
     await tx.run(
         "insert into functions (id, site_id, slug, display_name, language, bindings, env, secret_refs,"
-        " limits, route_path, fresh_instances, source, filename, created_at, updated_at)"
-        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14)",
+        " limits, route_path, fresh_instances, compatibility_date, source, filename, created_at, updated_at)"
+        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15)",
         *(id_, new.site_id, new.slug, new.display_name, new.language, msgspec.to_builtins(new.bindings)),
         *(new.env, new.secret_refs, msgspec.to_builtins(new.limits), new.route_path, new.fresh_instances),
-        *(new.source, filename, tx.now),
+        *(compatibility_date, new.source, filename, tx.now),
     )
     return id_
 
@@ -142,7 +142,8 @@ async def update(tx: Tx, function: str, values: dict[str, Any]) -> None:
     )
 
 
-async def set_source(tx: Tx, function: str, source: str, filename: str) -> None:
+async def set_source(tx: Tx, function: str, source: str | None, filename: str | None) -> None:
+    """An upload is not stored: then there is no source to build again."""
     await tx.run(
         "update functions set source = $2, filename = $3, updated_at = $4 where id = $1",
         *(function, source, filename, tx.now),
@@ -252,6 +253,23 @@ async def forget_old_versions(tx: Tx, function: str) -> None:
         " and v.id < (select min(id) from (select id from function_versions where function_id = $1"
         " order by id desc limit $2) newest)",
         *(function, MOST_VERSIONS),
+    )
+
+
+async def list_limited(
+    tx: Tx, node: str, versions: Sequence[str], moments: Sequence[datetime], *, again_after: timedelta
+) -> list[tuple[str, str]]:
+    """Functions on the node, and their versions, whose requests were refused at these moments, unless that
+    was recorded lately. Records it."""
+    return await tx.all(
+        lambda function, version: (str(function), str(version)),
+        "update functions f set limited_at = least(l.moment, $4)"
+        " from unnest($2::text[], $3::timestamptz[]) as l (version, moment)"
+        " join function_versions v on v.id = l.version, environments e"
+        " where f.id = v.function_id and f.deleted_at is null and e.site_id = f.site_id"
+        " and e.type = 'production' and e.node_id = $1"
+        " and (f.limited_at is null or l.moment > f.limited_at + $5) returning f.id, v.id",
+        *(node, list(versions), list(moments), tx.now, again_after),
     )
 
 

@@ -1,9 +1,11 @@
 """Checks of what a request says about a function."""
 
 from collections.abc import Sequence
+from datetime import date
 
 from stead.control.functions.rules import (
     FILENAMES,
+    FIRST_COMPATIBILITY_DATE,
     MAX_ENV_BYTES,
     MAX_SOURCE_BYTES,
     WITHOUT_TOOLCHAIN,
@@ -25,11 +27,23 @@ def require_language(language: Language) -> None:
         raise LanguageUnsupported(param="language", language=language, reason=WITHOUT_TOOLCHAIN[language])
 
 
-def require_source(source: str | None) -> None:
+def require_source(source: str | None, upload: str | None) -> None:
+    if source is not None and upload is not None:
+        raise FieldInvalid(param="upload_id", reason="A function is built from `source` or from an upload.")
     if source is not None and len(source.encode("utf-8", "replace")) > MAX_SOURCE_BYTES:
         raise FieldInvalid(param="source", reason=f"The source has more than {MAX_SOURCE_BYTES} bytes.")
     if source is not None and "\0" in source:
         raise FieldInvalid(param="source", reason="The source contains a zero byte.")
+
+
+def require_compatibility_date(text: str, today: date) -> None:
+    try:
+        wanted = date.fromisoformat(text)
+    except ValueError:
+        raise FieldInvalid(param="compatibility_date", reason="It is no day of the calendar.") from None
+    if not date.fromisoformat(FIRST_COMPATIBILITY_DATE) <= wanted <= today:
+        reason = f"It is a day from {FIRST_COMPATIBILITY_DATE} up to today."
+        raise FieldInvalid(param="compatibility_date", reason=reason)
 
 
 def require_route(path: str) -> None:

@@ -1,4 +1,4 @@
-"""The builder of functions: compiles a single file to WebAssembly. It has no network."""
+"""The builder of functions: compiles a file or a folder to WebAssembly. It has no network."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,6 +9,7 @@ from stead.node.builds.builder import BuiltSite, StaticBuilder
 from stead.node.builds.failures import BuildFailed
 from stead.node.builds.fetcher import Commit
 from stead.node.builds.function_compilers import COMPILERS
+from stead.node.builds.function_projects import find_sources
 from stead.node.builds.log import BuildLog
 from stead.node.builds.sandbox import SOURCE
 from stead.node.builds.workspaces import Workspace
@@ -17,7 +18,7 @@ from stead.node.containers.egress_rules import EgressRules
 from stead.node.drivers.driver import Assignment, Handler
 from stead.node.images.recipes import FUNCTION_TOOLCHAIN
 from stead.node.uninterrupted import run_in_thread
-from stead.protocol.work import Build, InlineSource
+from stead.protocol.work import Build
 
 TOOLCHAIN = Path(__file__).parent.parent / "functions" / "toolchain"
 MODULE = "function.wasm"
@@ -38,18 +39,25 @@ class FunctionBuilder(StaticBuilder):
         log: BuildLog,
         commit: Commit,  # noqa: ARG002 - nor has it a commit
     ) -> BuiltSite:
-        source = wanted.source
-        if not isinstance(source, InlineSource) or source.language not in COMPILERS:
-            raise BuildFailed("this node cannot build functions from such a source")
+        function = wanted.function
+        if function is None or function.language not in COMPILERS:
+            raise BuildFailed("this node cannot build functions in this language")
         mounts = (BindMount(TOOLCHAIN, FUNCTION_TOOLCHAIN),)
-        for command in COMPILERS[source.language].plan(source.language, f"{SOURCE}/{source.filename}"):
+        found = await run_in_thread(
+            find_sources, workspace.source, function.language, function.filename or ""
+        )
+        sources = [f"{SOURCE}/{name}" for name in found]
+        for command in COMPILERS[function.language].plan(function.language, sources):
             await _without_network(self).run_step(workspace, wanted, log, "build", command, mounts)
         return BuiltSite(await run_in_thread(_collect, workspace))
 
     def environment(self, wanted: Build, *, cached: bool) -> dict[str, str]:
-        source = wanted.source
-        compiler = COMPILERS.get(source.language) if isinstance(source, InlineSource) else None
-        return super().environment(wanted, cached=cached) | (compiler.environment if compiler else {})
+        function = wanted.function
+        compiler = COMPILERS.get(function.language) if function else None
+        if function is None or compiler is None:
+            return super().environment(wanted, cached=cached)
+        own = {"STEAD_COMPATIBILITY_DATE": function.compatibility_date}
+        return super().environment(wanted, cached=cached) | compiler.environment | own
 
     async def report_rules(self, workspace: Workspace, built: BuiltSite, site: Path, log: BuildLog) -> None:
         """A function has no rules of a site."""

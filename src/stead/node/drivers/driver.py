@@ -69,6 +69,8 @@ class SiteSpan:
     """In seconds since 1970."""
     duration_us: int
     is_error: bool = False
+    status_code: int = 0
+    """Of the response; 0 if there is none."""
 
 
 @dataclass(frozen=True)

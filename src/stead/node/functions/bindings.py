@@ -4,6 +4,7 @@ The function is known from the channel, so no name in a question can reach what 
 """
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from stead.shared.token_bucket import TokenBuckets
 
 STATE_PER_SECOND, STATE_BURST = 200.0, 400
 """Of the functions of one site. All sites of a node share what the workers answer."""
+
+_TRACE = re.compile(r"00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]")
 
 log = structlog.get_logger()
 
@@ -89,11 +92,20 @@ class Bindings:
             "x-stead-depth": str(int(question["depth"]) + 1),
             "x-stead-subrequests": str(int(question["subrequests"])),
             "x-stead-left": str(int(question["left_ms"])),
+            **_trace_header(question),
         }
         path = places.socket_of(self._data, target.version)
         answer = await self._outgoing.send_to_socket(path, arg, more)
         used = answer.pop("subrequests", 0)
         return {"ok": answer, "subrequests": used}
+
+
+def _trace_header(question: dict[str, Any]) -> dict[str, str]:
+    """The other function continues the trace of this one."""
+    header = question.get("traceparent")
+    if not isinstance(header, str) or _TRACE.fullmatch(header) is None:
+        return {}
+    return {"traceparent": header}
 
 
 def _find(spec: FunctionSpec, kind: BindingKind, arg: dict[str, Any]) -> BoundResource:

@@ -1,6 +1,8 @@
 """The agent tells the host of functions what has changed; the host answers when it serves it."""
 
 import asyncio
+import contextlib
+import socket
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Literal
@@ -9,23 +11,27 @@ import msgspec
 import structlog
 from msgspec import Struct
 
+from stead.node.drivers.driver import SiteSpan
+
 MAX_LINE = 1 << 16
 ANSWER_SECONDS = 600.0
+SPAN_SECONDS = 5.0
 
 log = structlog.get_logger()
 
 
 class HostOrder(Struct, frozen=True):
     """`ensure`: serve the version as the table of functions says, after starting it once. `reload`: withdraw
-    what is not in the table any more."""
+    what is not in the table any more. `spans`: hand over what was recorded about requests."""
 
-    action: Literal["ensure", "reload"]
+    action: Literal["ensure", "reload", "spans"]
     version: str = ""
 
 
 class HostAnswer(Struct, frozen=True):
     ok: bool
     reason: str = ""
+    spans: tuple[SiteSpan, ...] = ()
 
 
 class HostUnreachable(Exception):
@@ -49,6 +55,19 @@ async def send_order(path: Path, order: HostOrder) -> HostAnswer:
     if not line:
         raise HostUnreachable
     return msgspec.json.decode(line, type=HostAnswer)
+
+
+def take_spans(path: Path) -> tuple[SiteSpan, ...]:
+    """Blocks. Nothing if the host does not run."""
+    received = bytearray()
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(SPAN_SECONDS)
+        connection.connect(str(path))
+        connection.sendall(msgspec.json.encode(HostOrder("spans")) + b"\n")
+        while part := connection.recv(1 << 20):
+            received += part
+        return msgspec.json.decode(received, type=HostAnswer).spans
+    return ()
 
 
 Handle = Callable[[HostOrder], Awaitable[HostAnswer]]

@@ -7,10 +7,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from stead.node.drivers.driver import Assignment, Driver, Handler, Refusal, SiteLog
+from stead.node.drivers.driver import Assignment, Driver, Handler, Refusal, SiteLog, SiteSpan
 from stead.node.drivers.releases import Releases
 from stead.node.functions import places
-from stead.node.functions.control_link import HostOrder, HostUnreachable, send_order
+from stead.node.functions.control_link import HostOrder, HostUnreachable, send_order, take_spans
 from stead.node.functions.serving import read_kind
 from stead.node.functions.spec import BoundResource, FunctionSecrets, FunctionSpec
 from stead.node.hosting.desired_state import DesiredState
@@ -56,6 +56,13 @@ class FunctionsDriver(Driver):
             SiteLog(environment, places.log_file(self._data, function), CONTAINER)
             for function, environment in functions.items()
         ]
+
+    def take_spans(self) -> Sequence[SiteSpan]:
+        """Called from another thread."""
+        hosted = {spec.environment for spec in self._table.specs().values()}
+        if not hosted:
+            return ()
+        return [span for span in take_spans(places.control_socket(self._data)) if span.environment in hosted]
 
     async def ensure_function(self, task: Assignment, work: EnsureFunction) -> None:
         async with self._places:

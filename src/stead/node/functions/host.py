@@ -9,6 +9,7 @@ import structlog
 
 from stead.node.functions import places
 from stead.node.functions.bindings import AskState, Bindings
+from stead.node.functions.call_spans import CallSpans
 from stead.node.functions.container import FunctionsContainer
 from stead.node.functions.control_link import HostAnswer, HostOrder, serve_orders
 from stead.node.functions.driver import FunctionTable
@@ -38,7 +39,7 @@ class FunctionsHost:
     ) -> None:
         self._data, self._table = data, table
         self._hidden: dict[str, tuple[str, ...]] = {}
-        self._logs = LogFiles(data)
+        self._logs, self._spans = LogFiles(data), CallSpans()
         bindings = Bindings(data, ask_state, outgoing, lambda *wanted: self._serving.find_active(*wanted))
         self._serving = Serving(data, bindings.answer, self._report, most_workers=most_workers)
         self._processes = FunctionProcesses(container, self._serving.forget_workers)
@@ -73,6 +74,8 @@ class FunctionsHost:
                 await self._obey(HostOrder("ensure", version))
 
     async def _obey(self, order: HostOrder) -> HostAnswer:
+        if order.action == "spans":
+            return HostAnswer(ok=True, spans=self._spans.take())
         known = set(self._table.names())
         for version in set(self._serving.versions) - known:
             self._serving.withdraw(version)
@@ -111,6 +114,8 @@ class FunctionsHost:
                 self._serving.set_active(version, active=spec.active)
 
     def _report(self, spec: FunctionSpec, report: dict[str, Any]) -> None:
+        if report.get("is_traced"):
+            self._spans.add(spec, report)
         try:
             self._logs.write(spec, report, self._hidden.get(spec.version, ()))
         except OSError as error:

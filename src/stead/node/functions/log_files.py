@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from stead.node.functions import places
+from stead.node.functions.call_spans import trace_of
 from stead.node.functions.spec import FunctionSpec
 from stead.shared.token_bucket import TokenBuckets
 
@@ -30,7 +31,8 @@ class LogFiles:
             return
         # As the logs of other applications begin their lines.
         stamp = time.strftime("[%d-%b-%Y %H:%M:%S UTC]", time.gmtime())
-        text = "".join(f"{stamp} {spec.version} {_one_line(line)}\n" for line in lines)
+        trace = trace_of(report) or "-"
+        text = "".join(f"{stamp} {spec.version} {trace} {_one_line(line)}\n" for line in lines)
         for value in hidden:
             text = text.replace(value, "[secret]")
         path = places.log_file(self._data, spec.function)

@@ -105,8 +105,9 @@ def _build_request(wanted: Mapping[str, Any], target: str, authority: str, more:
     for name, value in headers:
         if _NAME.fullmatch(name) is None or _SAFE.fullmatch(value) is None:
             raise FetchRefused("A header has a name or a value that cannot be sent.")
-        if name.lower() not in _OWN_HEADERS and not name.lower().startswith("x-stead-"):
-            lines.append(f"{name.lower()}: {value}")
+        known = name.lower()
+        if known not in _OWN_HEADERS and known not in more and not known.startswith("x-stead-"):
+            lines.append(f"{known}: {value}")
     lines += [f"{name}: {value}" for name, value in more.items()]
     if body or method in ("POST", "PUT", "PATCH"):
         lines.append(f"content-length: {len(body)}")

@@ -201,8 +201,16 @@ class Serving:
         _, until = worker.activity.read()
         if until and now > until:
             log.info("functions.overrun", version=served.spec.version)
-            self._report(served.spec, {"reason": "function_time_limit", "log": []})
+            self._report_lost(served, worker, "function_time_limit")
             self._processes.kill(worker)
+
+    def _report_lost(self, served: ServedVersion, worker: FunctionProcess, reason: str) -> None:
+        """The process cannot report its request any more."""
+        if worker.activity is None or not (began := worker.activity.read()[0]):
+            return
+        wall_ms = max(0.0, (time.monotonic_ns() - began) / 1e6)
+        about = {**worker.activity.read_about(), "wall_ms": wall_ms, "is_traced": True}
+        self._report(served.spec, {**about, "status": 503, "reason": reason, "log": []})
 
     def _is_current(self, served: ServedVersion) -> bool:
         return self._versions.get(served.spec.version) is served
@@ -293,6 +301,8 @@ class Serving:
             pass
         finally:
             ended.cancel()
+            if not worker.is_killed:
+                self._report_lost(served, worker, "function_stopped")
             served.workers.pop(worker.number, None)
             self._processes.kill(worker)
             worker.close()

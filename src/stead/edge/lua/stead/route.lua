@@ -316,6 +316,7 @@ end
 -- The limits of the function are those of its owner, so they are checked before anything of it runs.
 local function serve_function(view, found)
   begin_trace(view)
+  var.stead_function = found.socket
   if (tonumber(var.http_content_length) or 0) > found.bytes then
     return answer.page("too_large")
   end
@@ -324,7 +325,6 @@ local function serve_function(view, found)
   if count and count > found.rate then
     return answer.page("function_rate_limit")
   end
-  var.stead_function = found.socket
   return ngx.exec("@functions")
 end
 

@@ -6,6 +6,9 @@ import socket
 from dataclasses import dataclass
 from typing import Any
 
+from .tracing import HEADER as TRACE
+from .tracing import Trace, read_trace
+
 MAX_HEAD = 128 << 10
 MAX_HEADERS = 100
 REASON, SUBREQUESTS = "X-Stead-Reason", "X-Stead-Subrequests"
@@ -42,14 +45,18 @@ class Request:
     """How many the functions before it have used."""
     left_ms: int = 0
     """How much time the function that calls this one has left; 0 for a visitor's request."""
+    trace: Trace | None = None
 
     def for_guest(self) -> dict[str, Any]:
         known = dict(self.headers)
         scheme = known.get("x-forwarded-proto", "https")
+        headers = self.headers
+        if self.trace is not None:
+            headers = [(name, self.trace.header if name == TRACE else value) for name, value in headers]
         return {
             "method": self.method,
             "url": f"{scheme}://{known.get('host', 'localhost')}{self.target}",
-            "headers": self.headers,
+            "headers": headers,
             **encode_body(self.body),
         }
 
@@ -80,14 +87,16 @@ def read_request(connection: socket.socket, max_body: int) -> Request:
     length = int(known.get("content-length", 0))
     if length > max_body:
         raise RequestRefused(413, "function_request_too_large")
+    depth = int(known.get("x-stead-depth", 0))
     request = Request(
         method,
         target,
         [pair for pair in pairs if pair[0] not in _HOP_BY_HOP and not pair[0].startswith(_PRIVATE)],
         b"",
-        depth=int(known.get("x-stead-depth", 0)),
+        depth=depth,
         subrequests=int(known.get("x-stead-subrequests", 0)),
         left_ms=int(known.get("x-stead-left", 0)),
+        trace=read_trace(known.get(TRACE, ""), from_edge=depth == 0),
     )
     while len(body) < length:
         part = connection.recv(1 << 20)

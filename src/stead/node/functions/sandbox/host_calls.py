@@ -11,6 +11,7 @@ import time
 from typing import Any
 
 from . import messages
+from .tracing import RecordedCalls, Trace
 
 MAX_SUBREQUESTS = 32
 MAX_DEPTH = 4
@@ -41,10 +42,14 @@ class HostCalls:
         self._logged = 0
         self.lines: list[str] = []
         self.subrequests = self.depth = 0
+        self.recorded = RecordedCalls()
+        self._trace: Trace | None = None
 
-    def begin(self, until: float, *, depth: int, subrequests: int) -> None:
+    def begin(self, until: float, *, depth: int, subrequests: int, trace: Trace | None = None) -> None:
         """A request begins; `until` is the end of its time on the monotonic clock."""
         self._until, self.depth, self.subrequests = until, depth, subrequests
+        self._trace = trace
+        self.recorded.begin(is_wanted=trace is not None and trace.is_sampled)
         self._logged, self.lines = 0, []
 
     def call(self, op: str, arg: str) -> str:
@@ -76,7 +81,7 @@ class HostCalls:
         if op == "sleep":
             return self._sleep(float(arg["ms"]))
         if op in _REMOTE:
-            return self._ask(op, arg)
+            return self._ask_and_record(op, arg)
         return _error("operation.unknown", f"There is no operation {op[:64]}.")
 
     def _log(self, text: str) -> dict[str, Any]:
@@ -90,6 +95,15 @@ class HostCalls:
         time.sleep(max(0.0, min(milliseconds / 1000, self._until - time.monotonic() + 0.02)))
         return {"ok": None}
 
+    def _ask_and_record(self, op: str, arg: dict[str, Any]) -> dict[str, Any]:
+        began, is_error = time.monotonic(), True
+        try:
+            answer = self._ask(op, arg)
+            is_error = "error" in answer
+        finally:
+            self.recorded.add(op, arg, began, is_error=is_error)
+        return answer
+
     def _ask(self, op: str, arg: dict[str, Any]) -> dict[str, Any]:
         if self.subrequests >= MAX_SUBREQUESTS and op in ("fetch", "service.call"):
             return _error("subrequests.exhausted", f"A request may cause at most {MAX_SUBREQUESTS} others.")
@@ -100,7 +114,10 @@ class HostCalls:
         left = self._until - time.monotonic()
         if left <= 0:
             raise HostUnavailable
-        about = {"left_ms": int(left * 1000), "depth": self.depth, "subrequests": self.subrequests}
+        about: dict[str, Any] = {"left_ms": int(left * 1000)}
+        about |= {"depth": self.depth, "subrequests": self.subrequests}
+        if self._trace is not None:
+            about["traceparent"] = self._trace.header
         try:
             self._channel.settimeout(left + 0.05)
             messages.send(self._channel, {"op": op, "arg": arg, **about})

@@ -16,6 +16,7 @@ from .activity import Activity
 from .exchange import CPU, MEMORY, SUBREQUESTS, Request, RequestRefused, build_response, read_request, refuse
 from .guest import Guest, GuestFailed, Program, Ticker, compile_function
 from .host_calls import HostCalls, HostUnavailable
+from .tracing import MAX_NAME, SLOW_MS, Trace
 
 REQUESTS_PER_INSTANCE = 1000
 IDLE_SECONDS = 60.0
@@ -67,6 +68,11 @@ def _usage(cpu: float) -> tuple[tuple[str, str], tuple[str, str]]:
     return (CPU, f"{(time.process_time() - cpu) * 1000:.3f}"), (MEMORY, str(most))
 
 
+def _describe(request: Request, trace: Trace, began: float) -> dict[str, Any]:
+    path = request.target.partition("?")[0]
+    return {"trace": trace.about(), "began": began, "name": f"{request.method} {path}"[:MAX_NAME]}
+
+
 class Worker:
     def __init__(
         self, engine: Engine, channel: socket.socket, listening: socket.socket, compiled: int, activity: int
@@ -98,8 +104,8 @@ class Worker:
             except (TimeoutError, OSError):
                 return
             with connection:
-                usage = self._serve(connection)
-            self._report(usage)
+                about = self._serve(connection)
+            self._report(about)
             if self._ticker.is_lowered or (self._guest is None and not self._replace()):
                 return
 
@@ -125,9 +131,11 @@ class Worker:
         return self._host.call(op, arg)
 
     def _serve(self, connection: socket.socket) -> dict[str, Any]:
+        """Return what is known about the request afterwards, for the host."""
         began, cpu = time.monotonic(), time.process_time()
         connection.settimeout(READ_SECONDS)
         reason, detail = "", ""
+        request = None
         try:
             request = read_request(connection, self._request_bytes)
             response = self._handle(request, began, cpu)
@@ -142,20 +150,25 @@ class Worker:
             connection.sendall(response)
         except OSError:
             reason = reason or "visitor_gone"
-        return {
-            "wall_ms": round((time.monotonic() - began) * 1000, 3),
-            "cpu_ms": round((time.process_time() - cpu) * 1000, 3),
-            "reason": reason,
-            "detail": detail,
-        }
+        wall_ms = round((time.monotonic() - began) * 1000, 3)
+        about: dict[str, Any] = {"wall_ms": wall_ms, "reason": reason, "detail": detail}
+        trace = request.trace if request else None
+        if request is not None and trace is not None:
+            about |= _describe(request, trace, time.time() - wall_ms / 1000)
+            about["status"] = int(response[9:12])
+            about["calls"] = self._host.recorded.calls
+            about["is_traced"] = trace.is_sampled or bool(reason) or wall_ms >= SLOW_MS
+        return about
 
     def _handle(self, request: Request, began: float, cpu: float) -> bytes:
         wall = min(self._wall, request.left_ms / 1000) if request.left_ms else self._wall
         guest = self._guest
         if guest is None:
             raise GuestFailed("function_unavailable")
-        self._host.begin(began + wall, depth=request.depth, subrequests=request.subrequests)
-        self._activity.begin(wall + GRACE_SECONDS)
+        trace = request.trace
+        self._host.begin(began + wall, depth=request.depth, subrequests=request.subrequests, trace=trace)
+        about = _describe(request, trace, time.time()) if trace else None
+        self._activity.begin(wall + GRACE_SECONDS, about)
         self._ticker.begin()
         keep = False
         try:
@@ -184,10 +197,10 @@ class Worker:
                 guest.close()
                 self._guest = None
 
-    def _report(self, usage: dict[str, Any]) -> None:
+    def _report(self, about: dict[str, Any]) -> None:
         """After the response, so that no visitor waits for it. Ordinary requests are not reported."""
         lines = self._host.lines
-        if lines or usage.get("reason"):
+        if lines or about.get("reason") or about.get("is_traced"):
             self._channel.settimeout(5.0)
-            messages.send(self._channel, {"log": lines, **usage})
+            messages.send(self._channel, {"log": lines, **about})
             self._host.lines = []

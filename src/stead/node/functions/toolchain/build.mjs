@@ -27,6 +27,7 @@ const bundled = await build({
   target: "es2022",
   supported: { "async-await": false, "async-generator": false, "for-await": false, "top-level-await": false },
   external: ["stead:function/*"],
+  define: { STEAD_COMPATIBILITY_DATE: JSON.stringify(process.env.STEAD_COMPATIBILITY_DATE ?? "") },
   alias: { "stead-prelude": `${here}/prelude`, "stead-function": source },
   logLevel: "warning",
   legalComments: "none",

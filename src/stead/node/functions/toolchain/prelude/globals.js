@@ -1,4 +1,5 @@
 // Puts the interfaces of the web platform into the global scope, before the code of the function runs.
+import { compatibilityDate } from "./compatibility.js";
 import * as http from "./http.js";
 import * as platform from "./platform.js";
 import { ReadableStream } from "./streams.js";
@@ -15,6 +16,6 @@ Object.assign(globalThis, {
   Headers, Request, Response, fetch, console, crypto, performance, structuredClone, Event, EventTarget, DOMException,
   AbortController, AbortSignal, Promise, queueMicrotask, setTimeout, setInterval, clearTimeout, clearInterval: clearTimeout,
   TextEncoder, TextDecoder, atob, btoa, URL, URLSearchParams, ReadableStream, self: globalThis,
-  navigator: Object.freeze({ userAgent: "Stead" }),
+  navigator: Object.freeze({ userAgent: "Stead", compatibilityDate }),
 });
 Math.random = platform.random;
