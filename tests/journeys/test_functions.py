@@ -51,9 +51,16 @@ async def _built(customer: Customer, function: dict[str, Any]) -> dict[str, Any]
     return read
 
 
+@pytest.fixture(scope="module")
+async def site(customer: Customer) -> str:
+    """A site for functions that need no site of their own. It answers at `DOMAIN`."""
+    return await _site(customer, DOMAIN)
+
+
 @pytest.mark.timeout(900)
-async def test_a_function_answers_on_the_domain_of_its_site(customer: Customer, visitor: Visitor) -> None:
-    site = await _site(customer, DOMAIN)
+async def test_a_function_answers_on_the_domain_of_its_site(
+    customer: Customer, visitor: Visitor, site: str
+) -> None:
     new = {
         "site_id": site,
         "slug": "hello",
@@ -294,10 +301,8 @@ EXAMPLES = {"js": "javascript", "ts": "typescript", "rust": "rust", "go": "go", 
 
 @pytest.mark.timeout(1200)
 async def test_the_example_of_every_language_works_as_documented(
-    customer: Customer, visitor: Visitor
+    customer: Customer, visitor: Visitor, site: str
 ) -> None:
-    domain = "languages.example.com"
-    site = await _site(customer, domain)
     found = dict(re.findall(r"^```([a-z]+)\n(.*?)^```$", DOCUMENT.read_text(), re.DOTALL | re.MULTILINE))
     functions = {}
     for mark, language in EXAMPLES.items():
@@ -315,27 +320,56 @@ async def test_the_example_of_every_language_works_as_documented(
             ],
         }
         functions[language] = await customer.post("/v1/functions", new)
-    await visitor.until(domain, "", "/")  # It has a certificate.
+    await visitor.until(DOMAIN, "", "/")  # It has a certificate.
     for language, function in functions.items():
         live = await _built(customer, function)
         assert live["build_status"] == "live", (language, live)
         path = f"/_fn/{language}"
         for visit in (1, 2, 3):
-            seen = await visitor.get(domain, f"{path}/grün?visit={visit}")
+            seen = await visitor.get(DOMAIN, f"{path}/grün?visit={visit}")
             assert seen.status == 200, (language, seen)
             expected = f'"visits":{visit}' if language == "javascript" else f"visit {visit} from "
             assert expected in seen.text, (language, seen.text)
 
 
+INTERFACES = Path(__file__).with_name("web_interfaces.js")
+
+
 @pytest.mark.timeout(600)
-async def test_errors_of_compilers_have_file_and_line(customer: Customer) -> None:
-    site = await _site(customer, "broken.example.com")
+async def test_javascript_has_the_interfaces_of_the_web_that_the_document_lists(
+    customer: Customer, visitor: Visitor, site: str
+) -> None:
+    table = DOCUMENT.read_text().partition("| Available | Notes |\n|---|---|\n")[2].partition("\n\n")[0]
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines()]
+    listed = {
+        name: notes != "Not available." for names, notes in rows for name in re.findall(r"`([\w.]+)`", names)
+    }
+    assert {"URL", "crypto.subtle", "WebSocket"} <= listed.keys()
+    new = {
+        "site_id": site,
+        "slug": "interfaces",
+        "display_name": "Interfaces",
+        "source": INTERFACES.read_text(),
+        "limits": {"wall_ms": 20_000},
+    }
+    live = await _built(customer, await customer.post("/v1/functions", new))
+    assert live["build_status"] == "live", live
+    await visitor.until(DOMAIN, "", "/")
+    async with visitor.browser(DOMAIN) as browser:
+        checked = (await browser.post("/_fn/interfaces", json=list(listed))).json()
+    assert checked["failed"] == {}
+    assert checked["count"] > 40
+    assert checked["available"] == listed
+
+
+@pytest.mark.timeout(600)
+async def test_errors_of_compilers_have_file_and_line(customer: Customer, site: str) -> None:
     sources = {
         "typescript": ("const a = 1;\nexport default {{{", r"function\.ts:2:1\d"),
         "c": ("#include <stead.h>\n\nint x = missing;\n", r"function\.c:3:9"),
     }
     for language, (source, place) in sources.items():
-        new = {"site_id": site, "slug": language, "display_name": "Broken", "language": language}
+        new = {"site_id": site, "slug": f"no-{language}", "display_name": "Broken", "language": language}
         function = await customer.post("/v1/functions", {**new, "source": source})
         heard = await customer.listen(function["last_build_job_id"])
         assert heard.done == [{"status": "failed"}]

@@ -15,7 +15,11 @@ export class Headers {
   constructor(init) {
     if (init === undefined || init === null) return;
     const pairs = typeof init[Symbol.iterator] === "function" ? init : Object.entries(init);
-    for (const [name, value] of pairs) this.append(name, value);
+    for (const pair of pairs) {
+      if (Array.isArray(pair) && pair.length !== 2) throw new TypeError("a header is a pair of a name and a value");
+      const [name, value] = pair;
+      this.append(name, value);
+    }
   }
 
   #name(name) {

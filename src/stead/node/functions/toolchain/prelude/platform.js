@@ -1,4 +1,5 @@
 // Everything else that functions find in the global scope.
+import { DOMException } from "./errors.js";
 import { ask } from "./host.js";
 import { Promise } from "./tasks.js";
 import { TextEncoder, base64ToBytes, bytesToBase64, toBytes } from "./text.js";
@@ -72,13 +73,6 @@ export class EventTarget {
   }
 }
 
-export class DOMException extends Error {
-  constructor(message = "", name = "Error") {
-    super(message);
-    this.name = name;
-  }
-}
-
 export class AbortSignal extends EventTarget {
   aborted = false;
   reason = undefined;
@@ -98,6 +92,18 @@ export class AbortSignal extends EventTarget {
   static abort(reason) {
     const signal = new AbortSignal();
     signal.abortWith(reason);
+    return signal;
+  }
+
+  static any(signals) {
+    const signal = new AbortSignal();
+    for (const each of signals) {
+      if (each.aborted) {
+        signal.abortWith(each.reason);
+        break;
+      }
+      each.addEventListener("abort", () => signal.abortWith(each.reason));
+    }
     return signal;
   }
 
@@ -233,4 +239,4 @@ export function structuredClone(value, seen = new Map()) {
   return made;
 }
 
-export { TextEncoder };
+export { DOMException, TextEncoder };

@@ -1,4 +1,6 @@
 // Text encodings.
+import { DOMException } from "./errors.js";
+
 export class TextEncoder {
   get encoding() {
     return "utf-8";
@@ -130,7 +132,9 @@ export function bytesToBase64(bytes) {
 export function base64ToBytes(text) {
   let clean = String(text).replace(/[\t\n\f\r ]/g, "");
   if (clean.length % 4 === 0) clean = clean.replace(/==?$/, "");
-  if (clean.length % 4 === 1 || /[^A-Za-z0-9+/]/.test(clean)) throw new TypeError("the text is not valid base64");
+  if (clean.length % 4 === 1 || /[^A-Za-z0-9+/]/.test(clean)) {
+    throw new DOMException("the text is not valid base64", "InvalidCharacterError");
+  }
   const bytes = new Uint8Array((clean.length * 3) >> 2);
   let bits = 0, held = 0, size = 0;
   for (const character of clean) {
@@ -147,7 +151,7 @@ export function base64ToBytes(text) {
 export function btoa(text) {
   const bytes = Uint8Array.from(String(text), (character) => {
     const code = character.charCodeAt(0);
-    if (code > 255) throw new TypeError("btoa takes characters up to U+00FF");
+    if (code > 255) throw new DOMException("btoa takes characters up to U+00FF", "InvalidCharacterError");
     return code;
   });
   return bytesToBase64(bytes);
