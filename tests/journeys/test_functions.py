@@ -240,7 +240,7 @@ async def _require_insights(customer: Customer, site: str, writing: str, reading
         return found["lines"] or None
 
     (line,) = await until(look, ARRIVES_SECONDS, pause=0.5)
-    assert (line["container"], line["service"]) == ("functions", "function")
+    assert (line["container"], line["service_name"]) == ("functions", "function")
     assert line["body"].endswith("listed 2 [secret]")
 
 
