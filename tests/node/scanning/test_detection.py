@@ -11,6 +11,7 @@ from stead.node.images.image_store import ImageStore
 from stead.node.scanning.yara_engine import (
     DECODING_SECONDS,
     SECONDS,
+    TOO_MANY_SLOW_FILES,
     Finding,
     YaraEngine,
     YaraFailed,
@@ -85,6 +86,17 @@ def test_padding_that_takes_too_long_does_not_hide_a_shell(
     monkeypatch.setattr(YaraEngine, "_scan", scan_pieces)
     found = engine.scan(shell, b"wp-content/plugins/a/a.php")
     assert found is not None
+
+
+def test_a_site_with_many_files_that_take_long_is_scanned_at_their_ends(engine: YaraEngine) -> None:
+    busy = YaraEngine(compile_rules(None))
+    busy._slow_files = TOO_MANY_SLOW_FILES
+    shell, padding = b"<?php @eval($_POST['c']); ?>", b"// text\n" * 40_000
+    for code in (shell + padding, b"<?php " + padding + shell, shell):
+        assert busy.scan(code, b"wp-content/plugins/a/a.php") is not None
+    with pytest.raises(YaraFailed, match="too many"):
+        busy.scan(b"<?php " + padding, b"wp-content/plugins/a/a.php")
+    assert engine.scan(b"<?php " + padding, b"wp-content/plugins/a/a.php") is None
 
 
 def test_ordinary_code_among_the_uploads_and_in_plugins_is_clean(engine: YaraEngine) -> None:

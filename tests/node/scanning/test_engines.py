@@ -94,6 +94,32 @@ async def test_a_file_that_changes_while_it_is_read_is_an_error_and_no_finding(
     assert "changed" in report.failed[0][1]
 
 
+async def test_a_file_with_holes_that_is_larger_than_the_disk_does_not_keep_the_scanner_busy(
+    place: ScannedDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(site_scan, "ANSWER_SECONDS", 60.0)
+    with place.put("uploads/huge.php", SHELL).open("r+b") as file:
+        file.truncate(1 << 40)
+    place.put("uploads/shell.php", SHELL)
+    report = await place.scan(full=True)
+    assert [each.path for each in report.findings] == ["wp-content/uploads/shell.php"]
+    assert report.failed == [("wp-content/uploads/huge.php", "the file is too large to be scanned")]
+
+
+async def test_many_large_files_are_read_a_few_at_a_time(
+    place: ScannedDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of them together have more bytes than the process may use."""
+    monkeypatch.setattr(place.scanner, "_reply_seconds", REPLY_SECONDS)
+    for number in range(31):
+        with place.put(f"uploads/{number}.txt", b"text").open("r+b") as file:
+            file.truncate(36 << 20)
+    place.put("uploads/shell.php", SHELL)
+    report = await place.scan(full=True)
+    assert [each.path for each in report.findings] == ["wp-content/uploads/shell.php"]
+    assert (report.files, report.failed) == (32, [])
+
+
 async def test_unchanged_files_are_not_read_again(
     place: ScannedDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -55,6 +55,17 @@ def test_a_file_is_stored_unreadably_and_restored_exactly(store: Quarantine) -> 
     assert store.list_held() == ()
 
 
+def test_a_file_with_holes_that_is_larger_than_the_disk_is_not_read(store: Quarantine) -> None:
+    store.isolate(_wanted())
+    with _file(store).open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(QuarantineFailed, match="another file"):
+        store.restore("det_1")
+    with pytest.raises(FileGone, match="changed"):
+        store.isolate(_wanted("det_2"))
+    assert _file(store).stat().st_size == 1 << 40
+
+
 @pytest.mark.parametrize(
     "stopped_at", ["_describe", "_copy_in", "sync_directory", "write_file", "rename", "_hash", "unlink"]
 )

@@ -13,12 +13,15 @@ import socket
 import msgspec
 
 from stead.node.scanning.clamd_client import REPLY_SECONDS, ClamdSession, ClamdUnavailable
+from stead.node.scanning.paths import MAX_HASHED_BYTES
 from stead.node.scanning.verdicts import Hello, Request, Result, Verdict
 from stead.node.scanning.yara_engine import Finding, YaraEngine, YaraFailed
 
 MAX_BYTES = 64 << 20
 """Of a larger file, the beginning and the end are scanned by YARA. clamd has limits of its own."""
 MAX_FILES_AT_ONCE = 32
+MAX_BYTES_AT_ONCE = 32 << 20
+"""Of the files of one message, except for the last one: their contents are in memory at the same time."""
 MESSAGE_BYTES = 160 << 10
 _PR_SET_NO_NEW_PRIVS = 38
 _CLAMD = "/clamd.sock"
@@ -124,8 +127,8 @@ class Scanner:
             return self._engine.scan(data, path)
         except YaraFailed as error:
             return str(error)
-        except MemoryError:
-            return "the file needs too much memory"
+        except Exception as error:  # noqa: BLE001 - no file may prevent that the others are scanned
+            return f"the file cannot be scanned ({type(error).__name__})"
 
     def _send(self, message: object) -> None:
         self._channel.sendall(msgspec.msgpack.encode(message))
@@ -139,6 +142,9 @@ class _FileContent:
         try:
             before = os.fstat(descriptor)
             self.status = before
+            if before.st_size > MAX_HASHED_BYTES:
+                self.error = "the file is too large to be scanned"
+                return
             made, pieces, place = hashlib.sha256(), [], 0
             while piece := os.pread(descriptor, 1 << 20, place):
                 made.update(piece)

@@ -8,10 +8,10 @@ text in many ways.
 
 import base64
 import binascii
-import codecs
 import re
+import string
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from urllib.parse import unquote_to_bytes
 
 MAX_INPUT = 256 << 10
@@ -27,8 +27,9 @@ _DYNAMIC = re.compile(
     rb"|\$\w+\s*\(|[\])}'\"]\s*\(|`|\$\{|document|\.src|Function|setTimeout",
     re.IGNORECASE,
 )
-_SPACES = re.compile(rb"[ \t\r\n\f\v]{2,}")
-_LINE_COMMENT_IN_CALL = re.compile(rb"(\w)[ \t]*(?://|#)[^\n]{0,200}\n\s*\(")
+_SPACES = re.compile(rb"[ \t\f\v]{2,}")
+_LINES = re.compile(rb"[ \t\r\f\v]?\n[ \t\r\n\f\v]*")
+_LINE_COMMENT_IN_CALL = re.compile(rb"(?://|#)[^\n]{0,200}\n ?\(")
 _HEX = re.compile(rb"\\x([0-9a-fA-F]{2})")
 _OCTAL = re.compile(rb"\\([0-3]?[0-7]{2})(?![0-9])")
 _UNICODE = re.compile(rb"\\u\{?00([0-9a-fA-F]{2})\}?")
@@ -65,6 +66,8 @@ _EVAL_OF_VALUE = re.compile(
 _VALUE = re.compile(rb"\x02(\d{1,6})\x02")
 _ITEM = re.compile(rb"'([^']{0,200})'")
 _PLAIN = re.compile(rb"[\x20-\x26\x28-\x5b\x5d-\x7e\t]*")
+_LETTERS = string.ascii_letters.encode()
+_ROT13 = bytes.maketrans(_LETTERS, _LETTERS[13:26] + _LETTERS[:13] + _LETTERS[39:] + _LETTERS[26:39])
 _BLOB = re.compile(rb"['\"]([A-Za-z0-9+/]{120,1000000}={0,2})['\"]")
 
 
@@ -87,12 +90,12 @@ class _View:
         self._variables: dict[bytes, bytes] = {}
 
     def decode(self) -> bytes:
-        text = _LINE_COMMENT_IN_CALL.sub(rb"\1(", _SPACES.sub(_collapse, self._text))
+        text = _LINE_COMMENT_IN_CALL.sub(b"(", _collapse(self._text))
         text = _HEX.sub(lambda found: _printable(int(found[1], 16), found[0]), text)
         text = _UNICODE.sub(lambda found: _printable(int(found[1], 16), found[0]), text)
         text = _OCTAL.sub(lambda found: _printable(int(found[1], 8) & 255, found[0]), text)
-        text = _CHR_MATH.sub(_compute_chr, text)
-        text = _CHR.sub(lambda found: _quote(bytes([int(found[1], 0) & 255])), text)
+        text = _replace_calls(text, _CHR_MATH, (b"chr",), _compute_chr)
+        text = _replace_calls(text, _CHR, (b"chr",), lambda found: _quote(bytes([int(found[1], 0) & 255])))
         text = _CODES.sub(self._codes, text)
         for _ in range(MAX_ROUNDS):
             before = text
@@ -102,20 +105,23 @@ class _View:
         return self._write_out(text)
 
     def _fold(self, text: bytes) -> bytes:
-        text = _DOUBLE.sub(rb"'\1'", _SPACES.sub(_collapse, text))
+        text = _DOUBLE.sub(rb"'\1'", text)
         text = (_JOIN_PHP if self._is_php else _JOIN_JS).sub(b"", text)
-        names = text.lower()
-        if b"implode" in names or b"join" in names:
-            text = _IMPLODE.sub(lambda found: _quote(b"".join(_ITEM.findall(found[1]))), text)
-        if b"replace" in names:
-            text = _REPLACE.sub(lambda found: self._keep(found[3].replace(found[1], found[2])), text)
-            text = _REPLACE_MANY.sub(self._replace_many, text)
+        text = _replace_calls(
+            text, _IMPLODE, (b"implode", b"join"), lambda found: _quote(b"".join(_ITEM.findall(found[1])))
+        )
+        replaces = (b"str_replace", b"str_ireplace")
+        text = _replace_calls(
+            text, _REPLACE, replaces, lambda found: self._keep(found[3].replace(found[1], found[2]))
+        )
+        text = _replace_calls(text, _REPLACE_MANY, replaces, self._replace_many)
         if b"^" in text:
             text = _XOR.sub(lambda found: self._keep(_xor(found[1], found[2])), text)
         if b"~" in text:
             text = _NOT.sub(lambda found: self._keep(bytes(255 - each for each in found[1])), text)
-        if b"pack" in names:
-            text = _PACK.sub(lambda found: self._call(b"hex2bin", found[1], found[0]), text)
+        text = _replace_calls(
+            text, _PACK, (b"pack",), lambda found: self._call(b"hex2bin", found[1], found[0])
+        )
         text = self._call_functions(text)
         if self._is_php:
             text = self._propagate(text)
@@ -169,11 +175,12 @@ class _View:
             return whole
 
     def _keep(self, value: bytes) -> bytes:
-        """A short plain value becomes a string. Others are kept aside and written out at the end."""
+        """A short plain value becomes a string. Others are kept aside and written out at the end, as many as
+        there is room for."""
         if len(value) <= 4000 and _PLAIN.fullmatch(value):
             return _quote(value)
         if len(value) > self._left:
-            raise ValueError("too much is decoded")
+            return b"''"
         self._left -= len(value)
         self._values.append(value)
         return b"'\x02%d\x02'" % (len(self._values) - 1)
@@ -197,9 +204,33 @@ def _remove_comments(text: bytes) -> bytes:
     return b" ".join([*parts, text[end:]])
 
 
-def _collapse(found: re.Match[bytes]) -> bytes:
+def _collapse(text: bytes) -> bytes:
     """Lines stay lines."""
-    return b"\n" if b"\n" in found[0] else b" "
+    return _LINES.sub(b"\n", _SPACES.sub(b" ", text))
+
+
+def _replace_calls(
+    text: bytes,
+    call: re.Pattern[bytes],
+    names: tuple[bytes, ...],
+    replace: Callable[[re.Match[bytes]], bytes],
+) -> bytes:
+    """As `call.sub`, for an expression that begins with one of the names. Looking for names is faster."""
+    lower = text.lower()
+    places = sorted(place for name in names for place in _find_all(lower, name))
+    parts, end = [], 0
+    for place in places:
+        if place >= end and (found := call.match(text, place)) is not None:
+            parts += [text[end:place], replace(found)]
+            end = found.end()
+    return b"".join([*parts, text[end:]]) if parts else text
+
+
+def _find_all(text: bytes, name: bytes) -> Iterator[int]:
+    place = text.find(name)
+    while place >= 0:
+        yield place
+        place = text.find(name, place + 1)
 
 
 def _decode_nested(value: bytes, depth: int = 3) -> bytes | None:
@@ -207,7 +238,7 @@ def _decode_nested(value: bytes, depth: int = 3) -> bytes | None:
     if depth == 0 or len(value) < 20 or not _DYNAMIC.search(value):
         return None
     view = _View(b"<?php " + value)
-    text = view._text  # noqa: SLF001
+    text = _collapse(view._text)  # noqa: SLF001
     for _ in range(MAX_ROUNDS):
         before, text = text, view._fold(text)  # noqa: SLF001
         if text == before or len(text) > MAX_INPUT:
@@ -278,7 +309,7 @@ _FUNCTIONS: dict[bytes, Callable[[bytes], bytes]] = {
     b"gzinflate": _inflate,
     b"gzuncompress": _decompress,
     b"gzdecode": _decompress,
-    b"str_rot13": lambda value: codecs.encode(value.decode("latin-1"), "rot13").encode("latin-1"),
+    b"str_rot13": lambda value: value.translate(_ROT13),
     b"strrev": lambda value: value[::-1],
     b"hex2bin": binascii.unhexlify,
     b"urldecode": unquote_to_bytes,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from stead.node.scanning.paths import open_directory, to_text
+from stead.node.scanning.paths import FileTooLarge, hash_file, open_directory, to_text
 from stead.protocol.work import Component, ComponentType
 
 MAX_COMPONENTS = 500
@@ -46,12 +46,15 @@ def list_loaded_files(content: Path) -> dict[str, str]:
 
 
 def _hash(directory: int, name: bytes) -> str:
-    """Empty if it is no file."""
+    """Empty if it is no file. One that is too large to be read counts as one without content."""
     with suppress(OSError):
         descriptor = os.open(name, _FILE, dir_fd=directory)
         with os.fdopen(descriptor, "rb") as file:
             if stat.S_ISREG(os.fstat(descriptor).st_mode):
-                return hashlib.file_digest(file, "sha256").hexdigest()
+                try:
+                    return hash_file(file)
+                except FileTooLarge:
+                    return hashlib.sha256().hexdigest()
     return ""
 
 

@@ -1,14 +1,19 @@
 """Paths of customers' files as text: for messages, lists and people, and back."""
 
+import errno
+import hashlib
 import os
 import re
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 _PLAIN = re.compile(r"[^\\\x00-\x1f\x7f\ud800-\udfff]+")
 _ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
 MAX_BYTES = 2000
 """A longer path is reported cut, and its file is not moved."""
+MAX_HASHED_BYTES = 512 << 20
+"""A file with holes can be larger than any disk: reading one must not keep a node busy."""
 
 
 class PathRefused(ValueError):
@@ -38,6 +43,21 @@ def to_key(text: str) -> tuple[bytes, ...]:
     if len(path) > MAX_BYTES or any(part in (b"", b".", b"..") or b"\0" in part for part in key):
         raise PathRefused(text)
     return key
+
+
+class FileTooLarge(OSError):
+    """The file is larger than what is hashed."""
+
+
+def hash_file(file: BinaryIO) -> str:
+    """The SHA-256 of a file. Raises FileTooLarge."""
+    made, left = hashlib.sha256(), MAX_HASHED_BYTES
+    while piece := file.read(1 << 20):
+        left -= len(piece)
+        if left < 0:
+            raise FileTooLarge(errno.EFBIG, os.strerror(errno.EFBIG))
+        made.update(piece)
+    return made.hexdigest()
 
 
 def open_directory(name: os.PathLike[str] | bytes, directory: int | None = None) -> int:

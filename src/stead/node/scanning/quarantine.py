@@ -21,7 +21,7 @@ from pathlib import Path
 import msgspec
 
 from stead.node.drivers.layout import sync_directory, write_file
-from stead.node.scanning.paths import PathRefused, open_directory, to_key
+from stead.node.scanning.paths import FileTooLarge, PathRefused, hash_file, open_directory, to_key
 
 MAX_STORE_BYTES = 1 << 30
 """For all files of an environment."""
@@ -193,7 +193,11 @@ class Quarantine:
     def _describe(self, wanted: Quarantined, staged: Path) -> Quarantined:
         """Check that it is what was found: it may have been changed or replaced since."""
         status = staged.lstat()
-        if not stat.S_ISREG(status.st_mode) or _hash(staged) != wanted.sha256:
+        try:
+            is_same = stat.S_ISREG(status.st_mode) and _hash(staged) == wanted.sha256
+        except FileTooLarge:
+            is_same = False
+        if not is_same:
             raise FileGone("the file was changed since it was scanned")
         return msgspec.structs.replace(
             wanted,
@@ -290,9 +294,13 @@ def _holds(directory: int, name: bytes, found: Quarantined) -> bool:
     except OSError:
         return False
     with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size != found.size:
             return False
-        return hashlib.file_digest(file, "sha256").hexdigest() == found.sha256
+        try:
+            return hash_file(file) == found.sha256
+        except FileTooLarge:
+            return False
 
 
 def _link(fresh: Path, directory: int, name: bytes) -> None:
@@ -305,7 +313,7 @@ def _link(fresh: Path, directory: int, name: bytes) -> None:
 
 def _hash(path: Path) -> str:
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return hash_file(file)
 
 
 def _read_attributes(path: Path) -> dict[str, bytes]:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from stead.node.scanning.child import MAX_FILES_AT_ONCE, MESSAGE_BYTES, Start
+from stead.node.scanning.child import MAX_BYTES_AT_ONCE, MAX_FILES_AT_ONCE, MESSAGE_BYTES, Start
 from stead.node.scanning.paths import open_directory, to_text
 from stead.node.scanning.verdicts import Hello, Request, Verdict
 from stead.node.snapshots.tree_scan import MAX_DEPTH, MAX_FILES, Key, escape, unescape
@@ -25,6 +25,8 @@ ANSWER_SECONDS = 900.0
 """For one message of files, if each of them takes as long as it may."""
 OUTSTANDING = 2
 """How many messages are sent before the first is answered."""
+MAX_COLLECTED = 1000
+"""Files of one message, with those that are unchanged."""
 MAX_FINDINGS = 500
 MAX_ATTEMPTS = 3
 """For a file that is changed while it is read."""
@@ -143,6 +145,7 @@ class SiteScan:
         self._sent: deque[list[_Waiting]] = deque()
         self._collected: list[_Waiting] = []
         self._open: list[int] = []
+        self._open_bytes = 0
         self._again: list[_Waiting] = []
         self._write: Callable[[bytes], object] = lambda _: None
 
@@ -181,7 +184,7 @@ class SiteScan:
                     self._collected.append(waiting)
                 else:
                     self._collect(waiting, directory)
-                if len(self._open) >= MAX_FILES_AT_ONCE or len(self._collected) >= 1000:
+                if self._is_full():
                     self._flush()
         finally:
             os.close(top)
@@ -216,7 +219,15 @@ class SiteScan:
                 self._fail(waiting.key, f"the file cannot be opened ({type(error).__name__})", waiting.root)
             return
         self._open.append(descriptor)
+        self._open_bytes += waiting.facts[1]
         self._collected.append(waiting)
+
+    def _is_full(self) -> bool:
+        return (
+            len(self._open) >= MAX_FILES_AT_ONCE
+            or self._open_bytes >= MAX_BYTES_AT_ONCE
+            or len(self._collected) >= MAX_COLLECTED
+        )
 
     def _flush(self) -> None:
         """Send what was collected. Files that are unchanged wait in the same order, for the index."""
@@ -231,7 +242,7 @@ class SiteScan:
             self._channel.send(requests, self._open)
         for descriptor in self._open:
             os.close(descriptor)
-        self._open = []
+        self._open, self._open_bytes = [], 0
         self._sent.append(self._collected)
         self._collected = []
         while len(self._sent) > OUTSTANDING:

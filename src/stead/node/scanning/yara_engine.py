@@ -25,18 +25,21 @@ SECONDS, SECONDS_WHEN_SLOW = 5, 1
 not prevent that the others are scanned."""
 DECODING_SECONDS = 2.0
 """Of processor time, for one file."""
-MANY_SLOW_FILES = 10
+MANY_SLOW_FILES, TOO_MANY_SLOW_FILES = 10, 100
 _PIECE = 128 << 10
-_SETS = {"php": ("hiding.yar", "php.yar"), "script": ("hiding.yar", "javascript.yar"), "any": ("server.yar",)}
+_SETS = ("server", "hiding", "php", "places", "letters", "javascript")
+"""Each is a file of rules. The files that they are for are in `_choose`."""
 _GLOBALS: dict[str, bool | str] = {"uploads": False, "view": False, "extension": ""}
 _HIDDEN = "hidden_code"
 _SCRIPT_EXTENSIONS = frozenset(
     {"js", "mjs", "cjs", "html", "htm", "svg", "php", "phtml", "inc", "vue", "jsx", "tpl"}
 )
-_MARKED = re.compile(rb"<\?|<script", re.IGNORECASE)
+_SCRIPT_TAG = re.compile(rb"<script", re.IGNORECASE)
 _TAG_IN_BINARY = re.compile(rb"<\?(?:php|=)", re.IGNORECASE)
 """The short form is in every large file by chance."""
 _UPLOADS = b"wp-content/uploads/"
+_PHP_EXTENSIONS = frozenset({"php", "phtml", "inc", "tpl", "phar", "txt", "html", "htm", "js", ""})
+_IMAGES = (b"GIF8", b"\x89PNG", b"\xff\xd8\xff", b"%PDF-")
 
 
 class Finding(NamedTuple):
@@ -66,7 +69,7 @@ def digest_rules(files: Sequence[Path]) -> str:
 
 def compile_rules(operator: Path | None) -> dict[str, bytes]:
     """The rules in the form that the scanner loads. This takes seconds. Raises RulesInvalid."""
-    compiled = {name: _compile([RULES / file for file in files]) for name, files in _SETS.items()}
+    compiled = {name: _compile([RULES / f"{name}.yar"]) for name in _SETS}
     own = [file for file in list_rules(operator) if file.parent != RULES]
     if own:
         compiled["operator"] = _compile(own)
@@ -104,6 +107,7 @@ class YaraEngine:
         """The rule that counts most, if the file is infected. Raises YaraFailed.
 
         Of a file that takes too long, the beginning and the end are scanned: padding must not hide the rest.
+        After too many of them, nothing else of large files is scanned, so that a scan ends.
         """
         try:
             return self._scan(data, path)
@@ -115,30 +119,37 @@ class YaraEngine:
             raise
 
     def _scan(self, data: bytes, path: bytes) -> Finding | None:
+        if self._slow_files >= TOO_MANY_SLOW_FILES and len(data) > _PIECE:
+            raise YaraFailed("the site has too many files that take long")
         name = path.rpartition(b"/")[2]
         extension = name.rpartition(b".")[2].lower().decode("latin-1") if b"." in name else ""
-        places: dict[str, bool | str] = {"uploads": path.startswith(_UPLOADS), "extension": extension}
-        sets = self._choose(data, extension)
+        uploads = path.startswith(_UPLOADS)
+        places: dict[str, bool | str] = {"uploads": uploads, "extension": extension}
+        sets = self._choose(data, extension, uploads=uploads)
         found = self._match(sets, data, {**places, "view": False})
-        if found.pop(_HIDDEN, None) is not None and (view := self._decode(data)) is not None:
-            more = self._match(sets, view, {**places, "view": True})
-            more.pop(_HIDDEN, None)
-            for signature, (score, _) in more.items():
-                found.setdefault(signature, (score, -1))
+        if found.pop(_HIDDEN, None) is not None:
+            if "php" in sets:
+                found |= self._match(["letters"], data, {**places, "view": False})
+            if (view := self._decode(data)) is not None:
+                sets = [name for name in sets if name != "hiding"]
+                for signature, (score, _) in self._match(sets, view, {**places, "view": True}).items():
+                    found.setdefault(signature, (score, -1))
         if sum(score for score, _ in found.values()) < INFECTED:
             return None
         signature, (score, offset) = max(found.items(), key=lambda each: (each[1][0], each[0]))
         return Finding(signature, score, data.count(b"\n", 0, offset) + 1 if offset >= 0 else 0)
 
-    def _choose(self, data: bytes, extension: str) -> list[str]:
-        chosen: list[str] = [name for name in ("any", "operator") if name in self._scanners]
-        marked = _MARKED.search(data)
+    def _choose(self, data: bytes, extension: str, *, uploads: bool) -> list[str]:
+        chosen: list[str] = [name for name in ("server", "operator") if name in self._scanners]
+        tag = b"<?" in data
         is_binary = b"\0" in data[:8192] and extension not in _SCRIPT_EXTENSIONS
-        if _TAG_IN_BINARY.search(data) if is_binary else b"<?" in data:
+        if tag and (not is_binary or _TAG_IN_BINARY.search(data)):
             chosen.append("php")
-        if extension in _SCRIPT_EXTENSIONS or marked:
-            chosen.append("script")
-        return chosen
+            if uploads or extension not in _PHP_EXTENSIONS or data.startswith(_IMAGES):
+                chosen.append("places")
+        if not is_binary and (tag or extension in _SCRIPT_EXTENSIONS or _SCRIPT_TAG.search(data)):
+            chosen.append("javascript")
+        return [*chosen, "hiding"] if "php" in chosen or "javascript" in chosen else chosen
 
     def _decode(self, data: bytes) -> bytes | None:
         with _processor_time(DECODING_SECONDS):

@@ -145,13 +145,15 @@ rule php_include_elsewhere
         score = 100
         description = "Code is loaded from the request, from another server, or from a file that looks like an image"
     strings:
-        $remote = /(^|[^a-z0-9_>:$])(include|require)(_once)?[\s(@]{1,10}["'](https?:\/\/|ftp:\/\/|data:[a-z\/]{0,20}[;,]|php:\/\/(input|filter)|expect:\/\/|zip:\/\/|phar:\/\/)/ nocase
+        $remote = /(^|[^a-z0-9_>:$])(include|require)(_once)?[\s(@]{1,10}["'](https?:\/\/|ftp:\/\/|data:[a-z\/]{0,20}[;,]|php:\/\/(input|filter)|expect:\/\/|zip:\/\/)/ nocase
+        $archive = /(^|[^a-z0-9_>:$])(include|require)(_once)?[\s(@]{1,10}["']phar:\/\// nocase
+        $named = /(^|[^a-z0-9_>:$])(include|require)(_once)?[\s(@]{1,10}["']phar:\/\/[^"'\n]{1,200}\.phar\// nocase
         $request = /(^|[^a-z0-9_>:$])(include|require)(_once)?[\s(@]{1,10}(base64_decode\s{0,3}\(|urldecode\s{0,3}\()?\$_(GET|POST|REQUEST|COOKIE|FILES)\b/ nocase
         $image = /@\s{0,3}(include|require)(_once)?[\s(]{1,10}["'][^"'\n]{1,250}\.(ico|jpe?g|png|gif|bmp|webp|woff2?|ttf)["']/ nocase
         $escaped = /(include|require)(_once)?[\s(@]{1,10}"([^"\n\\]{0,10}(\\[0-7]{2,3}|\\x[0-9a-f]{2})){4,}/ nocase
         $wrapped = /(include|require)(_once)?[\s(@]{1,10}(\(?["'][a-z]{0,6}["']\s{0,3}\.\s{0,3}){2,}/ nocase
     condition:
-        any of them
+        $remote or $request or $image or $escaped or $wrapped or #archive > #named
 }
 
 rule php_reverse_shell
@@ -166,7 +168,10 @@ rule php_reverse_shell
         $tcp = /(bash|sh)\s{1,3}-i\s{0,3}[0-9]{0,1}>{1,2}\s{0,3}&?\s{0,3}\/dev\/tcp\// nocase
         $netcat = /(nc|ncat|netcat)\s{1,3}(-[a-z]{1,4}\s{1,3}){0,3}-e\s{1,3}\/bin\// nocase
     condition:
-        ($connect and $shell and $start) or $tcp or $netcat
+        for any i in (1..#shell) : (
+            $connect in (@shell[i] - 8000..@shell[i] + 8000) and $start in (@shell[i] - 8000..@shell[i] + 8000)
+        )
+        or $tcp or $netcat
 }
 
 rule php_open_uploader
@@ -230,7 +235,7 @@ rule php_dropper
     strings:
         $hidden = /(file_put_contents|fwrite|fputs)\s{0,5}\(\s{0,5}[^,;]{0,160}\.(php|phtml|php[3-8]|phar|htaccess|ini)["'][^;,]{0,40},\s{0,5}[^;]{0,60}(base64_decode|gzinflate|gzuncompress|str_rot13|hex2bin|(file_get_contents|curl_exec)\s{0,5}\(\s{0,5}["']https?:\/\/)/ nocase
         $code = /(file_put_contents|fwrite|fputs)\s{0,5}\(\s{0,5}[^,;]{0,160},\s{0,5}["']<\?(php)?[^;]{0,200}(eval|assert|system|shell_exec|passthru)\s{0,5}\(/ nocase
-        $copied = /(^|[^a-z0-9_>:$])copy\s{0,5}\(\s{0,5}["']https?:\/\/[^"'\n]{1,300}["']\s{0,5},[^;\n]{0,120}\.(php|phtml|phar|php[3-8])["']/ nocase
+        $copied = /(^|[^a-z0-9_>:$"'])copy\s{0,5}\(\s{0,5}["']https?:\/\/[^"'\n]{1,300}["']\s{0,5},[^;\n]{0,120}\.(php|phtml|phar|php[3-8])["']/ nocase
         $renamed = /file_get_contents\s{0,5}\(\s{0,5}["']https?:\/\/[^"'\n]{1,300}["'][^;]{0,40};[^{}]{0,200}(file_put_contents|fwrite|fputs)\s{0,5}\([^;\n]{0,160}\.(php|phtml|phar|php[3-8])["']/ nocase
         $tool = /(system|exec|shell_exec|passthru|popen)\s{0,5}\(\s{0,5}["'][^"'\n]{0,80}(wget|curl|lwp-download|fetch)\s[^"'\n]{0,200}https?:\/\// nocase
         $touched = /touch\s{0,5}\([^;\n]{0,80}(filemtime|fileatime|strtotime)\s{0,5}\([^;\n]{0,80};/ nocase
@@ -293,51 +298,6 @@ rule php_file_manager
         $use and $form and not $ordinary and (($run and 4 of ($a, $b, $c, $d, $e, $f, $g, $h, $i, $j)) or 6 of ($a, $b, $c, $d, $e, $f, $g, $h, $i, $j))
 }
 
-rule php_uploads_code
-{
-    meta:
-        score = 60
-        description = "PHP among the uploads"
-    strings:
-        $open = /<\?(php\b|=|\s)/ nocase
-    condition:
-        uploads and extension matches /^(php[0-9]?|phtml|phar|pht|phps|inc|shtml)$/ and $open
-}
-
-rule php_uploads_active
-{
-    meta:
-        score = 60
-        description = "PHP among the uploads that uses the request, other files or the network"
-    strings:
-        $use = /\$_(GET|POST|REQUEST|COOKIE|FILES|SERVER)\b/
-        $run = /(^|[^a-z0-9_>:$])(eval|assert|system|exec|shell_exec|passthru|popen|proc_open|base64_decode|gzinflate|str_rot13|file_put_contents|fwrite|include|include_once|require|require_once|move_uploaded_file|curl_exec|fsockopen|create_function|mail|call_user_func|chmod|unlink|readfile|phpinfo|highlight_file|show_source)[\s("'@$]/ nocase
-        $call = /\$[a-z_0-9]{1,30}\s{0,3}\(/ nocase
-        $open = "<?"
-    condition:
-        uploads and extension matches /^(php[0-9]?|phtml|phar|pht|phps|inc|shtml)$/ and $open and ($use or $run or $call)
-}
-
-rule php_in_other_file
-{
-    meta:
-        score = 100
-        description = "PHP in a file that looks like an image or a document"
-    strings:
-        $code = /<\?(php\s|=\s{0,3}[@`$a-z(])[\t\r\n\x20-\x7e]{0,2000}(\$_(GET|POST|REQUEST|COOKIE|FILES|SERVER)\b|[^a-z0-9_](eval|assert|system|shell_exec|passthru|popen|proc_open|base64_decode|gzinflate|file_put_contents|move_uploaded_file|create_function|fsockopen|phpinfo)\s{0,5}\()/ nocase
-        $halted = /__HALT_COMPILER\s{0,3}\(\s{0,3}\)/ nocase
-        $script = /<script\s{1,5}language\s{0,3}=\s{0,3}["']?php["']?\s{0,3}>/ nocase
-        $gif = "GIF89a"
-        $gif87 = "GIF87a"
-        $png = { 89 50 4E 47 0D 0A 1A 0A }
-        $jpeg = { FF D8 FF }
-        $pdf = "%PDF-"
-        $open = /<\?(php|=)/ nocase
-    condition:
-        (extension matches /^(jpe?g|png|gif|ico|webp|bmp|tiff?|svg|pdf|woff2?|ttf|eot|mp[34]|avi|mov|css|doc|docx|xls)$/ and ($code or $halted or $script))
-        or (extension matches /^(php[0-9]?|phtml|phar|pht|inc)$/ and $open and ($gif at 0 or $gif87 at 0 or $png at 0 or $jpeg at 0 or $pdf at 0))
-}
-
 rule php_hidden_names
 {
     meta:
@@ -361,18 +321,6 @@ rule php_goto_maze
         $active = /(eval|assert|base64_decode|file_get_contents|curl_init|curl_exec|\$_(GET|POST|REQUEST|COOKIE|SERVER)|include|require|system|shell_exec)\b/ nocase
     condition:
         #goto > 7 and $active
-}
-
-rule php_string_index
-{
-    meta:
-        score = 100
-        description = "Names of functions are put together from the letters of a string"
-    strings:
-        $index = /(\$[a-z_0-9]{1,20}\s{0,2}[\[{]\s{0,2}[0-9x]{1,4}\s{0,2}[\]}]\s{0,2}\.\s{0,2}){5,}/ nocase
-        $call = /\$[a-z_0-9{}]{1,20}\s{0,3}\(/ nocase
-    condition:
-        #index > 0 and $call and filesize < 512KB
 }
 
 rule php_mass_mailer
