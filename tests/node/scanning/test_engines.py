@@ -16,7 +16,7 @@ import pytest
 
 from stead.node.scanning import site_scan
 from stead.node.scanning.clamd_client import REPLY_SECONDS, ClamdUnavailable
-from stead.node.scanning.clamd_server import UID, ClamdServer
+from stead.node.scanning.clamd_server import SCANNER_UID, ClamdServer
 from stead.node.scanning.site_scan import EngineFailed
 from tests.node.scanning.corpus import make_samples
 from tests.node.scanning.scanned_directory import ScannedDirectory, false_clamd, scanned_directory
@@ -241,7 +241,7 @@ async def test_the_process_that_reads_files_has_no_privileges_and_no_network(pla
 
     await place.scan(full=True, during=look)
     lines = dict(line.split(":\t", 1) for line in seen["status"].splitlines() if ":\t" in line)
-    assert lines["Uid"].split() == [str(UID)] * 4
+    assert lines["Uid"].split() == [str(SCANNER_UID)] * 4
     assert lines["CapEff"].strip("0") == ""
     assert lines["NoNewPrivs"] == "1"
     assert seen["net"] != str(_OWN_NETWORK)

@@ -34,6 +34,7 @@ class Start(msgspec.Struct, frozen=True):
     """The first message. Descriptors beside it: the compiled rules, and the hashes of known files."""
 
     uid: int
+    gid: int
     root: str
     """The directory with the socket of clamd, and nothing else."""
     clamd_seconds: float = REPLY_SECONDS
@@ -59,7 +60,7 @@ def _drop_privileges(start: Start) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     os.setgroups([])
-    os.setresgid(start.uid, start.uid, start.uid)
+    os.setresgid(start.gid, start.gid, start.gid)
     os.setresuid(start.uid, start.uid, start.uid)
     if ctypes.CDLL(None).prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or os.geteuid() != start.uid:
         raise PermissionError("the scanner could not give up its privileges")

@@ -16,8 +16,9 @@ from stead.node.scanning.yara_engine import RULES
 from stead.node.uninterrupted import run_in_thread
 
 EXECUTABLE = "clamd"
-UID = FIRST_UID - 2
-"""The user of clamd and of the scanner. It owns nothing, and needs no account."""
+UID, SCANNER_UID = FIRST_UID - 2, FIRST_UID - 3
+"""The users of clamd and of the process that reads files, which is in the group of clamd to reach its socket.
+They own nothing, and need no accounts."""
 SIGNATURES = ("*.hdb", "*.hsb", "*.ndb", "*.ldb", "*.cvd", "*.cld", "*.cdb", "*.fp", "*.sfp", "*.ign2")
 READY_SECONDS = 120.0
 """The official databases take a while to load."""
@@ -149,7 +150,7 @@ def _configure(database: Path, socket: Path) -> str:
     settings = {
         "DatabaseDirectory": str(database),
         "LocalSocket": str(socket),
-        "LocalSocketMode": "600",
+        "LocalSocketMode": "660",
         "Foreground": "yes",
         "MaxThreads": "4",
         "MaxQueue": "100",

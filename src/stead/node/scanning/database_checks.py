@@ -5,6 +5,7 @@ Findings name a place that a person can open. What was there at the first scan o
 
 import hashlib
 import re
+import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -15,9 +16,22 @@ from stead.node.databases.names import quote_name
 from stead.node.scanning.site_scan import FileFinding
 
 MAX_FINDINGS = 100
+MAX_ROWS = 2000
+"""Of posts, and of options."""
+MAX_SECONDS = 20.0
+"""Of processor time, for all of them."""
 _SECONDS = 60.0
 _PIECE = 20_000
-_LARGE = 1 << 20
+_HALF = 128 << 10
+"""Of a longer row, the beginning and the end are checked."""
+_READ_POST = (
+    "SELECT IF(CHAR_LENGTH(post_content) <= %s, post_content, CONCAT(LEFT(post_content, %s), '\\n',"
+    " RIGHT(post_content, %s))) FROM {schema}.wp_posts WHERE ID = %s"
+)
+_READ_OPTION = (
+    "SELECT IF(CHAR_LENGTH(option_value) <= %s, option_value, CONCAT(LEFT(option_value, %s), '\\n',"
+    " RIGHT(option_value, %s))) FROM {schema}.wp_options WHERE option_id = %s"
+)
 _KNOWN_HOSTS = (
     *("google.com", "googletagmanager.com", "google-analytics.com", "gstatic.com", "googleapis.com"),
     *(
@@ -62,20 +76,22 @@ class Baseline(msgspec.Struct, frozen=True):
 
 def check_database(
     server: Path, schema: str, own_hosts: frozenset[str], baseline: Baseline | None
-) -> tuple[list[FileFinding], Baseline]:
-    """Blocks. Raises StatementFailed and ServerUnavailable."""
+) -> tuple[list[FileFinding], Baseline, list[str]]:
+    """The findings, what the site has now, and what could not be checked. Blocks. Raises StatementFailed and
+    ServerUnavailable."""
     findings: list[FileFinding] = []
     with connect(server, answer_seconds=_SECONDS) as connection:
         connection.execute(f"SET max_statement_time = {_SECONDS:g}")
         tables = _Tables(connection, schema)
-        findings += tables.check_content(own_hosts)
+        # Rows of content come last: many harmless ones must not hide the others.
+        administrators = tables.list_administrators()
+        if baseline is not None:
+            new = [each for each in administrators if each not in baseline.administrators]
+            findings += [_finding("users", each, "database_new_administrator", each) for each in new]
         findings += tables.check_addresses(own_hosts)
         findings += tables.check_cron()
-        administrators = tables.list_administrators()
-    if baseline is not None:
-        new = [each for each in administrators if each not in baseline.administrators]
-        findings += [_finding("users", each, "database_new_administrator", each) for each in new]
-    return findings[:MAX_FINDINGS], Baseline(tuple(administrators))
+        content, failures = tables.check_content(own_hosts)
+    return [*findings, *content][:MAX_FINDINGS], Baseline(tuple(administrators)), failures
 
 
 class _Tables:
@@ -92,32 +108,37 @@ class _Tables:
                 return []
             raise
 
-    def check_content(self, own: frozenset[str]) -> list[FileFinding]:
+    def check_content(self, own: frozenset[str]) -> tuple[list[FileFinding], list[str]]:
+        """The findings, and what could not be checked. Rows are read one at a time: customers write them, and
+        all of them together may need more memory than there is."""
         posts = self._rows(
-            "SELECT ID, post_title, post_content FROM {schema}.wp_posts WHERE post_type <> 'revision'"
-            " AND LENGTH(post_content) < %s AND (post_content LIKE %s OR post_content LIKE %s"
-            " OR post_content LIKE %s) ORDER BY ID DESC LIMIT 2000",
-            *(_LARGE, "%<script%", "%<iframe%", "%<?php%"),
+            "SELECT ID, ID FROM {schema}.wp_posts WHERE post_type <> 'revision' AND (post_content LIKE %s"
+            " OR post_content LIKE %s OR post_content LIKE %s) ORDER BY ID DESC LIMIT %s",
+            *("%<script%", "%<iframe%", "%<?php%", MAX_ROWS),
         )
         options = self._rows(
-            "SELECT option_name, option_name, option_value FROM {schema}.wp_options"
-            " WHERE LENGTH(option_value) < %s AND (option_value LIKE %s OR option_value LIKE %s"
-            " OR option_value LIKE %s) AND option_name NOT LIKE %s LIMIT 2000",
-            *(_LARGE, "%<script%", "%<iframe%", "%eval(base64%", "\\_transient%"),
+            "SELECT option_id, LEFT(option_name, 200) FROM {schema}.wp_options WHERE (option_value LIKE %s"
+            " OR option_value LIKE %s OR option_value LIKE %s) AND option_name NOT LIKE %s"
+            " ORDER BY option_id DESC LIMIT %s",
+            *("%<script%", "%<iframe%", "%eval(base64%", "\\_transient%", MAX_ROWS),
         )
-        found = []
-        for place, rows in (("posts", posts), ("options", options)):
-            for id_, _, content in rows:
-                text = _text(content)
-                if signature := _judge(text, own):
-                    found.append(_finding(place, _text(id_), signature, text))
-        return found
+        found: list[FileFinding] = []
+        until = time.thread_time() + MAX_SECONDS
+        for place, rows, read in (("options", options, _READ_OPTION), ("posts", posts, _READ_POST)):
+            for id_, name in rows:
+                if time.thread_time() > until:
+                    return found, [f"database:{place}/*: there are too many rows that take long"]
+                for (content,) in self._rows(read, *(2 * _HALF, _HALF, _HALF, id_)):
+                    text = _text(content)
+                    if signature := _judge(text, own):
+                        found.append(_finding(place, _text(name), signature, text))
+        return found, []
 
     def check_addresses(self, own: frozenset[str]) -> list[FileFinding]:
         """The platform sets the address of a site, so these have no effect. A change shows that somebody
         could write to the database."""
         rows = self._rows(
-            "SELECT option_name, option_value FROM {schema}.wp_options"
+            "SELECT option_name, LEFT(option_value, 2000) FROM {schema}.wp_options"
             " WHERE option_name IN ('siteurl', 'home')"
         )
         changed = [
@@ -129,8 +150,10 @@ class _Tables:
         ]
 
     def check_cron(self) -> list[FileFinding]:
-        rows = self._rows("SELECT option_value FROM {schema}.wp_options WHERE option_name = 'cron'")
-        hooks = {hook for (value,) in rows for hook in _CRON_HOOK.findall(_text(value)[: 1 << 20])}
+        rows = self._rows(
+            "SELECT LEFT(option_value, %s) FROM {schema}.wp_options WHERE option_name = 'cron'", 1 << 20
+        )
+        hooks = {hook for (value,) in rows for hook in _CRON_HOOK.findall(_text(value))}
         return [
             _finding("cron", hook, "database_suspicious_cron", hook)
             for hook in sorted(hooks)
@@ -142,7 +165,7 @@ class _Tables:
             "SELECT u.user_login, u.ID FROM {schema}.wp_users u"
             " JOIN {schema}.wp_usermeta m ON m.user_id = u.ID WHERE m.meta_key = 'wp_capabilities'"
             " AND m.meta_value LIKE %s ORDER BY u.ID LIMIT 1000",
-            '%"administrator";b:1%',
+            '%"administrator"%',
         )
         return [f"{_text(login)[:60]} (user {_text(id_)})" for login, id_ in rows]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from stead.node.processes import Run, StreamName
 from stead.node.scanning.child import Start
 from stead.node.scanning.clamd_client import REPLY_SECONDS, ClamdUnavailable
-from stead.node.scanning.clamd_server import EXECUTABLE, UID, ClamdServer
+from stead.node.scanning.clamd_server import EXECUTABLE, SCANNER_UID, UID, ClamdServer
 from stead.node.scanning.site_scan import EngineFailed, ScannerChannel
 from stead.node.scanning.yara_engine import digest_rules, list_rules
 from stead.node.uninterrupted import run_in_thread
@@ -65,7 +65,7 @@ class Scanner:
                 await asyncio.sleep(0)
             try:
                 channel = ScannerChannel(ours)
-                start = Start(UID, str(self.clamd.run_directory), self._reply_seconds)
+                start = Start(SCANNER_UID, UID, str(self.clamd.run_directory), self._reply_seconds)
                 hello = await run_in_thread(channel.start, start, rules, known)
                 yield channel, Engines(hello.clamd, digest)
             finally:

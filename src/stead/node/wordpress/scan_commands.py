@@ -70,7 +70,7 @@ class ScanCommands:
             await run_in_thread(place.mkdir, 0o700, parents=True, exist_ok=True)
             try:
                 engines, report = await self._scan_files(plan, place, work)
-                rows = await self._scan_rows(plan, place, work)
+                rows, failures = await self._scan_rows(plan, place, work)
             except EngineFailed as failure:
                 raise Refusal(ENGINE_FAILED, f"the scan was stopped: {failure}") from None
             except (StatementFailed, ServerUnavailable) as failure:
@@ -90,8 +90,8 @@ class ScanCommands:
             files=report.files,
             scanned=report.scanned,
             unchanged=report.unchanged,
-            failed=len(report.failed),
-            failures=tuple(f"{path}: {reason}" for path, reason in report.failed[:20]),
+            failed=len(report.failed) + len(failures),
+            failures=(*failures, *(f"{path}: {reason}" for path, reason in report.failed))[:20],
             omitted=report.omitted + omitted,
             bytes=report.bytes,
             milliseconds=int((time.monotonic() - began) * 1000),
@@ -136,12 +136,15 @@ class ScanCommands:
             scan = SiteScan(channel, _roots(plan), place / "index", engines.version, full=work.full)
             return engines, await _run_stoppable(scan)
 
-    async def _scan_rows(self, plan: WordPressPlan, place: Path, work: ScanEnvironment) -> list[FileFinding]:
+    async def _scan_rows(
+        self, plan: WordPressPlan, place: Path, work: ScanEnvironment
+    ) -> tuple[list[FileFinding], list[str]]:
+        """The findings, and what could not be checked."""
         await self._databases.wait_until_ready()
         own = {urlsplit(plan.desired.spec.settings.url).hostname or "", *work.hosts}
         file = place / "database.json"
         baseline = await run_in_thread(_read_baseline, file)
-        found, seen = await run_in_thread(
+        found, seen, failures = await run_in_thread(
             check_database, self._databases.databases.socket, plan.database, frozenset(own), baseline
         )
         ignored = set(work.ignored)
@@ -152,7 +155,7 @@ class ScanCommands:
         loaded, new = await run_in_thread(_find_loaded, plan, baseline, ignored)
         merged = Baseline((*(each for each in seen.administrators if each in {*kept, *accepted}),), loaded)
         await run_in_thread(layout.write_file, file, msgspec.json.encode(merged), mode=0o600)
-        return [*(each for each in found if each.sha256 not in ignored), *new]
+        return [*(each for each in found if each.sha256 not in ignored), *new], failures
 
     async def _get_plan(self, task: Assignment) -> WordPressPlan:
         async with self._environments.use(task) as name:
