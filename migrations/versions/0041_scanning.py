@@ -185,6 +185,7 @@ STATEMENTS = [
       where fixed_at is null and not announced
     """,
     "create index vulnerability_findings_of_record on vulnerability_findings (vulnerability_id)",
+    "create index vulnerability_findings_of_version on vulnerability_findings (version_id)",
 ]
 
 

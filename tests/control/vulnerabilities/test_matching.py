@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from stead.control.app import ControlPlane
 from stead.control.http.principal import Pin
 from stead.control.vulnerabilities import service, updating
@@ -148,3 +150,24 @@ async def test_the_summary_of_a_pinned_key_has_only_the_sites_that_it_sees(new_p
     assert not everything["truncated"]
     pinned = (await person.session.as_(secret).get("/v1/security/summary")).json()["data"]
     assert [each["site_id"] for each in pinned["sites"]] == [own]
+
+
+async def test_versions_and_fixed_findings_that_nobody_needs_are_removed(
+    plane: ControlPlane, new_person: NewPerson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever names other versions at each scan must not fill the database."""
+    monkeypatch.setattr(service, "MAX_FIXED", 2)
+    person = await new_person()
+    site = await insert_wordpress_site(person)
+    slug = f"renamed-{site[-8:].lower()}"
+    await _update(plane, tmp_path / "feed.json", record(f"r-{slug}", slug=slug))
+    for number in range(6):
+        async with plane.database.transaction() as tx:
+            earlier = "update vulnerability_findings set fixed_at = fixed_at - interval '1 hour'"
+            await tx.run(f"{earlier} where site_id = $1", site)
+        env = await _install(person, site, _plugin(f"1.0.{number}", slug))
+    await updating.remove_unused(plane.database)
+    async with person.transaction() as tx:
+        kept = await tx.all(str, "select version from component_versions where slug = $1 order by 1", slug)
+        fixed = "select count(*) from vulnerability_findings where env_id = $1 and fixed_at is not null"
+        assert (await tx.value(fixed, env), kept) == (2, ["1.0.3", "1.0.4", "1.0.5"])

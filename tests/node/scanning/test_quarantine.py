@@ -142,12 +142,12 @@ def test_a_restore_never_replaces_a_new_file_and_follows_no_link(store: Quaranti
     assert store.find("det_1") is not None
 
 
-@pytest.mark.parametrize("limit", ["MAX_STORE_BYTES", "MAX_FILE_BYTES"])
+@pytest.mark.parametrize("limit", ["MAX_STORE_BYTES", "MAX_FILE_BYTES", "MAX_STORED_FILES"])
 def test_a_full_store_keeps_no_malware_active_and_the_file_can_be_restored(
     store: Quarantine, monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
     before = _file(store).stat()
-    monkeypatch.setattr(module, limit, 3)
+    monkeypatch.setattr(module, limit, 0)
     assert store.isolate(_wanted()).staged
     assert store.isolate(_wanted()).staged
     assert not _file(store).exists()
@@ -165,9 +165,9 @@ def test_a_full_store_keeps_no_malware_active_and_the_file_can_be_restored(
 
 
 @pytest.mark.parametrize("stopped_at", ["_copy_out", "_link", "forget", "unlink", "chmod"])
-@pytest.mark.parametrize("is_full", [False, True])
+@pytest.mark.parametrize("full", ["", "MAX_STORE_BYTES", "MAX_STORED_FILES"])
 def test_a_restore_that_stops_anywhere_never_loses_the_file_and_can_be_repeated(
-    store: Quarantine, monkeypatch: pytest.MonkeyPatch, stopped_at: str, *, is_full: bool
+    store: Quarantine, monkeypatch: pytest.MonkeyPatch, stopped_at: str, full: str
 ) -> None:
     class Stopped(BaseException):
         pass
@@ -175,8 +175,8 @@ def test_a_restore_that_stops_anywhere_never_loses_the_file_and_can_be_repeated(
     def stop(*_: object, **__: object) -> None:
         raise Stopped
 
-    if is_full:
-        monkeypatch.setattr(module, "MAX_STORE_BYTES", 3)
+    if full:
+        monkeypatch.setattr(module, full, 0)
     store.isolate(_wanted())
     with monkeypatch.context() as patch:
         if hasattr(Quarantine, stopped_at):

@@ -15,7 +15,13 @@ def _tasks(worker: WorkerServices) -> list[Task]:
         await in_batches(database, updating.match)
         await in_batches(database, updating.announce)
 
-    tasks: list[Task] = [PeriodicTask("vulnerabilities.match", 30, match)]
+    async def remove() -> None:
+        await updating.remove_unused(database)
+
+    tasks: list[Task] = [
+        PeriodicTask("vulnerabilities.match", 30, match),
+        PeriodicTask("vulnerabilities.remove_unused", 86_400, remove),
+    ]
     if settings.vulnerability_feed:
         tasks.append(PeriodicTask("vulnerabilities.update", 300, update))
     return tasks

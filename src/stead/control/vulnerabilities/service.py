@@ -16,12 +16,14 @@ from stead.control.vulnerabilities.schema import (
 from stead.protocol.work import Component
 
 MAX_FINDINGS = 500
+MAX_FIXED = 1000
 
 
 async def record_inventory(tx: Tx, site: str, env: str, components: Sequence[Component]) -> None:
     """The environment has exactly these components. What is vulnerable of them is known at once."""
     if components:
         await store.replace_components(tx, site, env, components)
+        await store.remove_fixed(tx, env, kept=MAX_FIXED)
 
 
 async def view(tx: Tx, site: VisibleSite) -> VulnerabilitiesView:

@@ -224,7 +224,9 @@ async def replace_components(tx: Tx, site: str, env: str, components: Sequence[C
     keys = [version_key(each.version) for each in given]
     await tx.run(
         "insert into component_versions (type, slug, version, key)"
-        " select * from unnest($1::text[], $2::text[], $3::text[], $4::bytea[]) on conflict do nothing",
+        " select * from unnest($1::text[], $2::text[], $3::text[], $4::bytea[]) order by 1, 2, 3"
+        # Locks those that exist: they must not be removed now.
+        " on conflict (type, slug, version) do update set key = excluded.key",
         *(*lists, keys),
     )
     names = [each.name for each in given]
@@ -263,6 +265,31 @@ async def replace_components(tx: Tx, site: str, env: str, components: Sequence[C
         """,  # noqa: S608
         *(env, tx.now),
     )
+
+
+async def remove_fixed(tx: Tx, env: str, *, kept: int) -> None:
+    """Keep the newest findings of the environment that are fixed: its owner decides which versions it names,
+    and how often."""
+    await tx.run(
+        "delete from vulnerability_findings where env_id = $1 and fixed_at < (select fixed_at"
+        " from vulnerability_findings where env_id = $1 and fixed_at is not null"
+        " order by fixed_at desc offset $2 limit 1)",
+        *(env, kept),
+    )
+
+
+async def remove_unused_versions(tx: Tx, after: int, *, limit: int) -> int | None:
+    """Look at versions after this one, and remove those that no site has had. Returns the last one."""
+    ids = await tx.all(
+        int, "select id from component_versions where id > $1 order by id limit $2", after, limit
+    )
+    await tx.run(
+        "delete from component_versions v where v.id = any($1)"
+        " and not exists (select from site_components c where c.version_id = v.id)"
+        " and not exists (select from vulnerability_findings f where f.version_id = v.id)",
+        ids,
+    )
+    return ids[-1] if ids else None
 
 
 async def list_findings(tx: Tx, env: str, *, limit: int) -> list[FindingRow]:

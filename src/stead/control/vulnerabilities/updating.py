@@ -84,6 +84,14 @@ def _take(records: Iterator[tuple[Record, str]]) -> list[tuple[Record, str]]:
     return list(islice(records, BATCH_SIZE))
 
 
+async def remove_unused(database: Database) -> None:
+    """Forget versions of components that no site has."""
+    last: int | None = 0
+    while last is not None:
+        async with database.transaction() as tx:
+            last = await store.remove_unused_versions(tx, last, limit=BATCH_SIZE)
+
+
 async def match(tx: Tx) -> int:
     return await store.match_new(tx, limit=BATCH_SIZE)
 

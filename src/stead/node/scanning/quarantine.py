@@ -25,6 +25,8 @@ from stead.node.scanning.paths import FileTooLarge, PathRefused, hash_file, open
 
 MAX_STORE_BYTES = 1 << 30
 """For all files of an environment."""
+MAX_STORED_FILES = 2000
+"""Of an environment: small ones would need more names than the disk of the node has."""
 MAX_FILE_BYTES = 256 << 20
 _MASK = bytes(255 - each for each in range(256))
 _CHUNK = 1 << 20
@@ -92,21 +94,23 @@ class Quarantine:
         return described
 
     def _store(self, described: Quarantined, staged: Path) -> Quarantined:
+        is_crowded = sum(1 for _ in self.store.glob("*.json")) >= MAX_STORED_FILES
+        facts = (self._staged_facts if is_crowded else self._facts)(described.detection)
         try:
-            self._copy_in(described, staged)
+            self._copy_in(described, staged, is_crowded=is_crowded)
         except _NoRoom:
             described = msgspec.structs.replace(described, staged=True)
         try:
-            write_file(self._facts(described.detection), msgspec.json.encode(described), mode=0o600)
+            write_file(facts, msgspec.json.encode(described), mode=0o600)
         except OSError as error:
             raise QuarantineFailed(f"the store cannot be written ({os.strerror(error.errno or 0)})") from None
         return described
 
     def find(self, detection: str) -> Quarantined | None:
-        try:
-            return msgspec.json.decode(self._facts(detection).read_bytes(), type=Quarantined)
-        except (FileNotFoundError, msgspec.MsgspecError):
-            return None
+        for facts in (self._facts(detection), self._staged_facts(detection)):
+            with suppress(FileNotFoundError, msgspec.MsgspecError):
+                return msgspec.json.decode(facts.read_bytes(), type=Quarantined)
+        return None
 
     def list_held(self) -> tuple[str, ...]:
         """The detections whose files are here, and not in the site."""
@@ -156,6 +160,7 @@ class Quarantine:
         # without it, the content is not a file of the store.
         self._staged(detection).unlink(missing_ok=True)
         self._facts(detection).unlink(missing_ok=True)
+        self._staged_facts(detection).unlink(missing_ok=True)
         self._content(detection).unlink(missing_ok=True)
 
     def remove(self) -> None:
@@ -163,6 +168,9 @@ class Quarantine:
 
     def _facts(self, detection: str) -> Path:
         return self.store / f"{detection}.json"
+
+    def _staged_facts(self, detection: str) -> Path:
+        return self.staging / f"{detection}.json"
 
     def _content(self, detection: str) -> Path:
         return self.store / f"{detection}.data"
@@ -213,9 +221,10 @@ class Quarantine:
     def _used_bytes(self) -> int:
         return sum(file.stat().st_size for file in self.store.glob("*.data"))
 
-    def _copy_in(self, described: Quarantined, staged: Path) -> None:
+    def _copy_in(self, described: Quarantined, staged: Path, *, is_crowded: bool) -> None:
         """Raises _NoRoom."""
-        if described.size > MAX_FILE_BYTES or self._used_bytes() + described.size > MAX_STORE_BYTES:
+        is_large = described.size > MAX_FILE_BYTES
+        if is_crowded or is_large or self._used_bytes() + described.size > MAX_STORE_BYTES:
             raise _NoRoom
         target = self._content(described.detection)
         temporary = target.with_suffix(".new")

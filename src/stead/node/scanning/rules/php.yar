@@ -146,7 +146,7 @@ rule php_include_elsewhere
         description = "Code is loaded from the request, from another server, or from a file that looks like an image"
     strings:
         $remote = /(^|[^a-z0-9_>:$])(include|require)(_once)?[\s(@]{1,10}["'](https?:\/\/|ftp:\/\/|data:[a-z\/]{0,20}[;,]|php:\/\/(input|filter)|expect:\/\/|zip:\/\/)/ nocase
-        $archive = /(^|[^a-z0-9_>:$])(include|require)(_once)?[\s(@]{1,10}["']phar:\/\// nocase
+        $archive = /(^|[^a-z0-9_>:$])(include|require)(_once)?[\s(@]{1,10}["']phar:\/\/[^"'\n]/ nocase
         $named = /(^|[^a-z0-9_>:$])(include|require)(_once)?[\s(@]{1,10}["']phar:\/\/[^"'\n]{1,200}\.phar\// nocase
         $request = /(^|[^a-z0-9_>:$])(include|require)(_once)?[\s(@]{1,10}(base64_decode\s{0,3}\(|urldecode\s{0,3}\()?\$_(GET|POST|REQUEST|COOKIE|FILES)\b/ nocase
         $image = /@\s{0,3}(include|require)(_once)?[\s(]{1,10}["'][^"'\n]{1,250}\.(ico|jpe?g|png|gif|bmp|webp|woff2?|ttf)["']/ nocase
