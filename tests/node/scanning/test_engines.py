@@ -10,6 +10,7 @@ import zipfile
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from functools import partial
+from itertools import count
 from pathlib import Path, PurePath
 
 import pytest
@@ -76,11 +77,14 @@ async def test_a_file_that_changes_while_it_is_read_is_an_error_and_no_finding(
 
     def write() -> None:
         with changing.open("r+b") as file:
-            while not ended.is_set():
+            for number in count():
+                if ended.is_set():
+                    return
                 file.seek(0)
                 file.write(SHELL)
                 file.flush()
-                os.utime(changing)
+                # Each time another one: the clock of the file system is too coarse for that.
+                os.utime(changing, ns=(number, number))
 
     writer = threading.Thread(target=write)
     writer.start()

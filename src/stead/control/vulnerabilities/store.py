@@ -274,7 +274,7 @@ async def remove_fixed(tx: Tx, env: str, *, kept: int) -> None:
         "delete from vulnerability_findings where env_id = $1 and fixed_at < (select fixed_at"
         " from vulnerability_findings where env_id = $1 and fixed_at is not null"
         " order by fixed_at desc offset $2 limit 1)",
-        *(env, kept),
+        *(env, kept - 1),
     )
 
 
