@@ -29,6 +29,7 @@ CHECKED_ELSEWHERE = {
     "env.destroy_called_off": "tests.control.environments.test_maintenance",
     "env.destroy_scheduled": "tests.control.environments.test_maintenance",
     "env.status_changed": "tests.control.events.test_every_change",
+    "function.limited": "tests.control.functions.test_functions",
     "git.push_received": "tests.control.git.test_pushes",
     "git.push_skipped": "tests.control.git.test_pushes",
     "git.unreachable": "tests.control.git.test_polling",

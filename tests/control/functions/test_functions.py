@@ -101,8 +101,8 @@ async def test_an_event_says_that_requests_are_refused_and_not_again_for_a_while
     async def report(node: str, moment: float) -> list[dict[str, Any]]:
         async with plane.database.transaction() as tx:
             await rate_limits.record(tx, Activity(node, {}, {version: moment}))
-            sql = "select data from events where type = 'function.limited' and site_id = $1 order by id"
-            return await tx.all(lambda data: dict(data), sql, site)
+            sql = "select data from events where type = $2 and site_id = $1 order by id"
+            return await tx.all(lambda data: dict(data), sql, site, "function.limited")
 
     moment = (datetime.now(UTC) - timedelta(hours=1)).timestamp()
     assert await report("node-b", moment) == []
