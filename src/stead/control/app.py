@@ -130,6 +130,7 @@ class ControlPlane:
         )
         self._website = website(
             viewer=Path(settings.viewer) if settings.viewer else None,
+            events=self.context.event_catalog,
             checks={
                 "postgresql": self._check_database,
                 "redis": self._check_redis,
