@@ -6,11 +6,14 @@ import brotli
 import pytest
 
 from stead.artifacts.precompression import add_compressed_files
+from stead.artifacts.site_rules.compiler import compile_headers
+from stead.artifacts.site_rules.headers import parse_headers
 from stead.protocol.edge_records import EdgeRedirect, FunctionRoute, RedirectSet, RedirectsRecord
 from tests.edge.edge_harness import EdgeHarness
 from tests.edge.release_rules import install_rules
-from tests.edge.site_rule_rows import TREES, Files, Row, Tree
+from tests.edge.site_rule_rows import REVALIDATE, TREES, Files, Row, Tree
 
+ORIGIN = "https://a.example"
 ROWS = [(tree, row) for tree in TREES for row in tree.rows]
 
 
@@ -82,6 +85,32 @@ async def test_redirects_of_the_api_come_before_the_rules_of_the_files(edge: Edg
     for path in ("/page", "/x"):
         answer = await edge.get("ordered.test", path)
         assert (answer.status_code, answer.headers["location"]) == (302, "/from-api")
+
+
+async def test_headers_of_the_settings_come_after_those_of_the_files(edge: EdgeHarness):
+    """The rows are the same with and without files, except for what the files say."""
+    settings = [
+        parse_headers("/*", {"X-Frame-Options": "DENY", "X-Both": "settings"}),
+        parse_headers("/open/*", {"Access-Control-Allow-Origin": ORIGIN, "X-Frame-Options": None}),
+        parse_headers("/closed/*", {"Access-Control-Allow-Origin": None, "Cache-Control": "no-store"}),
+    ]
+    files: Files = {"index.html": "home", "open/a.html": "a", "closed/a.html": "a"}
+    rules = "/*\n  Access-Control-Allow-Origin: *\n  X-Both: files\n  X-File: files\n"
+    compiled = compile_headers(settings)
+    await serve(edge, "set", files, headers=compiled)
+    await serve(edge, "both", {**files, "_headers": rules}, headers=compiled)
+    names = ("x-frame-options", "x-both", "access-control-allow-origin", "x-file", "cache-control")
+    for host, allowed, file in (("set.test", None, None), ("both.test", "*", "files")):
+        for path, expected in (
+            ("/", ("DENY", "settings", allowed, file, REVALIDATE)),
+            ("/open/a", (None, "settings", ORIGIN, file, REVALIDATE)),
+            ("/closed/a", ("DENY", "settings", None, file, "no-store")),
+        ):
+            answer = await edge.get(host, path)
+            assert (answer.status_code, *(answer.headers.get(name) for name in names)) == (200, *expected)
+        preflight = {"origin": ORIGIN, "access-control-request-method": "GET"}
+        for path, status in (("/open/a", 204), ("/closed/a", 405)):
+            assert (await edge.get(host, path, method="OPTIONS", headers=preflight)).status_code == status
 
 
 async def test_what_a_worker_remembers_of_a_path_does_not_depend_on_the_rest_of_a_request(edge: EdgeHarness):

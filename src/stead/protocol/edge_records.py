@@ -135,6 +135,8 @@ class EnvironmentRecord(Struct, frozen=True, omit_defaults=True):
     noindex: bool = False
     """Search engines are asked not to show its pages, because it is a copy of another one."""
     protection: ProtectionRecord | None = None
+    headers: dict[str, Any] | None = None
+    """Headers for paths of static sites, compiled as those of a release. They come after those."""
     quarantined: tuple[str, ...] = ()
     """Decoded paths of URLs whose files are in quarantine."""
 

@@ -40,6 +40,9 @@ EFFECTS = {
     "performance.hot_refresh_interval_seconds": (
         "tests/edge/test_hot_pages.py::test_pages_are_fetched_again_after_the_interval_and_after_a_purge"
     ),
+    "serving.headers": (
+        "tests/edge/test_site_rules.py::test_headers_of_the_settings_come_after_those_of_the_files"
+    ),
     "observability.trace_sample_rate": (
         "tests/edge/test_lua_pages.py::test_a_trace_is_continued_only_if_well_formed"
     ),

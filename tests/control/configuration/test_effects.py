@@ -34,6 +34,7 @@ CHANGED: dict[str, Any] = {
     "performance.hot_ttl_seconds": 70,
     "performance.hot_refresh_interval_seconds": 70,
     "observability.trace_sample_rate": 0.5,
+    "serving.headers": [{"for": "/*", "values": {"X-Frame-Options": "DENY"}}],
 }
 """Another value than the default, for all settings of the edge that are not on or off."""
 NOT_OF_THE_EDGE = {"performance.php_workers", "security.magic_links_enabled"}

@@ -5,14 +5,13 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 from msgspec import Meta, Struct
 
-from stead.artifacts.site_rules.headers import check_count, check_header
+from stead.artifacts.site_rules.headers import parse_headers
 from stead.artifacts.site_rules.rules import (
     MAX_HEADER_RULES,
     MAX_HEADERS_PER_RULE,
     MAX_QUERY,
     MAX_REDIRECTS,
     NAME,
-    HeaderRule,
     QueryCondition,
     Redirect,
     RuleRefused,
@@ -167,7 +166,7 @@ def _read(entry: Any, place: str, kind: type[RedirectEntry] | type[HeadersEntry]
         if isinstance(read_entry, RedirectEntry):
             into.redirects.append(_redirect(read_entry))
         else:
-            into.headers.append(_header_rule(read_entry))
+            into.headers.append(parse_headers(read_entry.for_, read_entry.values))
     except msgspec.ValidationError:
         into.warn(place, f"{_expected(kind)}; it is ignored")
     except RuleRefused as refused:
@@ -190,8 +189,3 @@ def _redirect(entry: RedirectEntry) -> Redirect:
         )
     pattern = parse_pattern(entry.from_)
     return check_redirect(Redirect(pattern, entry.to, entry.status, entry.force, tuple(query)))
-
-
-def _header_rule(entry: HeadersEntry) -> HeaderRule:
-    headers = [check_header(name, value) for name, value in entry.values.items()]
-    return HeaderRule(parse_pattern(entry.for_), check_count(headers))

@@ -11,6 +11,8 @@ from stead.control.configuration.rules import (
     SECRET,
     AllowedIps,
     Configuration,
+    HeaderSetting,
+    HeaderSettings,
     HotInterval,
     HotPageCount,
     HotTtl,
@@ -92,10 +94,25 @@ class ObservabilityView(Struct):
     trace_sample_rate: Annotated[SampleRate, Meta(examples=[0.01])]
 
 
+Headers = Annotated[
+    HeaderSettings,
+    Meta(
+        description="Response headers by path, for the files of static sites. They come after the rules of"
+        " the site itself: a header that is set here replaces that of `_headers` and `stead.json`.",
+        examples=[[{"for": "/fonts/*", "values": {"Access-Control-Allow-Origin": "*"}}]],
+    ),
+]
+
+
+class ServingView(Struct):
+    headers: Annotated[list[HeaderSetting], Meta(examples=[[]])]
+
+
 class ConfigurationView(Struct):
     security: SecurityView
     performance: PerformanceView
     observability: ObservabilityView
+    serving: ServingView
 
     @classmethod
     def of(cls, configuration: Configuration) -> "ConfigurationView":
@@ -127,12 +144,17 @@ class ObservabilityOverride(Struct, omit_defaults=True):
     trace_sample_rate: SampleRate | UnsetType = UNSET
 
 
+class ServingOverride(Struct, omit_defaults=True):
+    headers: list[HeaderSetting] | UnsetType = UNSET
+
+
 class OverrideView(Struct, omit_defaults=True):
     """Only the settings of this environment itself."""
 
     security: SecurityOverride | UnsetType = UNSET
     performance: PerformanceOverride | UnsetType = UNSET
     observability: ObservabilityOverride | UnsetType = UNSET
+    serving: ServingOverride | UnsetType = UNSET
 
     @classmethod
     def of(cls, settings: Settings) -> "OverrideView":
@@ -198,12 +220,17 @@ class ObservabilityChange(Struct, forbid_unknown_fields=True, omit_defaults=True
     trace_sample_rate: SampleRate | UnsetType | None = UNSET
 
 
+class ServingChange(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    headers: Headers | UnsetType | None = UNSET
+
+
 class ConfigurationChange(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """Fields that are not sent keep their value; null restores the inherited or default value."""
 
     security: SecurityChange | UnsetType = UNSET
     performance: PerformanceChange | UnsetType = UNSET
     observability: ObservabilityChange | UnsetType = UNSET
+    serving: ServingChange | UnsetType = UNSET
 
     @property
     def settings(self) -> Settings:

@@ -15,6 +15,7 @@ from stead.control.configuration.rules import (
     SIGN_IN_KEY,
     Configuration,
     Settings,
+    compile_header_settings,
     digest_partner_secret,
     digest_password,
     merge,
@@ -104,6 +105,8 @@ def prepare_settings(
 ) -> Settings:
     """Validate and normalize a change, and seal its secrets, so that it can be stored in a job."""
     wanted = change.settings
+    if change.serving and change.serving.headers:
+        compile_header_settings(change.serving.headers)
     security: dict[str, Any] = wanted.get("security", {})
     if security.get("allowed_ips"):
         security["allowed_ips"] = normalize_networks(security["allowed_ips"])

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stead.control.configuration.rules import Configuration, Security
+from stead.control.configuration.rules import Configuration, Security, compile_header_settings
 from stead.control.deployments.rules import PermanentHosts
 from stead.control.domains.rules import ServedName
 from stead.protocol import edge_records
@@ -81,6 +81,7 @@ def build_records(
         functions=functions if source.type == "production" else (),
         noindex=source.type != "production",
         protection=_protection(security, everywhere=source.type != "production"),
+        headers=compile_header_settings(configuration.serving.headers),
         quarantined=tuple(f"/{path}" for path in source.quarantined if "\\" not in path),
     )
     hosts: Records = {

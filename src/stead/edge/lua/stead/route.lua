@@ -364,15 +364,28 @@ local function set_headers(decision)
   for at = 1, #list, 2 do
     header[list[at]] = list[at + 1]
   end
-  if decision.shared and ngx.req.get_method() == "OPTIONS"
-    and var.http_access_control_request_method then
-    header["Allow"] = "GET, HEAD, OPTIONS"
+  return decision.shared
+end
+
+-- The headers of the environment come after those of its release.
+local function set_own_headers(decision, is_shared)
+  local header, removed = ngx.header, decision.removed
+  for at = 1, #removed do
+    header[removed[at]] = nil
+    is_shared = is_shared and removed[at] ~= "access-control-allow-origin"
+  end
+  return set_headers(decision) or is_shared
+end
+
+local function answer_preflight()
+  if ngx.req.get_method() == "OPTIONS" and var.http_access_control_request_method then
+    ngx.header["Allow"] = "GET, HEAD, OPTIONS"
     ngx.status = 204
     return ngx.exit(204)
   end
 end
 
--- What the files of the release say about a request that comes before them.
+-- What the files of the release and the settings of the environment say about a request that comes before files.
 local function apply_site_rules(view, uri)
   if site_rules.FILES[uri] then
     return ngx.exit(404)
@@ -385,17 +398,32 @@ local function apply_site_rules(view, uri)
   local rules = site_rules.of(var.stead_release, node.rules)
   if rules == nil then
     return answer.page("busy")
-  elseif rules then
-    local decision, rule, captures = site_rules.decide(rules, uri, query_args)
+  elseif not rules and not view.headers then
+    return
+  end
+  local is_set, is_shared, decision, rule, captures = false, false, nil, nil, nil
+  if rules then
+    decision, rule, captures = site_rules.decide(rules, uri, query_args)
     if decision.headers then
-      set_headers(decision)
-      if view.protection then
-        access.forbid_sharing()
-      end
+      is_set, is_shared = true, set_headers(decision)
     end
-    if rule then
-      follow(rule, captures, uri)
+  end
+  if view.headers then
+    decision = site_rules.decide_settings(view.headers, uri)
+    if decision.headers then
+      is_set, is_shared = true, set_own_headers(decision, is_shared)
     end
+  end
+  if is_set then
+    if view.protection then
+      access.forbid_sharing()
+    end
+    if is_shared then
+      answer_preflight()
+    end
+  end
+  if rule then
+    follow(rule, captures, uri)
   end
 end
 

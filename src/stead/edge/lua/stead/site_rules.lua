@@ -318,6 +318,22 @@ local function in_order(values, names)
   return list
 end
 
+-- The headers that rules remove and do not set again, without the order of `join_headers`.
+local function find_removed(index, numbers, values)
+  local removed, seen = {}, {}
+  for at = 1, #numbers do
+    local list = index.rules[numbers[at]]
+    for each = 1, #list do
+      local key = list[each][1]:lower()
+      if not list[each][2] and not values[key] and not seen[key] then
+        seen[key] = true
+        removed[#removed + 1] = key
+      end
+    end
+  end
+  return removed
+end
+
 local NO_HEADERS = {}
 
 -- The numbers of the header rules that match, in order, and a key that stands for them; nil without any.
@@ -339,7 +355,8 @@ local function match_headers(index, path)
   return found, concat(found, ",")
 end
 
--- The headers for a path: a table with `headers`, names and values in turn, and `shared` if other origins may read it.
+-- The headers for a path: a table with `headers`, names and values in turn, `removed`, and `shared` if other origins may
+-- read it.
 -- What a set of rules says together is remembered: a site has many paths, but few sets of rules that match one.
 local function decide_headers(index, path)
   local numbers, key = match_headers(index, path)
@@ -354,11 +371,21 @@ local function decide_headers(index, path)
   local decision = decided[key]
   if not decision then
     local values, names = join_headers(index, numbers)
-    decision = { headers = in_order(values, names), shared = values["access-control-allow-origin"] ~= nil }
+    decision = {
+      headers = in_order(values, names),
+      removed = find_removed(index, numbers, values),
+      shared = values["access-control-allow-origin"] ~= nil,
+    }
     decided[key] = decision
     index.decided_count = index.decided_count + 1
   end
   return decision
+end
+
+-- The headers for a path by the settings of the environment, as `decide_headers` returns them. `removed` lists those
+-- that the release may have set.
+function M.decide_settings(index, path)
+  return decide_headers(index, without_slash(path))
 end
 
 -- What the rules say about a path before files are looked for: its headers, then the redirect and its captures.

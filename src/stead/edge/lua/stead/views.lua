@@ -100,6 +100,9 @@ function M.make(environment, record, node, secure)
       view.quarantined[path] = true
     end
   end
+  if type(record.headers) == "table" and type(record.headers.rules) == "table" then
+    view.headers = record.headers
+  end
   if type(record.partner) == "table" then
     view.partner = { client = record.partner.client, digest = record.partner.digest }
   end
