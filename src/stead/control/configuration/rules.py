@@ -99,6 +99,7 @@ HeaderPath = Annotated[
         max_length=2000,
         description="A path. `:name` matches one segment, and `/*` at the end any rest.",
         examples=["/embed/*"],
+        extra={"noun": "path"},
     ),
 ]
 HeaderValues = Annotated[
