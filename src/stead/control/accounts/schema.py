@@ -89,9 +89,8 @@ EmailToken = Annotated[
 
 
 SignUpPassword = Annotated[
-    str,
+    Annotated[str, Meta(max_length=256)] | None,
     Meta(
-        max_length=256,
         description="The password of the sign-up. Required if the token was sent because of one: it shows"
         " that the sign-up is yours, and not of somebody else who used your address.",
         examples=["correct horse battery staple"],
@@ -102,7 +101,7 @@ SignUpPassword = Annotated[
 
 class EmailVerification(Struct, forbid_unknown_fields=True):
     token: EmailToken
-    password: SignUpPassword | None = None
+    password: SignUpPassword = None
 
 
 class NewPasswordReset(Struct, forbid_unknown_fields=True):
