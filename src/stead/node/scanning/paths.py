@@ -51,13 +51,14 @@ class FileTooLarge(OSError):
 
 def hash_file(file: BinaryIO) -> str:
     """The SHA-256 of a file. Raises FileTooLarge."""
-    made, left = hashlib.sha256(), MAX_HASHED_BYTES
-    while piece := file.read(1 << 20):
-        left -= len(piece)
-        if left < 0:
-            raise FileTooLarge(errno.EFBIG, os.strerror(errno.EFBIG))
+    made, read, size = hashlib.sha256(), 0, os.fstat(file.fileno()).st_size
+    while max(read, size) <= MAX_HASHED_BYTES:
+        piece = file.read(1 << 20)
+        if not piece:
+            return made.hexdigest()
         made.update(piece)
-    return made.hexdigest()
+        read += len(piece)
+    raise FileTooLarge(errno.EFBIG, os.strerror(errno.EFBIG))
 
 
 def open_directory(name: os.PathLike[str] | bytes, directory: int | None = None) -> int:
