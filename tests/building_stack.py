@@ -45,6 +45,8 @@ async def building_stack(**settings: str) -> AsyncIterator[BuildingStack]:
         "STEAD_GIT_PORTS": str(server.port),
         # The control plane trusts the server, too. Tests report pushes themselves.
         "SSL_CERT_FILE": str(trust),
+        # Journeys wait for what nodes report once a minute.
+        "STEAD_VISITS_SECONDS": "5",
         "STEAD_GIT_POLL_SECONDS": "86400",
     }
     try:

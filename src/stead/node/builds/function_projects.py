@@ -10,9 +10,9 @@ from stead.node.builds.failures import BuildFailed
 from stead.protocol.work import FunctionLanguage
 
 ENTRIES: dict[FunctionLanguage, tuple[str, ...]] = {
-    "javascript": ("function.js", "index.js", "index.mjs", "src/index.js", "src/index.mjs"),
-    "typescript": ("function.ts", "index.ts", "src/index.ts"),
-    "rust": ("function.rs", "lib.rs", "src/lib.rs"),
+    "javascript": ("function.js", "index.js", "src/function.js", "src/index.js"),
+    "typescript": ("function.ts", "index.ts", "src/function.ts", "src/index.ts"),
+    "rust": ("function.rs", "lib.rs", "src/function.rs", "src/lib.rs"),
     "go": ("function.go", "main.go"),
     "c": ("function.c", "main.c", "src/function.c", "src/main.c"),
     "zig": ("function.zig", "main.zig", "src/function.zig", "src/main.zig"),
