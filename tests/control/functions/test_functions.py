@@ -12,6 +12,7 @@ from stead.control.secrets.rules import secret_id
 from stead.protocol.commands import Activity
 from stead.shared.ids import new_id
 from tests import teams
+from tests.answering_node import place_on_answering_node
 from tests.client import Client, code_of
 from tests.people import Person
 
@@ -90,29 +91,28 @@ async def test_a_folder_is_built_from_an_upload_of_the_site_once(plane: ControlP
 async def test_an_event_says_that_requests_are_refused_and_not_again_for_a_while(
     plane: ControlPlane, person: Person
 ):
-    site = await _site(plane, person)
+    site, node = await _site(plane, person), new_id("node")
     async with plane.database.transaction() as tx:
         function = await teams.insert_function(tx, site)
         artifact = await teams.insert_function_artifact(tx, function)
         version = await teams.insert_function_version(tx, function, artifact)
-        environment = await teams.environment_of(tx, site)
-        await tx.run("update environments set node_id = 'node-a' where id = $1", environment)
+        await place_on_answering_node(tx, site, node)
 
-    async def report(node: str, moment: float) -> list[dict[str, Any]]:
+    async def report(reporter: str, moment: float) -> list[dict[str, Any]]:
         async with plane.database.transaction() as tx:
-            await rate_limits.record(tx, Activity(node, {}, {version: moment}))
+            await rate_limits.record(tx, Activity(reporter, {}, {version: moment}))
             sql = "select data from events where type = $2 and site_id = $1 order by id"
             return await tx.all(lambda data: dict(data), sql, site, "function.limited")
 
     moment = (datetime.now(UTC) - timedelta(hours=1)).timestamp()
-    assert await report("node-b", moment) == []
+    assert await report("another-node", moment) == []
     for seconds, events in ((0, 1), (0, 1), (60, 1), (899, 1), (1000, 2), (1000, 2)):
-        found = await report("node-a", moment + seconds)
+        found = await report(node, moment + seconds)
         assert len(found) == events, seconds
     assert (found[0]["function_id"], found[0]["version_id"]) == (function, version)
     assert found[0]["requests_per_second"] == 100
     for impossible in (-1.0, 1e300, float("nan")):
-        assert len(await report("node-a", impossible)) == 2
+        assert len(await report(node, impossible)) == 2
 
 
 @pytest.mark.parametrize("runtime", ["static", "cms"])
