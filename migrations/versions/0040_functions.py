@@ -53,10 +53,11 @@ STATEMENTS = [
     "create index builds_by_function on builds (function_id) where function_id is not null",
     """
     create table function_state (
-      env_id text collate "C" primary key references environments on delete cascade,
+      env_id text collate "C" primary key,
       keys int not null,
       bytes bigint not null,
-      counted_at timestamptz(3)
+      counted_at timestamptz(3),
+      orphaned_at timestamptz(3)
     )
     """,
 ]

@@ -22,6 +22,8 @@ StateOperation = Literal[
 ]
 
 
+ANSWER_SECONDS = 5.0
+"""How long a node waits for an answer."""
 STATE_OPERATIONS: dict[str, StateOperation] = {name: name for name in get_args(StateOperation)}
 
 

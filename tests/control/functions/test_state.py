@@ -4,6 +4,7 @@ may be."""
 import asyncio
 import tempfile
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,17 @@ import pytest
 from stead.control.app import ControlPlane
 from stead.control.engines.nats_state import StateStream
 from stead.control.engines.nats_streams import ensure_streams
-from stead.control.functions import state_quota
+from stead.control.functions import state, state_quota, state_removal
 from stead.control.functions.state import FunctionState
 from stead.control.functions.state_quota import StateQuota
+from stead.control.functions.state_removal import StateRemoval
 from stead.dev.engines.nats import Nats as NatsServer
 from stead.dev.running_stack import run_stack
 from stead.protocol.function_state import StateQuestion
+from stead.protocol.subjects import state_stream, state_subjects
 from tests import teams
 from tests.node.feed.feed_harness import worker_connection
+from tests.patience import time_limit
 from tests.people import Person
 
 
@@ -49,8 +53,8 @@ def moving_clock() -> Clock:
 class Keeper:
     """Asks for the state of one environment."""
 
-    def __init__(self, state: FunctionState, environment: str) -> None:
-        self.state, self.environment = state, environment
+    def __init__(self, kept: FunctionState, environment: str) -> None:
+        self.state, self.environment = kept, environment
 
     async def ask(self, op: Any, namespace: str = "book", **arg: Any) -> Any:
         question = StateQuestion("node-1", "q", "site_1", self.environment, "fn_1", namespace, op, arg)
@@ -209,3 +213,66 @@ async def test_an_environment_keeps_a_limited_amount(keeper: Keeper, monkeypatch
     await keeper.get("kv.put", key="a", value="another value of the same key")
     await keeper.get("kv.delete", key="b")
     await keeper.get("kv.put", key="d", value="x")
+
+
+async def test_locks_count_as_keys_until_they_are_given_back(
+    keeper: Keeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limits of production would need ten thousand locks here."""
+    monkeypatch.setattr(state_quota, "MOST_KEYS", 2)
+    first = await keeper.get("coord.lock", name="a")
+    await keeper.get("coord.lock", name="b")
+    assert await keeper.code("coord.lock", name="c") == "state.quota"
+    assert await keeper.code("kv.put", key="c", value="x") == "state.quota"
+    assert await keeper.get("coord.unlock", name="a", token=first["token"]) is True
+    await keeper.get("coord.lock", name="c")
+
+
+async def test_a_page_looks_at_a_limited_number_of_keys(
+    keeper: Keeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keys that were deleted are found for a while. The limit of production would need hundreds of them."""
+    monkeypatch.setattr(state, "MOST_READ", 3)
+    for number in range(5):
+        await keeper.get("kv.put", key=f"a/{number}", value="x")
+    for number in range(4):
+        await keeper.get("kv.delete", key=f"a/{number}")
+    first = await keeper.get("kv.list")
+    assert first == {"keys": [], "cursor": "a/2"}
+    assert await keeper.get("kv.list", cursor=first["cursor"]) == {"keys": ["a/4"], "cursor": None}
+
+
+async def test_pages_cost_what_they_make_nats_do(
+    plane: ControlPlane, keeper: Keeper, stream: StateStream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit of production would need a hundred thousand keys."""
+    monkeypatch.setattr(state, "LISTED_BURST", 5)
+    monkeypatch.setattr(state, "LISTED_PER_SECOND", 0.001)
+    limited = Keeper(FunctionState(stream, StateQuota(plane.database, stream)), keeper.environment)
+    for number in range(4):
+        await limited.get("kv.put", key=f"{number}", value="x")
+    assert len((await limited.get("kv.list"))["keys"]) == 4
+    assert await limited.code("kv.list") == "state.rate_limited"
+    assert (await limited.get("kv.get", key="1"))["value"] == "x"
+
+
+async def test_the_state_of_a_removed_environment_is_removed(
+    plane: ControlPlane, keeper: Keeper, stream: StateStream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise whoever creates and deletes sites would fill the space of everybody."""
+    await keeper.get("kv.put", key="a", value="x")
+    await keeper.get("coord.increment", name="visits")
+    await keeper.get("coord.lock", name="door")
+    removal = StateRemoval(plane.database, stream)
+    monkeypatch.setattr(state_removal, "GRACE", timedelta(0))
+    await removal.run()
+    assert await keeper.get("coord.get", name="visits") == 1
+    async with plane.database.transaction() as tx:
+        await tx.run("delete from environments where id = $1", keeper.environment)
+    await removal.run()
+    subjects = f"{state_subjects(keeper.environment)}.>"
+    async with time_limit(30):
+        while await stream.list_subjects(state_stream(keeper.environment), subjects):  # noqa: ASYNC110
+            await asyncio.sleep(0.2)
+    async with plane.database.reading() as tx:
+        assert not await tx.value("select count(*) from function_state where env_id = $1", keeper.environment)

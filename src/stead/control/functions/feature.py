@@ -1,7 +1,9 @@
 """Functions: WebAssembly on the domain of a site."""
 
+from stead.control.engines.nats_state import StateStream
 from stead.control.feature import Feature
 from stead.control.functions import events, operations, service, workflows
+from stead.control.functions.state_removal import StateRemoval
 from stead.control.tasks import PeriodicTask, Task, WorkerServices, in_batches
 
 
@@ -9,7 +11,11 @@ def _tasks(worker: WorkerServices) -> list[Task]:
     async def retry_removals() -> None:
         await in_batches(worker.database, service.retry_removals)
 
-    return [PeriodicTask("functions.remove", 300, retry_removals)]
+    state = StateRemoval(worker.database, StateStream(worker.nats))
+    return [
+        PeriodicTask("functions.remove", 300, retry_removals),
+        PeriodicTask("functions.remove_state", 60, state.run),
+    ]
 
 
 FEATURE = Feature(

@@ -18,9 +18,14 @@ from stead.control.engines.nats_state import RevisionConflict, StateEntry, State
 from stead.control.functions.state_quota import StateQuota, StateQuotaExceeded
 from stead.protocol.function_state import StateQuestion
 from stead.protocol.subjects import state_stream, state_subject
+from stead.shared.token_bucket import TokenBuckets
 
 MAX_KEY_BYTES, MAX_VALUE_BYTES = 512, 256 << 10
 MOST_LISTED = 100
+MOST_READ = 200
+"""How many keys a page looks at: those that are gone do not count as listed."""
+LISTED_PER_SECOND, LISTED_BURST = 20_000.0, 100_000
+"""Of one environment. NATS goes through all keys of a namespace for each page."""
 MAX_TTL_SECONDS = 365 * 86_400
 MAX_LOCK_SECONDS = 3600
 ATTEMPTS = 30
@@ -48,6 +53,7 @@ class FunctionState:
         self, stream: StateStream, quota: StateQuota, clock: Callable[[], float] = time.time
     ) -> None:
         self._stream, self._quota, self._clock = stream, quota, clock
+        self._listings = TokenBuckets(LISTED_PER_SECOND, LISTED_BURST)
         self._operations: dict[str, Callable[[StateQuestion], Awaitable[Any]]] = {
             "kv.get": self._get,
             "kv.put": self._put,
@@ -121,13 +127,16 @@ class FunctionState:
         prefix = str(question.arg.get("prefix") or "").encode()
         after = str(question.arg.get("cursor") or "").encode()
         limit = min(max(int(question.arg.get("limit") or MOST_LISTED), 1), MOST_LISTED)
+        if not self._listings.take(question.environment):
+            raise StateRefused("state.rate_limited", "The functions of the site list their keys too often.")
         subject = state_subject(question.environment, "k", question.namespace)
         found = await self._stream.list_subjects(state_stream(question.environment), f"{subject}.*")
+        self._listings.charge(question.environment, len(found))
         keys = sorted(bytes.fromhex(name.rpartition(".")[2]) for name in found)
         wanted = [key for key in keys if key.startswith(prefix) and key > after]
         shown: list[str] = []
         last = b""
-        for key in wanted:
+        for key in wanted[:MOST_READ]:
             if len(shown) == limit:
                 break
             last = key
@@ -144,10 +153,13 @@ class FunctionState:
         if not self._is_gone(entry) and msgspec.json.decode(entry.data, type=_Lock).until > self._clock():
             return None
         until = self._clock() + ttl
+        value = msgspec.json.encode(_Lock(until))
+        new = int(not entry.data)
         try:
-            token = await self._write(
-                question, "l", key, msgspec.json.encode(_Lock(until)), entry, {}, ttl + _DELETION_KEPT_SECONDS
-            )
+            async with self._quota.reserve(
+                question.environment, keys=new, size=new * (len(key) + len(value))
+            ):
+                token = await self._write(question, "l", key, value, entry, {}, ttl + _DELETION_KEPT_SECONDS)
         except RevisionConflict:
             return None
         return {"token": token, "until": until * 1000}
@@ -161,6 +173,7 @@ class FunctionState:
             await self._write(question, "l", key, b"", entry, {DELETED: "1"}, _DELETION_KEPT_SECONDS)
         except RevisionConflict:
             return False
+        await self._quota.release(question.environment, keys=1, size=len(entry.data) + len(key))
         return True
 
     async def _increment(self, question: StateQuestion) -> int:

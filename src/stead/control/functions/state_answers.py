@@ -12,7 +12,8 @@ from stead.control.engines.postgres import DATABASE_FAILED, Database
 from stead.control.functions import state_store
 from stead.control.functions.state import FunctionState
 from stead.control.functions.state_quota import StateQuota
-from stead.protocol.function_state import StateQuestion, encode, read_question
+from stead.control.functions.state_turns import Turns
+from stead.protocol.function_state import ANSWER_SECONDS, StateQuestion, encode, read_question
 from stead.protocol.subjects import answer
 from stead.shared.token_bucket import TokenBuckets
 
@@ -34,6 +35,7 @@ class StateAnswers:
         self._allowed = TokenBuckets(QUESTIONS_PER_SECOND, BURST)
         self._hosted: dict[tuple[str, str, str, str], float] = {}
         self._places = asyncio.Semaphore(AT_ONCE)
+        self._turns = Turns()
         self._tasks: set[asyncio.Task[None]] = set()
         self._subscribed = False
 
@@ -53,14 +55,17 @@ class StateAnswers:
         except (msgspec.MsgspecError, TypeError):
             log.warning("function_state.malformed", node=sender)
             return
-        if question.node == sender:
-            task = asyncio.create_task(self._answer(question))
+        if question.node == sender and self._turns.has_room(sender):
+            task = asyncio.create_task(self._answer(question, time.monotonic() + ANSWER_SECONDS))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _answer(self, question: StateQuestion) -> None:
+    async def _answer(self, question: StateQuestion, until: float) -> None:
         try:
-            async with self._places:
+            async with self._turns.take(question.node, question.environment), self._places:
+                if time.monotonic() > until:
+                    # Nobody waits for the answer any more.
+                    return
                 if not await self._is_hosted(question):
                     found = {"error": {"code": "state.refused", "message": "The function is not known here."}}
                 else:

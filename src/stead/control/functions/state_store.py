@@ -47,5 +47,26 @@ async def claim_count(tx: Tx, environment: str, *, before: datetime) -> bool:
     return claimed == 1
 
 
+async def mark_orphans(tx: Tx) -> None:
+    """Environments that do not exist any more, but have state."""
+    await tx.run(
+        "update function_state s set orphaned_at = $1 where s.orphaned_at is null"
+        " and not exists (select from environments e where e.id = s.env_id)",
+        tx.now,
+    )
+
+
+async def list_orphans(tx: Tx, *, before: datetime, limit: int) -> list[str]:
+    return await tx.all(
+        str,
+        "select env_id from function_state where orphaned_at <= $1 order by orphaned_at, env_id limit $2",
+        *(before, limit),
+    )
+
+
+async def forget(tx: Tx, environment: str) -> None:
+    await tx.run("delete from function_state where env_id = $1", environment)
+
+
 async def set_usage(tx: Tx, environment: str, keys: int, size: int) -> None:
     await tx.run("update function_state set keys = $2, bytes = $3 where env_id = $1", environment, keys, size)

@@ -11,9 +11,8 @@ import nats.errors
 from stead.node.functions.spec import FunctionSpec
 from stead.node.nats_connection import NatsConnection
 from stead.protocol import subjects
-from stead.protocol.function_state import StateOperation, StateQuestion, encode
+from stead.protocol.function_state import ANSWER_SECONDS, StateOperation, StateQuestion, encode
 
-ANSWER_SECONDS = 5.0
 AT_ONCE = 256
 
 
