@@ -15,7 +15,7 @@ from bench.results import Result
 from bench.servers import Bench
 from stead.control.engines.postgres import Database
 from stead.control.vulnerabilities import updating
-from stead.control.vulnerabilities.versions import version_key
+from stead.shared.component_versions import version_key
 
 SITES, COMPONENTS, RECORDS = 100_000, 30, 50_000
 SLUGS, VERSIONS = 5_000, 20

@@ -30,12 +30,16 @@ STATEMENTS = [
       published_version bigint not null default 0,
       own text not null default '',
       changed_at timestamptz not null,
-      next_attempt_at timestamptz not null
+      next_attempt_at timestamptz not null,
+      delegation text not null default 'unknown'
+        check (delegation in ('unknown', 'none', 'partial', 'complete')),
+      delegation_check_at timestamptz not null default '-infinity'
     )
     """,
     # Not unique: a site that has not proved a domain keeps nobody from its zone.
     "create index dns_zones_by_name on dns_zones (name)",
     "create index dns_zones_to_publish on dns_zones (next_attempt_at) where version <> published_version",
+    "create index dns_zones_to_check on dns_zones (delegation_check_at) where published_version > 0",
     """
     create table dns_records (
       id text collate "C" primary key,

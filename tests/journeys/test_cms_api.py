@@ -1,6 +1,8 @@
 """The CMS API against a live WordPress: each effect is seen from outside."""
 
+import asyncio
 import gzip
+import time
 
 import dns.asyncquery
 import dns.message
@@ -13,8 +15,12 @@ from tests.journeys.customer import Customer
 from tests.journeys.visitor import Visitor
 from tests.journeys.wordpress_site import DOMAIN, WordPressSite
 from tests.node.harness import until
+from tests.node.wordpress.component_server import pack_plugin
 
 pytestmark = pytest.mark.timeout(600)
+
+QUESTION_SECONDS, GRACE_SECONDS = 15, 60
+"""How long the API waits for a site, and what a slow machine may add."""
 
 
 async def test_content_users_events_and_rows_are_changed_and_seen(
@@ -93,16 +99,86 @@ async def test_an_export_is_downloaded(customer: Customer, wordpress_site: WordP
     assert "wp_posts" not in text
 
 
-async def test_a_plugin_is_deleted_by_a_job(
-    customer: Customer, wordpress_site: WordPressSite, stack: RunningStack
+async def test_a_plugin_is_uploaded_updated_and_deleted(
+    customer: Customer, visitor: Visitor, wordpress_site: WordPressSite
 ) -> None:
-    del stack
-    site = wordpress_site.path
-    found = [
-        each for each in await customer.get(f"{site}/components?kind=plugin") if each["type"] == "regular"
-    ]
-    if not found:
-        pytest.skip("this WordPress has no plugin")
-    await customer.does("DELETE", f"{site}/components/{found[0]['id']}")
-    left = await customer.get(f"{site}/components?kind=plugin")
-    assert found[0]["id"] not in [each["id"] for each in left]
+    site, host = wordpress_site.path, wordpress_site.host
+    say = "add_action('wp_footer', function () { echo 'says %s'; });"
+    await _install(customer, site, pack_plugin("herald", "1.0", say % "one"), "herald")
+    await visitor.until(host, "says one", "/?herald=1")
+    (herald,) = [each for each in await customer.get(f"{site}/components?kind=plugin&status=active")
+                 if each["slug"] == "herald"]  # fmt: skip
+    assert (herald["version"], herald["status"], herald["type"]) == ("1.0", "active", "regular")
+    # The same installation with another archive is an update.
+    await _install(customer, site, pack_plugin("herald", "2.0", say % "two"), "herald")
+    await visitor.until(host, "says two", "/?herald=2")
+    one = f"{site}/components/{herald['id']}"
+    await customer.does("PATCH", one, {"status": "inactive"})
+    assert "says two" not in (await visitor.get(host, "/?herald=3")).text
+    breaking = "add_action('template_redirect', function () { undefined_function(); });"
+    upload = await _send(customer, site, pack_plugin("herald", "3.0", breaking))
+    body = {"kind": "plugin", "slug": "herald", "source": upload, "activate": True}
+    job = await customer.post(f"{site}/components", body)
+    failed = await customer.follow(job["id"], status="failed")
+    assert failed["error"]["code"] == "component.unhealthy"
+    assert (await visitor.get(host, "/?herald=4")).status == 200
+    query = {"query": "SELECT option_value AS v FROM wp_options WHERE option_name = 'active_plugins'"}
+    assert "herald" not in (await customer.post(f"{site}/database/query", query))["rows"][0]["v"]
+    await customer.does("DELETE", one)
+    assert (await customer.api.patch(one, json={"status": "active"})).status_code == 404
+
+
+HOSTILE = """
+if (isset($_SERVER['STEAD_QUESTION'])) {
+    switch (get_option('blogdescription')) {
+        case 'crash': undefined_function();
+        case 'hang': sleep(20); break;
+        case 'html': echo '<html><body>maintenance'; break;
+        case 'lie': add_action('init', function () {
+            Stead\\Questions\\Reply::send(['result' => ['items' => 1, 'components' => 7]]);
+            exit;
+        });
+    }
+}
+"""
+"""A plugin that recognizes the platform. What it does is the subtitle of the site."""
+
+
+async def test_a_hostile_plugin_gives_clear_errors_in_time(
+    customer: Customer, visitor: Visitor, wordpress_site: WordPressSite
+) -> None:
+    site, production = wordpress_site.path, f"{wordpress_site.path}/environments/production"
+    await _install(customer, site, pack_plugin("hostile", "1.0", HOSTILE), "hostile")
+    outcomes = {"html": (200, None), "crash": (502, "site.failed"), "lie": (502, "site.answer_invalid")}
+    for mode, expected in (outcomes | {"hang": (504, "site.timeout")}).items():
+        await customer.run(production, "option", "update", "blogdescription", mode)
+        began = time.monotonic()
+        asked = [
+            customer.api.get(f"{site}/{family}") for family in ("components", "content", "users", "cron")
+        ]
+        asked.append(customer.api.post(f"{site}/content", json={"title": f"During {mode}"}))
+        answers = await asyncio.gather(*asked)
+        assert time.monotonic() - began < QUESTION_SECONDS + GRACE_SECONDS
+        for each in answers:
+            wanted = (201, None) if each.status_code == 201 and mode == "html" else expected
+            code = None if each.is_success else each.json()["error"]["code"]
+            assert (each.status_code, code) == wanted, (mode, str(each.request.url), each.text[:300])
+        # Neither visitors nor the database nor the API notice.
+        assert (await visitor.get(wordpress_site.host, f"/?during={mode}")).status == 200
+        found = await customer.post(f"{site}/database/query", {"query": "SELECT 1 AS one"})
+        assert found["rows"] == [{"one": 1}]
+    await customer.run(production, "plugin", "delete", "hostile", "--deactivate")
+
+
+async def _send(customer: Customer, site: str, archive: bytes) -> str:
+    upload = await customer.post(f"{site}/uploads", {"size_bytes": len(archive)})
+    async with httpx.AsyncClient(timeout=60) as client:
+        put = await client.put(upload["url"], content=archive, headers=upload["headers"])
+    assert put.is_success, put.text
+    return str(upload["id"])
+
+
+async def _install(customer: Customer, site: str, archive: bytes, slug: str) -> None:
+    upload = await _send(customer, site, archive)
+    body = {"kind": "plugin", "slug": slug, "source": upload, "activate": True}
+    await customer.does("POST", f"{site}/components", body)

@@ -533,6 +533,23 @@ class SetPassword(RuntimeWork, frozen=True, tag="set_password"):
 ComponentAction = Literal["install", "update", "activate", "deactivate", "delete"]
 
 
+class AffectedVersions(Struct, frozen=True):
+    """A range of versions that have a known vulnerability. Its ends are keys (`component_versions.py`)."""
+
+    title: str
+    from_key: bytes
+    from_inclusive: bool
+    to_key: bytes | None
+    """None if all later versions are affected."""
+    to_inclusive: bool
+    fixed_version: str = ""
+
+    def contains(self, key: bytes) -> bool:
+        if key < self.from_key or (key == self.from_key and not self.from_inclusive):
+            return False
+        return self.to_key is None or key < self.to_key or (self.to_inclusive and key == self.to_key)
+
+
 class ComponentChange(WorkStruct, frozen=True):
     action: ComponentAction
     kind: Literal["plugin", "theme"]
@@ -542,6 +559,8 @@ class ComponentChange(WorkStruct, frozen=True):
     archive: str = ""
     """A signed URL of the archive. If empty, the archive comes from the registry."""
     activate: bool = False
+    refused: tuple[AffectedVersions, ...] = ()
+    """Versions that are not installed."""
 
 
 class ComponentOutcome(Struct, frozen=True):

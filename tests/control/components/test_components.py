@@ -1,7 +1,12 @@
 """Who may see and change plugins and themes."""
 
+from pathlib import Path
+
+from stead.control.app import ControlPlane
 from tests.answering_node import answering_site
 from tests.client import code_of
+from tests.control.vulnerabilities.test_feed import record
+from tests.control.vulnerabilities.test_matching import update_feed
 from tests.people import Person
 
 
@@ -43,9 +48,8 @@ async def test_what_cannot_be_changed_is_refused(person: Person, stranger: Perso
     theirs = await answering_site(stranger, {})
     other = (await _ids(stranger, theirs))["plugin"]
     assert code_of(await client.delete(f"{path}/{other}")) == "component.not_found"
-    for kind in ("theme", "module"):
-        refused = await client.post(path, json={"kind": kind, "slug": "x"})
-        assert code_of(refused) == "capability.unsupported"
+    refused = await client.post(path, json={"kind": "module", "slug": "x"})
+    assert code_of(refused) == "capability.unsupported"
     for source in ("upl_00000000000000000000000000", "https://example.com/x.zip"):
         refused = await client.post(path, json={"kind": "plugin", "slug": "x", "source": source})
         assert code_of(refused) == "request.field_invalid"
@@ -53,6 +57,31 @@ async def test_what_cannot_be_changed_is_refused(person: Person, stranger: Perso
         await tx.run("update sites set git_repo = 'https://git.example.com/x.git' where id = $1", site)
     refused = await client.post(path, json={"kind": "plugin", "slug": "x"})
     assert code_of(refused) == "component.managed_in_git"
+
+
+async def test_a_theme_is_installed_with_the_scopes_of_plugins_and_themes(person: Person):
+    site = await answering_site(person, {})
+    path, theme = f"/v1/sites/{site}/components", {"kind": "theme", "slug": "quiet"}
+    plugins = await person.key("cms.plugins:write")
+    assert code_of(await plugins.post(path, json=theme)) == "scope.insufficient"
+    both = await person.key("cms.plugins:write", "cms.themes:write")
+    assert (await both.post(path, json=theme)).status_code == 202
+
+
+async def test_a_version_with_a_known_vulnerability_needs_force(
+    plane: ControlPlane, person: Person, tmp_path: Path
+):
+    site = await answering_site(person, {})
+    slug, client, path = site[-12:].lower(), person.session, f"/v1/sites/{site}/components"
+    await update_feed(plane, tmp_path / "feed", record(f"known-{slug}", slug))
+    wanted = {"kind": "plugin", "slug": slug, "version": "1.2.3"}
+    refused = await client.post(path, json=wanted)
+    assert code_of(refused) == "component.vulnerable"
+    assert "1.2.4" in refused.json()["error"]["message"]
+    batch = {"operations": [{"action": "update", "kind": "plugin", "slug": slug, "version": "1.2.3"}]}
+    assert code_of(await client.post(f"{path}:batch", json=batch)) == "component.vulnerable"
+    assert (await client.post(path, json=wanted | {"version": "1.2.4"})).status_code == 202
+    assert (await client.post(path, json=wanted | {"force": True})).status_code == 202
 
 
 async def test_a_change_of_the_database_needs_a_snapshot_to_be_confirmed(person: Person):

@@ -12,11 +12,13 @@ import dns.message
 import pytest
 
 from stead.control.app import ControlPlane
+from stead.control.dns_records.delegation import DelegationChecker
 from stead.control.dns_records.publisher import ZonePublisher, _sets
 from stead.control.dns_records.rules import WITH_PRIORITY, Record, zone_of
 from stead.control.dns_records.values import complete_name, content_of, normalize
 from stead.control.domains import store as domains
 from stead.control.domains.rules import NewClaim
+from stead.control.engines.dns_records import DnsRecords
 from stead.control.engines.powerdns import PowerDns
 from stead.dev.engines.powerdns import PowerDns as PowerDnsEngine
 from stead.dev.running_stack import RunningStack, run_stack
@@ -311,6 +313,28 @@ async def test_a_domain_that_is_attached_later_replaces_what_is_in_its_place(
     await name_server.look_up(f"shop.{zone}", "CNAME", wanted=set())
     assert "192.0.2.80" in await name_server.look_up(f"shop.{zone}", "A")
     await name_server.look_up(zone, "TXT", wanted={'"stays"'})
+
+
+async def test_the_delegation_of_a_domain_is_shown(person: Person, name_server: NameServer):
+    zone = "delegated.example.com"
+    site, client = await _site(person, zone), person.session
+    made = await _add(client, site, "TXT", "@", "x")
+    path = f"/v1/sites/{site}/dns/records/{made.json()['data']['id']}"
+    assert made.json()["data"]["delegation"] == "unknown"
+    await name_server.publish(site)
+    await name_server.look_up(zone, "NS", wanted={f"{each}." for each in NAMESERVERS})
+    resolver = DnsRecords(f"127.0.0.1:{name_server.engine.dns_port}")
+    others = ("ns1.elsewhere.example", "ns2.elsewhere.example")
+    for own, shown in ((others, "none"), ((NAMESERVERS[0], *others), "partial"), (NAMESERVERS, "complete")):
+        async with person.transaction() as tx:
+            await tx.run("update dns_zones set delegation_check_at = $2 where site_id = $1", site, tx.now)
+        await DelegationChecker(name_server.plane.database, resolver, own).check_due()
+        assert (await client.get(path)).json()["data"]["delegation"] == shown
+    silent = DnsRecords("127.0.0.1:9")
+    async with person.transaction() as tx:
+        await tx.run("update dns_zones set delegation_check_at = $2 where site_id = $1", site, tx.now)
+    await DelegationChecker(name_server.plane.database, silent, NAMESERVERS).check_due()
+    assert (await client.get(path)).json()["data"]["delegation"] == "complete"
 
 
 VALUES = {

@@ -34,7 +34,7 @@ async def _allow_fetching(plane: ControlPlane) -> None:
         await tx.run("update vulnerability_feeds set claimed_at = null")
 
 
-async def _update(plane: ControlPlane, path: Path, *records: dict[str, Any]) -> None:
+async def update_feed(plane: ControlPlane, path: Path, *records: dict[str, Any]) -> None:
     await _allow_fetching(plane)
     path.write_text(json.dumps({each["id"]: each for each in records}))  # noqa: ASYNC240
     await updating.update(plane.database, str(path), "")
@@ -62,7 +62,7 @@ async def test_a_known_vulnerable_plugin_is_found_and_fixed_by_an_update(
     assert empty["summary"]["inventory_status"] == "missing"
     slug = site[-12:].lower()
     await _install(person, site, _plugin("1.2.3.0", slug), _plugin("trunk", f"own-{slug}"))
-    await _update(plane, tmp_path / "feed", record(f"v-{slug}", slug))
+    await update_feed(plane, tmp_path / "feed", record(f"v-{slug}", slug))
     found = (await client.get(path)).json()["data"]
     (finding,) = found["findings"]
     assert (finding["installed_version"], finding["fixed_version"], finding["patched"]) == (
@@ -77,7 +77,7 @@ async def test_a_known_vulnerable_plugin_is_found_and_fixed_by_an_update(
     assert found["attribution"]["defiant"]["license_url"] == "u"
     assert await _announce(person, site) == 1
     # The same feed and the same components do not match again.
-    await _update(plane, tmp_path / "feed", record(f"v-{slug}", slug))
+    await update_feed(plane, tmp_path / "feed", record(f"v-{slug}", slug))
     await _install(person, site, _plugin("1.2.3.0", slug))
     assert await _announce(person, site) == 1
     await _install(person, site, _plugin("1.2.4", slug))
@@ -95,7 +95,7 @@ async def test_a_theme_with_the_slug_of_a_vulnerable_plugin_is_not_found(
     client, site = person.session, await insert_wordpress_site(person)
     slug = site[-12:].lower()
     await _install(person, site, Component("theme", slug, "Theme", "1.0"))
-    await _update(plane, tmp_path / "feed", record(f"v-{slug}", slug))
+    await update_feed(plane, tmp_path / "feed", record(f"v-{slug}", slug))
     assert (await client.get(f"/v1/sites/{site}/security/vulnerabilities")).json()["data"]["findings"] == []
 
 
@@ -106,7 +106,7 @@ async def test_a_broken_feed_keeps_the_last_good_one_and_says_why(
     client, site = person.session, await insert_wordpress_site(person)
     slug = site[-12:].lower()
     await _install(person, site, _plugin("1.0", slug))
-    await _update(plane, tmp_path / "feed", record(f"v-{slug}", slug))
+    await update_feed(plane, tmp_path / "feed", record(f"v-{slug}", slug))
     before = (await client.get(f"/v1/sites/{site}/security/vulnerabilities")).json()["data"]
     await _allow_fetching(plane)
     (tmp_path / "feed").write_text('{"v": ')
@@ -124,14 +124,14 @@ async def test_the_feed_is_fetched_at_most_every_half_hour_and_a_much_smaller_on
     client, site = person.session, await insert_wordpress_site(person)
     slug = site[-12:].lower()
     await _install(person, site, _plugin("1.0", slug))
-    await _update(plane, tmp_path / "feed", *(record(f"v{number}-{slug}", slug) for number in range(4)))
+    await update_feed(plane, tmp_path / "feed", *(record(f"v{number}-{slug}", slug) for number in range(4)))
     path = f"/v1/sites/{site}/security/vulnerabilities"
     assert len((await client.get(path)).json()["data"]["findings"]) == 4
     # Another worker has fetched it a moment ago.
     (tmp_path / "feed").write_text(json.dumps({"other": record("other", slug)}))
     await updating.update(plane.database, str(tmp_path / "feed"), "")
     assert (await client.get(path)).json()["data"]["summary"]["feed_error"] is None
-    await _update(plane, tmp_path / "feed", record("other", slug))
+    await update_feed(plane, tmp_path / "feed", record("other", slug))
     after = (await client.get(path)).json()["data"]
     assert (len(after["findings"]), after["summary"]["feed_error"]) == (
         4,

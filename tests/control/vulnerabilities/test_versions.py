@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from stead.control.vulnerabilities.versions import version_key
+from stead.shared.component_versions import version_key
 
 IN_ORDER = (
     *("1.0-xyz", "1.0-dev", "1.0-alpha", "1.0-alpha2", "1.0-beta1", "1.0-beta2", "1.0-RC1", "1.0"),

@@ -27,6 +27,14 @@ def pack_plugin(slug: str, version: str, code: str = "", *, folder: str = "") ->
     return packed.getvalue()
 
 
+def pack_theme(slug: str, version: str) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as files:
+        files.writestr(f"{slug}/style.css", f"/*\nTheme Name: {slug}\nVersion: {version}\n*/\n")
+        files.writestr(f"{slug}/index.php", "<?php\n?><html><body>the theme speaks</body></html>\n")
+    return packed.getvalue()
+
+
 @dataclass
 class ComponentServer:
     port: int = 0

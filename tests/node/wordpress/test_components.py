@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from stead.node.drivers.driver import Refusal
-from stead.protocol.work import ChangeComponents, ComponentChange
-from tests.node.wordpress.component_server import ComponentServer, pack_plugin, serving_components
+from stead.protocol.work import AffectedVersions, ChangeComponents, ComponentChange
+from stead.shared.component_versions import version_key
+from tests.node.wordpress.component_server import ComponentServer, pack_plugin, pack_theme, serving_components
 from tests.node.wordpress.test_questions import result
 from tests.node.wordpress.wordpress_node import Site, WordPressNode
 
@@ -143,6 +144,41 @@ async def test_what_the_registry_sends_is_checked(site: Site, server: ComponentS
         with pytest.raises(Refusal):
             await change(site, install(slug))
     assert await plugin(site, "real") is None
+
+
+async def test_a_theme_is_installed_activated_and_deleted(site: Site, server: ComponentServer):
+    server.plugins["quiet"] = {"1.0": pack_theme("quiet", "1.0")}
+    found = (await result(site, "components.list"))["components"]
+    before = next(each for each in found if each["kind"] == "theme" and each["status"] == "active")["slug"]
+    assert await change(site, ComponentChange("install", "theme", "quiet", activate=True)) == [""]
+    assert "the theme speaks" in (await site.get("/?after=theme-installed")).text
+    assert await change(site, ComponentChange("activate", "theme", before)) == [""]
+    assert await change(site, ComponentChange("delete", "theme", "quiet")) == [""]
+    assert "the theme speaks" not in (await site.get("/?after=theme-deleted")).text
+
+
+async def test_a_vulnerable_version_is_not_installed(site: Site, server: ComponentServer):
+    lowest, highest = version_key("1.0"), version_key("2.0")
+    assert lowest is not None
+    known = AffectedVersions("Anybody can sign in", lowest, True, highest, False, "2.0")
+    server.add("holes", "0.9")
+    server.add("holes", "1.5")
+    # The latest version, a pinned one, and an archive that only its own files describe.
+    renamed = pack_plugin("holes", "1.5")
+    for refused in (install("holes", refused=(known,)), install("holes", "1.5", refused=(known,))):
+        with pytest.raises(Refusal) as found:
+            await change(site, refused)
+        assert found.value.code == "component.vulnerable"
+        assert "2.0" in found.value.reason
+    server.plugins["holes"]["0.9"] = renamed
+    with pytest.raises(Refusal) as found:
+        await change(site, install("holes", "0.9", refused=(known,)))
+    assert found.value.code == "component.vulnerable"
+    assert await plugin(site, "holes") is None
+    server.add("holes", "2.0")
+    assert await change(site, install("holes", "2.0", refused=(known,))) == [""]
+    assert await change(site, install("holes", "1.5")) == [""]
+    await change(site, ComponentChange("delete", "plugin", "holes"))
 
 
 async def test_the_active_theme_stays(site: Site):

@@ -16,6 +16,8 @@ class Change(Struct, frozen=True):
     upload: str = ""
     """The id of the upload that the archive is in; from the registry if empty."""
     activate: bool = False
+    force: bool = False
+    """Also a version that has a known vulnerability."""
 
 
 class ComponentWork(Struct, frozen=True):

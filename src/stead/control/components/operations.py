@@ -1,7 +1,12 @@
 """HTTP operations on plugins and themes."""
 
 from stead.control.components import service
-from stead.control.components.rules import ComponentFixed, ComponentInGit, ComponentNotFound
+from stead.control.components.rules import (
+    ComponentFixed,
+    ComponentInGit,
+    ComponentNotFound,
+    ComponentVulnerable,
+)
 from stead.control.components.schema import (
     ComponentBatch,
     ComponentFilter,
@@ -52,13 +57,14 @@ async def list_components(
     scope="cms.plugins:write",
     job="component.install",
     capability=_PLUGINS,
-    errors=(*_CHANGING, CapabilityUnsupported),
+    errors=(*_CHANGING, ComponentVulnerable, CapabilityUnsupported),
 )
 async def install_component(call: Call, environment: VisibleEnvironment, body: NewComponent) -> JobView:
-    """Install a plugin from the registry of WordPress, or from an upload.
+    """Install a plugin or theme from the registry of WordPress, or from an upload.
 
-    A snapshot of production is taken first. If the site does not answer afterwards, the plugin is removed
-    again, and the job fails with `component.unhealthy`. WordPress itself is updated by the platform.
+    A snapshot of production is taken first. If the site does not answer afterwards, what was installed is
+    removed again, and the job fails with `component.unhealthy`. A version with a known vulnerability is
+    refused without `force`. WordPress itself is updated by the platform.
     """
     return await service.install(call, environment, body)
 
@@ -69,14 +75,15 @@ async def install_component(call: Call, environment: VisibleEnvironment, body: N
     scope=_WRITE,
     job="site.plugin_update",
     capability=_PLUGINS,
-    errors=_CHANGING_ONE,
+    errors=(ComponentVulnerable, *_CHANGING_ONE),
 )
 async def update_component(
     call: Call, environment: VisibleEnvironment, component_id: str, body: ComponentUpdate
 ) -> Later[JobView]:
     """Update a plugin or theme to a version of the registry, or activate or deactivate it.
 
-    If the site does not answer afterwards, the earlier version and status come back at once.
+    If the site does not answer afterwards, the earlier version and status come back at once. A version with a
+    known vulnerability is refused without `force`.
     """
     return await service.update(call, environment, component_id, body)
 
@@ -100,7 +107,7 @@ async def delete_component(call: Call, environment: VisibleEnvironment, componen
     scope=_WRITE,
     job="site.plugin_update",
     capability=_PLUGINS,
-    errors=(*_CHANGING, CapabilityUnsupported),
+    errors=(*_CHANGING, ComponentVulnerable, CapabilityUnsupported),
 )
 async def change_components(call: Call, environment: VisibleEnvironment, body: ComponentBatch) -> JobView:
     """Change several plugins and themes, one after the other.

@@ -45,6 +45,12 @@ class ComponentUnhealthy(Conflict):
     remedy = "Try the change in a staging environment, and correct what the message names."
 
 
+class ComponentVulnerable(Conflict):
+    code = "component.vulnerable"
+    message = "The version has a known vulnerability: {reason}"
+    remedy = "Choose a version that is not affected, or repeat the request with `force`."
+
+
 class NotInRegistry(Conflict):
     code = "component.not_in_registry"
     message = "The component cannot be downloaded: {reason}"

@@ -61,20 +61,26 @@ WantedVersion = Annotated[
 ]
 
 
+Force = Annotated[bool, Meta(description="Also a version that has a known vulnerability.", examples=[False])]
+
+
 class NewComponent(Struct, forbid_unknown_fields=True):
-    kind: Annotated[Kind, Meta(description="Only plugins can be installed.", examples=["plugin"])]
+    kind: Annotated[
+        Kind, Meta(description="A theme also needs the scope `cms.themes:write`.", examples=["plugin"])
+    ]
     slug: Slug
     source: Annotated[
         str,
         Meta(
             max_length=64,
             description="`registry`, or the id of an upload that is a zip file with the directory of the"
-            " plugin.",
+            " plugin or theme.",
             examples=["registry"],
         ),
     ] = "registry"
     version: WantedVersion = "latest"
     activate: Annotated[bool, Meta(examples=[False])] = False
+    force: Force = False
 
 
 class ComponentUpdate(Struct, forbid_unknown_fields=True):
@@ -82,6 +88,7 @@ class ComponentUpdate(Struct, forbid_unknown_fields=True):
 
     version: WantedVersion | UnsetType = UNSET
     status: Annotated[Status, Meta(examples=["active"])] | UnsetType = UNSET
+    force: Force = False
 
 
 class ComponentOperation(Struct, forbid_unknown_fields=True):
@@ -89,6 +96,7 @@ class ComponentOperation(Struct, forbid_unknown_fields=True):
     kind: Annotated[Kind, Meta(examples=["plugin"])]
     slug: Slug
     version: WantedVersion | UnsetType = UNSET
+    force: Force = False
 
 
 class ComponentBatch(Struct, forbid_unknown_fields=True):

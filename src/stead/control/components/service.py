@@ -9,6 +9,7 @@ from stead.control.components.rules import (
     ComponentFixed,
     ComponentInGit,
     ComponentNotFound,
+    ComponentVulnerable,
     kind_of,
     may_read,
     require_scope,
@@ -35,7 +36,9 @@ from stead.control.sites import questions
 from stead.control.sites.question_pages import page_of
 from stead.control.sites.rules import require_changeable
 from stead.control.uploads import service as uploads
+from stead.control.vulnerabilities import service as vulnerabilities
 from stead.protocol.work import ComponentAction
+from stead.shared.component_versions import version_key
 from stead.shared.errors import CapabilityUnsupported, FieldInvalid
 
 WRITE = {"plugin": "cms.plugins:write", "theme": "cms.themes:write"}
@@ -72,9 +75,10 @@ def _view(found: SiteComponent, env: VisibleEnvironment) -> ComponentView:
 
 
 async def install(call: Call, env: VisibleEnvironment, wanted: NewComponent) -> JobView:
+    require_scope(call.caller, env.role, wanted.kind, "write")
     _require_possible(env)
-    if wanted.kind != "plugin":
-        raise CapabilityUnsupported(capability=f"components.{wanted.kind}s")
+    if wanted.kind == "module":
+        raise CapabilityUnsupported(capability="components.modules")
     require_slug(wanted.slug, "slug")
     upload = "" if wanted.source == _REGISTRY else wanted.source
     if upload and not await uploads.belongs_to_site(call.tx, upload, env.site_id):
@@ -84,10 +88,11 @@ async def install(call: Call, env: VisibleEnvironment, wanted: NewComponent) -> 
     if upload and wanted.version != _LATEST:
         raise FieldInvalid(param="version", reason="An upload has one version; leave `version` out.")
     change = Change(
-        *("install", "plugin", wanted.slug, _version(wanted.version, "version"), upload),
+        *("install", wanted.kind, wanted.slug, _version(wanted.version, "version"), upload),
         activate=wanted.activate,
+        force=wanted.force,
     )
-    return await _enqueue(call.tx, INSTALL, env, [change], WRITE["plugin"])
+    return await _enqueue(call.tx, INSTALL, env, [change], WRITE[wanted.kind])
 
 
 async def update(
@@ -105,7 +110,7 @@ async def update(
         known = _find(found, component)
         changes = []
         if wanted.version is not UNSET:
-            changes.append(Change("update", kind, known.slug, version))
+            changes.append(Change("update", kind, known.slug, version, force=wanted.force))
         if wanted.status is not UNSET:
             action: ComponentAction = "activate" if wanted.status == "active" else "deactivate"
             changes.append(Change(action, kind, known.slug))
@@ -140,7 +145,7 @@ async def change_many(call: Call, env: VisibleEnvironment, wanted: ComponentBatc
         place = f"operations.{number}"
         require_slug(each.slug, f"{place}.slug")
         version = "" if each.version is UNSET else _version(each.version, f"{place}.version")
-        changes.append(Change(each.action, each.kind, each.slug, version))
+        changes.append(Change(each.action, each.kind, each.slug, version, force=each.force))
     return await _enqueue(call.tx, CHANGE, env, changes, WRITE[wanted.operations[0].kind])
 
 
@@ -170,5 +175,18 @@ def _version(text: str, param: str) -> str:
 async def _enqueue(
     tx: Tx, kind: JobKind[ComponentWork], env: VisibleEnvironment, changes: Sequence[Change], scope: str
 ) -> JobView:
+    for each in changes:
+        await _require_not_vulnerable(tx, each)
     subject = jobs.Subject(env.site_id, env.owner, env_id=env.id)
     return await jobs.enqueue(tx, kind, ComponentWork(env.id, list(changes)), subject, scope=scope)
+
+
+async def _require_not_vulnerable(tx: Tx, change: Change) -> None:
+    """The node checks the version of an upload, and which one is the latest."""
+    key = version_key(change.version)
+    if change.force or key is None:
+        return
+    for each in await vulnerabilities.list_affected(tx, change.kind, change.slug):
+        if each.contains(key):
+            fixed = f" It is fixed in {each.fixed_version}." if each.fixed_version else ""
+            raise ComponentVulnerable(reason=f"{each.title}.{fixed}")

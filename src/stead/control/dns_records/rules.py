@@ -12,10 +12,13 @@ from stead.shared.errors import Conflict, NotFound, QuotaExceeded
 from stead.shared.roles import Role
 
 RecordType = Literal["A", "AAAA", "CNAME", "MX", "TXT", "SRV", "CAA", "NS"]
+Delegation = Literal["unknown", "none", "partial", "complete"]
 DEFAULT_TTL, MIN_TTL, MAX_TTL = 300, 60, 86_400
 MAX_RECORDS = 500
 RETRY_AFTER = timedelta(seconds=15)
 """When a zone that could not be published is tried again."""
+CHECK_SOON, CHECK_LATER = timedelta(minutes=5), timedelta(hours=6)
+"""When the delegation of a domain is looked up again: while it is missing, and once it is there."""
 WITH_PRIORITY: frozenset[str] = frozenset({"MX", "SRV"})
 ADDRESSES: frozenset[str] = frozenset({"A", "AAAA", "CNAME"})
 """What a name has only once: either the platform or the customer says where it is."""
@@ -91,6 +94,14 @@ def zone_of(domain: str) -> str:
     """Without `www`, unless anybody can register names in the rest."""
     rest = domain.removeprefix(WWW)
     return domain if get_registrable_domain(rest) is None else rest
+
+
+def find_delegation(found: Collection[str], own: Collection[str]) -> Delegation:
+    """Whose name servers the domain has: none of ours, ours and others, or ours only."""
+    ours = set(own) & set(found)
+    if not ours:
+        return "none"
+    return "complete" if ours == set(found) else "partial"
 
 
 def require_compatible(record: Record, others: Sequence[Record], own_hosts: Collection[str]) -> None:

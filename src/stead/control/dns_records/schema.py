@@ -5,7 +5,7 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from stead.control.dns_records.rules import DEFAULT_TTL, MAX_TTL, MIN_TTL, RecordType
+from stead.control.dns_records.rules import DEFAULT_TTL, MAX_TTL, MIN_TTL, Delegation, RecordType
 
 Name = Annotated[
     str,
@@ -40,6 +40,14 @@ class RecordView(Struct):
         Meta(
             description="Whether the name servers have it. This takes seconds, once the domain is verified.",
             examples=[False],
+        ),
+    ]
+    delegation: Annotated[
+        Delegation,
+        Meta(
+            description="Whether the domain of the zone is delegated to the name servers of the platform:"
+            " `complete`; `partial`, if it also has others; or `none`. It is looked up within minutes.",
+            examples=["unknown"],
         ),
     ]
     created_at: datetime

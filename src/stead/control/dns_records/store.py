@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from stead.control.dns_records.rules import Record, VisibleRecord
+from stead.control.dns_records.rules import Delegation, Record, VisibleRecord
 from stead.control.dns_records.schema import RecordView
 from stead.control.engines.postgres import Tx
 from stead.control.http.pagination import Page, PageRequest
 from stead.control.sites.rules import VisibleSite
 
 _VIEW = (
-    "r.id, r.type, r.name, r.value, r.ttl, r.priority, r.version <= z.published_version, r.created_at"
-    " from dns_records r join dns_zones z on z.site_id = r.site_id"
+    "r.id, r.type, r.name, r.value, r.ttl, r.priority, r.version <= z.published_version, z.delegation,"
+    " r.created_at from dns_records r join dns_zones z on z.site_id = r.site_id"
 )
 
 _IS_PROVED = (
@@ -192,11 +192,34 @@ async def is_published_by_another(tx: Tx, site: str, name: str) -> bool:
 
 
 async def mark_withdrawn(tx: Tx, site: str, name: str) -> None:
-    await tx.run("update dns_zones set published_version = 0 where site_id = $1", site)
+    await tx.run(
+        "update dns_zones set published_version = 0, delegation = 'unknown',"
+        " delegation_check_at = '-infinity' where site_id = $1",
+        site,
+    )
     # Another site may have published the zone just before it was withdrawn.
     await tx.run(
         "update dns_zones set version = version + 1, next_attempt_at = $3 where name = $2 and site_id <> $1",
         *(site, name, tx.now),
+    )
+
+
+async def claim_to_check(tx: Tx, until: datetime, *, limit: int) -> list[tuple[str, str]]:
+    """Published zones whose delegation is to be looked up now: the site and the name. Other workers leave
+    them to this one until then."""
+    return await tx.all(
+        lambda *row: row,
+        "update dns_zones z set delegation_check_at = $2 from (select site_id from dns_zones"
+        " where published_version > 0 and delegation_check_at <= $1 order by delegation_check_at limit $3"
+        " for update skip locked) due where z.site_id = due.site_id returning z.site_id, z.name",
+        *(tx.now, until, limit),
+    )
+
+
+async def record_delegation(tx: Tx, site: str, delegation: Delegation, check_at: datetime) -> None:
+    await tx.run(
+        "update dns_zones set delegation = $2, delegation_check_at = $3 where site_id = $1",
+        *(site, delegation, check_at),
     )
 
 

@@ -13,10 +13,9 @@ from stead.control.vulnerabilities.schema import (
     VulnerabilitySummary,
     VulnerabilityView,
 )
-from stead.protocol.work import Component
+from stead.protocol.work import AffectedVersions, Component
 
-MAX_FINDINGS = 500
-MAX_FIXED = 1000
+MAX_FINDINGS, MAX_FIXED, MAX_RANGES = 500, 1000, 200
 
 
 async def record_inventory(tx: Tx, site: str, env: str, components: Sequence[Component]) -> None:
@@ -24,6 +23,11 @@ async def record_inventory(tx: Tx, site: str, env: str, components: Sequence[Com
     if components:
         await store.replace_components(tx, site, env, components)
         await store.remove_fixed(tx, env, kept=MAX_FIXED)
+
+
+async def list_affected(tx: Tx, type_: str, slug: str) -> list[AffectedVersions]:
+    """The versions of a plugin or theme that have a known vulnerability."""
+    return await store.list_affected(tx, type_, slug.lower(), limit=MAX_RANGES)
 
 
 async def view(tx: Tx, site: VisibleSite) -> VulnerabilitiesView:

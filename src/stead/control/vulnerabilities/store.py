@@ -7,8 +7,8 @@ from typing import Any
 
 from stead.control.engines.postgres import Tx
 from stead.control.vulnerabilities.rules import FEED, Record, rating_of
-from stead.control.vulnerabilities.versions import version_key
-from stead.protocol.work import Component
+from stead.protocol.work import AffectedVersions, Component
+from stead.shared.component_versions import version_key
 
 _MATCHES = """
   r.type = v.type and r.slug = v.slug and v.key is not null
@@ -307,6 +307,18 @@ async def list_findings(tx: Tx, env: str, *, limit: int) -> list[FindingRow]:
         where f.env_id = $1 and f.fixed_at is null order by u.cvss_score desc nulls last, u.id limit $2
         """,  # noqa: S608
         *(env, limit),
+    )
+
+
+async def list_affected(tx: Tx, type_: str, slug: str, *, limit: int) -> list[AffectedVersions]:
+    """The ranges that end last come first."""
+    return await tx.all(
+        AffectedVersions,
+        "select u.title, r.from_key, r.from_inclusive, r.to_key, r.to_inclusive,"
+        " coalesce(r.fixed_version, '')"
+        " from vulnerability_ranges r join vulnerabilities u on u.id = r.vulnerability_id"
+        " where r.type = $1 and r.slug = $2 order by r.to_key desc nulls first, u.id limit $3",
+        *(type_, slug, limit),
     )
 
 

@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,8 +37,9 @@ from stead.protocol.work import (
     ComponentsChanged,
     RunCommand,
 )
+from stead.shared.component_versions import version_key
 
-FAILED, UNHEALTHY = "component.failed", "component.unhealthy"
+FAILED, UNHEALTHY, VULNERABLE = "component.failed", "component.unhealthy", "component.vulnerable"
 SECONDS = 240.0
 AT_ONCE, PER_TENANT = 4, 2
 """Jobs that change components on a node at the same time."""
@@ -47,6 +48,7 @@ _MAX_OUTPUT = 64 << 10
 _SLUG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
 _KEPT = f"{WEB_ROOT}/wp-content/uploads/.stead-kept"
 """No program runs there. WordPress itself empties its own directory for upgrades."""
+_VERSION = "version "
 _FOLDERS = {"plugin": "plugins", "theme": "themes"}
 Mounts = tuple[BindMount, ...]
 RenewCode = Callable[[str, str], Awaitable[None]]
@@ -108,8 +110,9 @@ class Components:
     ) -> None:
         """`host` is probed after the change; None for a site that failed before."""
         async with self._archive(change, task) as archive:
-            await self._handle_kept(make_plan, "keep", change, kept, archive)
+            lines = await self._handle_kept(make_plan, "keep", change, kept, archive)
             try:
+                _require_not_vulnerable(change, _find_version(lines))
                 await self._change_one(make_plan(""), change, archive)
                 await self.renew_code(task.environment, _place(change))
                 if host is not None:
@@ -146,9 +149,9 @@ class Components:
 
     async def _handle_kept(
         self, make_plan: MakePlan, action: str, change: ComponentChange, kept: str, archive: Mounts = ()
-    ) -> None:
+    ) -> tuple[str, ...]:
         """Keep the component and what is active, bring both back, or forget what was kept. An archive must
-        contain this component and nothing else: nothing else would come back."""
+        contain this component and nothing else: nothing else would come back. Returns what it printed."""
         arguments = (action, _place(change), kept, *(mount.destination for mount in archive))
         try:
             end = await run_script(make_plan(PART), self.runc, "components.php", *arguments, mounts=archive)
@@ -156,6 +159,7 @@ class Components:
             raise Refusal(FAILED, "the files of the component could not be copied in time") from None
         if end.code or end.lines[-1:] != ("done",):
             raise Refusal(FAILED, printable(" ".join(end.lines[-1:])) or "its files cannot be kept")
+        return end.lines
 
     @asynccontextmanager
     async def _archive(self, change: ComponentChange, task: Assignment) -> AsyncIterator[Mounts]:
@@ -170,6 +174,7 @@ class Components:
                 await _fetch_upload(change.archive, archive)
             else:
                 version = await self.registry.download(change.kind, change.slug, change.version, archive)
+                _require_not_vulnerable(change, version)
                 await task.output.say(f"components: {change.slug} {version} is downloaded")
             await run_in_thread(archive.chmod, 0o444)
             yield (BindMount(archive, ARCHIVE, executable=False),)
@@ -224,6 +229,20 @@ async def _fetch_upload(url: str, path: Path) -> None:
         await transfer.get(url, path, max_bytes=MAX_ARCHIVE_BYTES)
     except transfer.TooLarge:
         raise Refusal(FAILED, f"the archive is larger than {MAX_ARCHIVE_BYTES} bytes") from None
+
+
+def _find_version(lines: Sequence[str]) -> str:
+    """The version of the archive, as its own files say."""
+    found = next((line for line in lines if line.startswith(_VERSION)), "")
+    return found.removeprefix(_VERSION)
+
+
+def _require_not_vulnerable(change: ComponentChange, version: str) -> None:
+    key = version_key(version)
+    for each in change.refused if key is not None else ():
+        if each.contains(key):
+            fixed = f"; it is fixed in {each.fixed_version}" if each.fixed_version else ""
+            raise Refusal(VULNERABLE, f"{change.slug} {version}: {each.title}{fixed}")
 
 
 def _place(change: ComponentChange) -> str:

@@ -37,7 +37,21 @@ require '/srv/site/wp-load.php';
             chmod($to, fileperms($from) & 0777);
         }
     };
-    $check_archive = static function () use ($archive, $place): void {
+    // As WordPress reads it: from the head of a PHP file of a plugin, or of the style of a theme.
+    $show_version = static function (ZipArchive $zip): void {
+        for ($number = 0; $number < $zip->numFiles; $number++) {
+            if (!preg_match('#^[^/]+/([^/]+\.php|style\.css)$#D', (string) $zip->getNameIndex($number))) {
+                continue;
+            }
+            $head = (string) $zip->getFromIndex($number, 8192);
+            $is_main = preg_match('#^[ \t/*\#@]*(Plugin|Theme) Name:#mi', $head);
+            if ($is_main && preg_match('#^[ \t/*\#@]*Version:(.*)$#mi', $head, $found)) {
+                echo 'version ', trim(preg_replace('#\s*(?:\*/|\?>).*#', '', $found[1])), PHP_EOL;
+                return;
+            }
+        }
+    };
+    $check_archive = static function () use ($archive, $place, $show_version): void {
         if ($archive === null) {
             return;
         }
@@ -52,6 +66,7 @@ require '/srv/site/wp-load.php';
             }
         }
         $zip->numFiles > 0 || exit('the archive is empty');
+        $show_version($zip);
     };
     $return = static function () use ($wpdb, $place, $kept, $remove, $copy): void {
         $state = json_decode(file_get_contents("$kept/state"), true);
