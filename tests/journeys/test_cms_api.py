@@ -167,7 +167,7 @@ async def test_a_hostile_plugin_gives_clear_errors_in_time(
         assert (await visitor.get(wordpress_site.host, f"/?during={mode}")).status == 200
         found = await customer.post(f"{site}/database/query", {"query": "SELECT 1 AS one"})
         assert found["rows"] == [{"one": 1}]
-    await customer.run(production, "plugin", "delete", "hostile", "--deactivate")
+    await customer.run(production, "plugin", "uninstall", "hostile", "--deactivate")
 
 
 async def _send(customer: Customer, site: str, archive: bytes) -> str:
