@@ -44,8 +44,8 @@ require '/srv/site/wp-load.php';
                 continue;
             }
             $head = (string) $zip->getFromIndex($number, 8192);
-            $is_main = preg_match('#^[ \t/*\#@]*(Plugin|Theme) Name:#mi', $head);
-            if ($is_main && preg_match('#^[ \t/*\#@]*Version:(.*)$#mi', $head, $found)) {
+            $is_main = preg_match('#^(?:[ \t]*<\?php)?[ \t/*\#@]*(Plugin|Theme) Name:#mi', $head);
+            if ($is_main && preg_match('#^(?:[ \t]*<\?php)?[ \t/*\#@]*Version:(.*)$#mi', $head, $found)) {
                 echo 'version ', trim(preg_replace('#\s*(?:\*/|\?>).*#', '', $found[1])), PHP_EOL;
                 return;
             }
