@@ -160,7 +160,7 @@ async def test_versions_and_fixed_findings_that_nobody_needs_are_removed(
     person = await new_person()
     site = await insert_wordpress_site(person)
     slug = f"renamed-{site[-8:].lower()}"
-    await _update(plane, tmp_path / "feed", *(record(f"v{number}-{slug}", slug) for number in range(4)))
+    await update_feed(plane, tmp_path / "feed", *(record(f"v{number}-{slug}", slug) for number in range(4)))
     for number in range(6):
         async with plane.database.transaction() as tx:
             earlier = "update vulnerability_findings set fixed_at = fixed_at - interval '1 hour'"
