@@ -65,7 +65,7 @@ def recording_probe(site: Site) -> Iterator[dict[str, float]]:
         await return_(*args)
         moments["returned"] = time.monotonic()
 
-    components._install, components._return = install, bring_back  # type: ignore[method-assign]
+    components._install, components._return = install, bring_back  # type: ignore[method-assign,assignment]
     try:
         yield moments
     finally:

@@ -239,7 +239,9 @@ def _find_version(lines: Sequence[str]) -> str:
 
 def _require_not_vulnerable(change: ComponentChange, version: str) -> None:
     key = version_key(version)
-    for each in change.refused if key is not None else ():
+    if key is None:
+        return
+    for each in change.refused:
         if each.contains(key):
             fixed = f"; it is fixed in {each.fixed_version}" if each.fixed_version else ""
             raise Refusal(VULNERABLE, f"{change.slug} {version}: {each.title}{fixed}")
