@@ -14,6 +14,7 @@ from stead.node.processes import StreamName
 from stead.protocol.commands import CapturedMail
 from stead.protocol.questions import Question
 from stead.protocol.work import NodeWork, WorkResult
+from stead.shared.wording import clean_reason
 
 W = TypeVar("W", bound=NodeWork)
 
@@ -23,8 +24,9 @@ class Refusal(Exception):
     leads to another attempt."""
 
     def __init__(self, code: str, reason: str) -> None:
-        super().__init__(code, reason)
-        self.code, self.reason = code, reason
+        """The reason may quote a program of a customer."""
+        self.code, self.reason = code, clean_reason(reason)
+        super().__init__(code, self.reason)
 
 
 class Output(Protocol):
