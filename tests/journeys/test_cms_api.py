@@ -98,6 +98,12 @@ async def test_an_export_is_downloaded(customer: Customer, wordpress_site: WordP
     assert "CREATE TABLE `wp_options`" in text
     assert "wp_posts" not in text
 
+    statement = {"query": "SELECT option_name FROM wp_options WHERE option_name = ?", "params": ["siteurl"]}
+    done = await customer.does("POST", f"{wordpress_site.path}/database/export", statement)
+    async with httpx.AsyncClient(timeout=60) as client:
+        result = await client.get(done["result"]["download_url"])
+    assert gzip.decompress(result.content) == b'{"option_name":"siteurl"}\n'
+
 
 async def test_a_plugin_is_uploaded_updated_and_deleted(
     customer: Customer, visitor: Visitor, wordpress_site: WordPressSite

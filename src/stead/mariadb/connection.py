@@ -22,7 +22,7 @@ _ANSWER_SECONDS = 600.0
 _NO_CONNECTION_LEFT = 1040
 _POLL_SECONDS = 0.05
 MAX_READ = 4 << 20
-"""What a statement of a customer may return, in bytes."""
+"""What a statement of a customer may return, in bytes; of an exported result, what a row may have."""
 TOO_LONG = 1969
 _TOO_LARGE = 1301
 _UNREACHABLE = {_NO_CONNECTION_LEFT, 2002, 2003, 2006, 2013, 1053, 1203}
@@ -30,6 +30,8 @@ _UNREACHABLE = {_NO_CONNECTION_LEFT, 2002, 2003, 2006, 2013, 1053, 1203}
 
 Value = str | bytes | int | float | None
 Row = tuple[Value, ...]
+Receive = Callable[[tuple[str, ...], tuple[object, ...]], bool]
+"""Called with the names of the columns and a row. Returns whether more are wanted."""
 
 
 class StatementFailed(Exception):
@@ -172,22 +174,45 @@ class CustomerConnection:
         """Rows, until `keep` refuses one. Values are bound to the `?` of the statement by the server, which
         also accepts one statement only. Nothing can be done with the connection after it."""
         rows: list[tuple[object, ...]] = []
+
+        def receive(_: tuple[str, ...], row: tuple[object, ...]) -> bool:
+            is_kept = keep(row)
+            if is_kept:
+                rows.append(row)
+            return is_kept
+
+        columns, more = self._read(statement, values, receive)
+        return Fetched(columns, rows, more)
+
+    def pass_on(self, statement: str, values: Sequence[Value], receive: Receive) -> bool:
+        """Pass each row on until `receive` returns False. The limit of bytes is that of a row, not of all
+        together. Returns whether there are more rows."""
+
+        def receive_and_renew(columns: tuple[str, ...], row: tuple[object, ...]) -> bool:
+            self._connection.left = MAX_READ
+            return receive(columns, row)
+
+        return self._read(statement, values, receive_and_renew)[1]
+
+    def _read(
+        self, statement: str, values: Sequence[Value], receive: Receive
+    ) -> tuple[tuple[str, ...], bool]:
+        """The names of the columns, and whether there are more rows than those that were received."""
         began = time.monotonic()
         cursor = self._connection.cursor(SSCursor)
         try:
             cursor.execute(*_immediate(statement, values))
             columns = tuple(str(each[0]) for each in cursor.description or ())
             while (row := cursor.fetchone()) is not None:
-                if not keep(row):
-                    return Fetched(columns, rows, more=True)
-                rows.append(row)
+                if not receive(columns, row):
+                    return columns, True
         except (pymysql.MySQLError, OSError) as error:
             raise _translate_for_customer(error) from None
         finally:
             self._connection.abandon()
             cursor.connection = None  # type: ignore[assignment]
         self._require_in_time(began)
-        return Fetched(columns, rows, more=False)
+        return columns, False
 
     def change(self, statement: str, values: Sequence[Value], *, commit: bool) -> int:
         """The number of rows that the statement has changed, or would have changed."""

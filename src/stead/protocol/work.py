@@ -604,7 +604,7 @@ class DatabaseExported(Struct, frozen=True, tag="database_exported"):
 
 
 class ExportDatabase(RuntimeWork, frozen=True, tag="export_database"):
-    """A dump of the database is in the object store."""
+    """A dump of the database, or the result of a statement, is in the object store."""
 
     result_type = DatabaseExported
     has_own_limit = True
@@ -614,6 +614,8 @@ class ExportDatabase(RuntimeWork, frozen=True, tag="export_database"):
     tables: tuple[str, ...] = ()
     """All if empty."""
     compress: bool = True
+    statement: bytes = b""
+    """As in the question `database.query`. If empty, tables are exported."""
 
 
 class EnsureRoute(NodeWork, frozen=True, tag="ensure_route"):

@@ -82,15 +82,3 @@ async def test_a_version_with_a_known_vulnerability_needs_force(
     assert code_of(await client.post(f"{path}:batch", json=batch)) == "component.vulnerable"
     assert (await client.post(path, json=wanted | {"version": "1.2.4"})).status_code == 202
     assert (await client.post(path, json=wanted | {"force": True})).status_code == 202
-
-
-async def test_a_change_of_the_database_needs_a_snapshot_to_be_confirmed(person: Person):
-    site = await answering_site(person, {})
-    path, statement = f"/v1/sites/{site}/database/execute", {"query": "DELETE FROM wp_posts"}
-    dry = await person.session.post(path, json=statement)
-    assert dry.json()["data"]["applied"] is False
-    assert code_of(await person.session.post(path, json=statement | {"confirm": True})) == (
-        "database.snapshot_needed"
-    )
-    reader = await person.key("db:read")
-    assert code_of(await reader.post(path, json=statement)) == "scope.insufficient"

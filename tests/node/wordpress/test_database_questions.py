@@ -1,14 +1,18 @@
 """Statements that customers send to the database of their site: none reads or changes what it must not."""
 
 import asyncio
+import gzip
 import time
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from stead.node.databases.names import reader_account
 from stead.node.databases.site_queries import SECONDS
+from stead.node.drivers.driver import Refusal
 from stead.protocol import questions as protocol
 from stead.protocol.questions import Answer
 from tests.node.wordpress.test_questions import ask, refusal, result
@@ -333,6 +337,35 @@ async def test_huge_rows_are_not_read(site: Site):
     assert one["truncated"]
     # Reading the rest would last until the server ends the statement.
     assert time.monotonic() - began < SECONDS
+
+
+async def test_a_large_result_is_written_as_lines(site: Site, other: Site, tmp_path: Path):
+    queries, file = site.node.runtime.cms._queries, tmp_path / "result"
+
+    async def write(query: str, *params: Any, compress: bool = True) -> list[dict[str, Any]]:
+        statement = msgspec.json.encode({"query": query, "params": params})
+        await queries.write_result(statement, site.schema, file, compress=compress)
+        content = gzip.decompress(file.read_bytes()) if compress else file.read_bytes()
+        return [msgspec.json.decode(line) for line in content.splitlines()]
+
+    many = "SELECT a.option_id AS n, ? AS n FROM wp_options a, wp_options b LIMIT 5000"
+    lines = await write(many, "x'; --")
+    assert (len(lines), set(lines[0]), lines[-1]["n_2"]) == (5000, {"n", "n_2"}, "x'; --")
+    # More than a query returns in all, but each row is small enough.
+    wide = await write("SELECT REPEAT('x', 2000000) AS a FROM wp_options LIMIT 4", compress=False)
+    assert [len(each["a"]) for each in wide] == [2_000_000] * 4
+    for refused in (
+        *(
+            "DELETE FROM wp_posts",
+            "SELECT 1; SELECT 2",
+            "SELECT REPEAT('x', 16000000) AS a",
+            "SELECT nothing",
+        ),
+        *(f"SELECT * FROM {other.schema}.wp_users", "SELECT 1 INTO OUTFILE '/tmp/stead-sql-test'"),
+    ):
+        with pytest.raises(Refusal) as found:
+            await write(refused)
+        assert found.value.code == "database.export_failed"
 
 
 async def test_a_change_is_a_dry_run_unless_it_is_confirmed(site: Site, other: Site):

@@ -11,6 +11,8 @@ class ExportWork(Struct, frozen=True):
     export: str
     tables: list[str]
     compress: bool
+    statement: str = ""
+    """The statement whose result is exported, sealed. Tables are exported if it is empty."""
 
 
 EXPORT = JobKind(

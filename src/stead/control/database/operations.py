@@ -77,5 +77,8 @@ async def execute_statement(
     errors=(SiteBusy, EnvironmentBusy, JobsWaiting),
 )
 async def export_database(call: Call, environment: VisibleEnvironment, body: NewExport | None) -> JobView:
-    """Export the database of a site as SQL. The result of the job has a URL, which expires."""
+    """Export the database of a site as SQL, or the result of a statement as lines of JSON.
+
+    The result of the job has a URL, which expires.
+    """
     return await service.export(call, environment, body)

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 Name = Annotated[str, Meta(max_length=64, examples=["wp_posts"])]
 Bytes = Annotated[int, Meta(ge=0, examples=[524288])]
@@ -79,3 +79,16 @@ class NewExport(Struct, forbid_unknown_fields=True):
         Meta(max_length=200, description="All tables if it is empty.", examples=[["wp_posts"]]),
     ] = []
     compress: Annotated[bool, Meta(description="With gzip.", examples=[True])] = True
+    query: (
+        Annotated[
+            Query,
+            Meta(
+                description="Export the result of one statement that reads instead of tables, each row as a"
+                " line of JSON. It may take 5 minutes and return 1 GiB."
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    params: Annotated[
+        Parameters, Meta(description="Of `query`, in the order of the `?`.", examples=[[]])
+    ] = []

@@ -1,8 +1,10 @@
 """Reads and changes the database of a site."""
 
+import base64
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec import UNSET
 
 from stead.control.backups import service as backups
 from stead.control.database import store
@@ -27,9 +29,11 @@ from stead.control.engines.postgres import Database
 from stead.control.environments.rules import EnvironmentBusy, EnvironmentNotFound, VisibleEnvironment
 from stead.control.http.operations import Call, Later
 from stead.control.jobs import service as jobs
+from stead.control.jobs.presigning import statement_context
 from stead.control.jobs.schema import JobView
 from stead.control.sites import questions
 from stead.control.sites.rules import require_changeable
+from stead.shared.errors import FieldInvalid
 from stead.shared.ids import new_id
 
 T = TypeVar("T")
@@ -60,12 +64,22 @@ async def export(call: Call, env: VisibleEnvironment, wanted: NewExport | None) 
     if env.status != "running":
         raise EnvironmentBusy(status=env.status)
     chosen, export_ = wanted or NewExport(), new_id("exp")
+    statement = ""
+    if chosen.query is not UNSET:
+        if chosen.tables:
+            raise FieldInvalid(param="tables", reason="Give either `tables` or `query`.")
+        encoded = msgspec.json.encode({"query": chosen.query, "params": chosen.params})
+        statement = base64.b64encode(
+            call.sealer.seal(encoded, context=statement_context(env.site_id))
+        ).decode()
+    elif chosen.params:
+        raise FieldInvalid(param="params", reason="`params` are the values of `query`.")
     url = call.context.objects.presign_download(
         object_name(export_), seconds=int(DOWNLOAD_FOR.total_seconds())
     )
     # Before anything is stored, so that it is removed whatever happens.
     await store.insert(call.tx, export_, env.site_id, url, expires_at=call.tx.now + DOWNLOAD_FOR)
-    work = ExportWork(env.id, export_, chosen.tables, chosen.compress)
+    work = ExportWork(env.id, export_, chosen.tables, chosen.compress, statement)
     subject = jobs.Subject(env.site_id, env.owner, env_id=env.id)
     return await jobs.enqueue(call.tx, EXPORT, work, subject, scope="db:read")
 

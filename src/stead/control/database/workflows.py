@@ -24,7 +24,10 @@ ExportJob = Job[ExportWork]
 async def _export(tx: Tx, job: ExportJob) -> NodeCommand:
     wanted = job.params
     environment = await environments.get(tx, wanted.environment)
-    work = ExportDatabase("cms", object_name(wanted.export), tuple(wanted.tables), wanted.compress)
+    work = ExportDatabase(
+        *("cms", object_name(wanted.export), tuple(wanted.tables), wanted.compress),
+        statement=wanted.statement.encode(),
+    )
     return await node_commands.build_environment_command(tx, environment, work)
 
 

@@ -87,6 +87,11 @@ def content_context(site: str) -> bytes:
     return f"content of {site}".encode()
 
 
+def statement_context(site: str) -> bytes:
+    """The sealing context of a statement whose result is exported."""
+    return f"statement in {site}".encode()
+
+
 def secret_context(id_: str) -> bytes:
     """The sealing context of a secret of an environment."""
     return f"secret of {id_}".encode()
@@ -118,6 +123,9 @@ def unseal_secrets(work: Work, sealer: Sealer, site: str) -> Work:
             opened = sealer.open(base64.b64decode(sealed_changes), context=content_context(site))
             changes = msgspec.json.decode(opened, type=tuple[tuple[str, str], ...])
             return replace(work, changes=tuple(SiteChange(kind, body.encode()) for kind, body in changes))
+        case ExportDatabase(statement=sealed_statement) if sealed_statement:
+            opened = sealer.open(base64.b64decode(sealed_statement), context=statement_context(site))
+            return replace(work, statement=opened)
         case SetPassword(password_hash=sealed):
             opened = sealer.open(base64.b64decode(sealed), context=password_hash_context(site))
             return replace(work, password_hash=opened.decode())

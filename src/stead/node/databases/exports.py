@@ -1,4 +1,4 @@
-"""Dumps a database, or some of its tables, for the customer, and uploads the dump."""
+"""Dumps a database, some of its tables or the result of a statement for the customer, and uploads that."""
 
 import gzip
 import shutil
@@ -10,6 +10,7 @@ from pathlib import Path
 from stead.mariadb.connection import connect
 from stead.node import transfer
 from stead.node.databases.dumps import DumpFailed, dump
+from stead.node.databases.site_queries import MAX_RESULT, SiteQueries
 from stead.node.disk_space import DiskSpace
 from stead.node.drivers.driver import Assignment, Refusal
 from stead.node.processes import Run
@@ -42,6 +43,23 @@ class DatabaseExports:
                 return await self._export_to(folder / "dump.sql", schema, task, work)
             except DumpFailed as failed:
                 raise Refusal(FAILED, str(failed)) from None
+            finally:
+                await run_in_thread(shutil.rmtree, folder, True)
+
+    async def export_result(
+        self, schema: str, task: Assignment, work: ExportDatabase, queries: SiteQueries
+    ) -> DatabaseExported:
+        """Of a statement, instead of tables."""
+        self.scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with self.space.reserve(MAX_RESULT):
+            folder = Path(tempfile.mkdtemp(dir=self.scratch))
+            try:
+                file = folder / "result.jsonl"
+                await queries.write_result(work.statement, schema, file, compress=work.compress)
+                await transfer.put(file, work.url)
+                size = file.stat().st_size
+                await task.output.say(f"export: {size} bytes")
+                return DatabaseExported(size)
             finally:
                 await run_in_thread(shutil.rmtree, folder, True)
 

@@ -5,6 +5,7 @@ in a transaction that is rolled back unless they are confirmed.
 """
 
 import asyncio
+import gzip
 import secrets
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime
 from datetime import time as clock_time
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import IO, Annotated, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -39,8 +40,13 @@ MAX_ROWS = 1000
 MAX_BYTES = 512 << 10
 MAX_TABLES = 2000
 AT_ONCE = 2
+EXPORT_FAILED = "database.export_failed"
+EXPORT_SECONDS = 300
+MAX_RESULT = 1 << 30
+"""Of a result that is exported, in bytes, before it is compressed."""
 _CANNOT_SIGN_IN = {1044, 1045, 4151}
 _READER_CONNECTIONS = 4
+_LONG = ThreadPoolExecutor(max_workers=4, thread_name_prefix="exported-queries")
 _THREADS = ThreadPoolExecutor(max_workers=128, thread_name_prefix="queries")
 
 T = TypeVar("T")
@@ -103,6 +109,29 @@ class SiteQueries:
         )
         return msgspec.json.encode(_show(found))
 
+    async def write_result(self, statement: bytes, schema: str, file: Path, *, compress: bool) -> None:
+        """Write the rows of a reading statement to a file, each as a line of JSON. Raises Refusal."""
+        async with self._places[schema]:
+            try:
+                await run_in_pool(_LONG, self._write_result, statement, schema, file, compress)
+            except (NotAllowed, msgspec.ValidationError) as refused:
+                raise Refusal(EXPORT_FAILED, str(refused)) from None
+            except StatementRefused as refused:
+                raise Refusal(EXPORT_FAILED, _explain(refused, EXPORT_SECONDS)) from None
+            except ServerUnavailable:
+                raise Refusal(EXPORT_FAILED, "the database of the site does not answer") from None
+
+    def _write_result(self, statement: bytes, schema: str, file: Path, compress: bool) -> None:
+        wanted = msgspec.json.decode(statement, type=Statement)
+        require_reading(wanted.query)
+
+        def write(connection: CustomerConnection) -> bool:
+            with gzip.open(file, "wb", compresslevel=6) if compress else file.open("wb") as lines:
+                return connection.pass_on(wanted.query, wanted.params, _LineWriter(lines).receive)
+
+        if self._as_reader(schema, write, EXPORT_SECONDS):
+            raise NotAllowed(f"The result is larger than {MAX_RESULT >> 20} MiB.")
+
     def _execute(self, schema: str, body: bytes, password: str) -> bytes:
         wanted = msgspec.json.decode(body, type=Statement)
         require_writing(wanted.query)
@@ -114,22 +143,22 @@ class SiteQueries:
             changed = connection.change(wanted.query, wanted.params, commit=wanted.confirm)
         return msgspec.json.encode({"affected_rows": changed, "applied": wanted.confirm})
 
-    def _as_reader(self, schema: str, work: Callable[[CustomerConnection], T]) -> T:
+    def _as_reader(self, schema: str, work: Callable[[CustomerConnection], T], seconds: int = SECONDS) -> T:
         """The user may have been locked or removed since it was opened."""
         is_known = schema in self._passwords
         if not is_known:
             self._open_reader(schema)
         try:
-            return self._read(schema, work)
+            return self._read(schema, work, seconds)
         except StatementRefused as refused:
             if refused.number not in _CANNOT_SIGN_IN or not is_known:
                 raise
         self._open_reader(schema)
-        return self._read(schema, work)
+        return self._read(schema, work, seconds)
 
-    def _read(self, schema: str, work: Callable[[CustomerConnection], T]) -> T:
+    def _read(self, schema: str, work: Callable[[CustomerConnection], T], seconds: int) -> T:
         user, password = reader_account(schema), self._passwords[schema]
-        with connect_as_customer(self._socket, user, password, schema, SECONDS, read_only=True) as opened:
+        with connect_as_customer(self._socket, user, password, schema, seconds, read_only=True) as opened:
             return work(opened)
 
     def _open_reader(self, schema: str) -> None:
@@ -145,6 +174,23 @@ class SiteQueries:
                 [password],
             )
         self._passwords[schema] = password
+
+
+class _LineWriter:
+    """Writes rows as lines of JSON, up to a number of bytes."""
+
+    def __init__(self, lines: IO[bytes]) -> None:
+        self._lines, self._left = lines, MAX_RESULT
+        self._names: list[str] = []
+
+    def receive(self, columns: tuple[str, ...], row: tuple[object, ...]) -> bool:
+        self._names = self._names or _unique(columns)
+        line = msgspec.json.encode(dict(zip(self._names, map(_plain, row), strict=True)))
+        self._left -= len(line) + 1
+        if self._left < 0:
+            return False
+        self._lines.write(line + b"\n")
+        return True
 
 
 class _RowBudget:
@@ -200,7 +246,7 @@ def _plain(value: object) -> Value | str:
     return str(value)
 
 
-def _explain(refused: StatementRefused) -> str:
+def _explain(refused: StatementRefused, seconds: int = SECONDS) -> str:
     if refused.number == TOO_LONG:
-        return f"The statement took longer than {SECONDS} seconds."
+        return f"The statement took longer than {seconds} seconds."
     return refused.message

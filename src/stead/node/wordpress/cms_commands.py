@@ -107,4 +107,6 @@ class CmsCommands:
     async def export_database(self, task: Assignment, work: ExportDatabase) -> DatabaseExported:
         plan = await self._plan_program(task.environment)
         async with self._places.take(plan.tenant):
+            if work.statement:
+                return await self._exports.export_result(plan.database, task, work, self._queries)
             return await self._exports.export(plan.database, task, work)
