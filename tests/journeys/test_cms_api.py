@@ -1,8 +1,10 @@
 """The CMS API against a live WordPress: each effect is seen from outside."""
 
 import asyncio
+import base64
 import gzip
 import time
+from urllib.parse import urlsplit
 
 import dns.asyncquery
 import dns.message
@@ -134,6 +136,9 @@ async def test_a_plugin_is_uploaded_updated_and_deleted(
     assert (await customer.api.patch(one, json={"status": "active"})).status_code == 404
 
 
+PICTURE = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
 HOSTILE = """
 if (isset($_SERVER['STEAD_QUESTION'])) {
     switch (get_option('blogdescription')) {
@@ -148,6 +153,19 @@ if (isset($_SERVER['STEAD_QUESTION'])) {
 }
 """
 """A plugin that recognizes the platform. What it does is the subtitle of the site."""
+
+
+async def test_an_uploaded_picture_is_in_the_library(
+    customer: Customer, visitor: Visitor, wordpress_site: WordPressSite
+) -> None:
+    upload = await _send(customer, wordpress_site.path, PICTURE)
+    body = {"type": "media", "filename": "dot.png", "source": upload, "title": "A dot"}
+    made = await customer.post(f"{wordpress_site.path}/content", body)
+    path = urlsplit(made["file_url"]).path
+    assert (await visitor.get(wordpress_site.host, path)).status == 200
+    post = {"title": "With a picture", "status": "publish", "featured_media": made["id"]}
+    written = await customer.post(f"{wordpress_site.path}/content", post)
+    assert written["featured_media"] == made["id"]
 
 
 async def test_a_hostile_plugin_gives_clear_errors_in_time(

@@ -16,6 +16,7 @@ from stead.protocol.sign_ins import Identifier
 MAX_QUESTION_BYTES = 768 << 10
 MAX_ANSWER_BYTES = 768 << 10
 """NATS accepts messages of 1 MiB."""
+MAX_FILE_BYTES = 32 << 20
 MAX_SECONDS = 60.0
 MAX_REASON = 500
 
@@ -48,6 +49,8 @@ class Question(Struct, frozen=True, omit_defaults=True):
     body: Annotated[bytes, Meta(max_length=MAX_QUESTION_BYTES)] = b"{}"
     owner: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{0,100}\Z")] = ""
     """The team or account that owns the site: it cannot use what others need."""
+    file: Annotated[str, Meta(max_length=4000)] = ""
+    """The signed URL of a file that the site gets with the question."""
 
 
 class Answer(Struct, frozen=True, omit_defaults=True):

@@ -1,6 +1,7 @@
 """A real WordPress answers questions about itself, whatever its plugins do."""
 
 import asyncio
+import base64
 import time
 from collections.abc import AsyncIterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from stead.node.drivers.driver_set import DriverSet
 from stead.node.questions import PER_SITE, Questions
 from stead.protocol import questions as protocol
 from stead.protocol.questions import Answer, Question
+from tests.node.layer_server import serve_layers
 from tests.node.wordpress.wordpress_node import Site, WordPressNode
 
 SECONDS = 40.0
@@ -116,6 +118,41 @@ async def test_a_post_is_written_changed_trashed_and_deleted(site: Site):
     code, reason = await refusal(site, "content.create", type="post", title="x", terms={"colour": ["red"]})
     assert code == protocol.REFUSED
     assert "colour" in reason
+
+
+async def test_a_file_is_added_to_the_library(site: Site):
+    picture = base64.b64decode(
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+    )
+    with serve_layers() as server:
+        server.blobs = {"/dot": picture, "/script": b"<?php phpinfo();", "/empty": b""}
+
+        async def add(path: str, filename: str) -> Answer:
+            body = {"type": "media", "filename": filename, "title": "A <b>dot</b>", "content": ""}
+            question = Question(
+                *("n", "p", "q", site.environment, "live", "content.create", SECONDS),
+                msgspec.json.encode(body),
+                file=f"{server.address}{path}",
+            )
+            return await answering(site).answer(question)
+
+        made = await add("/dot", "dot.png")
+        assert not made.code, made
+        found = msgspec.json.decode(made.body)
+        assert (found["type"], found["mime_type"], found["status"]) == ("media", "image/png", "publish")
+        seen = await site.get(found["file_url"].removeprefix(f"https://{site.host}"))
+        assert seen.content == picture
+        for path, filename in (
+            *(("/script", "x.php"), ("/script", "x.png"), ("/dot", "../x.php"), ("/dot", "x.svg")),
+            *(("/missing", "x.png"), ("/empty", "x.png")),
+        ):
+            refused = await add(path, filename)
+            assert refused.code == protocol.REFUSED, (path, filename, refused)
+        server.blobs["/dot"] = b"x" * (protocol.MAX_FILE_BYTES + 1)
+        assert (await add("/dot", "dot.png")).code == protocol.REFUSED
+    again = await result(site, "content.list", type="media", status=None, before=2**63 - 1, limit=10)
+    assert [each["id"] for each in again["items"]] == [found["id"]]
+    assert await result(site, "content.delete", id=found["id"]) == {"trashed": False}
 
 
 async def test_a_list_is_stable_while_posts_are_added(site: Site):

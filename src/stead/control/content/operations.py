@@ -57,7 +57,7 @@ async def get_content(
 async def create_content(
     call: Call, environment: VisibleEnvironment, body: NewContent
 ) -> Later[ContentDetailView]:
-    """Write a post or a page.
+    """Write a post or a page, or add a file that was uploaded.
 
     WordPress and its plugins treat it as if an administrator had written it, with one difference: scripts and
     other unsafe HTML are removed. Without `author`, the first administrator is the author.

@@ -5,7 +5,8 @@ from typing import Literal
 from stead.shared.errors import Conflict, NotFound
 
 ContentType = Literal["post", "page", "media"]
-WrittenType = Literal["post", "page"]
+FILE_SECONDS = 45.0
+"""How long the API waits until WordPress has a file: it makes smaller pictures of a picture."""
 ContentStatus = Literal["publish", "draft", "pending", "private", "future", "trash"]
 WrittenStatus = Literal["publish", "draft", "pending", "private", "future"]
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from stead.control.content.rules import ContentStatus, ContentType, WrittenStatus, WrittenType
+from stead.control.content.rules import ContentStatus, ContentType, WrittenStatus
 
 MAX_CONTENT = 500_000
 Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
@@ -138,9 +138,28 @@ MetaValues = Annotated[
 
 
 class NewContent(Struct, forbid_unknown_fields=True):
-    type: Annotated[
-        WrittenType, Meta(description="Files are uploaded in WordPress itself.", examples=["post"])
-    ] = "post"
+    type: Annotated[ContentType, Meta(examples=["post"])] = "post"
+    source: (
+        Annotated[
+            str,
+            Meta(
+                max_length=64,
+                description="Of `media`: the id of an upload of the site, of at most 32 MiB.",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    filename: (
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                max_length=200,
+                description="Of `media`. WordPress accepts it by its type, and may change it.",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
     title: Title = ""
     content: Content = ""
     excerpt: Excerpt | UnsetType = UNSET

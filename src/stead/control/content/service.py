@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
+from stead.control.content import media
 from stead.control.content.jobs import BATCH, ContentWork
-from stead.control.content.rules import ContentNotFound
+from stead.control.content.rules import FILE_SECONDS, ContentNotFound
 from stead.control.content.schema import (
     ContentBatch,
     ContentChange,
@@ -69,6 +70,10 @@ async def read(call: Call, env: VisibleEnvironment, content: str) -> Later[Conte
 
 async def create(call: Call, env: VisibleEnvironment, wanted: NewContent) -> Later[ContentDetailView]:
     require_changeable(env.site_status)
+    if wanted.type == "media":
+        url = await media.presign(call, env, wanted)
+        return await _ask_about(call, env, "content.create", question_of(wanted), file=url)
+    media.require_none(wanted)
     return await _ask_about(call, env, "content.create", question_of(wanted))
 
 
@@ -120,18 +125,24 @@ def _change_of(number: int, wanted: ContentOperation) -> tuple[str, str]:
     if given is UNSET:
         name = "new" if wanted.action == "create" else "change"
         raise FieldInvalid(param=f"{place}.{name}", reason=f"The operation needs `{name}`.")
+    if isinstance(given, NewContent):
+        if given.type == "media":
+            raise FieldInvalid(param=f"{place}.new.type", reason="Send each file in a request of its own.")
+        media.require_none(given, f"{place}.new.")
     if isinstance(given, NewContent | ContentChange):
         question |= question_of(given)
     return f"content.{wanted.action}", msgspec.json.encode(question).decode()
 
 
 async def _ask_about(
-    call: Call, env: VisibleEnvironment, kind: str, wanted: dict[str, Any]
+    call: Call, env: VisibleEnvironment, kind: str, wanted: dict[str, Any], *, file: str = ""
 ) -> Later[ContentDetailView]:
     site = await questions.prepare(call.tx, call.context, env)
+    seconds = FILE_SECONDS if file else questions.SECONDS
 
     async def ask() -> ContentDetailView:
-        return _detail(await site.ask(kind, SiteDetail, ContentNotFound, wanted))
+        found = await site.ask(kind, SiteDetail, ContentNotFound, wanted, seconds=seconds, file=file)
+        return _detail(found)
 
     return Later(ask)
 
@@ -139,6 +150,7 @@ async def _ask_about(
 def question_of(wanted: NewContent | ContentChange) -> dict[str, Any]:
     """What the site is asked. Fields that are not given are left out."""
     made = {name: value for name in wanted.__struct_fields__ if (value := getattr(wanted, name)) is not UNSET}
+    made.pop("source", None)
     for name in _NUMBERS:
         if name in made:
             made[name] = require_number(made[name], name)

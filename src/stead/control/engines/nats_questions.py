@@ -52,6 +52,7 @@ class Questions:
         seconds: float,
         *,
         owner: str,
+        file: str = "",
     ) -> Answer:
         """The question is sent once: a repetition could change something twice. Raises NoAnswer or
         TooManyQuestions."""
@@ -61,7 +62,8 @@ class Questions:
         if len(self._waiting) >= MAX_WAITING:
             raise NoAnswer
         question = Question(
-            *(node, self._process, secrets.token_hex(16), environment, driver, kind, seconds, body, owner)
+            *(node, self._process, secrets.token_hex(16), environment, driver, kind, seconds, body, owner),
+            file=file,
         )
         key = (node, question.id)
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()

@@ -52,9 +52,11 @@ class AskedSite:
         body: object = None,
         *,
         seconds: float = SECONDS,
+        file: str = "",
         refused: type[SiteRefused] = SiteRefused,
     ) -> T:
-        """`missing` is raised if the site does not have what the question names, `refused` if it refuses."""
+        """`missing` is raised if the site does not have what the question names, `refused` if it refuses.
+        `file` is the signed URL of a file that the site gets."""
         if self.node is None:
             raise NodeSilent
         encoded = msgspec.json.encode({} if body is None else body)
@@ -65,6 +67,7 @@ class AskedSite:
             found = await self.questions.ask(
                 *(self.node, self.environment, self.driver, kind, encoded, seconds),
                 owner=self.owner,
+                file=file,
             )
         except NoAnswer:
             raise NodeSilent from None

@@ -22,6 +22,7 @@ from stead.node.wordpress.content_changes import change_content
 from stead.node.wordpress.environments import Environments
 from stead.node.wordpress.fair_places import FairPlaces
 from stead.node.wordpress.plan import WordPressPlan
+from stead.node.wordpress.question_files import QuestionFiles
 from stead.node.wordpress.site_questions import SiteQuestions
 from stead.node.wordpress.site_services import SiteServices
 from stead.protocol.questions import NO_ENVIRONMENT, SUSPENDED, Question
@@ -57,7 +58,7 @@ class CmsCommands:
         self._environments, self._databases, self._services = environments, databases, services
         self._plan_program = plan_program
         socket = databases.databases.socket
-        self._questions = SiteQuestions(hosts.find, environments.paths)
+        self._questions = SiteQuestions(hosts.find, environments.paths, QuestionFiles(home / "files"))
         self._queries = SiteQueries(socket)
         self.components = Components(runc, registry, home / "components", self._questions.renew_code)
         self._exports = DatabaseExports(run, socket, home / "exports", space)

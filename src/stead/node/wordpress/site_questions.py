@@ -19,6 +19,7 @@ from stead.node.hosting.environment import HostedEnvironment, NodeBusy
 from stead.node.wordpress import fastcgi_client
 from stead.node.wordpress.fastcgi_client import platform_parameters
 from stead.node.wordpress.paths import EnvironmentPaths
+from stead.node.wordpress.question_files import QuestionFiles
 from stead.protocol.questions import (
     FAILED,
     INVALID,
@@ -57,8 +58,9 @@ class SiteQuestions:
         self,
         find: Callable[[str], HostedEnvironment | None],
         paths: Callable[[str], EnvironmentPaths],
+        files: QuestionFiles,
     ) -> None:
-        self._find, self._paths = find, paths
+        self._find, self._paths, self._files = find, paths, files
         self._places: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(AT_ONCE))
         self._running: set[asyncio.Task[bytes]] = set()
 
@@ -69,10 +71,11 @@ class SiteQuestions:
             raise Refusal(NO_ENVIRONMENT, "the environment is not on this node")
         if hosted.state == "suspended":
             raise Refusal(SUSPENDED, "the environment is suspended")
+        file = await self._files.fetch(question) if question.file else b""
         place = self._places[question.environment]
         await place.acquire()
         mark = secrets.token_hex(16)
-        task = asyncio.create_task(self._run(hosted, question, url, mark))
+        task = asyncio.create_task(self._run(hosted, question, url, mark, file))
         # PHP goes on when nobody waits any more. Until it ends, it keeps its place: a site that hangs must
         # not fill its workers with questions.
         self._running.add(task)
@@ -97,11 +100,16 @@ class SiteQuestions:
             # Nobody may wait for the error any more.
             task.exception()
 
-    async def _run(self, hosted: HostedEnvironment, question: Question, url: str, mark: str) -> bytes:
+    async def _run(
+        self, hosted: HostedEnvironment, question: Question, url: str, mark: str, file: bytes
+    ) -> bytes:
+        """The file follows the question in the body of the request."""
+        body = question.body + file
         parameters = platform_parameters(SCRIPT, "/wp-json/", url) | {
-            "REQUEST_METHOD": "POST",
+            "REQUEST_METHOD": "PUT" if file else "POST",
             "CONTENT_TYPE": "application/json",
-            "CONTENT_LENGTH": str(len(question.body)),
+            "CONTENT_LENGTH": str(len(body)),
+            "STEAD_QUESTION_BYTES": str(len(question.body)),
             "STEAD_QUESTION": question.kind,
             "STEAD_ENVIRONMENT": question.environment,
             "STEAD_SECONDS": str(max(1, int(question.seconds))),
@@ -110,7 +118,7 @@ class SiteQuestions:
         socket = self._paths(question.environment).socket
         try:
             async with asyncio.timeout(RUN_SECONDS), hosted.use():
-                return await fastcgi_client.request(socket, parameters, question.body, limit=_MAX_RESPONSE)
+                return await fastcgi_client.request(socket, parameters, body, limit=_MAX_RESPONSE)
         except NodeBusy:
             raise Refusal(NODE_BUSY, "the node has no room to wake the site now") from None
         except (ContainerFailed, fastcgi_client.RequestFailed, OSError, TimeoutError) as error:

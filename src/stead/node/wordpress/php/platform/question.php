@@ -77,6 +77,22 @@ function act_as_administrator(): void
     wp_set_current_user((int) ($administrators[0] ?? 0));
 }
 
+// How long the question is; a file may follow it.
+function question_bytes(): int
+{
+    return (int) ($_SERVER['STEAD_QUESTION_BYTES'] ?? -1);
+}
+
+function write_file(string $path): void
+{
+    $input = fopen('php://input', 'rb');
+    $output = fopen($path, 'wb');
+    if (!$output || stream_get_contents($input, question_bytes()) === false || !stream_copy_to_stream($input, $output)) {
+        throw new Refused('The file cannot be written; the disk may be full.');
+    }
+    fclose($output);
+}
+
 function succeed(mixed $result): mixed
 {
     if (is_wp_error($result)) {
@@ -97,7 +113,7 @@ require '/srv/site/wp-load.php';
 (static function (): void {
     [$family, $action] = explode('.', (string) ($_SERVER['STEAD_QUESTION'] ?? '')) + ['', ''];
     $classes = ['components' => 'Components', 'content' => 'Content', 'users' => 'Users', 'cron' => 'Events'];
-    $body = json_decode((string) file_get_contents('php://input'), true);
+    $body = json_decode((string) stream_get_contents(fopen('php://input', 'rb'), question_bytes()), true);
     if (!isset($classes[$family]) || !is_array($body)) {
         Reply::send(['error' => 'failed', 'reason' => 'the question is not known']);
         return;
