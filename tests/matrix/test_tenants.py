@@ -87,7 +87,9 @@ NAMES_NOTHING = {
             *("terms.*.taxonomy", "terms.*.names.*", "meta.*.key", "meta.*.value"),
         )
     ),
-    *("ContentBatch.operations.*.id", "NewExport.tables.*"),
+    *("ContentBatch.operations.*.id", "NewExport.tables.*", "NewExport.query", "NewExport.params.*"),
+    # Files are not accepted there: tests/control/content.
+    *("ContentBatch.operations.*.new.source", "ContentBatch.operations.*.new.filename"),
     # `NewComponent.source` may be an upload: tests/control/components.
     *(f"NewComponent.{name}" for name in ("slug", "version", "source")),
     *("ComponentUpdate.version", "ComponentBatch.operations.*.slug", "ComponentBatch.operations.*.version"),
