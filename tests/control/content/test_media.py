@@ -1,5 +1,7 @@
 """A file of a site is an upload of the same site."""
 
+from typing import Any
+
 from tests.answering_node import answering_site
 from tests.client import code_of
 from tests.people import Person
@@ -15,10 +17,11 @@ async def test_a_file_needs_an_upload_of_its_site(person: Person, stranger: Pers
     assert made.status_code == 201, made.text
     assert made.json()["data"]["type"] == "media"
     large = await client.post(f"/v1/sites/{site}/uploads", json={"size_bytes": 33 << 20})
-    for change in (
+    changes: list[dict[str, Any]] = [
         *({"source": other.json()["data"]["id"]}, {"source": "upl_x"}, {"filename": "a/b.png"}),
         *({"slug": "x"}, {"terms": []}, {"type": "post"}, {"source": large.json()["data"]["id"]}),
-    ):
+    ]
+    for change in changes:
         assert code_of(await client.post(path, json=media | change)) == "request.field_invalid", change
     batch = {"operations": [{"action": "create", "new": media}]}
     assert code_of(await client.post(f"{path}:batch", json=batch)) == "request.field_invalid"

@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime
 from datetime import time as clock_time
+from io import BufferedWriter
 from pathlib import Path
-from typing import IO, Annotated, TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -179,7 +180,7 @@ class SiteQueries:
 class _LineWriter:
     """Writes rows as lines of JSON, up to a number of bytes."""
 
-    def __init__(self, lines: IO[bytes]) -> None:
+    def __init__(self, lines: gzip.GzipFile | BufferedWriter) -> None:
         self._lines, self._left = lines, MAX_RESULT
         self._names: list[str] = []
 
