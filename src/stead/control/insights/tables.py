@@ -34,17 +34,17 @@ TYPES: dict[StreamName, tuple[str, ...]] = {
 }
 """Of the columns that a node sends, as `protocol/telemetry.py` lists them."""
 
-_WEEK = "toMonday(ts)"
-"""A file is removed when its newest row is due, so the files of a week are. Nobody can read a row that is due
-meanwhile. Smaller partitions would be removed earlier, but a view opens the files of each one: with those of
-a day, a view of a month took four times as long."""
+_WEEK, _MONTH = "toMonday(ts)", "toStartOfMonth(ts)"
+"""Partitions of rows, and of their sums. A file is removed when its newest row is due; nobody can read a row
+that is due meanwhile. Smaller partitions would be removed earlier, but a view opens the files of each one:
+with those of a day, a view of a month took four times as long. Sums contain neither networks nor browsers."""
 
 _SETTINGS = (
     f"non_replicated_deduplication_window = {DEDUPLICATION_WINDOW}, ttl_only_drop_parts = 1,"
     " fsync_after_insert = 1, fsync_part_directory = 1,"
     " min_age_to_force_merge_seconds = 86400, min_age_to_force_merge_on_partition_only = 1"
 )
-"""A week is merged into one file when nothing has been added to it for a day."""
+"""A partition is merged into one file when nothing has been added to it for a day."""
 
 _REQUESTS = f"""
 create table if not exists requests (
@@ -106,7 +106,7 @@ create table if not exists request_minutes (
   duration_ms SimpleAggregateFunction(sum, UInt64),
   first_byte AggregateFunction(quantilesTDigest(0.5, 0.75, 0.9, 0.95, 0.99), Int32)
 ) engine = AggregatingMergeTree
-partition by (keep_days, {_WEEK})
+partition by (keep_days, {_MONTH})
 order by (site_id, env_id, ts, is_bot, keep_days)
 ttl ts + toIntervalDay(keep_days)
 settings {_SETTINGS}
@@ -177,7 +177,7 @@ create table if not exists log_minutes (
   severity LowCardinality(String),
   lines SimpleAggregateFunction(sum, UInt64)
 ) engine = AggregatingMergeTree
-partition by (keep_days, {_WEEK})
+partition by (keep_days, {_MONTH})
 order by (site_id, env_id, ts, severity, keep_days)
 ttl ts + toIntervalDay(keep_days)
 settings {_SETTINGS}
@@ -221,7 +221,7 @@ create table if not exists resource_minutes (
   memory_bytes SimpleAggregateFunction(max, UInt64),
   memory_limit SimpleAggregateFunction(max, UInt64)
 ) engine = AggregatingMergeTree
-partition by (keep_days, {_WEEK})
+partition by (keep_days, {_MONTH})
 order by (site_id, env_id, ts, container, keep_days)
 ttl ts + toIntervalDay(keep_days)
 settings {_SETTINGS}
@@ -266,7 +266,7 @@ create table if not exists page_hours (
   samples SimpleAggregateFunction(sum, UInt64),
   quantiles AggregateFunction(quantilesTDigest(0.75, 0.9, 0.95, 0.99), Float32)
 ) engine = AggregatingMergeTree
-partition by (keep_days, {_WEEK})
+partition by (keep_days, {_MONTH})
 order by (site_id, env_id, metric, ts, path, keep_days)
 ttl ts + toIntervalDay(keep_days)
 settings {_SETTINGS}
@@ -291,7 +291,7 @@ create table if not exists vital_hours (
   samples SimpleAggregateFunction(sum, UInt64),
   quantiles AggregateFunction(quantilesTDigest(0.75, 0.9, 0.95, 0.99), Float32)
 ) engine = AggregatingMergeTree
-partition by (keep_days, {_WEEK})
+partition by (keep_days, {_MONTH})
 order by (site_id, env_id, metric, ts, keep_days)
 ttl ts + toIntervalDay(keep_days)
 settings {_SETTINGS}
