@@ -65,6 +65,8 @@ NAMES_NOTHING = {
     *("branch", "builder", "source_ref", "commit", "rules.*.pattern", "redirects.*.from", "redirects.*.to"),
     *("security.allowed_ips.*", "security.waf_partner_client_id", "security.waf_partner_secret_key"),
     "security.preview_password",
+    # Headers of responses, and the paths of the site that they are for.
+    *("ConfigurationChange.serving.headers.*.for", "ConfigurationChange.serving.headers.*.values.*"),
     # Compared with what the resource in the path has.
     *("confirm_domain", "NewPurge.url", "tag"),
     # Used only inside an environment of the site in the path.
@@ -253,6 +255,21 @@ async def test_a_site_cannot_be_put_where_another_tenant_is(
         assert code_of(await ask(plane, anonymous, asking, body=sent)) == ELSEWHERE_IN_BODY["to_client_id"]
 
 
+@pytest.mark.parametrize("id_", ["functions.create", "functions.build"])
+async def test_a_function_is_not_built_from_what_another_tenant_uploaded(
+    id_: str, plane: ControlPlane, anonymous: Client, ours: World, theirs: World
+):
+    operation = next(each for each in OPERATIONS if each.id == id_)
+    for flavour in flavours(operation):
+        for caller in _callers(ours):
+            asking = Asking(operation, ours, caller, flavour)
+            sent = {**(body(asking) or {}), "upload_id": _foreign(theirs, "upload_id", flavour)}
+            sent.pop("source", None)
+            answer = await ask(plane, anonymous, asking, body=sent)
+            assert code_of(answer) == ELSEWHERE_IN_BODY["upload_id"], answer.text
+            assert answer.json()["error"]["param"] == "upload_id"
+
+
 async def test_an_invite_to_somebody_of_another_tenant_is_not_found(
     plane: ControlPlane, anonymous: Client, ours: World, theirs: World
 ):
@@ -346,4 +363,4 @@ def test_every_text_that_can_name_a_resource_is_covered():
 def test_every_field_that_names_a_resource_is_sent():
     """Some are optional, and only in the body of a test of their own."""
     sent = {name for each in OPERATIONS for name in _named_in(each)}
-    assert sent >= ELSEWHERE_IN_BODY.keys() - {"team_id", "to_client_id", "environment"}
+    assert sent >= ELSEWHERE_IN_BODY.keys() - {"team_id", "to_client_id", "environment", "upload_id"}
