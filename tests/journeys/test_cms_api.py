@@ -35,11 +35,12 @@ async def test_content_users_events_and_rows_are_changed_and_seen(
     assert {each["kind"] for each in components} == {"plugin", "theme"}
 
     post = await customer.post(f"{site}/content", {"title": "Out of the API", "status": "publish"})
-    # On the front page: the address of the post is at the domain of the site, not at its preview host.
-    await visitor.until(host, "Out of the API", "/?seen=1")
+    assert post["url"].startswith(f"https://{DOMAIN}/")
+    page = urlsplit(post["url"]).path
+    await visitor.until(DOMAIN, "Out of the API", page)
     changed = await customer.api.patch(f"{site}/content/{post['id']}", json={"title": "Changed there"})
     assert changed.json()["data"]["title"] == "Changed there"
-    await visitor.until(host, "Changed there", "/?seen=2")
+    await visitor.until(DOMAIN, "Changed there", page)
 
     query = {"query": "SELECT post_title FROM wp_posts WHERE ID = ?", "params": [int(post["id"])]}
     found = await customer.post(f"{site}/database/query", query)
