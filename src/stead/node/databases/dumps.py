@@ -22,6 +22,8 @@ ATTEMPTS = 4
 LOW_PRIORITY = ("nice", "-n", "10", "ionice", "-c", "3")
 """Before the argv of a program: sites that serve visitors go first."""
 END = b"-- Dump completed"
+_BOUND_FACTOR, _BOUND_SPARE = 4, 256 << 20
+"""A dump may be so much larger than the tables: binary values are written as hexadecimal digits."""
 MAX_INVALID_VIEWS = 1000
 _INVALID_VIEW = {1356, 1449}
 """It refers to a table, column or user that does not exist."""
@@ -44,6 +46,11 @@ class DumpReader(Protocol):
     """Reads a dump, piece by piece."""
 
     def feed(self, piece: bytes) -> None: ...
+
+
+def dump_bound(rows: int) -> int:
+    """How large the dump of so many bytes of rows may become."""
+    return rows * _BOUND_FACTOR + _BOUND_SPARE
 
 
 async def dump(

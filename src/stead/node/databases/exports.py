@@ -1,27 +1,22 @@
 """Dumps a database, some of its tables or the result of a statement for the customer, and uploads that."""
 
-import gzip
 import shutil
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from stead.mariadb.connection import connect
 from stead.node import transfer
-from stead.node.databases.dumps import DumpFailed, dump
+from stead.node.databases.dumps import LOW_PRIORITY, DumpFailed, dump, dump_bound
 from stead.node.databases.site_queries import MAX_RESULT, SiteQueries
 from stead.node.disk_space import DiskSpace
 from stead.node.drivers.driver import Assignment, Refusal
-from stead.node.processes import Run
+from stead.node.processes import Run, StreamName
 from stead.node.progress import Progress
-from stead.node.uninterrupted import run_in_pool, run_in_thread
+from stead.node.uninterrupted import run_in_thread
 from stead.protocol.work import DatabaseExported, ExportDatabase
 
 FAILED = "database.export_failed"
-MAX_BYTES = 20 << 30
-_PIECE = 1 << 20
-_THREADS = ThreadPoolExecutor(max_workers=2, thread_name_prefix="exports")
 
 
 @dataclass(frozen=True)
@@ -32,15 +27,22 @@ class DatabaseExports:
     space: DiskSpace
 
     async def export(self, schema: str, task: Assignment, work: ExportDatabase) -> DatabaseExported:
-        size, missing = await run_in_thread(self._measure, schema, work.tables)
+        tables = tuple(dict.fromkeys(work.tables))
+        size, missing = await run_in_thread(self._measure, schema, tables)
         if missing:
             raise Refusal(FAILED, f"there is no table {missing[0]}")
         self.scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # Text is longer than rows, and the compressed file is beside it for a moment.
-        with self.space.reserve(3 * size):
+        # What MariaDB says about sizes is the choice of the customer. No more is written than is reserved.
+        bound = dump_bound(size)
+        # The compressed file is beside the other one for a moment.
+        with self.space.reserve(2 * bound if work.compress else bound):
             folder = Path(tempfile.mkdtemp(dir=self.scratch))
             try:
-                return await self._export_to(folder / "dump.sql", schema, task, work)
+                file, progress = folder / "dump.sql", Progress(task.output, "export")
+                await dump(self.run, self.socket, schema, file, progress, bound, tables=tables)
+                if work.compress:
+                    file = await self._compress(file)
+                return await _upload(file, work.url, progress)
             except DumpFailed as failed:
                 raise Refusal(FAILED, str(failed)) from None
             finally:
@@ -63,17 +65,19 @@ class DatabaseExports:
             finally:
                 await run_in_thread(shutil.rmtree, folder, True)
 
-    async def _export_to(
-        self, file: Path, schema: str, task: Assignment, work: ExportDatabase
-    ) -> DatabaseExported:
-        progress = Progress(task.output, "export")
-        await dump(self.run, self.socket, schema, file, progress, MAX_BYTES, tables=work.tables)
-        if work.compress:
-            file = await run_in_pool(_THREADS, _compress, file)
-        await transfer.put(file, work.url)
-        size = file.stat().st_size
-        await progress.finish(size)
-        return DatabaseExported(size)
+    def clear(self) -> None:
+        """Remove what exports that were interrupted have left. Blocks."""
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    async def _compress(self, file: Path) -> Path:
+        """In a process, which ends with the job."""
+
+        async def ignore(_: StreamName, __: bytes) -> None:
+            return
+
+        if await self.run([*LOW_PRIORITY, "gzip", "-n", "--", str(file)], ignore):
+            raise Refusal(FAILED, "the dump could not be compressed")
+        return file.with_name(f"{file.name}.gz")
 
     def _measure(self, schema: str, tables: tuple[str, ...]) -> tuple[int, list[str]]:
         """The bytes of the tables, and the names of those that do not exist."""
@@ -88,9 +92,8 @@ class DatabaseExports:
         return sum(sizes.get(name, 0) for name in wanted), [name for name in wanted if name not in sizes]
 
 
-def _compress(file: Path) -> Path:
-    target = file.with_suffix(".sql.gz")
-    with file.open("rb") as source, gzip.open(target, "wb", compresslevel=6) as compressed:
-        shutil.copyfileobj(source, compressed, _PIECE)
-    file.unlink()
-    return target
+async def _upload(file: Path, url: str, progress: Progress) -> DatabaseExported:
+    await transfer.put(file, url)
+    size = (await run_in_thread(file.stat)).st_size
+    await progress.finish(size)
+    return DatabaseExported(size)

@@ -35,8 +35,8 @@ from stead.protocol.work import (
 )
 from stead.shared.ids import EnvironmentId
 
-AT_ONCE, PER_TENANT = 4, 2
-"""Exports, and jobs that change content, that run on a node at the same time."""
+AT_ONCE, PER_TENANT = 4, 1
+"""Exports that run on a node at the same time. No code of a customer runs in them."""
 PlanProgram = Callable[[str], Awaitable[WordPressPlan]]
 """The plan of a program in an environment. Raises Refusal if it does not run."""
 
@@ -58,11 +58,20 @@ class CmsCommands:
         self._environments, self._databases, self._services = environments, databases, services
         self._plan_program = plan_program
         socket = databases.databases.socket
-        self._questions = SiteQuestions(hosts.find, environments.paths, QuestionFiles(home / "files"))
+        self._files = QuestionFiles(home / "files")
+        self._questions = SiteQuestions(hosts.find, environments.paths, self._files)
         self._queries = SiteQueries(socket)
-        self.components = Components(runc, registry, home / "components", self._questions.renew_code)
+        self.components = Components(
+            *(runc, registry, home / "components", self._questions.renew_code, hosts.budget)
+        )
         self._exports = DatabaseExports(run, socket, home / "exports", space)
-        self._places = FairPlaces(AT_ONCE, PER_TENANT)
+        self._export_places = FairPlaces(AT_ONCE, PER_TENANT)
+
+    def clear(self) -> None:
+        """Remove the files of work that was interrupted. Blocks."""
+        self._exports.clear()
+        self.components.clear()
+        self._files.clear()
 
     async def answer(self, question: Question) -> bytes | None:
         await self._environments.ready.wait()
@@ -102,12 +111,12 @@ class CmsCommands:
         spec = self._environments.state.find_spec(task.environment)
         if spec is None or spec.state != "installed":
             raise Refusal("environment.not_found", "the environment is not on this node")
-        async with self._places.take(spec.settings.tenant):
-            await change_content(self._questions, spec.settings.url, task, work)
+        # Any number at a time: the node only waits, and each site answers few questions at a time.
+        await change_content(self._questions, spec.settings.url, task, work)
 
     async def export_database(self, task: Assignment, work: ExportDatabase) -> DatabaseExported:
         plan = await self._plan_program(task.environment)
-        async with self._places.take(plan.tenant):
+        async with self._export_places.take(plan.tenant):
             if work.statement:
                 return await self._exports.export_result(plan.database, task, work, self._queries)
             return await self._exports.export(plan.database, task, work)

@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -21,8 +22,10 @@ from stead.node.containers.limits import ContainerFailed
 from stead.node.containers.runc import Runc, new_container
 from stead.node.drivers.driver import Assignment, Refusal
 from stead.node.drivers.layout import check_identifier
+from stead.node.hosting.wake_budget import WakeBudget
 from stead.node.processes import StreamName
 from stead.node.uninterrupted import run_in_thread, run_uninterrupted
+from stead.node.wordpress.command_room import take_room
 from stead.node.wordpress.commands import container_of_command
 from stead.node.wordpress.component_registry import MAX_ARCHIVE_BYTES, Registry, is_version
 from stead.node.wordpress.fair_places import FairPlaces
@@ -41,8 +44,10 @@ from stead.shared.component_versions import version_key
 
 FAILED, UNHEALTHY, VULNERABLE = "component.failed", "component.unhealthy", "component.vulnerable"
 SECONDS = 240.0
-AT_ONCE, PER_TENANT = 4, 2
-"""Jobs that change components on a node at the same time."""
+JOB_SECONDS = 600.0
+"""After this time a job begins no further change: code of its customer runs while others wait."""
+AT_ONCE, PER_TENANT = 12, 1
+"""Jobs that change components on a node at the same time. They mostly wait for PHP."""
 ARCHIVE = "/run/stead/component.zip"
 _MAX_OUTPUT = 64 << 10
 _SLUG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
@@ -76,6 +81,7 @@ class Components:
     registry: Registry
     scratch: Path
     renew_code: RenewCode
+    budget: WakeBudget
     _places: FairPlaces = field(default_factory=lambda: FairPlaces(AT_ONCE, PER_TENANT))
 
     async def change(
@@ -84,11 +90,13 @@ class Components:
         for change in work.changes:
             _check(change)
         plan, outcomes = make_plan(""), []
-        async with self._places.take(plan.tenant):
+        async with self._places.take(plan.tenant), take_room(self.budget, plan):
+            until = time.monotonic() + JOB_SECONDS
             failing = bool(await self._probe(make_plan, work.host, task))
             for number, change in enumerate(work.changes):
                 kept = f"{_KEPT}-{check_identifier(task.job)}-{number}"
                 try:
+                    _require_time(until)
                     await self._change_or_return(
                         make_plan, change, kept, task, None if failing else work.host
                     )
@@ -187,6 +195,10 @@ class Components:
         if not await run_in_thread(_exists, plan, change):
             raise Refusal(FAILED, f"the archive does not contain {change.slug}")
 
+    def clear(self) -> None:
+        """Remove the archives of changes that were interrupted. Blocks."""
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
     def _make_folder(self) -> Path:
         self.scratch.mkdir(mode=0o711, parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(dir=self.scratch))
@@ -245,6 +257,11 @@ def _require_not_vulnerable(change: ComponentChange, version: str) -> None:
         if each.contains(key):
             fixed = f"; it is fixed in {each.fixed_version}" if each.fixed_version else ""
             raise Refusal(VULNERABLE, f"{change.slug} {version}: {each.title}{fixed}")
+
+
+def _require_time(until: float) -> None:
+    if time.monotonic() > until:
+        raise Refusal(FAILED, "the changes before it took too long; begin another job for the others")
 
 
 def _place(change: ComponentChange) -> str:

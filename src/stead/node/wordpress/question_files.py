@@ -35,6 +35,10 @@ class QuestionFiles:
             raise Refusal(REFUSED, "the file is empty")
         return content
 
+    def clear(self) -> None:
+        """Remove what questions that were interrupted have left. Blocks."""
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
     def _make_folder(self) -> Path:
         self._scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
         return Path(tempfile.mkdtemp(dir=self._scratch))

@@ -232,6 +232,7 @@ class WordPressRuntime(Driver):
         await self._runc.remove_leftovers()
         await run_in_thread(self._maker.remove_interrupted_dumps)
         await run_in_thread(self.snapshots.clear)
+        await run_in_thread(self.cms.clear)
         known = [self.environments.paths(name).container_name for name in names]
         await self._hosts.remove_unknown_containers(known, self.environments.data / "hosting")
         for name in names:
