@@ -15,7 +15,6 @@ STATEMENTS = [
     create table database_exports (
       id text collate "C" primary key,
       site_id text collate "C" not null,
-      download_url text not null,
       size_bytes bigint check (size_bytes >= 0),
       expires_at timestamptz not null
     )

@@ -600,7 +600,7 @@ class ChangeContent(RuntimeWork, frozen=True, tag="change_content"):
 
 
 class DatabaseExported(Struct, frozen=True, tag="database_exported"):
-    size: int
+    size: Amount
 
 
 class ExportDatabase(RuntimeWork, frozen=True, tag="export_database"):

@@ -14,7 +14,7 @@ async def _export(harness: Harness, site: SiteUnderTest) -> str:
 
 async def _forgotten(harness: Harness, site: SiteUnderTest) -> Refusal:
     await harness.sql("delete from database_exports where site_id = $1", site.id)
-    return Refusal(ExportFailed.code, "The export is not there any more.")
+    return Refusal(ExportFailed.code, "It has waited for too long. Export the database again.")
 
 
 SCENARIOS = {
@@ -26,6 +26,6 @@ SCENARIOS = {
         event=None,
         follow_up=_export,
         cancelled_before_start=SERVED,
-        refuse={"done": _forgotten},
+        refuse={"begin": _forgotten, "done": None},
     ),
 }

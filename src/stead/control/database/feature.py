@@ -9,7 +9,11 @@ from stead.control.tasks import PeriodicTask, Task, WorkerServices
 
 def _tasks(worker: WorkerServices) -> list[Task]:
     remove = partial(service.remove_expired, worker.database, worker.objects)
-    return [PeriodicTask("exports.remove", 60, remove)]
+    sweep = partial(service.remove_unknown, worker.database, worker.objects)
+    return [
+        PeriodicTask("exports.remove", 60, remove),
+        PeriodicTask("exports.remove_unknown", 3600, sweep),
+    ]
 
 
 FEATURE = Feature(

@@ -1,7 +1,7 @@
 """HTTP operations on the database of a site."""
 
 from stead.control.database import service
-from stead.control.database.rules import SnapshotNeeded, StatementRefused
+from stead.control.database.rules import ExportsExceeded, SnapshotNeeded, StatementRefused
 from stead.control.database.schema import (
     DatabaseView,
     NewExport,
@@ -74,11 +74,12 @@ async def execute_statement(
     scope=_READ,
     job="database.export",
     capability=_DATABASE,
-    errors=(SiteBusy, EnvironmentBusy, JobsWaiting),
+    errors=(SiteBusy, EnvironmentBusy, JobsWaiting, ExportsExceeded),
 )
 async def export_database(call: Call, environment: VisibleEnvironment, body: NewExport | None) -> JobView:
     """Export the database of a site as SQL, or the result of a statement as lines of JSON.
 
-    The result of the job has a URL, which expires.
+    `GET /v1/jobs/{job_id}` shows the `download_url`, which expires, to credentials with `db:read`. A site has
+    at most 3 exports at a time.
     """
     return await service.export(call, environment, body)

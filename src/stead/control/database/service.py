@@ -10,8 +10,12 @@ from stead.control.backups import service as backups
 from stead.control.database import store
 from stead.control.database.jobs import EXPORT, ExportWork
 from stead.control.database.rules import (
-    DOWNLOAD_FOR,
+    LATE,
+    MAX_LIVE,
+    PREFIX,
     SNAPSHOT_AGE,
+    WAIT_FOR,
+    ExportsExceeded,
     SnapshotNeeded,
     StatementRefused,
     object_name,
@@ -74,25 +78,40 @@ async def export(call: Call, env: VisibleEnvironment, wanted: NewExport | None) 
         ).decode()
     elif chosen.params:
         raise FieldInvalid(param="params", reason="`params` are the values of `query`.")
-    url = call.context.objects.presign_download(
-        object_name(export_), seconds=int(DOWNLOAD_FOR.total_seconds())
-    )
-    # Before anything is stored, so that it is removed whatever happens.
-    await store.insert(call.tx, export_, env.site_id, url, expires_at=call.tx.now + DOWNLOAD_FOR)
     work = ExportWork(env.id, export_, chosen.tables, chosen.compress, statement)
     subject = jobs.Subject(env.site_id, env.owner, env_id=env.id)
-    return await jobs.enqueue(call.tx, EXPORT, work, subject, scope="db:read")
+    # From here on, other requests of this owner wait.
+    queued = await jobs.enqueue(call.tx, EXPORT, work, subject, scope="db:read")
+    live = await store.count_live(call.tx, env.site_id)
+    if live >= MAX_LIVE:
+        raise ExportsExceeded(live=live)
+    # Before anything is stored, so that it is removed whatever happens.
+    await store.insert(call.tx, export_, env.site_id, expires_at=call.tx.now + WAIT_FOR)
+    return queued
 
 
 async def remove_expired(database: Database, objects: ObjectStore) -> int:
-    """The objects first, so that a run that was interrupted is continued by the next one."""
+    """The objects first, so that a run that was interrupted is continued by the next one. Nothing can be
+    uploaded after that."""
     async with database.reading() as tx:
-        expired = await store.list_expired(tx, limit=BATCH_SIZE)
+        expired = await store.list_expired(tx, tx.now - LATE, limit=BATCH_SIZE)
     if expired:
         await objects.delete([object_name(each) for each in expired])
         async with database.transaction() as tx:
             await store.delete(tx, expired)
     return len(expired)
+
+
+async def remove_unknown(database: Database, objects: ObjectStore) -> int:
+    """Remove objects without an export, which were uploaded after it had been removed. Returns how many."""
+    removed = 0
+    async for names in objects.list_names(PREFIX):
+        async with database.reading() as tx:
+            known = await store.list_known(tx, [name.removeprefix(PREFIX) for name in names])
+        unknown = [name for name in names if name.removeprefix(PREFIX) not in known]
+        await objects.delete(unknown)
+        removed += len(unknown)
+    return removed
 
 
 async def _ask(

@@ -7,6 +7,8 @@ from msgspec import Meta, Struct
 
 from stead.control.jobs.rules import JobStatus
 
+DOWNLOAD = "download_url"
+"""In a stored result the name of an object, which nobody sees: `downloads` makes a URL of it."""
 PROGRESS = {"queued": 0.0, "running": 0.5, "succeeded": 1.0, "failed": 1.0}
 
 
@@ -60,10 +62,14 @@ class JobView(Struct):
             progress=PROGRESS[status],
             created_at=created_at,
             resource=resource,
-            result=result if status == "succeeded" else None,
+            result=_without_download(result or {}) if status == "succeeded" else None,
             error=error,
             links=JobLinks(f"/v1/jobs/{id_}", f"/v1/jobs/{id_}/stream"),
         )
+
+
+def _without_download(result: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in result.items() if key != DOWNLOAD}
 
 
 class QueuedJob(Struct):
