@@ -79,15 +79,16 @@ class NewExport(Struct, forbid_unknown_fields=True):
         Meta(max_length=200, description="All tables if it is empty.", examples=[["wp_posts"]]),
     ] = []
     compress: Annotated[bool, Meta(description="With gzip.", examples=[True])] = True
+    # The example of a body has tables and no statement: both together are refused.
     query: (
-        Annotated[
+        UnsetType
+        | Annotated[
             Query,
             Meta(
                 description="Export the result of one statement that reads instead of tables, each row as a"
                 " line of JSON. It may take 5 minutes and return 1 GiB."
             ),
         ]
-        | UnsetType
     ) = UNSET
     params: Annotated[
         Parameters, Meta(description="Of `query`, in the order of the `?`.", examples=[[]])
