@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import psutil
 
@@ -55,7 +56,7 @@ class FunctionBench:
     revision: int = 0
     compiled: str = ""
 
-    async def serve(self, path: str, **settings: bool) -> str:
+    async def serve(self, path: str, **settings: Any) -> str:
         """A version of the handler, and its record at the edge. The first one is compiled."""
         spec = await self.host.serve(self.module, wall_ms=5000, same_as=self.compiled, **settings)
         self.compiled = spec.version
@@ -194,8 +195,10 @@ async def cold(_: Bench) -> Result:
 async def density(_: Bench) -> Result:
     """Requests that are refused while many functions are visited in turn."""
     async with _prepare(most_workers=256) as bench:
-        # All versions share one compiled form; each has processes of its own.
-        versions = [await bench.serve(f"/_fn/{number}") for number in range(FUNCTIONS)]
+        # All versions share one compiled form; each has processes of its own. A site has 50 functions.
+        versions = [
+            await bench.serve(f"/_fn/{number}", site=f"site_{number // 50}") for number in range(FUNCTIONS)
+        ]
         refused, times = 0, []
         for _round in range(2):
             for version in versions:

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 
+from stead.dev.supervised_program import LOOPBACK
 from stead.edge.ledger import nginx_processes
 from stead.edge.leftovers import processes_with_open
 from stead.node.functions.sandbox.exchange import CPU, MEMORY, refuse
@@ -166,6 +167,55 @@ async def test_a_function_answers_only_as_often_as_its_owner_allows(edge: EdgeHa
     refused = [each for each in answers if each.status_code == 429]
     assert refused
     assert refused[0].headers["x-stead-reason"] == "function_rate_limit"
+
+
+async def test_a_body_of_unknown_size_is_not_collected_without_a_limit(edge: EdgeHarness) -> None:
+    """The edge keeps a body until it is complete, and no function takes more than ten megabytes."""
+
+    async def send() -> AsyncIterator[bytes]:
+        for _ in range(11):
+            yield b"x" * (1 << 20)
+
+    await edge.site("large.test", "large", None, runtime="wasm", functions=_routes(("/_fn/large", "g")))
+    async with _function(edge, "g") as function:
+        answer = await edge.get("large.test", "/_fn/large", method="POST", content=send())
+        assert (answer.status_code, function.seen) == (413, [])
+
+
+async def test_a_function_keeps_a_limited_number_of_visitors_waiting(edge: EdgeHarness) -> None:
+    """Those of many addresses would take the connections of other sites."""
+    await edge.site("wait.test", "wait", None, runtime="wasm", functions=_routes(("/_fn/wait", "h")))
+    (edge.data / "fn").mkdir(mode=0o755, exist_ok=True)
+    path = edge.data / "fn" / "h"
+    arrived, ended = [0], asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        arrived[0] += 1
+        await ended.wait()
+        writer.write(b"HTTP/1.1 200 -\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        writer.close()
+
+    async def visit(number: int) -> bytes:
+        own = (f"127.0.0.{2 + number % 6}", 0)
+        reader, writer = await asyncio.open_connection(LOOPBACK, edge.port, local_addr=own)
+        writer.write(b"GET /_fn/wait HTTP/1.1\r\nHost: wait.test\r\nConnection: close\r\n\r\n")
+        received = await reader.read()
+        writer.close()
+        return received.split(b" ")[1]
+
+    server = await asyncio.start_unix_server(answer, path, backlog=512)
+    path.chmod(0o666)
+    async with server:
+        visits = [asyncio.create_task(visit(number)) for number in range(300)]
+        async with time_limit(60):
+            while sum(each.done() for each in visits) < 44:  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+        assert arrived[0] <= 256
+        ended.set()
+        answers = await asyncio.gather(*visits)
+    assert answers.count(b"200") == 256
+    assert answers.count(b"429") == 44
 
 
 async def test_the_reason_of_a_function_is_shown_on_a_page(edge: EdgeHarness) -> None:

@@ -19,6 +19,10 @@ from stead.shared.token_bucket import TokenBuckets
 
 STATE_PER_SECOND, STATE_BURST = 200.0, 400
 """Of the functions of one site. All sites of a node share what the workers answer."""
+FETCHES_PER_SECOND, FETCHES_BURST = 50.0, 200
+"""Of the functions of one site: they must neither flood a host nor keep this process busy."""
+BYTES_PER_SECOND, BYTES_BURST = 16 << 20, 64 << 20
+"""What the functions of one site send and receive through this process."""
 
 _TRACE = re.compile(r"00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]")
 
@@ -41,12 +45,14 @@ class Bindings:
         self._data, self._ask_state, self._outgoing = data, ask_state, outgoing
         self._find_active = find_active
         self._rates = TokenBuckets(STATE_PER_SECOND, STATE_BURST)
+        self._fetches = TokenBuckets(FETCHES_PER_SECOND, FETCHES_BURST)
+        self._traffic = TokenBuckets(BYTES_PER_SECOND, BYTES_BURST)
 
     async def answer(self, spec: FunctionSpec, question: dict[str, Any]) -> dict[str, Any]:
         """Never raises: the function gets an error with a code."""
         op = str(question.get("op", ""))
-        seconds = max(0.001, min(float(question.get("left_ms", 0)) / 1000, 30.0))
         try:
+            seconds = max(0.001, min(float(question.get("left_ms", 0)) / 1000, 30.0))
             async with asyncio.timeout(seconds):
                 return await self._answer(spec, op, dict(question["arg"]), question)
         except BindingRefused as refused:
@@ -69,9 +75,13 @@ class Bindings:
             rest = {name: value for name, value in arg.items() if name != "binding"}
             return await self._ask_state(spec, operation, bound.namespace, rest)
         if op == "fetch":
+            if not self._fetches.take(spec.site):
+                raise BindingRefused("fetch.rate_limited", "The functions of the site fetch too often.")
+            self._require_traffic(spec.site)
             allowed = [host for bound in spec.bindings if bound.kind == "fetch" for host in bound.allow]
             answer = await self._outgoing.send(arg, allowed, spec.site)
             answer.pop("subrequests", None)
+            self._traffic.charge(spec.site, _size(arg) + _size(answer))
             return {"ok": answer}
         if op == "service.call":
             return await self._call_service(spec, _find(spec, "service", arg), arg, question)
@@ -82,12 +92,18 @@ class Bindings:
             message = "The functions of the site ask for their state too often."
             raise BindingRefused("state.rate_limited", message)
 
+    def _require_traffic(self, site: str) -> None:
+        if not self._traffic.take(site):
+            message = "The functions of the site send and receive too much."
+            raise BindingRefused("fetch.rate_limited", message)
+
     async def _call_service(
         self, spec: FunctionSpec, bound: BoundResource, arg: dict[str, Any], question: dict[str, Any]
     ) -> dict[str, Any]:
         target = self._find_active(bound.target, spec.site)
         if target is None:
             raise BindingRefused("service.unavailable", "The function is not deployed.")
+        self._require_traffic(spec.site)
         more = {
             "x-stead-depth": str(int(question["depth"]) + 1),
             "x-stead-subrequests": str(int(question["subrequests"])),
@@ -95,7 +111,8 @@ class Bindings:
             **_trace_header(question),
         }
         path = places.socket_of(self._data, target.version)
-        answer = await self._outgoing.send_to_socket(path, arg, more)
+        answer = await self._outgoing.send_to_socket(path, arg, more, spec.site)
+        self._traffic.charge(spec.site, _size(arg) + _size(answer))
         used = answer.pop("subrequests", 0)
         return {"ok": answer, "subrequests": used}
 
@@ -113,6 +130,10 @@ def _find(spec: FunctionSpec, kind: BindingKind, arg: dict[str, Any]) -> BoundRe
     if bound is None:
         raise BindingRefused("binding.unknown", f"The function has no such binding of the kind {kind}.")
     return bound
+
+
+def _size(message: dict[str, Any]) -> int:
+    return len(str(message.get("body") or "")) + len(str(message.get("body_base64") or ""))
 
 
 def _error(code: str, message: str) -> dict[str, Any]:

@@ -22,6 +22,8 @@ FIRST_USER, USERS = 1000, 60_000
 START_SECONDS = 60.0
 
 _PYTHON, _LIBRARIES = "/opt/python", "/srv/lib"
+_NICE = 20
+"""The limit of the kernel for the nice value 0."""
 _CAPABILITIES = ["CAP_SETUID", "CAP_SETGID", "CAP_KILL"]
 
 
@@ -85,6 +87,8 @@ class FunctionsContainer:
             open_files=open_files_limit(),
             machine=platform.machine(),
         )
+        # A process of a function may lower its priority, and get the ordinary one back.
+        made["process"]["rlimits"].append({"type": "RLIMIT_NICE", "soft": _NICE, "hard": _NICE})
         # Only the first process has them: forked processes become another user, and lose them for good.
         made["process"]["capabilities"] = {
             kind: _CAPABILITIES if kind in ("bounding", "effective", "permitted") else []

@@ -1,6 +1,7 @@
 """The driver of functions: keeps the table of what this node serves, and tells the host about changes."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from stead.protocol.work import (
 KEPT_VERSIONS = 5
 """Of each function, besides the one that is served."""
 AT_ONCE = 2
-"""How many functions are compiled at the same time."""
+"""How many functions are compiled at the same time, one of each site."""
 UNHEALTHY = "deploy.unhealthy"
 CONTAINER = "functions"
 """What the lines of their logs are said to be from."""
@@ -38,6 +39,7 @@ class FunctionsDriver(Driver):
     def __init__(self, data: Path, table: FunctionTable, releases: Releases) -> None:
         self._data, self._table, self._releases = data, table, releases
         self._places = asyncio.Semaphore(AT_ONCE)
+        self._sites: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         releases.add_user(self._list_releases)
 
     @property
@@ -65,7 +67,7 @@ class FunctionsDriver(Driver):
         return [span for span in take_spans(places.control_socket(self._data)) if span.environment in hosted]
 
     async def ensure_function(self, task: Assignment, work: EnsureFunction) -> None:
-        async with self._places:
+        async with self._sites[task.site], self._places:
             await self._ensure_function(task, work)
 
     async def ensure_environment(self, task: Assignment, work: EnsureEnvironment) -> None:

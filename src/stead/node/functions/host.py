@@ -36,12 +36,20 @@ class FunctionsHost:
         outgoing: Outgoing,
         *,
         most_workers: int,
+        site_memory_mb: int,
     ) -> None:
         self._data, self._table = data, table
         self._hidden: dict[str, tuple[str, ...]] = {}
         self._logs, self._spans = LogFiles(data), CallSpans()
         bindings = Bindings(data, ask_state, outgoing, lambda *wanted: self._serving.find_active(*wanted))
-        self._serving = Serving(data, bindings.answer, self._report, most_workers=most_workers)
+        self._serving = Serving(
+            data,
+            bindings.answer,
+            self._report,
+            most_workers=most_workers,
+            site_memory_mb=site_memory_mb,
+            room=outgoing.room,
+        )
         self._processes = FunctionProcesses(container, self._serving.forget_workers)
         self._serving.processes = self._processes
 

@@ -27,6 +27,9 @@ from stead.shared import open_files
 PROCESSES = 8192
 """Processes and threads of all functions together."""
 
+SITE_SHARE = 4
+"""A site may use this part of the memory of all functions."""
+
 log = structlog.get_logger()
 
 
@@ -63,6 +66,7 @@ async def serve(settings: Settings, key: bytes) -> None:
         StateClient(settings.node_id, connection).ask,
         Outgoing(_egress_rules(settings), Path(settings.build_trust)),
         most_workers=settings.functions_workers,
+        site_memory_mb=max(512, memory // SITE_SHARE),
     )
     async with connection.keep_open():
         serving = asyncio.create_task(host.run())

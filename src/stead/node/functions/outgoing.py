@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from stead.node.containers.egress_rules import EgressRefused, EgressRules, HostRule
 from stead.node.containers.names import LimitedNames, Resolve, resolve
+from stead.node.functions.body_room import BodyRoom, HeldBody
 
 MAX_BODY = 10 << 20
 MAX_HEAD = 64 << 10
@@ -38,8 +39,15 @@ class Outgoing:
     must be listed too. The address is checked when it is dialled, so a name that changes its address gains
     nothing."""
 
-    def __init__(self, rules: EgressRules, trust: Path | None = None, look_up: Resolve = resolve) -> None:
+    def __init__(
+        self,
+        rules: EgressRules,
+        trust: Path | None = None,
+        look_up: Resolve = resolve,
+        room: BodyRoom | None = None,
+    ) -> None:
         self._rules, self._resolve = rules, look_up
+        self.room = room or BodyRoom()
         self._tls = ssl.create_default_context(cafile=str(trust) if trust else None)
         self._names: dict[str, LimitedNames] = {}
 
@@ -71,17 +79,17 @@ class Outgoing:
             server_hostname=host if secure else None,
             limit=MAX_HEAD,
         )
-        return await _exchange(reader, writer, request)
+        return await _exchange(reader, writer, request, HeldBody(self.room, site))
 
     async def send_to_socket(
-        self, path: Path, wanted: Mapping[str, Any], more: Mapping[str, str]
+        self, path: Path, wanted: Mapping[str, Any], more: Mapping[str, str], site: str
     ) -> dict[str, Any]:
         """Call another function of this node."""
         url = urlsplit(str(wanted.get("url") or "/"))
         target = (url.path or "/") + (f"?{url.query}" if url.query else "")
         request = _build_request(wanted, target, url.netloc or "function", more)
         reader, writer = await asyncio.open_unix_connection(str(path), limit=MAX_HEAD)
-        return await _exchange(reader, writer, request)
+        return await _exchange(reader, writer, request, HeldBody(self.room, site))
 
 
 def _host_rule(pattern: str, port: int) -> HostRule:
@@ -123,7 +131,7 @@ def _decode_body(wanted: Mapping[str, Any]) -> bytes:
 
 
 async def _exchange(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes, held: HeldBody
 ) -> dict[str, Any]:
     try:
         writer.write(request)
@@ -141,7 +149,7 @@ async def _exchange(
         known = dict(headers)
         body = b""
         if not (request.startswith(b"HEAD ") or int(status) in (204, 304)):
-            body = await _read_body(reader, known)
+            body = await _read_body(reader, known, held)
         shown = [
             (name, value)
             for name, value in headers
@@ -157,6 +165,7 @@ async def _exchange(
         used = {"subrequests": int(known[_USED])} if known.get(_USED, "").isdecimal() else {}
         return {"status": int(status), "headers": shown, **content, **used}
     finally:
+        held.release()
         writer.close()
 
 
@@ -171,33 +180,35 @@ async def _read_head(reader: asyncio.StreamReader) -> bytes:
             return head[:-4]
 
 
-async def _read_body(reader: asyncio.StreamReader, headers: Mapping[str, str]) -> bytes:
+async def _read_body(reader: asyncio.StreamReader, headers: Mapping[str, str], held: HeldBody) -> bytes:
     if "chunked" in headers.get("transfer-encoding", "").lower():
-        return await _read_chunks(reader)
+        return await _read_chunks(reader, held)
     if (length := headers.get("content-length", "")).isdecimal():
-        _require_size(int(length))
+        _require_size(held, int(length))
         return await reader.readexactly(int(length))
     body = bytearray()
     while part := await reader.read(1 << 16):
+        _require_size(held, len(part))
         body += part
-        _require_size(len(body))
     return bytes(body)
 
 
-async def _read_chunks(reader: asyncio.StreamReader) -> bytes:
+async def _read_chunks(reader: asyncio.StreamReader, held: HeldBody) -> bytes:
     body = bytearray()
     while True:
         line = await reader.readuntil(b"\r\n")
         size = int(line.split(b";")[0].strip(), 16)
         if size < 0:
             raise ValueError
-        _require_size(len(body) + size)
+        _require_size(held, size)
         if size == 0:
             return bytes(body)
         body += await reader.readexactly(size)
         await reader.readexactly(2)
 
 
-def _require_size(size: int) -> None:
-    if size > MAX_BODY:
+def _require_size(held: HeldBody, more: int) -> None:
+    if held.size + more > MAX_BODY:
         raise FetchRefused(f"The answer has more than {MAX_BODY} bytes.")
+    if not held.grow(more):
+        raise FetchRefused("The functions of the site receive too much at the same time.")

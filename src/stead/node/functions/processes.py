@@ -17,6 +17,8 @@ from stead.node.functions.sandbox.activity import Activity
 from stead.node.functions.sandbox.messages import LENGTH, MAX_MESSAGE, Message
 
 START_SECONDS = 60.0
+READ_AHEAD = 64 << 10
+"""How much of a message is received before there is room for all of it."""
 _MAX_REPORT = 4096
 
 log = structlog.get_logger()
@@ -36,11 +38,12 @@ class FunctionProcess:
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def open(self) -> None:
-        self._streams = await asyncio.open_unix_connection(sock=self._socket, limit=MAX_MESSAGE)
+        self._streams = await asyncio.open_unix_connection(sock=self._socket, limit=READ_AHEAD)
 
     async def send(self, message: Message) -> None:
         assert self._streams is not None  # noqa: S101
-        content = json.dumps(message, separators=(",", ":")).encode()
+        # Escaped, some texts would be six times as long.
+        content = json.dumps(message, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
         try:
             self._streams[1].write(LENGTH.pack(len(content)) + content)
             await self._streams[1].drain()
@@ -48,16 +51,35 @@ class FunctionProcess:
             raise ProcessEnded from None
 
     async def receive(self) -> Message:
-        assert self._streams is not None  # noqa: S101
-        reader = self._streams[0]
+        return await self.receive_content(await self.receive_length())
+
+    async def receive_length(self) -> int:
+        """The size of the next message. Raises ProcessEnded."""
         try:
-            (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
-            if length > MAX_MESSAGE:
-                raise ProcessEnded
-            message: Message = json.loads(await reader.readexactly(length))
-        except (OSError, EOFError, ValueError):
+            (length,) = LENGTH.unpack(await self._reader.readexactly(LENGTH.size))
+        except (OSError, EOFError):
             raise ProcessEnded from None
+        if length > MAX_MESSAGE:
+            raise ProcessEnded
+        return int(length)
+
+    async def receive_content(self, length: int) -> Message:
+        try:
+            message = json.loads(await self._reader.readexactly(length))
+        except (OSError, EOFError, ValueError, RecursionError):
+            raise ProcessEnded from None
+        if not isinstance(message, dict):
+            raise ProcessEnded
         return message
+
+    @property
+    def _reader(self) -> asyncio.StreamReader:
+        assert self._streams is not None  # noqa: S101
+        return self._streams[0]
+
+    @property
+    def is_idle(self) -> bool:
+        return self.activity is not None and not self.activity.read()[0]
 
     def close(self) -> None:
         if self._streams is not None:

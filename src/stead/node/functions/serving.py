@@ -14,6 +14,8 @@ import structlog
 from msgspec.structs import replace
 
 from stead.node.functions import places
+from stead.node.functions.body_room import BodyRoom
+from stead.node.functions.capacity import Capacity, RunningWorker
 from stead.node.functions.container import user_of
 from stead.node.functions.processes import FunctionProcess, FunctionProcesses, ProcessEnded
 from stead.node.functions.sandbox.exchange import refuse
@@ -27,6 +29,10 @@ CHECK_SECONDS = 0.05
 BUSY_NANOSECONDS = 10_000_000
 """A version gets another process when all of its processes have been busy for this long and a request
 waits."""
+WORKERS_PER_SITE = 32
+"""How many processes the functions of a site have together."""
+SITE_MEMORY_MB = 2048
+"""How much memory the processes of a site may use together, if all use what they may."""
 READY_SECONDS = 30.0
 COMPILE_SECONDS = 420.0
 RETRY_SECONDS = 1.0
@@ -87,9 +93,19 @@ class ServedVersion:
 
 
 class Serving:
-    def __init__(self, data: Path, answer: Answer, report: Report, *, most_workers: int) -> None:
+    def __init__(
+        self,
+        data: Path,
+        answer: Answer,
+        report: Report,
+        *,
+        most_workers: int,
+        site_memory_mb: int = SITE_MEMORY_MB,
+        room: BodyRoom | None = None,
+    ) -> None:
         self._data, self._answer, self._report = data, answer, report
-        self._most_workers = most_workers
+        self._capacity = Capacity(most_workers, min(WORKERS_PER_SITE, most_workers), site_memory_mb)
+        self._room = room or BodyRoom()
         self._versions: dict[str, ServedVersion] = {}
         self._running: set[ServedVersion] = set()
         """Those with processes, also those that were replaced by others with the same version."""
@@ -166,6 +182,7 @@ class Serving:
         """Start a process, which is ready when the function could be instantiated. Raises FunctionRefused."""
         served = self._versions[version]
         if not served.workers:
+            await self._wait_for_room(served)
             await self._start_worker(served)
 
     async def run(self) -> None:
@@ -177,7 +194,7 @@ class Serving:
                 for worker in list(served.workers.values()):
                     self._check_overrun(served, worker, now)
                 if self._is_current(served):
-                    if served.is_short_of_workers(now):
+                    if served.is_short_of_workers(now) and self._make_room(served):
                         self._begin_worker(served)
                 elif served.is_closed or not has_waiting(served.listening):
                     self._end_idle_workers(served)
@@ -217,7 +234,7 @@ class Serving:
 
     def _end_idle_workers(self, served: ServedVersion) -> None:
         for worker in list(served.workers.values()):
-            if worker.activity is not None and not worker.activity.read()[0]:
+            if worker.is_idle:
                 self._processes.kill(worker)
 
     def _watch(self, served: ServedVersion) -> None:
@@ -238,6 +255,7 @@ class Serving:
             if delay > 0:
                 refuse_waiting(served.listening, refuse(503, "function_unavailable"))
                 await asyncio.sleep(delay)
+            await self._wait_for_room(served)
             await self._start_worker(served)
         except (FunctionRefused, ProcessEnded, TimeoutError, OSError) as error:
             log.warning("functions.start_failed", version=served.spec.version, error=type(error).__name__)
@@ -252,8 +270,15 @@ class Serving:
         if self._is_current(served) and not (served.workers or served.starting):
             self._watch(served)
 
+    async def _wait_for_room(self, served: ServedVersion) -> None:
+        """Raises FunctionRefused. Those of other sites are not waited for: a site has its share."""
+        until = time.monotonic() + READY_SECONDS
+        while not self._make_room(served):
+            if time.monotonic() > until or served.is_closed:
+                raise FunctionRefused("the functions of the site, or of the node, use all processes")
+            await asyncio.sleep(CHECK_SECONDS)
+
     async def _start_worker(self, served: ServedVersion) -> None:
-        self._make_room(served)
         served.listening.setblocking(False)
         with places.compiled(self._data, served.spec.version).open("rb") as compiled:
             worker = await self._processes.start_worker(served.uid, served.listening, compiled.fileno())
@@ -286,17 +311,13 @@ class Serving:
         ended = asyncio.create_task(worker.ended.wait())
         try:
             while True:
-                reading = asyncio.create_task(worker.receive())
+                reading = asyncio.create_task(worker.receive_length())
                 await asyncio.wait({reading, ended}, return_when=asyncio.FIRST_COMPLETED)
                 if not reading.done():
                     reading.cancel()
                     break
-                message = reading.result()
-                served.last_used = time.monotonic()
-                if "op" in message:
-                    await worker.send(await self._answer(served.spec, message))
-                else:
-                    self._report(served.spec, message)
+                async with self._room.hold(served.spec.site, length := reading.result()):
+                    await self._handle_message(served, worker, await worker.receive_content(length))
         except ProcessEnded:
             pass
         finally:
@@ -312,19 +333,34 @@ class Serving:
                     served.listening.close()
             self._watch_if_unserved(served)
 
-    def _make_room(self, wanted: ServedVersion) -> None:
-        """End the process that has been idle for longest, if there are too many."""
-        every = [(served, worker) for served in self._running for worker in served.workers.values()]
-        if len(every) < self._most_workers:
-            return
-        idle = [
-            (served.last_used, served, worker)
-            for served, worker in every
-            if served is not wanted and worker.activity is not None and not worker.activity.read()[0]
+    async def _handle_message(
+        self, served: ServedVersion, worker: FunctionProcess, message: dict[str, Any]
+    ) -> None:
+        served.last_used = time.monotonic()
+        if "op" in message:
+            await worker.send(await self._answer(served.spec, message))
+        else:
+            self._report(served.spec, message)
+
+    def _make_room(self, wanted: ServedVersion) -> bool:
+        """Whether another process of the version may be started. If there are too many, the one that has been
+        idle for longest is ended."""
+        workers = {
+            worker.number: (served, worker)
+            for served in self._running
+            for worker in served.workers.values()
+            if not worker.is_killed
+        }
+        running = [
+            RunningWorker(
+                number, served.spec.site, served.spec.memory_mb, served.last_used, is_idle=worker.is_idle
+            )
+            for number, (served, worker) in workers.items()
         ]
-        if idle:
-            _, _, worker = min(idle, key=lambda each: each[0])
-            self._processes.kill(worker)
+        may_start, ended = self._capacity.decide(wanted.spec.site, wanted.spec.memory_mb, running)
+        for number in ended:
+            self._processes.kill(workers[number][1])
+        return may_start
 
     def _end_workers(self, served: ServedVersion) -> None:
         for worker in list(served.workers.values()):

@@ -4,9 +4,6 @@ A function is a component of the world in `function.wit`, or a core module with 
 memory instead of strings (`docs/functions.md`). Both receive and return JSON as text.
 """
 
-import os
-import threading
-import time
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
@@ -28,9 +25,8 @@ from wasmtime.component import Component
 from wasmtime.component import Linker as ComponentLinker
 
 from .guest_kinds import WEBASSEMBLY, is_component
+from .ticker import TICK_SECONDS
 
-TICK_SECONDS = 0.01
-LOWERED_PRIORITY, LOWER_AFTER_CPU_SECONDS = 10, 0.1
 HOST_INTERFACE = "stead:function/host@0.1.0"
 STACK_BYTES = 1 << 20
 
@@ -73,37 +69,6 @@ def compile_function(engine: Engine, source: bytes) -> bytes:
         return bytes(Module(engine, source).serialize())
     except WasmtimeError as error:
         raise GuestFailed("function_invalid", str(error)) from None
-
-
-class Ticker:
-    """Advances the clock of the engine while a request is handled, which ends the guest at its deadline. A
-    request that computes for long continues with a lower priority, so that it does not delay short ones."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine, self._busy = engine, threading.Event()
-        self._cpu = self._advanced = 0.0
-        self.is_lowered = False
-        """The process cannot get its priority back, so it must be replaced."""
-        threading.Thread(target=self._run, daemon=True).start()
-
-    def begin(self) -> None:
-        self._cpu, self._advanced = time.process_time(), time.monotonic()
-        self._busy.set()
-
-    def end(self) -> None:
-        self._busy.clear()
-
-    def _run(self) -> None:
-        while True:
-            self._busy.wait()
-            time.sleep(TICK_SECONDS)
-            # On a busy machine this thread may get its turn late.
-            while self._advanced < time.monotonic():
-                self._advanced += TICK_SECONDS
-                self._engine.increment_epoch()
-            if not self.is_lowered and time.process_time() - self._cpu > LOWER_AFTER_CPU_SECONDS:
-                os.setpriority(os.PRIO_PROCESS, os.getpid(), LOWERED_PRIORITY)
-                self.is_lowered = True
 
 
 class Program:

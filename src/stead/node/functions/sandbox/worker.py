@@ -14,8 +14,9 @@ from wasmtime import Engine
 from . import messages
 from .activity import Activity
 from .exchange import CPU, MEMORY, SUBREQUESTS, Request, RequestRefused, build_response, read_request, refuse
-from .guest import Guest, GuestFailed, Program, Ticker, compile_function
+from .guest import Guest, GuestFailed, Program, compile_function
 from .host_calls import HostCalls, HostUnavailable
+from .ticker import Ticker
 from .tracing import MAX_NAME, SLOW_MS, Trace
 
 REQUESTS_PER_INSTANCE = 1000
@@ -25,13 +26,19 @@ START_SECONDS = 10.0
 """How long an instance may take until it can handle requests."""
 MAX_RESPONSE = 10 << 20
 GRACE_SECONDS = 0.1
-COMPILE_CPU_SECONDS = 300
-MAX_SOURCE = 32 << 20
+COMPILE_CPU_SECONDS, COMPILE_BYTES = 120, 1 << 30
+MAX_SOURCE, MAX_COMPILED = 32 << 20, 96 << 20
+"""What is compiled stays on the disk of the node, for each version."""
+_OOM_SCORE = "900"
+"""More than that of the container."""
 _SET_DUMPABLE = 4
 
 
 def become(uid: int) -> None:
-    """Give up all privileges: the process is its own user from now on."""
+    """Give up all privileges: the process is its own user from now on. If all functions together have no
+    memory left, it is ended, and never the first process of the container."""
+    with open("/proc/self/oom_score_adj", "w") as file:  # noqa: PTH123
+        file.write(_OOM_SCORE)
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
@@ -44,8 +51,9 @@ def become(uid: int) -> None:
 def compile_file(engine: Engine, channel: socket.socket, source: int, target: int) -> None:
     """Compile the file `source` into `target`, and report the outcome."""
     resource.setrlimit(resource.RLIMIT_CPU, (COMPILE_CPU_SECONDS, COMPILE_CPU_SECONDS))
+    resource.setrlimit(resource.RLIMIT_DATA, (COMPILE_BYTES, COMPILE_BYTES))
     try:
-        compiled = compile_function(engine, _read_source(source))
+        compiled = _require_size(compile_function(engine, _read_source(source)))
         with os.fdopen(target, "wb") as file:
             file.write(compiled)
     except GuestFailed as failed:
@@ -60,6 +68,12 @@ def _read_source(source: int) -> bytes:
     if len(content) > MAX_SOURCE:
         raise GuestFailed("function_invalid", f"it has more than {MAX_SOURCE} bytes")
     return content
+
+
+def _require_size(compiled: bytes) -> bytes:
+    if len(compiled) > MAX_COMPILED:
+        raise GuestFailed("function_invalid", f"compiled, it has more than {MAX_COMPILED} bytes")
+    return compiled
 
 
 def _usage(cpu: float) -> tuple[tuple[str, str], tuple[str, str]]:
@@ -106,7 +120,7 @@ class Worker:
             with connection:
                 about = self._serve(connection)
             self._report(about)
-            if self._ticker.is_lowered or (self._guest is None and not self._replace()):
+            if self._guest is None and not self._replace():
                 return
 
     def _start(self) -> None:

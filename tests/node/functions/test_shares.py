@@ -1,0 +1,141 @@
+"""What the functions of all sites of a node share: no site takes all of it."""
+
+import asyncio
+import threading
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+from stead.node.containers.names import LOOKUPS_AT_ONCE, LimitedNames
+from stead.node.functions import bindings, places
+from stead.node.functions.body_room import BodyRoom, HeldBody
+from stead.node.functions.capacity import Capacity, RunningWorker
+from stead.node.functions.driver import prepare_directories
+from stead.node.functions.log_files import BYTES_BURST, LogFiles
+from stead.shared.address_policy import Address
+from tests.node.functions.hosting import Hosting, binding
+from tests.node.functions.modules import answering
+from tests.node.functions.test_log_files import SPEC
+from tests.patience import time_limit
+
+CAPACITY = Capacity(of_node=6, of_site=4, site_memory_mb=300)
+
+
+def _worker(number: int, site: str, *, idle: bool = True, memory_mb: int = 64) -> RunningWorker:
+    """The one with the smallest number has not been used for longest."""
+    return RunningWorker(number, site, memory_mb, float(number), idle)
+
+
+def test_a_site_that_has_its_share_of_processes_ends_an_idle_one_of_its_own() -> None:
+    own = [_worker(3, "a"), _worker(1, "a", idle=False), _worker(2, "a"), _worker(4, "a")]
+    assert CAPACITY.decide("a", 10, [*own, _worker(0, "b")]) == (True, [2])
+    assert CAPACITY.decide("b", 10, [*own, _worker(0, "b")]) == (True, [])
+
+
+def test_a_site_whose_processes_are_all_busy_waits_and_others_do_not() -> None:
+    busy = [_worker(number, "a", idle=False) for number in range(4)]
+    assert CAPACITY.decide("a", 10, busy) == (False, [])
+    assert CAPACITY.decide("b", 64, busy) == (True, [])
+
+
+def test_a_site_has_its_share_of_memory_and_always_one_process() -> None:
+    large = [_worker(1, "a", idle=False, memory_mb=256)]
+    assert CAPACITY.decide("a", 64, large) == (False, [])
+    assert CAPACITY.decide("a", 44, large) == (True, [])
+    assert CAPACITY.decide("a", 512, []) == (True, [])
+
+
+def test_a_full_node_ends_the_process_that_was_idle_for_longest() -> None:
+    every = [_worker(number, site) for number, site in enumerate("bcbcbc")]
+    assert CAPACITY.decide("a", 64, every) == (True, [0])
+    busy = [_worker(number, site, idle=False) for number, site in enumerate("bcbcbc")]
+    assert CAPACITY.decide("a", 64, busy) == (False, [])
+
+
+async def test_messages_of_a_site_wait_for_room_and_those_of_others_do_not() -> None:
+    room = BodyRoom(total=400_000, each=200_000)
+    held = HeldBody(room, "a")
+    assert held.grow(150_000)
+    assert not held.grow(100_000)
+    waiting = asyncio.create_task(_pass_through(room, "a", 100_000))
+    async with time_limit(10):
+        await _pass_through(room, "b", 150_000)
+        await _pass_through(room, "a", 1000)
+    assert not waiting.done()
+    held.release()
+    async with time_limit(10):
+        await waiting
+    assert HeldBody(room, "a").grow(200_000)
+
+
+async def _pass_through(room: BodyRoom, site: str, size: int) -> None:
+    async with room.hold(site, size):
+        pass
+
+
+async def test_a_lookup_that_nobody_waits_for_still_counts() -> None:
+    """Its thread is in use until the name server answers."""
+    answered = threading.Event()
+
+    async def look_up(*_: object) -> list[Address]:
+        await asyncio.to_thread(answered.wait)
+        return [ip_address("192.0.2.1")]
+
+    names = LimitedNames(look_up)
+    asking = [asyncio.create_task(names("slow.example", 443)) for _ in range(LOOKUPS_AT_ONCE)]
+    await asyncio.sleep(0)
+    for task in asking:
+        task.cancel()
+    await asyncio.wait(asking)
+    late = asyncio.create_task(names("other.example", 443))
+    done, _ = await asyncio.wait({late}, timeout=0.1)
+    assert not done
+    answered.set()
+    async with time_limit(10):
+        assert await late == [ip_address("192.0.2.1")]
+
+
+async def test_a_site_fetches_a_limited_number_of_times(host: Hosting) -> None:
+    spec = await host.serve(
+        answering(), site="site_f", bindings=(binding("fetch", "WEB", allow=("a.example",)),)
+    )
+    question = {"url": "https://not-listed.example.com/"}
+    codes = [
+        (await host.call_host(spec, "fetch", question))["error"]["code"]
+        for _ in range(bindings.FETCHES_BURST + 50)
+    ]
+    assert codes[0] == "fetch.refused"
+    assert "fetch.rate_limited" in codes
+    other = await host.serve(answering(), site="site_g")
+    assert (await host.call_host(other, "fetch", question))["error"]["code"] == "fetch.refused"
+
+
+async def test_what_a_compromised_process_says_ends_only_itself(host: Hosting) -> None:
+    """It may send anything to the host."""
+    spec = await host.serve(answering(), site="site_h")
+    bad: list[dict[str, Any]] = [
+        {"left_ms": "soon", "arg": {}},
+        {"left_ms": None, "arg": {}},
+        {"arg": 7},
+        {"left_ms": 1e400, "arg": {"url": ["x"]}},
+    ]
+    for question in bad:
+        told = await host.bindings.answer(spec, {"op": "fetch", **question})
+        assert told["error"]["code"] in ("request.invalid", "fetch.refused", "time.exhausted")
+
+
+def test_functions_of_a_site_log_a_limited_amount(tmp_path: Path) -> None:
+    prepare_directories(tmp_path)
+    logs, line = LogFiles(tmp_path), "x" * 64_000
+    for _ in range(2 * BYTES_BURST // len(line)):
+        logs.write(SPEC, {"log": [line]}, ())
+    assert not logs._sizes.take(SPEC.site)
+
+
+def test_a_secret_of_several_lines_is_hidden(tmp_path: Path) -> None:
+    prepare_directories(tmp_path)
+    secret = 'first line\nsecond "line" \\ and more'
+    LogFiles(tmp_path).write(SPEC, {"log": [f"the key is {secret}!"]}, ("first", secret))
+    written = places.log_file(tmp_path, SPEC.function).read_text()
+    assert "the key is [secret]!" in written
+    assert "line" not in written
