@@ -22,6 +22,7 @@ from wasmtime import (
     WasmtimeError,
 )
 from wasmtime.component import Component
+from wasmtime.component import FuncType as ComponentFuncType
 from wasmtime.component import Linker as ComponentLinker
 
 from .guest_kinds import WEBASSEMBLY, is_component
@@ -115,6 +116,13 @@ def explain(error: Exception) -> GuestFailed:
     return GuestFailed("function_trap", text)
 
 
+class KnownType:
+    """The type of a function, read once."""
+
+    def __init__(self, type_: ComponentFuncType) -> None:
+        self.params, self.result = type_.params, type_.result
+
+
 class ComponentGuest:
     def __init__(self, engine: Engine, store: Store, component: Component, host: HostCall) -> None:
         self._store = store
@@ -126,6 +134,9 @@ class ComponentGuest:
         handle = instance.get_func(store, "handle")
         if handle is None:
             raise WasmtimeError("the component does not export the function handle")
+        known = KnownType(handle.type(store))
+        # The library would ask for the type of the function in every call, which takes as long as the call.
+        setattr(handle, "type", lambda _: known)  # noqa: B010 - a method of the library
         self._handle = handle
 
     def set_deadline(self, seconds: float) -> None:

@@ -3,10 +3,11 @@ import { ask } from "./host.js";
 import { Promise } from "./tasks.js";
 import { ReadableStream, readAll } from "./streams.js";
 import { TextDecoder, TextEncoder, base64ToBytes, bytesToBase64, toBytes } from "./text.js";
-import { URL, URLSearchParams } from "./url.js";
+import { URL, URLSearchParams, isNormal } from "./url.js";
 
 const encoder = new TextEncoder(), decoder = new TextDecoder();
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const NO_BODY = [204, 205, 304];
 const METHODS = ["DELETE", "GET", "HEAD", "OPTIONS", "POST", "PUT"];
 
 export class Headers {
@@ -51,8 +52,9 @@ export class Headers {
 
   get(name) {
     const wanted = this.#name(name);
-    const values = this.#pairs.filter((pair) => pair[0] === wanted).map((pair) => pair[1]);
-    return values.length ? values.join(", ") : null;
+    let found = null;
+    for (const pair of this.#pairs) if (pair[0] === wanted) found = found === null ? pair[1] : `${found}, ${pair[1]}`;
+    return found;
   }
 
   has(name) {
@@ -65,6 +67,19 @@ export class Headers {
 
   raw() {
     return this.#pairs;
+  }
+
+  // Headers of a request, which the platform has checked: names in lower case, values without line breaks.
+  static adopt(pairs) {
+    const made = new Headers();
+    made.#pairs = pairs;
+    return made;
+  }
+
+  // The type of a body, unless the headers contain one. The first name is in lower case, as all are here.
+  setDefaultType(type) {
+    for (const pair of this.#pairs) if (pair[0] === "content-type") return;
+    this.#pairs.push(["content-type", type]);
   }
 
   forEach(action, self) {
@@ -164,22 +179,45 @@ export function collect(content) {
   });
 }
 
+const INCOMING = Symbol("a request of a visitor");
+
 export class Request extends Body {
+  #signal;
+
   constructor(input, init = {}) {
     super();
+    if (input === INCOMING) {
+      this.url = isNormal(init.url) ? init.url : new URL(init.url).href;
+      this.method = init.method;
+      this.headers = Headers.adopt(init.headers);
+      this.redirect = "follow";
+      return;
+    }
     const from = input instanceof Request ? input : null;
     this.url = from ? from.url : new URL(String(input)).href;
     const method = String(init.method ?? from?.method ?? "GET");
     this.method = METHODS.includes(method.toUpperCase()) ? method.toUpperCase() : method;
     this.headers = new Headers(init.headers ?? from?.headers);
     this.redirect = init.redirect ?? from?.redirect ?? "follow";
-    this.signal = init.signal ?? from?.signal ?? new globalThis.AbortController().signal;
+    this.#signal = init.signal ?? from?.signal;
     const [content, type] = readBody(init.body);
     this.content = init.body === undefined || init.body === null ? from?.content ?? null : content;
     if (this.content !== null && ["GET", "HEAD"].includes(this.method)) {
       throw new TypeError(`a request with the method ${this.method} has no body`);
     }
-    if (type && !this.headers.has("content-type")) this.headers.set("content-type", type);
+    if (type) this.headers.setDefaultType(type);
+  }
+
+  // A request of a visitor, as the platform describes it. Its content may be text or bytes.
+  static incoming(description, content) {
+    const made = new Request(INCOMING, description);
+    made.content = content;
+    return made;
+  }
+
+  get signal() {
+    this.#signal ??= new globalThis.AbortController().signal;
+    return this.#signal;
   }
 
   clone() {
@@ -199,9 +237,9 @@ export class Response extends Body {
     this.redirected = false;
     this.type = "default";
     const [content, type] = readBody(body);
-    if (content !== null && [204, 205, 304].includes(status)) throw new TypeError(`a response with the status ${status} has no body`);
+    if (content !== null && NO_BODY.includes(status)) throw new TypeError(`a response with the status ${status} has no body`);
     this.content = content;
-    if (type && !this.headers.has("content-type")) this.headers.set("content-type", type);
+    if (type) this.headers.setDefaultType(type);
   }
 
   get ok() {
@@ -217,8 +255,10 @@ export class Response extends Body {
   }
 
   static json(value, init = {}) {
-    const made = new Response(JSON.stringify(value), init);
-    if (!new Headers(init.headers).has("content-type")) made.headers.set("content-type", "application/json");
+    const made = new Response(null, init);
+    if (NO_BODY.includes(made.status)) throw new TypeError(`a response with the status ${made.status} has no body`);
+    made.content = JSON.stringify(value) ?? null;
+    made.headers.setDefaultType("application/json");
     return made;
   }
 

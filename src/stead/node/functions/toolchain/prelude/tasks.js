@@ -12,6 +12,7 @@ export function queueMicrotask(task) {
 }
 
 const PENDING = 0, FULFILLED = 1, REJECTED = 2;
+const OPEN = Symbol("a promise that this module settles");
 
 export class Promise {
   #state = PENDING;
@@ -19,24 +20,34 @@ export class Promise {
   #reactions = [];
 
   constructor(executor) {
+    if (executor === OPEN) return;
     if (typeof executor !== "function") throw new TypeError("a promise needs a function");
-    const [resolve, reject] = this.#resolvers();
+    this.#run(executor);
+  }
+
+  // The first call of one of the two functions that `action` gets decides.
+  #run(action) {
+    let called = false;
+    const reject = (reason) => {
+      if (called) return;
+      called = true;
+      this.#settle(REJECTED, reason);
+    };
     try {
-      executor(resolve, reject);
+      action((value) => {
+        if (called) return;
+        called = true;
+        this.#resolve(value);
+      }, reject);
     } catch (error) {
       reject(error);
     }
   }
 
-  #resolvers() {
-    let called = false;
-    const once = (action) => (value) => {
-      if (!called) {
-        called = true;
-        action(value);
-      }
-    };
-    return [once((value) => this.#resolve(value)), once((reason) => this.#settle(REJECTED, reason))];
+  // What has become of a promise: null while nothing has.
+  static inspect(promise) {
+    if (promise.#state === PENDING) return null;
+    return { rejected: promise.#state === REJECTED, value: promise.#value };
   }
 
   #resolve(value) {
@@ -51,14 +62,13 @@ export class Promise {
       return this.#settle(REJECTED, error);
     }
     if (typeof then !== "function") return this.#settle(FULFILLED, value);
-    const [resolve, reject] = this.#resolvers();
-    queue.push(() => {
-      try {
-        then.call(value, resolve, reject);
-      } catch (error) {
-        reject(error);
-      }
-    });
+    if (then === ownThen && #state in value) queue.push(() => value.#react(() => this.#settle(value.#state, value.#value)));
+    else queue.push(() => this.#run((resolve, reject) => then.call(value, resolve, reject)));
+  }
+
+  #react(reaction) {
+    if (this.#state === PENDING) this.#reactions.push(reaction);
+    else queue.push(reaction);
   }
 
   #settle(state, value) {
@@ -70,20 +80,32 @@ export class Promise {
   }
 
   then(onFulfilled, onRejected) {
+    if (this.constructor !== Promise) return this.#derive(onFulfilled, onRejected);
+    const next = new Promise(OPEN);
+    this.#react(() => {
+      const handler = this.#state === FULFILLED ? onFulfilled : onRejected;
+      if (typeof handler !== "function") return next.#settle(this.#state, this.#value);
+      try {
+        next.#resolve(handler(this.#value));
+      } catch (error) {
+        next.#settle(REJECTED, error);
+      }
+    });
+    return next;
+  }
+
+  // The same for a class that extends this one.
+  #derive(onFulfilled, onRejected) {
     return new this.constructor((resolve, reject) => {
-      const reaction = () => {
+      this.#react(() => {
         const handler = this.#state === FULFILLED ? onFulfilled : onRejected;
-        if (typeof handler !== "function") {
-          return this.#state === FULFILLED ? resolve(this.#value) : reject(this.#value);
-        }
+        if (typeof handler !== "function") return this.#state === FULFILLED ? resolve(this.#value) : reject(this.#value);
         try {
           resolve(handler(this.#value));
         } catch (error) {
           reject(error);
         }
-      };
-      if (this.#state === PENDING) this.#reactions.push(reaction);
-      else queue.push(reaction);
+      });
     });
   }
 
@@ -158,6 +180,8 @@ export class Promise {
     });
   }
 }
+
+const ownThen = Promise.prototype.then;
 
 function addTimer(action, delay, values, repeat) {
   if (typeof action !== "function") throw new TypeError("a timer needs a function");

@@ -5,6 +5,7 @@ const encoder = new TextEncoder();
 const PORTS = { "http:": "80", "https:": "443", "ws:": "80", "wss:": "443", "ftp:": "21" };
 
 function percentEncode(text, isSafe) {
+  if (isSafe.all?.test(text)) return text;
   let made = "";
   for (const character of text) {
     if (isSafe(character)) made += character;
@@ -18,6 +19,8 @@ const inQuery = (c) => c > " " && c < "\x7f" && !`"#<>'`.includes(c);
 const inFragment = (c) => c > " " && c < "\x7f" && !'"<>`'.includes(c);
 const inUser = (c) => /[A-Za-z0-9\-._~!$&'()*+,%]/.test(c);
 const inForm = (c) => /[A-Za-z0-9*\-._]/.test(c);
+// Most texts need no encoding. These contain only characters that are safe in each of the three places.
+inPath.all = inQuery.all = inFragment.all = /^[\w\-.~!$&()*+,;=:@%/]*$/;
 
 function decodeForm(text) {
   return decodePercent(text.replaceAll("+", " "));
@@ -138,6 +141,7 @@ export class URLSearchParams {
 }
 
 function resolveDots(path) {
+  if (!path.includes("/.") && !path.includes("%2")) return path;
   const kept = [];
   const parts = path.split("/").slice(1);
   parts.forEach((part, index) => {
@@ -155,15 +159,17 @@ function resolveDots(path) {
 
 export class URL {
   #parts;
-  #params;
+  #params = null;
 
   constructor(input, base) {
-    const text = String(input).replace(/^[\x00-\x20]+|[\x00-\x20]+$/g, "").replace(/[\t\n\r]/g, "");
+    const given = String(input);
+    if (base === undefined) {
+      this.#parts = parseSimple(given);
+      if (this.#parts !== null) return;
+    }
+    const text = given.replace(/^[\x00-\x20]+|[\x00-\x20]+$/g, "").replace(/[\t\n\r]/g, "");
     const from = base === undefined ? null : base instanceof URL ? base : new URL(base);
     this.#parts = parse(text, from);
-    this.#params = URLSearchParams.follow(this.#parts.search, (query) => {
-      this.#parts.search = query ? `?${query}` : "";
-    });
   }
 
   static canParse(input, base) {
@@ -186,7 +192,12 @@ export class URL {
   get pathname() { return this.#parts.pathname; }
   get search() { return this.#parts.search === "?" ? "" : this.#parts.search; }
   get hash() { return this.#parts.hash === "#" ? "" : this.#parts.hash; }
-  get searchParams() { return this.#params; }
+  get searchParams() {
+    this.#params ??= URLSearchParams.follow(this.#parts.search, (query) => {
+      this.#parts.search = query ? `?${query}` : "";
+    });
+    return this.#params;
+  }
   get host() { return this.hostname + (this.port && `:${this.port}`); }
   get origin() { return this.protocol in PORTS ? `${this.protocol}//${this.host}` : "null"; }
 
@@ -214,9 +225,7 @@ export class URL {
   set search(value) {
     const text = String(value).replace(/^\?/, "");
     this.#parts.search = text && `?${percentEncode(text, inQuery)}`;
-    this.#params = URLSearchParams.follow(this.#parts.search, (query) => {
-      this.#parts.search = query ? `?${query}` : "";
-    });
+    this.#params = null;
   }
   set hash(value) {
     const text = String(value).replace(/^#/, "");
@@ -238,6 +247,31 @@ export class URL {
   toString() { return this.href; }
   toJSON() { return this.href; }
 }
+
+// The URLs of most requests, which are written as `href` returns them.
+const SIMPLE = /^(https?:)\/\/([a-z0-9.-]+)(\/[\w\-.~!$&()*+,;=:@%/]*)(\?[\w\-.~!$&()*+,;=:@%/?]*)?$/;
+
+let lastText = null, lastFound = null;
+
+function matchSimple(text) {
+  if (text !== lastText) {
+    lastText = text;
+    lastFound = text.includes("/.") || text.includes("%2") ? null : SIMPLE.exec(text);
+  }
+  return lastFound;
+}
+
+function parseSimple(text) {
+  const found = matchSimple(text);
+  if (found === null) return null;
+  return {
+    protocol: found[1], username: "", password: "", hostname: found[2], port: "", pathname: found[3],
+    search: found[4] ?? "", hash: "", opaque: false,
+  };
+}
+
+// Whether `href` would be the same text.
+export const isNormal = (text) => matchSimple(text) !== null;
 
 function parse(text, base) {
   const scheme = /^([A-Za-z][A-Za-z0-9+.-]*):(.*)$/s.exec(text);
