@@ -7,6 +7,8 @@ import struct
 import time
 from typing import Any
 
+from .messages import encode_json
+
 SIZE = mmap.PAGESIZE
 _FIELDS = struct.Struct("=qq")
 _LENGTH = struct.Struct("=H")
@@ -19,7 +21,7 @@ class Activity:
 
     def begin(self, seconds: float, about: dict[str, Any] | None = None) -> None:
         """`about` is what the host reports if it has to end the process."""
-        content = json.dumps(about or {}, separators=(",", ":")).encode()
+        content = encode_json(about or {}).encode()
         content = content if len(content) <= SIZE - _ABOUT else b"{}"
         _LENGTH.pack_into(self._memory, _FIELDS.size, len(content))
         self._memory[_ABOUT : _ABOUT + len(content)] = content

@@ -23,7 +23,10 @@ _HOP_BY_HOP = frozenset(
         *("proxy-authenticate", "proxy-authorization", "proxy-connection", "date", "server"),
     )
 )
-_PRIVATE = ("x-stead-", "x-accel-")
+_PRIVATE = frozenset(("x-stead-", "x-accel-"))
+"""How the names of headers begin that pass between programs of the platform."""
+_USED = frozenset(("host", "x-forwarded-proto", TRACE))
+_FIRST_PART = 16 << 10
 _NO_BODY = (204, 304)
 
 
@@ -39,6 +42,8 @@ class Request:
     target: str
     headers: list[tuple[str, str]]
     body: bytes
+    host: str = "localhost"
+    scheme: str = "https"
     depth: int = 0
     """Of how many functions this one is called through service bindings."""
     subrequests: int = 0
@@ -48,14 +53,12 @@ class Request:
     trace: Trace | None = None
 
     def for_guest(self) -> dict[str, Any]:
-        known = dict(self.headers)
-        scheme = known.get("x-forwarded-proto", "https")
         headers = self.headers
         if self.trace is not None:
             headers = [(name, self.trace.header if name == TRACE else value) for name, value in headers]
         return {
             "method": self.method,
-            "url": f"{scheme}://{known.get('host', 'localhost')}{self.target}",
+            "url": f"{self.scheme}://{self.host}{self.target}",
             "headers": headers,
             **encode_body(self.body),
         }
@@ -82,40 +85,61 @@ def read_request(connection: socket.socket, max_body: int) -> Request:
     head, body = _read_head(connection)
     first, *lines = head.decode("latin-1").split("\r\n")
     method, target, _ = first.split(" ", 2)
-    pairs = [(name.lower(), value.strip()) for name, _, value in (line.partition(":") for line in lines)]
-    known = dict(pairs)
+    headers, known = _read_headers(lines)
     length = int(known.get("content-length", 0))
     if length > max_body:
         raise RequestRefused(413, "function_request_too_large")
     depth = int(known.get("x-stead-depth", 0))
-    request = Request(
+    return Request(
         method,
         target,
-        [pair for pair in pairs if pair[0] not in _HOP_BY_HOP and not pair[0].startswith(_PRIVATE)],
-        b"",
+        headers,
+        _read_body(connection, body, length),
+        host=known.get("host", "localhost"),
+        scheme=known.get("x-forwarded-proto", "https"),
         depth=depth,
         subrequests=int(known.get("x-stead-subrequests", 0)),
         left_ms=int(known.get("x-stead-left", 0)),
         trace=read_trace(known.get(TRACE, ""), from_edge=depth == 0),
     )
+
+
+def _read_headers(lines: list[str]) -> tuple[list[tuple[str, str]], dict[str, str]]:
+    """The headers for the function, and those that say something about the request."""
+    headers, known = [], {}
+    for line in lines:
+        name, _, value = line.partition(":")
+        name, value = name.lower(), value.strip()
+        if name in _HOP_BY_HOP or name[:8] in _PRIVATE:
+            known[name] = value
+            continue
+        headers.append((name, value))
+        if name in _USED:
+            known[name] = value
+    return headers, known
+
+
+def _read_head(connection: socket.socket) -> tuple[bytes, bytes]:
+    """The first line and the headers, and what was received of the body."""
+    received = connection.recv(_FIRST_PART)
+    while (end := received.find(b"\r\n\r\n")) < 0:
+        part = connection.recv(_FIRST_PART)
+        if not part or len(received) > MAX_HEAD:
+            raise RequestRefused(400, "bad_request")
+        received += part
+    return received[:end], received[end + 4 :]
+
+
+def _read_body(connection: socket.socket, received: bytes, length: int) -> bytes:
+    if len(received) >= length:
+        return received
+    body = bytearray(received)
     while len(body) < length:
         part = connection.recv(1 << 20)
         if not part:
             raise RequestRefused(400, "bad_request")
         body += part
-    request.body = bytes(body)
-    return request
-
-
-def _read_head(connection: socket.socket) -> tuple[bytes, bytearray]:
-    """The first line and the headers, and what was received of the body."""
-    received = bytearray()
-    while (end := received.find(b"\r\n\r\n")) < 0:
-        part = connection.recv(1 << 16)
-        if not part or len(received) > MAX_HEAD:
-            raise RequestRefused(400, "bad_request")
-        received += part
-    return bytes(received[:end]), received[end + 4 :]
+    return bytes(body)
 
 
 def build_response(answer: object, max_body: int, *more: tuple[str, str]) -> bytes:
@@ -146,7 +170,8 @@ def _check_headers(headers: object) -> list[tuple[str, str]]:
         size += len(name) + len(value)
         if _NAME.fullmatch(name) is None or _UNSAFE_VALUE.search(value) or size > MAX_HEAD // 4:
             raise RequestRefused(502, "function_response_invalid")
-        if name.lower() not in _HOP_BY_HOP and not name.lower().startswith(_PRIVATE):
+        lower = name.lower()
+        if lower not in _HOP_BY_HOP and lower[:8] not in _PRIVATE:
             checked.append((name, value))
     return checked
 

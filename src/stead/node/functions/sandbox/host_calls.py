@@ -57,7 +57,7 @@ class HostCalls:
             answer = self._answer(op, json.loads(arg) if arg else {})
         except (ValueError, TypeError, KeyError, RecursionError):
             answer = _error("request.invalid", f"The arguments of {op[:64]} are not valid.")
-        return json.dumps(answer, separators=(",", ":"))
+        return messages.encode_json(answer)
 
     def _answer(self, op: str, arg: Any) -> dict[str, Any]:
         if not isinstance(arg, dict):

@@ -10,13 +10,16 @@ LENGTH = struct.Struct(">I")
 
 Message = dict[str, Any]
 
+encode_json = json.JSONEncoder(separators=(",", ":")).encode
+"""Without spaces. `json.dumps` would make a new encoder each time."""
+
 
 class ChannelClosed(Exception):
     """The other side has gone."""
 
 
 def send(channel: socket.socket, message: Message) -> None:
-    content = json.dumps(message, separators=(",", ":")).encode()
+    content = encode_json(message).encode()
     channel.sendall(LENGTH.pack(len(content)) + content)
 
 

@@ -187,7 +187,7 @@ class Worker:
         keep = False
         try:
             guest.set_deadline(wall)
-            answer = guest.call(json.dumps(request.for_guest(), separators=(",", ":")))
+            answer = guest.call(messages.encode_json(request.for_guest()))
             keep = True
             try:
                 decoded = json.loads(answer)
