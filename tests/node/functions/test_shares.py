@@ -6,15 +6,19 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import pytest
+
 from stead.node.containers.names import LOOKUPS_AT_ONCE, LimitedNames
 from stead.node.functions import bindings, places
 from stead.node.functions.body_room import BodyRoom, HeldBody
 from stead.node.functions.capacity import Capacity, RunningWorker
 from stead.node.functions.driver import prepare_directories
 from stead.node.functions.log_files import BYTES_BURST, LogFiles
+from stead.node.functions.process_messages import read_message
 from stead.shared.address_policy import Address
 from tests.node.functions.hosting import Hosting, binding
-from tests.node.functions.modules import answering
+from tests.node.functions.modules import answering, calling
 from tests.node.functions.test_log_files import SPEC
 from tests.patience import time_limit
 
@@ -122,6 +126,65 @@ async def test_what_a_compromised_process_says_ends_only_itself(host: Hosting) -
     for question in bad:
         told = await host.bindings.answer(spec, {"op": "fetch", **question})
         assert told["error"]["code"] in ("request.invalid", "fetch.refused", "time.exhausted")
+
+
+async def test_a_process_reports_a_limited_amount(host: Hosting) -> None:
+    """All of them are read by one process."""
+    spec = await host.serve(calling("log", {"text": "x" * 60_000}, times=1), site="site_i")
+    for _ in range(60):
+        assert await host.ask(spec) is not None
+    reported = sum(
+        len(line) for version, told in host.reports if version == spec.version for line in told["log"]
+    )
+    assert 0 < reported < 60 * 60_000
+
+
+def test_a_message_does_not_become_large_in_the_host() -> None:
+    """Whatever a process sends: a million lists in a megabyte would be a hundred megabytes."""
+    nested = b"[" + b"[]," * 300_000 + b"[]]"
+    told = read_message(b'{"op":"kv.put","arg":{"key":"a","value":' + nested + b'},"more":' + nested + b"}")
+    assert told == {"op": "kv.put", "arg": None}
+    deep = b"[" * 100_000 + b"]" * 100_000
+    with pytest.raises((msgspec.MsgspecError, RecursionError)):
+        read_message(b'{"op":"kv.put","log":' + deep + b"}")
+    arg = {"url": "https://a.example", "headers": [["a", "b"]], "limit": 1, "body": "grün", "ttl": None}
+    told = read_message(msgspec.json.encode({"op": "fetch", "arg": arg, "left_ms": 12, "log": ["a"]}))
+    assert told == {
+        "op": "fetch",
+        "arg": {**arg, "headers": [("a", "b")]},
+        "left_ms": 12,
+        "log": ["a"],
+    }
+
+
+async def test_a_process_cannot_shorten_the_memory_that_it_shares(host: Hosting) -> None:
+    """Reading it would end the host of all functions."""
+    spec = await host.serve(answering(), site="site_j")
+    (worker,) = host.serving._versions[spec.version].workers.values()
+    assert worker.activity is not None
+    with pytest.raises((OSError, ValueError)):
+        worker.activity._memory.resize(0)
+    assert worker.activity.read() == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("argument", "reason"),
+    [
+        ({"binding": "STORE", "key": "a", "value": "x", "junk": [[[]]] * 1000}, ""),
+        ({"binding": "STORE", "key": ["a"], "value": {}}, ""),
+        ({"binding": "STORE", "key": "\ud800", "value": "\udfff"}, ""),
+        ({"binding": "STORE", "headers": [["a", "b"]] * 1000}, ""),
+    ],
+)
+async def test_only_flat_arguments_reach_the_host(
+    argument: dict[str, object], reason: str, host: Hosting
+) -> None:
+    bound = (binding("kv", "STORE", namespace="mine"),)
+    spec = await host.serve(calling("kv.put", argument), site="site_k", bindings=bound)
+    seen = await host.ask(spec)
+    assert seen is not None
+    assert (seen.status, seen.reason) == (200, reason)
+    assert all(isinstance(value, str | int) for *_, arg in host.questions for value in arg.values())
 
 
 def test_functions_of_a_site_log_a_limited_amount(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 ended."""
 
 import asyncio
+import fcntl
 import itertools
 import json
 import os
@@ -9,12 +10,14 @@ import socket
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import msgspec
 import structlog
 
 from stead.node.functions.container import FunctionsContainer
+from stead.node.functions.process_messages import read_message
 from stead.node.functions.sandbox import activity
 from stead.node.functions.sandbox.activity import Activity
-from stead.node.functions.sandbox.messages import LENGTH, MAX_MESSAGE, Message
+from stead.node.functions.sandbox.messages import LENGTH, MAX_MESSAGE, Message, encode_json
 
 START_SECONDS = 60.0
 READ_AHEAD = 64 << 10
@@ -42,8 +45,7 @@ class FunctionProcess:
 
     async def send(self, message: Message) -> None:
         assert self._streams is not None  # noqa: S101
-        # Escaped, some texts would be six times as long.
-        content = json.dumps(message, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
+        content = encode_json(message).encode("utf-8", "replace")
         try:
             self._streams[1].write(LENGTH.pack(len(content)) + content)
             await self._streams[1].drain()
@@ -65,12 +67,9 @@ class FunctionProcess:
 
     async def receive_content(self, length: int) -> Message:
         try:
-            message = json.loads(await self._reader.readexactly(length))
-        except (OSError, EOFError, ValueError, RecursionError):
+            return read_message(await self._reader.readexactly(length))
+        except (OSError, EOFError, msgspec.MsgspecError, RecursionError):
             raise ProcessEnded from None
-        if not isinstance(message, dict):
-            raise ProcessEnded
-        return message
 
     @property
     def _reader(self) -> asyncio.StreamReader:
@@ -125,9 +124,13 @@ class FunctionProcesses:
                     process.ended.set()
 
     async def start_worker(self, uid: int, listening: socket.socket, compiled: int) -> FunctionProcess:
-        shared = os.memfd_create("activity", os.MFD_CLOEXEC)
+        shared = os.memfd_create("activity", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         try:
             os.ftruncate(shared, activity.SIZE)
+            # If the process could make it shorter, reading it would end this program.
+            fcntl.fcntl(
+                shared, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+            )
             return await self._start({"uid": uid}, [listening.fileno(), compiled, shared], Activity(shared))
         finally:
             os.close(shared)

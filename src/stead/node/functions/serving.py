@@ -168,9 +168,9 @@ class Serving:
             async with asyncio.timeout(COMPILE_SECONDS):
                 report = await process.receive()
         except (ProcessEnded, TimeoutError):
-            self._processes.kill(process)
             raise FunctionRefused("the compiler ran out of time or memory") from None
         finally:
+            self._processes.kill(process)
             process.close()
         if "failed" in report:
             raise FunctionRefused(f"it is not a valid function: {report.get('detail', '')}")

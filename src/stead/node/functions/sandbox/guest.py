@@ -30,6 +30,7 @@ from .ticker import TICK_SECONDS
 
 HOST_INTERFACE = "stead:function/host@0.1.0"
 STACK_BYTES = 1 << 20
+MAX_OPERATION, MAX_ARGUMENT_BYTES = 1024, 64 << 20
 
 HostCall = Callable[[str, str], str]
 
@@ -188,6 +189,8 @@ class ModuleGuest:
         self._store.close()
 
     def _call_host(self, op: int, op_length: int, arg: int, arg_length: int) -> int:
+        if op_length & 0xFFFFFFFF > MAX_OPERATION or arg_length & 0xFFFFFFFF > MAX_ARGUMENT_BYTES:
+            raise WasmtimeError("the argument of a call is too large")
         answer = self._host(self._text(op, op_length), self._text(arg, arg_length))
         place, length = self._write(answer.encode())
         return place << 32 | length

@@ -17,6 +17,7 @@ MAX_SUBREQUESTS = 32
 MAX_DEPTH = 4
 MAX_LOG_BYTES = 64 << 10
 MAX_RANDOM_BYTES = 65_536
+MAX_ARGUMENT, MAX_SENT_HEADERS = 15 << 20, 100
 _HASHES = {"SHA-1": "sha1", "SHA-256": "sha256", "SHA-384": "sha384", "SHA-512": "sha512"}
 _REMOTE = frozenset(
     (
@@ -54,7 +55,7 @@ class HostCalls:
 
     def call(self, op: str, arg: str) -> str:
         try:
-            answer = self._answer(op, json.loads(arg) if arg else {})
+            answer = self._answer(op, _parse(arg) if arg else {})
         except (ValueError, TypeError, KeyError, RecursionError):
             answer = _error("request.invalid", f"The arguments of {op[:64]} are not valid.")
         return messages.encode_json(answer)
@@ -111,6 +112,7 @@ class HostCalls:
             self.subrequests += 1
         if op == "service.call" and self.depth >= MAX_DEPTH:
             return _error("service.too_deep", f"Functions may call each other {MAX_DEPTH} levels deep.")
+        arg = _flatten(arg)
         left = self._until - time.monotonic()
         if left <= 0:
             raise HostUnavailable
@@ -126,6 +128,23 @@ class HostCalls:
             raise HostUnavailable from None
         self.subrequests = max(self.subrequests, int(answer.pop("subrequests", 0)))
         return answer
+
+
+def _parse(arg: str) -> Any:
+    if len(arg) > MAX_ARGUMENT:
+        raise ValueError
+    return json.loads(arg)
+
+
+def _flatten(arg: dict[str, Any]) -> dict[str, Any]:
+    """Only texts, numbers and headers: what a function builds otherwise would be large in the host."""
+    flat = {name: value for name, value in arg.items() if isinstance(value, str | int | float | None)}
+    headers = arg.get("headers")
+    if headers is None:
+        return flat
+    if len(headers) > MAX_SENT_HEADERS:
+        raise ValueError
+    return {**flat, "headers": [(str(name), str(value)) for name, value in headers]}
 
 
 def _encode(content: bytes) -> str:

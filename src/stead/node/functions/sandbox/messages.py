@@ -10,8 +10,8 @@ LENGTH = struct.Struct(">I")
 
 Message = dict[str, Any]
 
-encode_json = json.JSONEncoder(separators=(",", ":")).encode
-"""Without spaces. `json.dumps` would make a new encoder each time."""
+encode_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+"""Without spaces and escapes. `json.dumps` would make a new encoder each time."""
 
 
 class ChannelClosed(Exception):
@@ -19,7 +19,8 @@ class ChannelClosed(Exception):
 
 
 def send(channel: socket.socket, message: Message) -> None:
-    content = encode_json(message).encode()
+    # A function can build text that is not valid Unicode.
+    content = encode_json(message).encode("utf-8", "replace")
     channel.sendall(LENGTH.pack(len(content)) + content)
 
 

@@ -24,11 +24,18 @@ IDLE_SECONDS = 60.0
 READ_SECONDS = 15.0
 START_SECONDS = 10.0
 """How long an instance may take until it can handle requests."""
-MAX_RESPONSE = 10 << 20
+MAX_RESPONSE, MAX_ANSWER = 10 << 20, 32 << 20
+"""What a visitor gets, and how it is written by the function."""
+OVERHEAD_BYTES = 256 << 20
+"""How much memory a process uses besides that of the function."""
 GRACE_SECONDS = 0.1
 COMPILE_CPU_SECONDS, COMPILE_BYTES = 120, 1 << 30
 MAX_SOURCE, MAX_COMPILED = 32 << 20, 96 << 20
 """What is compiled stays on the disk of the node, for each version."""
+REPORTS_PER_SECOND, REPORTS_BURST = 256 << 10, 1 << 20
+"""In bytes. What is more is dropped."""
+REPORT_BYTES = 1000
+"""What a report counts besides its lines."""
 _OOM_SCORE = "900"
 """More than that of the container."""
 _SET_DUMPABLE = 4
@@ -87,6 +94,22 @@ def _describe(request: Request, trace: Trace, began: float) -> dict[str, Any]:
     return {"trace": trace.about(), "began": began, "name": f"{request.method} {path}"[:MAX_NAME]}
 
 
+class ReportBudget:
+    """How much a process reports: the host reads the reports of all processes of the node."""
+
+    def __init__(self) -> None:
+        self._left, self._since = float(REPORTS_BURST), time.monotonic()
+
+    def take(self, size: int) -> bool:
+        now = time.monotonic()
+        self._left = min(REPORTS_BURST, self._left + (now - self._since) * REPORTS_PER_SECOND)
+        self._since = now
+        if size > self._left:
+            return False
+        self._left -= size
+        return True
+
+
 class Worker:
     def __init__(
         self, engine: Engine, channel: socket.socket, listening: socket.socket, compiled: int, activity: int
@@ -100,9 +123,12 @@ class Worker:
         self._ticker = Ticker(engine)
         self._host = HostCalls(channel, settings["variables"], settings["bindings"])
         memory, is_component = settings["memory_mb"] << 20, settings["component"]
+        # Texts that a function passes are copied several times outside of its own memory.
+        resource.setrlimit(resource.RLIMIT_DATA, (memory + OVERHEAD_BYTES, memory + OVERHEAD_BYTES))
         self._program = Program(engine, f"/proc/self/fd/{compiled}", memory, component=is_component)
         self._guest: Guest | None = None
         self._handled = 0
+        self._reports = ReportBudget()
 
     def run(self) -> None:
         try:
@@ -189,6 +215,8 @@ class Worker:
             guest.set_deadline(wall)
             answer = guest.call(messages.encode_json(request.for_guest()))
             keep = True
+            if len(answer) > MAX_ANSWER:
+                raise RequestRefused(502, "function_response_too_large")
             try:
                 decoded = json.loads(answer)
             except (ValueError, RecursionError):
@@ -213,8 +241,9 @@ class Worker:
 
     def _report(self, about: dict[str, Any]) -> None:
         """After the response, so that no visitor waits for it. Ordinary requests are not reported."""
-        lines = self._host.lines
-        if lines or about.get("reason") or about.get("is_traced"):
+        lines, self._host.lines = self._host.lines, []
+        if not (lines or about.get("reason") or about.get("is_traced")):
+            return
+        if self._reports.take(REPORT_BYTES + sum(map(len, lines))):
             self._channel.settimeout(5.0)
             messages.send(self._channel, {"log": lines, **about})
-            self._host.lines = []
