@@ -1,5 +1,6 @@
 """The clock of a process, and its priority."""
 
+import contextlib
 import os
 import threading
 import time
@@ -33,8 +34,9 @@ class Ticker:
         self._left = min(CPU_BURST, self._left + earned - (cpu - self._cpu))
         self._cpu, self._since, self._advanced = cpu, now, now
         if self._is_lowered and self._left > CPU_BURST / 2:
-            self._is_lowered = False
-            os.sched_setscheduler(self._main, self._policy, os.sched_param(0))
+            with contextlib.suppress(PermissionError):
+                os.sched_setscheduler(self._main, self._policy, os.sched_param(0))
+                self._is_lowered = False
         self._busy.set()
 
     def end(self) -> None:
