@@ -1,9 +1,11 @@
 """The container of all functions of a node: no network, read-only, and the processes of every version have a
 user of their own. It runs the interpreter and the WebAssembly library of this installation."""
 
+import contextlib
 import importlib.util
 import os
 import platform
+import resource
 import socket
 import sys
 import zlib
@@ -48,6 +50,10 @@ class FunctionsContainer:
         """Start the container and return the socket that its first process reads."""
         await self._services.remove(self._container)
         _make_root(self._root)
+        # The container inherits it: a process of a function may lower its priority, and get the ordinary one
+        # back. Where that is not permitted, the process is replaced.
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NICE, (_NICE, _NICE))
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             await self._services.start(self._container, self._configuration(), theirs)
@@ -87,8 +93,6 @@ class FunctionsContainer:
             open_files=open_files_limit(),
             machine=platform.machine(),
         )
-        # A process of a function may lower its priority, and get the ordinary one back.
-        made["process"]["rlimits"].append({"type": "RLIMIT_NICE", "soft": _NICE, "hard": _NICE})
         # Only the first process has them: forked processes become another user, and lose them for good.
         made["process"]["capabilities"] = {
             kind: _CAPABILITIES if kind in ("bounding", "effective", "permitted") else []

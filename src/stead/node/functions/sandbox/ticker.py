@@ -1,6 +1,5 @@
 """The clock of a process, and its priority."""
 
-import contextlib
 import os
 import threading
 import time
@@ -16,7 +15,7 @@ class Ticker:
     """Advances the clock of the engine while a request is handled, which ends the guest at its deadline.
 
     A process that uses much CPU gets what others leave, so that it does not delay short requests of its
-    neighbours. Later it gets its priority back, which the limits of the container allow.
+    neighbours. Later it gets its priority back, or is replaced where the container does not permit that.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -25,7 +24,7 @@ class Ticker:
         self._policy = os.sched_getscheduler(self._main)
         self._left, self._cpu, self._since = CPU_BURST, time.process_time(), time.monotonic()
         self._advanced = 0.0
-        self._is_lowered = False
+        self._is_lowered = self.must_be_replaced = False
         threading.Thread(target=self._run, daemon=True).start()
 
     def begin(self) -> None:
@@ -34,8 +33,11 @@ class Ticker:
         self._left = min(CPU_BURST, self._left + earned - (cpu - self._cpu))
         self._cpu, self._since, self._advanced = cpu, now, now
         if self._is_lowered and self._left > CPU_BURST / 2:
-            with contextlib.suppress(PermissionError):
+            try:
                 os.sched_setscheduler(self._main, self._policy, os.sched_param(0))
+            except PermissionError:
+                self.must_be_replaced = True
+            else:
                 self._is_lowered = False
         self._busy.set()
 

@@ -146,7 +146,7 @@ class Worker:
             with connection:
                 about = self._serve(connection)
             self._report(about)
-            if self._guest is None and not self._replace():
+            if self._ticker.must_be_replaced or (self._guest is None and not self._replace()):
                 return
 
     def _start(self) -> None:
