@@ -1,24 +1,28 @@
 """What the functions of all sites of a node share: no site takes all of it."""
 
 import asyncio
+import os
 import threading
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import psutil
 import pytest
 
+from stead.node.containers.limits import first_uid
 from stead.node.containers.names import LOOKUPS_AT_ONCE, LimitedNames
 from stead.node.functions import bindings, places
 from stead.node.functions.body_room import BodyRoom, HeldBody
 from stead.node.functions.capacity import Capacity, RunningWorker
+from stead.node.functions.container import SLOT
 from stead.node.functions.driver import prepare_directories
 from stead.node.functions.log_files import BYTES_BURST, LogFiles
 from stead.node.functions.process_messages import read_message
 from stead.shared.address_policy import Address
 from tests.node.functions.hosting import Hosting, binding
-from tests.node.functions.modules import answering, calling
+from tests.node.functions.modules import answering, calling, module
 from tests.node.functions.test_log_files import SPEC
 from tests.patience import time_limit
 
@@ -180,7 +184,7 @@ async def test_only_flat_arguments_reach_the_host(
     argument: dict[str, object], reason: str, host: Hosting
 ) -> None:
     bound = (binding("kv", "STORE", namespace="mine"),)
-    spec = await host.serve(calling("kv.put", argument), site="site_k", bindings=bound)
+    spec = await host.serve(calling("kv.put", argument), site="site_k", bindings=bound, wall_ms=10_000)
     seen = await host.ask(spec)
     assert seen is not None
     assert (seen.status, seen.reason) == (200, reason)
@@ -202,3 +206,36 @@ def test_a_secret_of_several_lines_is_hidden(tmp_path: Path) -> None:
     written = places.log_file(tmp_path, SPEC.function).read_text()
     assert "the key is [secret]!" in written
     assert "line" not in written
+
+
+BUSY_WHEN_ASKED = module(
+    # A request with content counts to sixty million.
+    "(if (i32.gt_u (local.get $length) (i32.const 5000))"
+    " (then (global.set $n (i32.const 60000000)) (loop $l"
+    " (global.set $n (i32.sub (global.get $n) (i32.const 1))) (br_if $l (global.get $n)))))"
+    " (call $packed (i32.const 1024) (i32.const 2))",
+    more="(global $n (mut i32) (i32.const 0))",
+    data='(data (i32.const 1024) "{}")',
+)
+
+
+async def test_a_long_request_gets_what_others_leave_and_the_next_short_one_does_not(host: Hosting) -> None:
+    spec = await host.serve(BUSY_WHEN_ASKED, site="site_l", wall_ms=20_000)
+    uid = first_uid(SLOT) + host.serving._versions[spec.version].uid
+
+    def policy() -> int:
+        running = [each for each in psutil.process_iter(["uids"]) if each.info["uids"]]
+        (pid,) = [each.pid for each in running if each.info["uids"].real == uid]
+        return os.sched_getscheduler(pid)
+
+    assert policy() == os.SCHED_OTHER
+    for size, wanted in (
+        (6000, os.SCHED_IDLE),
+        (6000, os.SCHED_IDLE),
+        (0, os.SCHED_IDLE),
+        (0, os.SCHED_OTHER),
+    ):
+        seen = await host.ask(spec, body=b"x" * size)
+        assert seen is not None
+        assert seen.status == 200
+        assert policy() == wanted

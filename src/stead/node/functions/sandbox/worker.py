@@ -157,7 +157,7 @@ class Worker:
             self._guest = self._program.start(self._call_host, START_SECONDS)
             self._handled = 0
         finally:
-            self._ticker.end()
+            self._ticker.end(is_request=False)
             self._activity.end()
 
     def _replace(self) -> bool:
