@@ -40,6 +40,7 @@ class Hosting:
     data: Path
     serving: Serving
     bindings: Bindings
+    cgroup: str
     reports: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     questions: list[tuple[str, str, str, dict[str, Any]]] = field(default_factory=list)
     slots: int = FIRST_SLOT
@@ -146,7 +147,7 @@ async def hosting(
     serving = Serving(data, bindings.answer, report, most_workers=most_workers)
     container = FunctionsContainer(places.home(data), memory_mb=1024, processes=1024)
     serving.processes = FunctionProcesses(container, serving.forget_workers)
-    made = Hosting(data, serving, bindings)
+    made = Hosting(data, serving, bindings, container.cgroup)
     tasks = [asyncio.create_task(serving.processes.run()), asyncio.create_task(serving.run())]
     try:
         yield made

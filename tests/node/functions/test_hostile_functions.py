@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from stead.node.containers import cgroups
 from stead.node.functions import places
 from stead.node.functions.sandbox.host_calls import MAX_DEPTH, MAX_SUBREQUESTS
 from stead.node.functions.serving import FunctionRefused
@@ -291,7 +292,8 @@ ROUNDS, VISITS = 10, 200
 
 
 async def test_a_neighbour_hardly_notices_hostile_functions(host: Hosting, neighbour: FunctionSpec) -> None:
-    """The rounds alternate, so that other work of the machine affects both."""
+    """The rounds alternate, so that other work of the machine affects both. The functions and the visitor
+    have most of the machine, so that it affects them little."""
     hostile = [
         await host.serve(content, wall_ms=300, site=f"site_{number}")
         for number, content in enumerate((modules.LOOP, modules.MEMORY, modules.SLEEP, FLOOD))
@@ -328,6 +330,7 @@ async def _visitor(
     )
     assert process.stdin is not None
     assert process.stdout is not None
+    await asyncio.to_thread(_put_first, host, process.pid)
     asking, answers = process.stdin, process.stdout
 
     async def visit(count: int) -> list[float]:
@@ -341,6 +344,18 @@ async def _visitor(
     finally:
         asking.close()
         await process.wait()
+
+
+def _put_first(host: Hosting, visitor: int) -> None:
+    """Give the functions a share of the machine that leaves little to others, also for the visitor."""
+    group = host.cgroup.removeprefix("/")
+    for weights, most in (
+        (cgroups.ROOT / "cpu" / group / "cpu.shares", 262_144),
+        (cgroups.ROOT / group / "cpu.weight", 10_000),
+    ):
+        if weights.exists():
+            weights.write_text(str(most))
+            weights.with_name("cgroup.procs").write_text(str(visitor))
 
 
 async def _attack(host: Hosting, spec: FunctionSpec, ended: asyncio.Event) -> None:

@@ -46,12 +46,15 @@ class FunctionsContainer:
         name = f"stead-functions-{zlib.crc32(str(home).encode()):08x}"
         self._container = ServiceContainer(name, MEMORY / name, home / "container.log")
 
+    @property
+    def cgroup(self) -> str:
+        return self._container.cgroup
+
     async def start(self) -> socket.socket:
         """Start the container and return the socket that its first process reads."""
         await self._services.remove(self._container)
         _make_root(self._root)
-        # The container inherits it: a process of a function may lower its priority, and get the ordinary one
-        # back. Where that is not permitted, the process is replaced.
+        # The container inherits it: a function with a low priority may get the ordinary one back.
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_NICE, (_NICE, _NICE))
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

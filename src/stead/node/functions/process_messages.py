@@ -26,8 +26,8 @@ def read_message(content: bytes) -> Message:
             message[name] = _read_arguments(value)
         elif name == "log":
             message[name] = _lines.decode(value)
-        elif len(value := bytes(value)) <= SMALL_BYTES:
-            message[name] = msgspec.json.decode(value, type=Any)
+        elif len(small := bytes(value)) <= SMALL_BYTES:
+            message[name] = msgspec.json.decode(small, type=Any)
     return message
 
 

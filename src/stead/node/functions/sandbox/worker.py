@@ -6,6 +6,7 @@ import json
 import os
 import resource
 import socket
+import threading
 import time
 from typing import Any
 
@@ -129,8 +130,19 @@ class Worker:
         self._guest: Guest | None = None
         self._handled = 0
         self._reports = ReportBudget()
+        self._goes_on = False
 
     def run(self) -> None:
+        """Requests are handled in a thread, which is replaced when its priority was lowered."""
+        self._goes_on, work = True, self._begin
+        while self._goes_on:
+            self._goes_on = False
+            thread = threading.Thread(target=work, daemon=True)
+            thread.start()
+            thread.join()
+            work = self._accept
+
+    def _begin(self) -> None:
         try:
             self._start()
         except GuestFailed as failed:
@@ -138,7 +150,10 @@ class Worker:
             return
         messages.send(self._channel, {"ready": True})
         self._listening.settimeout(IDLE_SECONDS)
-        while True:
+        self._accept()
+
+    def _accept(self) -> None:
+        while not self._goes_on:
             try:
                 connection, _ = self._listening.accept()
             except (TimeoutError, OSError):
@@ -146,8 +161,9 @@ class Worker:
             with connection:
                 about = self._serve(connection)
             self._report(about)
-            if self._ticker.must_be_replaced or (self._guest is None and not self._replace()):
+            if self._guest is None and not self._replace():
                 return
+            self._goes_on = self._ticker.needs_thread
 
     def _start(self) -> None:
         self._activity.begin(START_SECONDS)
@@ -232,7 +248,7 @@ class Worker:
         except HostUnavailable:
             raise GuestFailed("function_time_limit") from None
         finally:
-            self._ticker.end()
+            self._ticker.end(has_failed=not keep)
             self._activity.end()
             self._handled += 1
             if not keep or self._fresh or self._handled >= REQUESTS_PER_INSTANCE:
