@@ -4,6 +4,7 @@ import asyncio
 import os
 import shutil
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import structlog
@@ -53,12 +54,14 @@ class ClamdServer:
         return self._process.find()
 
     async def ensure(self) -> None:
-        """Return when clamd answers, with the signatures that there are now. Raises ClamdUnavailable."""
+        """Return when clamd answers, with the signatures that there are now. One that ends or does not answer
+        is started again. Raises ClamdUnavailable."""
         async with self._starting:
             wanted = await run_in_thread(self._list_signatures)
             if self.find_process() is not None and wanted == self._loaded:
-                await self._wait_until_ready()
-                return
+                with suppress(ClamdUnavailable):
+                    await self._wait_until_ready()
+                    return
             await self.stop()
             await run_in_thread(self._spawn)
             await self._wait_until_ready()
