@@ -24,6 +24,7 @@ from bench.servers import Bench
 from stead.dev.ports import reserve_ports
 from stead.dev.supervised_program import LOOPBACK
 from stead.node.builds.function_builder import TOOLCHAIN
+from stead.node.containers import cgroups
 from stead.node.functions import places
 from stead.node.functions.sandbox.guest import Program, compile_function, new_engine
 from stead.node.images.image_store import ImageStore
@@ -35,6 +36,8 @@ from tests.percentiles import p99
 HOST = "functions.test"
 ROUNDS = 7
 FUNCTIONS = int(os.environ.get("STEAD_BENCH_FUNCTIONS", "1000"))
+LIMITS = {"STEAD_EDGE_ADDRESS_RATE": "1000000", "STEAD_EDGE_ADDRESS_AT_ONCE": "1000"}
+"""All visitors have the same address."""
 HANDLER = """
 export default {
   async fetch(request) {
@@ -69,17 +72,12 @@ class FunctionBench:
         await self.pair.apply_record("host", HOST, HostRecord("env_fn"))
         return spec.version
 
-    def processes(self) -> list[psutil.Process]:
+    def processes(self) -> set[int]:
         """Those in the container of functions."""
-        return [
-            process
-            for process in psutil.process_iter(["cmdline"])
-            if "sandbox.zygote" in (process.info["cmdline"] or [])
-        ]
+        return cgroups.processes(self.host.cgroup)
 
     def cpu(self) -> int:
-        own = os.getpid()
-        return sum(_threads_cpu(process.pid) for process in self.processes()) + _threads_cpu(own)
+        return sum(map(_threads_cpu, (*self.processes(), os.getpid())))
 
 
 def _threads_cpu(pid: int) -> int:
@@ -90,11 +88,19 @@ def _threads_cpu(pid: int) -> int:
         return 0
 
 
+def _memory(pid: int) -> int:
+    """Its part of what processes share is included."""
+    try:
+        return int(psutil.Process(pid).memory_full_info().pss)
+    except psutil.Error:
+        return 0
+
+
 @asynccontextmanager
 async def _prepare(most_workers: int = 32) -> AsyncIterator[FunctionBench]:
     if os.geteuid() != 0:
         raise CouldNotRun("containers need root")
-    async with run_edge_pair() as pair:
+    async with run_edge_pair(**LIMITS) as pair:
         module = await asyncio.to_thread(_build)
         async with hosting(pair.home, most_workers=most_workers) as host:
             yield FunctionBench(pair, host, module)
@@ -207,7 +213,7 @@ async def density(_: Bench) -> Result:
                 times.append((time.perf_counter() - began) * 1000)
                 refused += status != 200
         running = bench.processes()
-        memory = sum(process.memory_full_info().pss for process in running) / 1e6
+        memory = sum(map(_memory, running)) / 1e6
     details = [
         f"{FUNCTIONS} functions, {len(running)} processes with {memory / max(1, len(running)):.1f} MB each,"
         f" {memory / FUNCTIONS:.2f} MB a function",
