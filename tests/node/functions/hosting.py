@@ -11,7 +11,7 @@ from typing import Any
 
 from stead.node.containers.egress_rules import EgressRules
 from stead.node.functions import places
-from stead.node.functions.bindings import Bindings
+from stead.node.functions.bindings import AskState, Bindings
 from stead.node.functions.container import FunctionsContainer
 from stead.node.functions.driver import prepare_directories
 from stead.node.functions.outgoing import Outgoing
@@ -82,6 +82,13 @@ class Hosting:
                     self.serving._processes.kill(worker)
                 await asyncio.sleep(0.01)
 
+    def kill_one(self, version: str) -> int:
+        """End a process of the version, whatever it does. The number of those ended."""
+        workers = [each for each in self.serving._versions[version].workers.values() if not each.is_killed]
+        for worker in workers[:1]:
+            self.serving._processes.kill(worker)
+        return len(workers[:1])
+
     async def ask(
         self,
         spec: FunctionSpec,
@@ -100,7 +107,10 @@ class Hosting:
                 f"POST {target} HTTP/1.1\r\nHost: a.example\r\n{headers}Content-Length: {len(body)}\r\n\r\n"
             )
             writer.write(head.encode() + body)
-            received = await reader.read()
+            try:
+                received = await reader.read()
+            except ConnectionResetError:
+                received = b""
             writer.close()
         if not received:
             return None
@@ -130,12 +140,15 @@ class Hosting:
 
 @asynccontextmanager
 async def hosting(
-    data: Path, rules: EgressRules | None = None, most_workers: int = 32
+    data: Path,
+    rules: EgressRules | None = None,
+    most_workers: int = 32,
+    ask_state: AskState | None = None,
 ) -> AsyncIterator[Hosting]:
     os.chmod(data, 0o711)  # noqa: S103, PTH101 - users of the container pass through
     prepare_directories(data)
 
-    async def ask_state(spec: FunctionSpec, op: str, namespace: str, arg: dict[str, Any]) -> dict[str, Any]:
+    async def note(spec: FunctionSpec, op: str, namespace: str, arg: dict[str, Any]) -> dict[str, Any]:
         made.questions.append((spec.environment, op, namespace, arg))
         return {"ok": len(made.questions)}
 
@@ -143,7 +156,7 @@ async def hosting(
         made.reports.append((spec.version, told))
 
     outgoing = Outgoing(rules or EgressRules())
-    bindings = Bindings(data, ask_state, outgoing, lambda *wanted: serving.find_active(*wanted))
+    bindings = Bindings(data, ask_state or note, outgoing, lambda *wanted: serving.find_active(*wanted))
     serving = Serving(data, bindings.answer, report, most_workers=most_workers)
     container = FunctionsContainer(places.home(data), memory_mb=1024, processes=1024)
     serving.processes = FunctionProcesses(container, serving.forget_workers)
