@@ -8,7 +8,7 @@ import pytest
 
 from stead.control.app import ControlPlane
 from stead.control.http.principal import Pin
-from stead.control.vulnerabilities import service, updating
+from stead.control.vulnerabilities import matching, service, updating
 from stead.protocol.work import Component
 from tests.conftest import NewPerson
 from tests.control.exec.samples import insert_wordpress_site
@@ -86,6 +86,33 @@ async def test_a_known_vulnerable_plugin_is_found_and_fixed_by_an_update(
     # A component that is installed later is matched with the records that are known.
     await _install(person, site, _plugin("1.0", slug))
     assert len((await client.get(path)).json()["data"]["findings"]) == 1
+
+
+async def test_a_record_about_many_sites_is_matched_in_parts(
+    plane: ControlPlane, new_person: NewPerson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A limit of 5000 findings would need as many sites."""
+    monkeypatch.setattr(matching, "MAX_FINDINGS", 2)
+    person = await new_person()
+    sites = [await insert_wordpress_site(person) for _ in range(5)]
+    slug = sites[0][-12:].lower()
+    for number, site in enumerate(sites):
+        await _install(person, site, _plugin(f"1.{number % 2}", slug))
+    await _install(person, sites[0], _plugin("1.0", slug), _plugin("1.0", f"other-{slug}"))
+
+    async def find_sites(vulnerability: str) -> int:
+        async with person.transaction() as tx:
+            open_ = "select count(*) from vulnerability_findings where vulnerability_id = $1"
+            return int(await tx.value(f"{open_} and fixed_at is null", vulnerability))
+
+    others = [record(f"u-{slug}", f"other-{slug}"), record(f"w-{slug}", f"other-{slug}")]
+    await update_feed(plane, tmp_path / "feed", record(f"v-{slug}", slug), *others)
+    assert await find_sites(f"v-{slug}") == 5
+    assert [await find_sites(f"{each}-{slug}") for each in "uw"] == [1, 1]
+    await update_feed(plane, tmp_path / "feed", record(f"v-{slug}", f"none-{slug}"), *others)
+    assert await find_sites(f"v-{slug}") == 0
+    await update_feed(plane, tmp_path / "feed", record(f"v-{slug}", slug), *others)
+    assert await find_sites(f"v-{slug}") == 5
 
 
 async def test_a_theme_with_the_slug_of_a_vulnerable_plugin_is_not_found(

@@ -10,7 +10,7 @@ from stead.control.vulnerabilities.rules import FEED, Record, rating_of
 from stead.protocol.work import AffectedVersions, Component
 from stead.shared.component_versions import version_key
 
-_MATCHES = """
+MATCHES = """
   r.type = v.type and r.slug = v.slug and v.key is not null
   and (v.key > r.from_key or (r.from_inclusive and v.key = r.from_key))
   and (r.to_key is null or v.key < r.to_key or (r.to_inclusive and v.key = r.to_key))
@@ -183,39 +183,6 @@ async def withdraw_missing(tx: Tx, generation: int, *, limit: int) -> int:
     return await tx.run("delete from vulnerabilities where id = any($1)", gone)
 
 
-async def match_new(tx: Tx, *, limit: int) -> int:
-    """Match records that are new or changed with the components of all sites. Returns how many records."""
-    ids = await tx.all(
-        str,
-        "select id from vulnerabilities where not matched order by id limit $1 for update skip locked",
-        limit,
-    )
-    if not ids:
-        return 0
-    await tx.run(
-        f"""
-        insert into vulnerability_findings (env_id, vulnerability_id, version_id, site_id, opened_at)
-        select distinct c.env_id, r.vulnerability_id, v.id, c.site_id, $2::timestamptz
-        from vulnerability_ranges r join component_versions v on {_MATCHES}
-        join site_components c on c.version_id = v.id where r.vulnerability_id = any($1)
-        on conflict (env_id, vulnerability_id, version_id) do update set fixed_at = null
-          where vulnerability_findings.fixed_at is not null
-        """,  # noqa: S608
-        *(ids, tx.now),
-    )
-    await tx.run(
-        f"""
-        update vulnerability_findings f set fixed_at = $2 where f.vulnerability_id = any($1)
-        and f.fixed_at is null and not exists (
-          select from component_versions v join vulnerability_ranges r on {_MATCHES}
-          where v.id = f.version_id and r.vulnerability_id = f.vulnerability_id)
-        """,  # noqa: S608
-        *(ids, tx.now),
-    )
-    await tx.run("update vulnerabilities set matched = true where id = any($1)", ids)
-    return len(ids)
-
-
 async def replace_components(tx: Tx, site: str, env: str, components: Sequence[Component]) -> None:
     """The components of an environment are these from now on; what they had before is fixed."""
     rows = {(each.type, each.slug, each.version): each for each in components}
@@ -259,7 +226,7 @@ async def replace_components(tx: Tx, site: str, env: str, components: Sequence[C
         insert into vulnerability_findings (env_id, vulnerability_id, version_id, site_id, opened_at)
         select distinct c.env_id, r.vulnerability_id, v.id, c.site_id, $2::timestamptz
         from site_components c join component_versions v on v.id = c.version_id
-        join vulnerability_ranges r on {_MATCHES} where c.env_id = $1
+        join vulnerability_ranges r on {MATCHES} where c.env_id = $1
         on conflict (env_id, vulnerability_id, version_id) do update set fixed_at = null
           where vulnerability_findings.fixed_at is not null
         """,  # noqa: S608
@@ -302,7 +269,7 @@ async def list_findings(tx: Tx, env: str, *, limit: int) -> list[FindingRow]:
         from vulnerability_findings f join vulnerabilities u on u.id = f.vulnerability_id
         join component_versions v on v.id = f.version_id
         left join site_components c on c.env_id = f.env_id and c.version_id = f.version_id
-        join lateral (select r.* from vulnerability_ranges r where r.vulnerability_id = u.id and {_MATCHES}
+        join lateral (select r.* from vulnerability_ranges r where r.vulnerability_id = u.id and {MATCHES}
           limit 1) r on true
         where f.env_id = $1 and f.fixed_at is null order by u.cvss_score desc nulls last, u.id limit $2
         """,  # noqa: S608
