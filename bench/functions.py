@@ -26,6 +26,7 @@ from stead.dev.supervised_program import LOOPBACK
 from stead.node.builds.function_builder import TOOLCHAIN
 from stead.node.containers import cgroups
 from stead.node.functions import places
+from stead.node.functions.container import default_memory_mb
 from stead.node.functions.sandbox.guest import Program, compile_function, new_engine
 from stead.node.images.image_store import ImageStore
 from stead.node.images.recipe import ImageUnavailable
@@ -102,7 +103,7 @@ async def _prepare(most_workers: int = 32) -> AsyncIterator[FunctionBench]:
         raise CouldNotRun("containers need root")
     async with run_edge_pair(**LIMITS) as pair:
         module = await asyncio.to_thread(_build)
-        async with hosting(pair.home, most_workers=most_workers) as host:
+        async with hosting(pair.home, most_workers=most_workers, memory_mb=default_memory_mb()) as host:
             yield FunctionBench(pair, host, module)
 
 

@@ -143,6 +143,7 @@ async def hosting(
     data: Path,
     rules: EgressRules | None = None,
     most_workers: int = 32,
+    memory_mb: int = 1024,
     ask_state: AskState | None = None,
 ) -> AsyncIterator[Hosting]:
     os.chmod(data, 0o711)  # noqa: S103, PTH101 - users of the container pass through
@@ -158,7 +159,7 @@ async def hosting(
     outgoing = Outgoing(rules or EgressRules())
     bindings = Bindings(data, ask_state or note, outgoing, lambda *wanted: serving.find_active(*wanted))
     serving = Serving(data, bindings.answer, report, most_workers=most_workers)
-    container = FunctionsContainer(places.home(data), memory_mb=1024, processes=1024)
+    container = FunctionsContainer(places.home(data), memory_mb=memory_mb, processes=1024)
     serving.processes = FunctionProcesses(container, serving.forget_workers)
     made = Hosting(data, serving, bindings, container.cgroup)
     tasks = [asyncio.create_task(serving.processes.run()), asyncio.create_task(serving.run())]

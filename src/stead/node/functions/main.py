@@ -24,8 +24,12 @@ from stead.node.settings import Settings, SettingsInvalid, from_environment
 from stead.shared import log as logging
 from stead.shared import open_files
 
-PROCESSES = 8192
-"""Processes and threads of all functions together."""
+PROCESSES = 16_384
+"""Processes and threads of all functions together. A process has three threads."""
+LEAST_MB = 64
+WORKER_MB = 8
+"""What a process with a small function uses. No more are started than have room, so that idle ones end before
+the kernel ends any."""
 
 SITE_SHARE = 4
 """A site may use this part of the memory of all functions."""
@@ -58,14 +62,14 @@ async def serve(settings: Settings, key: bytes) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     connection = NatsConnection(settings)
     table: FunctionTable = DesiredState(places.state_file(settings.data), FunctionSpec, FunctionSecrets, key)
-    memory = settings.functions_memory_mb or default_memory_mb()
+    memory = max(LEAST_MB, settings.functions_memory_mb or default_memory_mb())
     host = FunctionsHost(
         settings.data,
         table,
         FunctionsContainer(places.home(settings.data), memory_mb=memory, processes=PROCESSES),
         StateClient(settings.node_id, connection).ask,
         Outgoing(_egress_rules(settings), Path(settings.build_trust)),
-        most_workers=settings.functions_workers,
+        most_workers=min(settings.functions_workers, memory // WORKER_MB),
         site_memory_mb=max(512, memory // SITE_SHARE),
     )
     async with connection.keep_open():
