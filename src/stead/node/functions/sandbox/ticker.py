@@ -72,12 +72,17 @@ class Ticker:
             self._noted, self._noted_cpu = now, cpu
 
     def _lower(self) -> None:
-        os.sched_setscheduler(self._thread, os.SCHED_IDLE, os.sched_param(0))
-        self._is_lowered = True
+        if self._set_policy(os.SCHED_IDLE):
+            self._is_lowered = True
 
     def _raise(self, cpu: float) -> None:
+        if self._set_policy(os.SCHED_OTHER):
+            self._is_lowered, self._lower_at = False, cpu + LONG_SECONDS
+
+    def _set_policy(self, policy: int) -> bool:
+        """False if that is not permitted, or the thread has just ended."""
         try:
-            os.sched_setscheduler(self._thread, os.SCHED_OTHER, os.sched_param(0))
-        except PermissionError:
-            return
-        self._is_lowered, self._lower_at = False, cpu + LONG_SECONDS
+            os.sched_setscheduler(self._thread, policy, os.sched_param(0))
+        except OSError:
+            return False
+        return True
