@@ -11,6 +11,7 @@ import msgspec
 import psutil
 import pytest
 
+from stead.node.containers import cgroups
 from stead.node.containers.limits import first_uid
 from stead.node.containers.names import LOOKUPS_AT_ONCE, LimitedNames
 from stead.node.functions import bindings, places
@@ -225,7 +226,8 @@ async def test_a_long_request_gets_what_others_leave_and_the_next_short_one_does
     uid = first_uid(SLOT) + host.serving._versions[spec.version].uid
 
     def policies() -> set[int]:
-        running = [each for each in psutil.process_iter(["uids"]) if each.info["uids"]]
+        own = cgroups.processes(host.cgroup)
+        running = [each for each in psutil.process_iter(["uids"]) if each.pid in own and each.info["uids"]]
         (process,) = [each for each in running if each.info["uids"].real == uid]
         return {os.sched_getscheduler(thread.id) for thread in process.threads()}
 

@@ -56,9 +56,10 @@ async def _activate(tx: Tx, job: DeploymentJob) -> NodeCommand | None:
 
 
 async def _activate_previous(tx: Tx, job: DeploymentJob) -> NodeCommand | None:
+    """Without one, no version is active: other functions must not call what no visitor sees."""
     function = await service.get(tx, job.params.function)
     if function.active_version_id is None:
-        return None
+        return await _build_command(tx, job, job.params.version, active=False)
     return await _build_command(tx, job, function.active_version_id, active=True)
 
 
