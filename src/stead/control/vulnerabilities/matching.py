@@ -60,7 +60,7 @@ async def match_new(tx: Tx, *, limit: int) -> int:
     chosen = fitting or ids[:1]
     opened = await _open(tx, affected, chosen, is_all=bool(fitting))
     is_complete = bool(fitting) or not opened
-    if is_complete and await _mark_fixed(tx, chosen) < MAX_FINDINGS:
+    if is_complete and await _mark_fixed(tx, affected, chosen) < MAX_FINDINGS:
         await tx.run("update vulnerabilities set matched = true where id = any($1)", chosen)
     return len(chosen)
 
@@ -78,19 +78,32 @@ async def _open(tx: Tx, affected: list[Affected], chosen: list[str], *, is_all: 
     )
 
 
-async def _mark_fixed(tx: Tx, ids: list[str]) -> int:
-    """Versions that these records are no longer about."""
+async def _mark_fixed(tx: Tx, affected: list[Affected], ids: list[str]) -> int:
+    """Findings in versions that these records are no longer about. Most records have none, which is cheap to
+    see. A finding may also be newer than `affected`, so the ranges decide."""
+    found = await tx.all(
+        Affected,
+        "select distinct vulnerability_id, version_id from vulnerability_findings"
+        " where vulnerability_id = any($1) and fixed_at is null",
+        ids,
+    )
+    gone = set(found) - set(affected)
+    if not gone:
+        return 0
     return await tx.run(
         f"""
         update vulnerability_findings set fixed_at = $2
         where (env_id, vulnerability_id, version_id) in (
           select f.env_id, f.vulnerability_id, f.version_id from vulnerability_findings f
-          where f.vulnerability_id = any($1) and f.fixed_at is null and not exists (
+          where f.vulnerability_id = any($1) and f.version_id = any($3) and f.fixed_at is null
+          and not exists (
             select from component_versions v join vulnerability_ranges r on {MATCHES}
             where v.id = f.version_id and r.vulnerability_id = f.vulnerability_id)
           limit {MAX_FINDINGS})
         """,  # noqa: S608
-        *(ids, tx.now),
+        list({each.vulnerability_id for each in gone}),
+        tx.now,
+        list({each.version_id for each in gone}),
     )
 
 
