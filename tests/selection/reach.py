@@ -18,6 +18,7 @@ MOST = 0.5
 
 DOCUMENTS = (
     "tests/architecture",
+    "tests/clients",
     "tests/contract",
     "tests/control/webhooks/test_interoperability.py",
     "tests/dev/test_declarations.py",
@@ -31,6 +32,7 @@ READ_BY_TESTS = {
     "README.md": DOCUMENTS,
     "CONTRIBUTING.md": DOCUMENTS,
     "CHANGELOG.md": (),
+    "clients": ("tests/clients",),
     "LICENSE": (),
     "web": ("tests/control/http",),
 }

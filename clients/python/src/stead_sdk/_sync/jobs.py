@@ -1,0 +1,122 @@
+# Generated from `_async/jobs.py` by `make generate`.
+"""Handles of jobs, and streams of their events that survive broken connections."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
+
+from stead_sdk import types
+from stead_sdk._events import EventParser, ServerSentEvent
+from stead_sdk._io_sync import sleep
+from stead_sdk.errors import APIConnectionError, APIError, JobFailed, JobTimeout
+
+if TYPE_CHECKING:
+    from stead_sdk._sync.client import Stead
+
+T = TypeVar("T")
+
+FINAL = ("succeeded", "failed")
+_MOST_FAILURES = 8
+_LONGEST_WAIT = 5.0
+
+
+class JobEvent(NamedTuple):
+    """`output` has a `line`, `job` has the `job`, and `done` is the last."""
+
+    kind: Literal["output", "job", "done"]
+    id: str
+    line: str | None = None
+    job: types.Job | None = None
+
+
+class JobHandle(Generic[T]):
+    """A job that an operation started. `job` is its last known state."""
+
+    def __init__(
+        self,
+        client: "Stead",
+        job: types.Job,
+        read: Callable[[types.Job], T],
+    ) -> None:
+        self._client, self._read = client, read
+        self.job = job
+
+    @property
+    def id(self) -> str:
+        return self.job.id
+
+    def refresh(self) -> types.Job:
+        self.job = self._client.jobs.get(self.id)
+        return self.job
+
+    def cancel(self) -> types.Job:
+        """Ask for the job to be cancelled. It then ends as `failed`."""
+        self.job = self._client.jobs.cancel(self.id)
+        return self.job
+
+    def events(self, after: str = "") -> Iterator[JobEvent]:
+        """Output and changes, until the job has ended. No event is missed, and none comes twice, also when
+        the connection breaks. `after` is the id of the last event that you have."""
+        for event in follow(self._client, self.id, after):
+            if event.job is not None:
+                self.job = event.job
+            yield event
+
+    def wait(self, timeout: float | None = None) -> types.Job:
+        """Wait until the job has ended. A job that fails raises `JobFailed`; one that has not ended after
+        `timeout` seconds raises `JobTimeout`, and goes on."""
+        ends = None if timeout is None else time.monotonic() + timeout
+        pause = 0.2
+        while (self.refresh()).status not in FINAL:
+            if ends is not None and time.monotonic() >= ends:
+                raise JobTimeout(self.job)
+            sleep(pause if ends is None else max(0.01, min(pause, ends - time.monotonic())))
+            pause = min(_LONGEST_WAIT, pause * 1.5)
+        if self.job.status == "failed":
+            raise JobFailed(self.job)
+        return self.job
+
+    def result(self, timeout: float | None = None) -> T:
+        """Wait, and return what the job has created; or its result, if it creates nothing."""
+        return self._read(self.wait(timeout))
+
+
+def follow(client: "Stead", job_id: str, after: str = "") -> Iterator[JobEvent]:
+    parser, failures = EventParser(last_id=after), 0
+    while failures < _MOST_FAILURES:
+        began = time.monotonic()
+        try:
+            for event in client.stream_events(f"/v1/jobs/{job_id}/stream", parser):
+                failures = 0
+                yield _job_event(event)
+                if event.event == "done":
+                    return
+        except APIConnectionError:
+            if failures + 1 >= _MOST_FAILURES:
+                raise
+        except APIError as error:
+            if error.status < 500 and error.status != 429:
+                raise
+            if failures + 1 >= _MOST_FAILURES:
+                raise
+        if time.monotonic() - began > _LONGEST_WAIT:
+            # It worked for a while: a quiet job behind a proxy that ends long connections.
+            failures = 0
+        failures += 1
+        sleep(min(_LONGEST_WAIT, 0.1 * 2**failures))
+    raise APIConnectionError("The stream ended repeatedly without an event.")
+
+
+def _job_event(event: ServerSentEvent) -> JobEvent:
+    if event.event == "job":
+        return JobEvent("job", event.id, job=types.Job(json.loads(event.data)))
+    if event.event == "done":
+        return JobEvent("done", event.id)
+    return JobEvent("output", event.id, line=event.data)
+
+
+def field_of(job: types.Job, name: str) -> str:
+    """An identifier that the job names, in its result or its resource."""
+    found: dict[str, Any] = {**(job.resource or {}), **(job.result or {})}
+    return str(found[name])
