@@ -51,6 +51,7 @@ def _spec(operation: Operation, described: Description) -> Json:
         "body": [_field(field, described) for field in body],
         "body_is_optional": operation.body_is_optional,
         "kind": operation.kind,
+        "can_follow": operation.follows is not None,
         "idempotent": operation.idempotent,
         "destructive": operation.destructive,
         "read_with": _read_with(operation, described),

@@ -48,6 +48,8 @@ class Operation:
     """`object`, `list`, `none`, `document`, `job` or `stream`."""
     instead_of_job: str | None
     """The shape of `data` if the operation answers without a job."""
+    follows: str | None
+    """The shape of what is new, if the operation can be followed as a stream."""
     read_with: str | None
     idempotent: str
     destructive: str
@@ -122,7 +124,9 @@ class Description:
     def outputs(self) -> list[str]:
         """Shapes that responses contain, and those inside them."""
         found = [
-            each for operation in self.operations for each in (operation.returns, operation.instead_of_job)
+            each
+            for operation in self.operations
+            for each in (operation.returns, operation.instead_of_job, operation.follows)
         ]
         return self._with_inner([each for each in found if each])
 
@@ -154,7 +158,12 @@ class Description:
             description="" if entry["description"] == entry["summary"] else entry["description"],
             path_parameters=tuple(each["name"] for each in parameters if each["in"] == "path"),
             query=tuple(
-                Field(each["name"], each["schema"], required=False, description=each.get("description", ""))
+                Field(
+                    each["name"],
+                    each["schema"],
+                    required=each.get("required", False),
+                    description=each.get("description", ""),
+                )
                 for each in parameters
                 if each["in"] == "query"
             ),
@@ -163,6 +172,7 @@ class Description:
             returns=returns,
             kind=kind,
             instead_of_job=instead,
+            follows=_followed(entry),
             read_with=job.get("read_with") if job else None,
             idempotent=entry["x-idempotent"],
             destructive=entry["x-destructive"],
@@ -176,7 +186,7 @@ class Description:
         success = {
             status: self._resolve(each) for status, each in entry["responses"].items() if status < "300"
         }
-        if "x-stream" in entry:
+        if "x-stream" in entry and not entry["x-stream"]["optional"]:
             return "stream", None, None
         if "x-job" in entry:
             other = self._data(success["200"]) if "200" in success else None
@@ -200,6 +210,14 @@ class Description:
             target = target[step]
         resolved: Json = target
         return resolved
+
+
+def _followed(entry: Json) -> str | None:
+    """The first event of an optional stream is what is new."""
+    stream = entry.get("x-stream")
+    if stream is None or not stream["optional"]:
+        return None
+    return references(next(iter(stream["events"].values()))["schema"])[0]
 
 
 def references(schema: Json) -> list[str]:

@@ -218,13 +218,19 @@ def _index(described: Description) -> str:
 
 
 def _resource(name: str, operations: list[Operation], described: Description) -> str:
-    methods = "\n".join(_method(operation, described) for operation in operations)
+    methods = "\n".join(
+        method
+        for operation in operations
+        for method in (_method(operation, described), _following(operation, described))
+        if method
+    )
     imports = [
         "from __future__ import annotations\n\n",
         "from typing import TYPE_CHECKING, Any\n\n",
         "from stead_sdk import types\n",
         _import_used("stead_sdk._async.client", ("in_path", "returned"), methods),
         _import_used("stead_sdk._async.jobs", ("AsyncJobHandle", "JobEvent", "field_of", "follow"), methods),
+        _import_used("stead_sdk._async.live", ("LiveEvent", "follow_live"), methods),
         _import_used("stead_sdk._async.pages", ("AsyncPager",), methods),
         _import_used("stead_sdk._async.resource", ("AsyncResource", "result_of"), f"AsyncResource {methods}"),
         _import_used("stead_sdk._omit", ("OMIT", "Omit"), methods),
@@ -254,24 +260,60 @@ def _import_used(module: str, names: Iterable[str], text: str) -> str:
 def _method(operation: Operation, described: Description) -> str:
     name = _attribute(operation.action)
     fields = _body_fields(operation, described)
+    asynchronous = "" if operation.kind in ("list", "stream") else "async "
+    returns = _returned_type(operation, described)
+    return (
+        f"    {asynchronous}def {name}({_arguments(operation, fields, described)}) -> {returns}:\n"
+        + _docstring(operation.summary, operation.description, _scopes(operation), indent=8)
+        + _statements(operation, fields, described)
+    )
+
+
+def _following(operation: Operation, described: Description) -> str:
+    """The method that follows what is new, if the operation can do that."""
+    if operation.follows is None:
+        return ""
+    arguments = _arguments(operation, (), described)
+    query, model = _dictionary_of(operation.query), f"types.{operation.follows}"
+    return (
+        f"    def follow_{operation.action}({arguments}) -> AsyncIterator[LiveEvent[{model}]]:\n"
+        + _docstring(
+            f"Follow what is new: {operation.summary[:1].lower()}{operation.summary[1:]}",
+            "It ends when you stop. After a broken connection it goes on with an event `reconnected`, and"
+            " what arrived meanwhile is missing.",
+            _scopes(operation),
+            indent=8,
+        )
+        + f"        return follow_live(self._client, {_path(operation)}, {query}, {model})\n"
+    )
+
+
+def _scopes(operation: Operation) -> str:
+    return f"Scopes: {', '.join(f'`{scope}`' for scope in operation.scopes)}." if operation.scopes else ""
+
+
+def _arguments(operation: Operation, fields: tuple[Field, ...], described: Description) -> str:
     given = [*(f"{each}: str" for each in operation.path_parameters)]
+    query = [field for field in operation.query if field.name != "cursor"]
     keywords = [
         *(
             _argument(field, described)
             for field in fields
             if field.required and not operation.body_is_optional
         ),
+        *(_argument(field, described) for field in query if field.required),
         *(_argument(field, described, optional=True) for field in _optional(operation, fields)),
-        *(_argument(field, described, optional=True) for field in operation.query if field.name != "cursor"),
+        *(_argument(field, described, optional=True) for field in query if not field.required),
     ]
-    arguments = ", ".join(["self", *given, *(["*", *keywords] if keywords else [])])
-    asynchronous = "" if operation.kind in ("list", "stream") else "async "
-    scopes = f"Scopes: {', '.join(f'`{scope}`' for scope in operation.scopes)}." if operation.scopes else ""
-    return (
-        f"    {asynchronous}def {name}({arguments}) -> {_returned_type(operation, described)}:\n"
-        + _docstring(operation.summary, operation.description, scopes, indent=8)
-        + _statements(operation, fields, described)
-    )
+    return ", ".join(["self", *given, *(["*", *keywords] if keywords else [])])
+
+
+def _path(operation: Operation) -> str:
+    """The expression of the path."""
+    path = operation.path
+    for name in operation.path_parameters:
+        path = path.replace(f"{{{name}}}", f"{{in_path({name})}}")
+    return f'f"{path}"' if operation.path_parameters else f'"{path}"'
 
 
 def _body_fields(operation: Operation, described: Description) -> tuple[Field, ...]:
@@ -316,10 +358,7 @@ def _result_type(operation: Operation, described: Description) -> str:
 
 
 def _statements(operation: Operation, fields: tuple[Field, ...], described: Description) -> str:
-    path = operation.path
-    for name in operation.path_parameters:
-        path = path.replace(f"{{{name}}}", f"{{in_path({name})}}")
-    shown = f'f"{path}"' if operation.path_parameters else f'"{path}"'
+    shown = _path(operation)
     if operation.kind == "stream":
         return f"        return follow(self._client, {', '.join(operation.path_parameters)})\n"
     if operation.kind == "list":

@@ -28,6 +28,10 @@ class ArtifactNotFound(errors.NotFound):
     """`artifact.not_found`"""
 
 
+class AuthAccountSuspended(errors.AuthenticationError):
+    """`auth.account_suspended`"""
+
+
 class AuthExpired(errors.AuthenticationError):
     """`auth.expired`"""
 
@@ -56,6 +60,10 @@ class AuthSignInRefused(errors.AuthenticationError):
     """`auth.sign_in_refused`"""
 
 
+class BindingUnsupported(errors.InvalidRequest):
+    """`binding.unsupported`"""
+
+
 class BuildNotFound(errors.NotFound):
     """`build.not_found`"""
 
@@ -64,8 +72,40 @@ class CapabilityUnsupported(errors.Conflict):
     """`capability.unsupported`"""
 
 
+class CmsUserNotFound(errors.NotFound):
+    """`cms_user.not_found`"""
+
+
+class ComponentFixed(errors.Conflict):
+    """`component.fixed`"""
+
+
+class ComponentManagedInGit(errors.Conflict):
+    """`component.managed_in_git`"""
+
+
+class ComponentNotFound(errors.NotFound):
+    """`component.not_found`"""
+
+
+class ContentNotFound(errors.NotFound):
+    """`content.not_found`"""
+
+
 class CredentialNotFound(errors.NotFound):
     """`credential.not_found`"""
+
+
+class CronNotFound(errors.NotFound):
+    """`cron.not_found`"""
+
+
+class DatabaseSnapshotNeeded(errors.Conflict):
+    """`database.snapshot_needed`"""
+
+
+class DatabaseStatementRefused(errors.InvalidRequest):
+    """`database.statement_refused`"""
 
 
 class DatabaseTimeout(errors.ServerFault):
@@ -86,6 +126,30 @@ class DeploymentNotFound(errors.NotFound):
 
 class DeploymentNothingLive(errors.Conflict):
     """`deployment.nothing_live`"""
+
+
+class DetectionNotFound(errors.NotFound):
+    """`detection.not_found`"""
+
+
+class DnsUnavailable(errors.Conflict):
+    """`dns.unavailable`"""
+
+
+class DnsZoneTaken(errors.Conflict):
+    """`dns.zone_taken`"""
+
+
+class DnsRecordConflicts(errors.Conflict):
+    """`dns_record.conflicts`"""
+
+
+class DnsRecordExists(errors.Conflict):
+    """`dns_record.exists`"""
+
+
+class DnsRecordNotFound(errors.NotFound):
+    """`dns_record.not_found`"""
 
 
 class DomainIsPrimary(errors.Conflict):
@@ -116,6 +180,10 @@ class EnvironmentIsProduction(errors.Conflict):
     """`environment.is_production`"""
 
 
+class EnvironmentLocked(errors.Conflict):
+    """`environment.locked`"""
+
+
 class EnvironmentNotFound(errors.NotFound):
     """`environment.not_found`"""
 
@@ -132,12 +200,40 @@ class EnvironmentPushNotAllowed(errors.Conflict):
     """`environment.push_not_allowed`"""
 
 
+class FunctionNotFound(errors.NotFound):
+    """`function.not_found`"""
+
+
+class FunctionRouteTaken(errors.Conflict):
+    """`function.route_taken`"""
+
+
+class FunctionSlugTaken(errors.Conflict):
+    """`function.slug_taken`"""
+
+
+class FunctionSourceMissing(errors.Conflict):
+    """`function.source_missing`"""
+
+
+class FunctionVersionNotFound(errors.NotFound):
+    """`function.version_not_found`"""
+
+
 class IdempotencyInFlight(errors.Conflict):
     """`idempotency.in_flight`"""
 
 
 class IdempotencyKeyReused(errors.Conflict):
     """`idempotency.key_reused`"""
+
+
+class InsightsTooExpensive(errors.InvalidRequest):
+    """`insights.too_expensive`"""
+
+
+class InsightsUnavailable(errors.ServerFault):
+    """`insights.unavailable`"""
 
 
 class Internal(errors.ServerFault):
@@ -172,8 +268,16 @@ class KeyRevoked(errors.Conflict):
     """`key.revoked`"""
 
 
+class LanguageUnsupported(errors.InvalidRequest):
+    """`language.unsupported`"""
+
+
 class MagicLinkDisabled(errors.Conflict):
     """`magic_link.disabled`"""
+
+
+class MalwareNotQuarantined(errors.Conflict):
+    """`malware.not_quarantined`"""
 
 
 class MemberExists(errors.Conflict):
@@ -188,6 +292,14 @@ class ModeTest(errors.PermissionDenied):
     """`mode.test`"""
 
 
+class NodeUnavailable(errors.ServerFault):
+    """`node.unavailable`"""
+
+
+class PasswordResetNotFound(errors.NotFound):
+    """`password_reset.not_found`"""
+
+
 class ProjectNotFound(errors.NotFound):
     """`project.not_found`"""
 
@@ -200,6 +312,10 @@ class QuotaBranches(errors.QuotaExceeded):
     """`quota.branches`"""
 
 
+class QuotaDnsRecords(errors.QuotaExceeded):
+    """`quota.dns_records`"""
+
+
 class QuotaDomains(errors.QuotaExceeded):
     """`quota.domains`"""
 
@@ -210,6 +326,10 @@ class QuotaEmails(errors.QuotaExceeded):
 
 class QuotaEnvironments(errors.QuotaExceeded):
     """`quota.environments`"""
+
+
+class QuotaFunctions(errors.QuotaExceeded):
+    """`quota.functions`"""
 
 
 class QuotaInvites(errors.QuotaExceeded):
@@ -296,8 +416,20 @@ class ScopeInsufficient(errors.PermissionDenied):
     """`scope.insufficient`"""
 
 
+class SecretNotFound(errors.NotFound):
+    """`secret.not_found`"""
+
+
+class SecretsExhausted(errors.Conflict):
+    """`secrets.exhausted`"""
+
+
 class SessionNotFound(errors.NotFound):
     """`session.not_found`"""
+
+
+class SiteAnswerInvalid(errors.ServerFault):
+    """`site.answer_invalid`"""
 
 
 class SiteBusy(errors.Conflict):
@@ -312,6 +444,10 @@ class SiteDomainTaken(errors.Conflict):
     """`site.domain_taken`"""
 
 
+class SiteFailed(errors.ServerFault):
+    """`site.failed`"""
+
+
 class SiteNotFound(errors.NotFound):
     """`site.not_found`"""
 
@@ -324,8 +460,24 @@ class SiteNotRunning(errors.Conflict):
     """`site.not_running`"""
 
 
+class SiteQuestionsExceeded(errors.RateLimited):
+    """`site.questions_exceeded`"""
+
+
+class SiteRefused(errors.InvalidRequest):
+    """`site.refused`"""
+
+
 class SiteTargetNotAdministered(errors.PermissionDenied):
     """`site.target_not_administered`"""
+
+
+class SiteTimeout(errors.ServerFault):
+    """`site.timeout`"""
+
+
+class SnapshotNotFound(errors.NotFound):
+    """`snapshot.not_found`"""
 
 
 class TeamHasSites(errors.Conflict):
@@ -375,6 +527,7 @@ BY_CODE: dict[str, type[errors.APIError]] = {
     "account.password_incorrect": AccountPasswordIncorrect,
     "account.team_not_joined": AccountTeamNotJoined,
     "artifact.not_found": ArtifactNotFound,
+    "auth.account_suspended": AuthAccountSuspended,
     "auth.expired": AuthExpired,
     "auth.invalid": AuthInvalid,
     "auth.ip_not_allowed": AuthIpNotAllowed,
@@ -382,14 +535,29 @@ BY_CODE: dict[str, type[errors.APIError]] = {
     "auth.missing": AuthMissing,
     "auth.revoked": AuthRevoked,
     "auth.sign_in_refused": AuthSignInRefused,
+    "binding.unsupported": BindingUnsupported,
     "build.not_found": BuildNotFound,
     "capability.unsupported": CapabilityUnsupported,
+    "cms_user.not_found": CmsUserNotFound,
+    "component.fixed": ComponentFixed,
+    "component.managed_in_git": ComponentManagedInGit,
+    "component.not_found": ComponentNotFound,
+    "content.not_found": ContentNotFound,
     "credential.not_found": CredentialNotFound,
+    "cron.not_found": CronNotFound,
+    "database.snapshot_needed": DatabaseSnapshotNeeded,
+    "database.statement_refused": DatabaseStatementRefused,
     "database.timeout": DatabaseTimeout,
     "deployment.artifact_not_kept": DeploymentArtifactNotKept,
     "deployment.never_live": DeploymentNeverLive,
     "deployment.not_found": DeploymentNotFound,
     "deployment.nothing_live": DeploymentNothingLive,
+    "detection.not_found": DetectionNotFound,
+    "dns.unavailable": DnsUnavailable,
+    "dns.zone_taken": DnsZoneTaken,
+    "dns_record.conflicts": DnsRecordConflicts,
+    "dns_record.exists": DnsRecordExists,
+    "dns_record.not_found": DnsRecordNotFound,
     "domain.is_primary": DomainIsPrimary,
     "domain.not_found": DomainNotFound,
     "domain.not_of_production": DomainNotOfProduction,
@@ -397,12 +565,20 @@ BY_CODE: dict[str, type[errors.APIError]] = {
     "environment.busy": EnvironmentBusy,
     "environment.exists": EnvironmentExists,
     "environment.is_production": EnvironmentIsProduction,
+    "environment.locked": EnvironmentLocked,
     "environment.not_found": EnvironmentNotFound,
     "environment.not_ready": EnvironmentNotReady,
     "environment.nothing_to_push": EnvironmentNothingToPush,
     "environment.push_not_allowed": EnvironmentPushNotAllowed,
+    "function.not_found": FunctionNotFound,
+    "function.route_taken": FunctionRouteTaken,
+    "function.slug_taken": FunctionSlugTaken,
+    "function.source_missing": FunctionSourceMissing,
+    "function.version_not_found": FunctionVersionNotFound,
     "idempotency.in_flight": IdempotencyInFlight,
     "idempotency.key_reused": IdempotencyKeyReused,
+    "insights.too_expensive": InsightsTooExpensive,
+    "insights.unavailable": InsightsUnavailable,
     "internal": Internal,
     "invalid_request": InvalidRequest,
     "invite.not_found": InviteNotFound,
@@ -411,16 +587,22 @@ BY_CODE: dict[str, type[errors.APIError]] = {
     "key.not_found": KeyNotFound,
     "key.reaches_further": KeyReachesFurther,
     "key.revoked": KeyRevoked,
+    "language.unsupported": LanguageUnsupported,
     "magic_link.disabled": MagicLinkDisabled,
+    "malware.not_quarantined": MalwareNotQuarantined,
     "member.exists": MemberExists,
     "member.not_found": MemberNotFound,
     "mode.test": ModeTest,
+    "node.unavailable": NodeUnavailable,
+    "password_reset.not_found": PasswordResetNotFound,
     "project.not_found": ProjectNotFound,
     "project.owner_differs": ProjectOwnerDiffers,
     "quota.branches": QuotaBranches,
+    "quota.dns_records": QuotaDnsRecords,
     "quota.domains": QuotaDomains,
     "quota.emails": QuotaEmails,
     "quota.environments": QuotaEnvironments,
+    "quota.functions": QuotaFunctions,
     "quota.invites": QuotaInvites,
     "quota.jobs": QuotaJobs,
     "quota.keys": QuotaKeys,
@@ -442,14 +624,22 @@ BY_CODE: dict[str, type[errors.APIError]] = {
     "role.insufficient": RoleInsufficient,
     "runtime.unavailable": RuntimeUnavailable,
     "scope.insufficient": ScopeInsufficient,
+    "secret.not_found": SecretNotFound,
+    "secrets.exhausted": SecretsExhausted,
     "session.not_found": SessionNotFound,
+    "site.answer_invalid": SiteAnswerInvalid,
     "site.busy": SiteBusy,
     "site.confirm_domain_mismatch": SiteConfirmDomainMismatch,
     "site.domain_taken": SiteDomainTaken,
+    "site.failed": SiteFailed,
     "site.not_found": SiteNotFound,
     "site.not_recoverable": SiteNotRecoverable,
     "site.not_running": SiteNotRunning,
+    "site.questions_exceeded": SiteQuestionsExceeded,
+    "site.refused": SiteRefused,
     "site.target_not_administered": SiteTargetNotAdministered,
+    "site.timeout": SiteTimeout,
+    "snapshot.not_found": SnapshotNotFound,
     "team.has_sites": TeamHasSites,
     "team.last_owner": TeamLastOwner,
     "team.not_found": TeamNotFound,

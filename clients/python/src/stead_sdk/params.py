@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NotRequired, TypedDict
 
 from stead_sdk import types
@@ -35,10 +35,41 @@ class AccountChange(TypedDict):
     current_password: NotRequired[str]
 
 
+class AccountClosure(TypedDict):
+    """The fields of `AccountClosure`."""
+
+    current_password: str
+
+
 class Assignment(TypedDict):
     """The fields of `Assignment`."""
 
     site_id: str
+
+
+class Binding(TypedDict):
+    """The fields of `Binding`."""
+
+    kind: types.BindingKind
+    """`cron` is refused: there are no scheduled functions."""
+
+    name: str
+    """The name in `env`."""
+
+    config: NotRequired[BindingConfig]
+
+
+class BindingConfig(TypedDict):
+    """Which fields it has depends on the kind of the binding."""
+
+    namespace: NotRequired[str]
+    """Of `kv` and `coord`: functions of the site with the same namespace share its data."""
+
+    allow: NotRequired[Sequence[str]]
+    """Of `fetch`: `host`, `*.host` or `host:port`."""
+
+    function: NotRequired[str]
+    """Of `service`: the slug of another function of the site."""
 
 
 class BranchRule(TypedDict):
@@ -53,6 +84,55 @@ class BranchRule(TypedDict):
     """
 
 
+class CmsUserChange(TypedDict):
+    """Fields that are left out stay as they are."""
+
+    email: NotRequired[str]
+
+    role: NotRequired[str]
+    """The name of a role of the site. An administrator can install plugins, and so run code."""
+
+    display_name: NotRequired[str]
+
+    first_name: NotRequired[str]
+
+    last_name: NotRequired[str]
+
+    password_delivery: NotRequired[types.PasswordDelivery]
+    """`reset_mail`: WordPress sends a mail with a link to choose a password. `response`: a new random
+    password is in this response, and nowhere else. `none`: the user can ask for a mail on the sign-in
+    page.
+    """
+
+
+class ComponentBatch(TypedDict):
+    """The fields of `ComponentBatch`."""
+
+    operations: Sequence[ComponentOperation]
+
+
+class ComponentOperation(TypedDict):
+    """The fields of `ComponentOperation`."""
+
+    action: types.Action
+
+    kind: types.ComponentOperationKind
+
+    slug: str
+
+    version: NotRequired[str]
+    """`latest`, or a version."""
+
+
+class ComponentUpdate(TypedDict):
+    """A version, a status, or both."""
+
+    version: NotRequired[str]
+    """`latest`, or a version."""
+
+    status: NotRequired[types.ComponentUpdateStatus]
+
+
 class ConfigurationChange(TypedDict):
     """Fields that are not sent keep their value; null restores the inherited or default value."""
 
@@ -61,6 +141,69 @@ class ConfigurationChange(TypedDict):
     performance: NotRequired[PerformanceChange]
 
     observability: NotRequired[ObservabilityChange]
+
+
+class ContentBatch(TypedDict):
+    """The fields of `ContentBatch`."""
+
+    operations: Sequence[ContentOperation]
+
+
+class ContentChange(TypedDict):
+    """Fields that are left out stay as they are. A status takes content out of the trash."""
+
+    title: NotRequired[str]
+
+    content: NotRequired[str]
+    """Blocks or HTML, as WordPress stores it. Scripts and other unsafe HTML are removed."""
+
+    excerpt: NotRequired[str]
+
+    slug: NotRequired[str]
+
+    status: NotRequired[types.ContentStatus]
+
+    date: NotRequired[str]
+    """When it was or will be published. A time in the future needs the status `future`."""
+
+    author: NotRequired[str]
+    """The id of a user."""
+
+    parent: NotRequired[str]
+    """The id of a page."""
+
+    featured_media: NotRequired[str]
+    """The id of a file."""
+
+    terms: NotRequired[Sequence[NewTerms]]
+    """Replaces the terms of each taxonomy that is named."""
+
+    meta: NotRequired[Sequence[NewMeta]]
+    """Only values that a plugin has registered for the REST API."""
+
+
+class ContentOperation(TypedDict):
+    """`create` needs `new`; `update` needs `id` and `change`; `delete` needs `id`."""
+
+    action: types.ContentOperationAction
+
+    id: NotRequired[str]
+
+    new: NotRequired[NewContent]
+
+    change: NotRequired[ContentChange]
+
+
+class CronChange(TypedDict):
+    """Fields that are left out stay as they are."""
+
+    schedule: NotRequired[str]
+    """The name of a recurrence of the site, such as `hourly` or `daily`, or the time of an event that runs
+    once.
+    """
+
+    args: NotRequired[Sequence[str | int | float | bool | None]]
+    """What the hook is called with."""
 
 
 class Deletion(TypedDict):
@@ -75,6 +218,8 @@ class EmailVerification(TypedDict):
 
     token: str
     """From the email."""
+
+    password: NotRequired[str | None]
 
 
 class EndpointChange(TypedDict):
@@ -91,6 +236,37 @@ class EndpointChange(TypedDict):
     enabled: NotRequired[bool]
 
 
+class FunctionChange(TypedDict):
+    """Absent fields stay as they are."""
+
+    display_name: NotRequired[str]
+
+    bindings: NotRequired[Sequence[Binding]]
+
+    secret_refs: NotRequired[Sequence[str]]
+    """Keys of secrets of the production environment, which the function reads as variables."""
+
+    env: NotRequired[Mapping[str, str]]
+    """Variables of the function. For secrets, use `secret_refs`."""
+
+    limits: NotRequired[Limits]
+
+    route_path: NotRequired[str]
+    """The path that the function answers, and everything below it; `/_fn/<slug>` if empty."""
+
+    fresh_instances: NotRequired[bool]
+    """Whether every request gets an instance of its own. Otherwise an instance handles up to 1,000
+    requests, one at a time.
+    """
+
+
+class FunctionRollback(TypedDict):
+    """The fields of `FunctionRollback`."""
+
+    version_id: str
+    """A version of this function."""
+
+
 class KeyChange(TypedDict):
     """The fields of `KeyChange`."""
 
@@ -98,6 +274,19 @@ class KeyChange(TypedDict):
 
     scopes: NotRequired[Sequence[types.Scope]]
     """Only scopes that the key already has."""
+
+
+class Limits(TypedDict):
+    """The fields of `Limits`."""
+
+    memory_mb: NotRequired[int]
+
+    wall_ms: NotRequired[int]
+    """How long a request may take."""
+
+    request_bytes: NotRequired[int]
+
+    requests_per_second: NotRequired[int]
 
 
 class Marking(TypedDict):
@@ -153,6 +342,11 @@ class NewBranchRoutes(TypedDict):
     roll_hook_secret: NotRequired[bool]
     """Create a new secret for the hook. The old one stops working immediately."""
 
+    forge: NotRequired[NewForge | None]
+    """The forge that gets commit statuses, and comments with the URL of a preview. It stays as it is if it
+    is not sent; null removes the token.
+    """
+
 
 class NewBuild(TypedDict):
     """The fields of `NewBuild`."""
@@ -173,6 +367,30 @@ class NewBuild(TypedDict):
     """Deploy the artifact to this environment when the build has succeeded."""
 
 
+class NewCmsUser(TypedDict):
+    """The fields of `NewCmsUser`."""
+
+    email: str
+
+    login: str
+    """Cannot be changed later."""
+
+    role: NotRequired[str]
+    """The name of a role of the site. An administrator can install plugins, and so run code."""
+
+    display_name: NotRequired[str]
+
+    first_name: NotRequired[str]
+
+    last_name: NotRequired[str]
+
+    password_delivery: NotRequired[types.PasswordDelivery]
+    """`reset_mail`: WordPress sends a mail with a link to choose a password. `response`: a new random
+    password is in this response, and nowhere else. `none`: the user can ask for a mail on the sign-in
+    page.
+    """
+
+
 class NewCommand(TypedDict):
     """The fields of `NewCommand`."""
 
@@ -181,6 +399,73 @@ class NewCommand(TypedDict):
 
     shell: NotRequired[types.CommandShell]
     """The program: WP-CLI, or bash, which needs the scope `exec:raw`."""
+
+
+class NewComponent(TypedDict):
+    """The fields of `NewComponent`."""
+
+    kind: types.ComponentKind
+    """Only plugins can be installed."""
+
+    slug: str
+
+    source: NotRequired[str]
+    """`registry`, or the id of an upload that is a zip file with the directory of the plugin."""
+
+    version: NotRequired[str]
+    """`latest`, or a version."""
+
+    activate: NotRequired[bool]
+
+
+class NewContent(TypedDict):
+    """The fields of `NewContent`."""
+
+    type: NotRequired[types.NewContentType]
+    """Files are uploaded in WordPress itself."""
+
+    title: NotRequired[str]
+
+    content: NotRequired[str]
+    """Blocks or HTML, as WordPress stores it. Scripts and other unsafe HTML are removed."""
+
+    excerpt: NotRequired[str]
+
+    slug: NotRequired[str]
+
+    status: NotRequired[types.ContentStatus]
+
+    date: NotRequired[str]
+    """When it was or will be published. A time in the future needs the status `future`."""
+
+    author: NotRequired[str]
+    """The id of a user."""
+
+    parent: NotRequired[str]
+    """The id of a page."""
+
+    featured_media: NotRequired[str]
+    """The id of a file."""
+
+    terms: NotRequired[Sequence[NewTerms]]
+    """Replaces the terms of each taxonomy that is named."""
+
+    meta: NotRequired[Sequence[NewMeta]]
+    """Only values that a plugin has registered for the REST API."""
+
+
+class NewCron(TypedDict):
+    """The fields of `NewCron`."""
+
+    hook: str
+
+    schedule: str
+    """The name of a recurrence of the site, such as `hourly` or `daily`, or the time of an event that runs
+    once.
+    """
+
+    args: NotRequired[Sequence[str | int | float | bool | None]]
+    """What the hook is called with."""
 
 
 class NewDeployment(TypedDict):
@@ -229,6 +514,86 @@ class NewEnvironment(TypedDict):
     """Also copy the uploads of production. A static site has none."""
 
 
+class NewExport(TypedDict):
+    """The fields of `NewExport`."""
+
+    tables: NotRequired[Sequence[str]]
+    """All tables if it is empty."""
+
+    compress: NotRequired[bool]
+    """With gzip."""
+
+
+class NewForge(TypedDict):
+    """The fields of `NewForge`."""
+
+    kind: types.ForgeKind
+    """The kind of forge."""
+
+    token: str
+    """A token that may write commit statuses and comments. Can be written, but is never returned. It is
+    sent only to the host of the repository.
+    """
+
+
+class NewFunction(TypedDict):
+    """The fields of `NewFunction`."""
+
+    site_id: str
+    """A site with the profile `wasm`."""
+
+    slug: str
+    """Lowercase letters, digits and hyphens; unique in the site."""
+
+    display_name: str
+
+    language: NotRequired[types.Language]
+
+    bindings: NotRequired[Sequence[Binding]]
+
+    secret_refs: NotRequired[Sequence[str]]
+    """Keys of secrets of the production environment, which the function reads as variables."""
+
+    env: NotRequired[Mapping[str, str]]
+    """Variables of the function. For secrets, use `secret_refs`."""
+
+    limits: NotRequired[Limits]
+
+    route_path: NotRequired[str]
+    """The path that the function answers, and everything below it; `/_fn/<slug>` if empty."""
+
+    fresh_instances: NotRequired[bool]
+    """Whether every request gets an instance of its own. Otherwise an instance handles up to 1,000
+    requests, one at a time.
+    """
+
+    source: NotRequired[str | None]
+
+    filename: NotRequired[str | None]
+
+    auto_deploy: NotRequired[bool]
+    """Whether the function is deployed when its build has succeeded."""
+
+
+class NewFunctionBuild(TypedDict):
+    """The fields of `NewFunctionBuild`."""
+
+    source: NotRequired[str | None]
+    """If absent, the stored source is built again."""
+
+    filename: NotRequired[str | None]
+
+    auto_deploy: NotRequired[bool]
+    """Whether the function is deployed when its build has succeeded."""
+
+
+class NewFunctionDeployment(TypedDict):
+    """The fields of `NewFunctionDeployment`."""
+
+    artifact_id: str
+    """An artifact that was built for this function."""
+
+
 class NewInvite(TypedDict):
     """The fields of `NewInvite`."""
 
@@ -261,6 +626,13 @@ class NewKey(TypedDict):
     """By default the mode of the creating credential. A test key creates only test keys."""
 
 
+class NewLock(TypedDict):
+    """The fields of `NewLock`."""
+
+    reason: str
+    """Shown to everyone who can see the environment."""
+
+
 class NewMagicLink(TypedDict):
     """The fields of `NewMagicLink`."""
 
@@ -288,6 +660,20 @@ class NewMember(TypedDict):
     """When the membership expires."""
 
 
+class NewMeta(TypedDict):
+    """The fields of `NewMeta`."""
+
+    key: str
+
+    value: str
+
+
+class NewPasswordReset(TypedDict):
+    """The fields of `NewPasswordReset`."""
+
+    email: str
+
+
 class NewProject(TypedDict):
     """The fields of `NewProject`."""
 
@@ -313,12 +699,57 @@ class NewPush(TypedDict):
     """`db` and `full` require a site with a database."""
 
 
+class NewQuery(TypedDict):
+    """The fields of `NewQuery`."""
+
+    query: str
+    """One statement. Each `?` stands for a value of `params`."""
+
+    params: NotRequired[Sequence[str | int | float | bool | None]]
+    """In the order of the `?`."""
+
+    limit: NotRequired[int]
+    """The most rows to return."""
+
+
+class NewRecord(TypedDict):
+    """The fields of `NewRecord`."""
+
+    type: types.RecordType
+
+    name: str
+    """Relative to the zone, or complete. `@` is the zone itself; `*` is a wildcard."""
+
+    value: str
+    """An address, a host name or text. SRV: weight, port and target. CAA: flags, tag, value."""
+
+    ttl: NotRequired[int]
+    """In seconds."""
+
+    priority: NotRequired[int | None]
+
+
 class NewRedirects(TypedDict):
     """The fields of `NewRedirects`."""
 
     redirects: Sequence[RedirectRule]
     """The complete set of rules, with at most 512 KiB of paths and destinations. An empty list removes
     all.
+    """
+
+
+class NewSecret(TypedDict):
+    """The fields of `NewSecret`."""
+
+    value: str
+    """Can have several lines. Only builds read it."""
+
+    plain: NotRequired[bool]
+    """It is not a secret: its value is returned, and not masked in the output of builds."""
+
+    previews: NotRequired[bool]
+    """Only for production: builds of branch environments get it too, unless they have one of the same
+    name.
     """
 
 
@@ -367,10 +798,32 @@ class NewSshKeys(TypedDict):
     """The complete list. An empty list removes all keys."""
 
 
+class NewStatement(TypedDict):
+    """The fields of `NewStatement`."""
+
+    query: str
+    """One statement. Each `?` stands for a value of `params`."""
+
+    params: NotRequired[Sequence[str | int | float | bool | None]]
+    """In the order of the `?`."""
+
+    confirm: NotRequired[bool]
+    """Without it, the change is made and taken back at once."""
+
+
 class NewTeam(TypedDict):
     """The fields of `NewTeam`."""
 
     name: str
+
+
+class NewTerms(TypedDict):
+    """The fields of `NewTerms`."""
+
+    taxonomy: str
+
+    names: Sequence[str]
+    """Terms that do not exist are created."""
 
 
 class NewUpload(TypedDict):
@@ -391,6 +844,15 @@ class PasswordReset(TypedDict):
 
     environment: NotRequired[str]
     """An identifier, or `production`."""
+
+
+class PasswordResetConfirmation(TypedDict):
+    """The fields of `PasswordResetConfirmation`."""
+
+    token: str
+    """From the email."""
+
+    new_password: str
 
 
 class PerformanceChange(TypedDict):
@@ -456,7 +918,27 @@ class Promotion(TypedDict):
     """The environment to deploy to: its id, or `production`."""
 
 
+class RecordChange(TypedDict):
+    """Fields that are left out stay as they are."""
+
+    value: NotRequired[str]
+    """An address, a host name or text. SRV: weight, port and target. CAA: flags, tag, value."""
+
+    ttl: NotRequired[int]
+    """In seconds."""
+
+    priority: NotRequired[int]
+    """Of MX and SRV records."""
+
+
 RedirectRule = TypedDict("RedirectRule", {"from": "str", "to": "str", "code": "types.RedirectRuleCode"})
+
+
+class Restoration(TypedDict):
+    """The fields of `Restoration`."""
+
+    mark_ignored: NotRequired[bool]
+    """Later scans ignore files with this hash."""
 
 
 class SecurityChange(TypedDict):
@@ -478,6 +960,13 @@ class SecurityChange(TypedDict):
 
     waf_partner_secret_key: NotRequired[str | None]
     """Can be written, but is never returned."""
+
+    preview_protection: NotRequired[types.PreviewProtection | None]
+
+    preview_password: NotRequired[str | None]
+    """For `preview_protection: password`. Can be written, but is never returned. Those who have entered an
+    earlier password must enter the new one.
+    """
 
 
 class SignIn(TypedDict):

@@ -204,7 +204,11 @@ async def lock_environment(call: Call, environment: VisibleEnvironment, body: Ne
 
 
 @operation(
-    f"DELETE {_ONE}/lock", id="environments.unlock", scope="deployments:write", errors=[EnvironmentNotFound]
+    f"DELETE {_ONE}/lock",
+    id="environments.unlock",
+    scope="deployments:write",
+    destructive="none",
+    errors=[EnvironmentNotFound],
 )
 async def unlock_environment(call: Call, environment: VisibleEnvironment) -> None:
     """Allow deployments again. Artifacts that were held back are not deployed by this."""

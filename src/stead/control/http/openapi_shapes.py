@@ -28,6 +28,8 @@ class Shapes:
         self.id_prefixes = id_prefixes
         self._kinds = [*dict.fromkeys(_kinds(operations)), Pagination, ErrorEnvelope]
         schemas, components = msgspec.json.schema_components(self._kinds, ref_template=REF)
+        if ambiguous := sorted(name for name in components if "." in name):
+            raise TypeError(f"{ambiguous}: two types of the API have the same name")
         self._renamed = {name: name.removesuffix("View") for name in components}
         self._schemas = [self._rename(schema) for schema in schemas]
         renamed: Json = {self._renamed[name]: self._rename(components[name]) for name in components}

@@ -6,8 +6,8 @@ from typing import Any
 OPERATIONS: dict[str, dict[str, Any]] = {
     "sign-up": {
         "group": "accounts",
-        "summary": "Create an account.",
-        "description": "Sign in afterwards with `POST /v1/sessions`. An email with a token is sent to the address; confirm it with\n`POST /v1/accounts/verify-email`. Until then, the account gets no other email and cannot send invites by\nemail or accept those that were sent to its address.",
+        "summary": "Sign up for an account.",
+        "description": "An email with a token is sent to the address. The account exists when the token was sent to\n`POST /v1/accounts/verify-email`; then sign in with `POST /v1/sessions`. The response is the same if the\naddress has an account already: its owner gets an email about it. Installations that do not verify\naddresses create the account at once, and refuse an address that has one.",
         "method": "POST",
         "path": "/v1/accounts",
         "path_parameters": [],
@@ -41,6 +41,7 @@ OPERATIONS: dict[str, dict[str, Any]] = {
         ],
         "body_is_optional": False,
         "kind": "object",
+        "can_follow": False,
         "idempotent": "none",
         "destructive": "none",
         "read_with": None,
@@ -49,7 +50,7 @@ OPERATIONS: dict[str, dict[str, Any]] = {
     "verify-email": {
         "group": "accounts",
         "summary": "Confirm an email address with the token that was sent to it.",
-        "description": "If the token was sent because of `new_email`, the account has the new address from now on.",
+        "description": "If the token was sent because of a sign-up, the account exists from now on; `password` must be the one of\nthe sign-up. If it was sent because of `new_email`, the account has the new address.",
         "method": "POST",
         "path": "/v1/accounts/verify-email",
         "path_parameters": [],
@@ -63,10 +64,19 @@ OPERATIONS: dict[str, dict[str, Any]] = {
                 "sensitive": True,
                 "values": [],
                 "description": "From the email.",
-            }
+            },
+            {
+                "name": "password",
+                "type": "string",
+                "required": False,
+                "sensitive": False,
+                "values": [],
+                "description": "",
+            },
         ],
         "body_is_optional": False,
         "kind": "none",
+        "can_follow": False,
         "idempotent": "none",
         "destructive": "none",
         "read_with": None,

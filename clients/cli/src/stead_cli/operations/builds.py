@@ -57,6 +57,7 @@ OPERATIONS: dict[str, dict[str, Any]] = {
         ],
         "body_is_optional": False,
         "kind": "job",
+        "can_follow": False,
         "idempotent": "key",
         "destructive": "none",
         "read_with": {
@@ -86,6 +87,7 @@ OPERATIONS: dict[str, dict[str, Any]] = {
         "body": [],
         "body_is_optional": False,
         "kind": "list",
+        "can_follow": False,
         "idempotent": "natural",
         "destructive": "none",
         "read_with": None,
@@ -103,6 +105,7 @@ OPERATIONS: dict[str, dict[str, Any]] = {
         "body": [],
         "body_is_optional": False,
         "kind": "object",
+        "can_follow": False,
         "idempotent": "natural",
         "destructive": "none",
         "read_with": None,

@@ -41,6 +41,7 @@ OPERATIONS: dict[str, dict[str, Any]] = {
         ],
         "body_is_optional": True,
         "kind": "job",
+        "can_follow": False,
         "idempotent": "key",
         "destructive": "none",
         "read_with": None,

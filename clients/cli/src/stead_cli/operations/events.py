@@ -33,6 +33,7 @@ OPERATIONS: dict[str, dict[str, Any]] = {
         "body": [],
         "body_is_optional": False,
         "kind": "list",
+        "can_follow": False,
         "idempotent": "natural",
         "destructive": "none",
         "read_with": None,

@@ -33,6 +33,7 @@ OPERATIONS: dict[str, dict[str, Any]] = {
         ],
         "body_is_optional": False,
         "kind": "job",
+        "can_follow": False,
         "idempotent": "key",
         "destructive": "none",
         "read_with": None,

@@ -16,6 +16,7 @@ OPERATIONS: dict[str, dict[str, Any]] = {
         "body": [],
         "body_is_optional": False,
         "kind": "object",
+        "can_follow": False,
         "idempotent": "natural",
         "destructive": "none",
         "read_with": None,

@@ -25,6 +25,7 @@ OPERATIONS: dict[str, dict[str, Any]] = {
         ],
         "body_is_optional": False,
         "kind": "object",
+        "can_follow": False,
         "idempotent": "key",
         "destructive": "none",
         "read_with": None,

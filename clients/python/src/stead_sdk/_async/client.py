@@ -163,9 +163,11 @@ class AsyncStead(AsyncResources):
         after = read_retry_after(response.headers.get("retry-after"))
         return found, Failure(response.status, found.type, found.code, after)
 
-    async def stream_events(self, path: str, parser: EventParser) -> AsyncIterator[ServerSentEvent]:
+    async def stream_events(
+        self, path: str, parser: EventParser, query: Mapping[str, object] | None = None
+    ) -> AsyncIterator[ServerSentEvent]:
         """The events of one connection. `parser` remembers the last one, for the next connection."""
-        url, headers = self._prepare(path, None)
+        url, headers = self._prepare(path, query)
         headers |= {"Accept": "text/event-stream", "Cache-Control": "no-cache"}
         if parser.last_id:
             headers["Last-Event-ID"] = parser.last_id

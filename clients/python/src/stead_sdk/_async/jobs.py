@@ -81,30 +81,42 @@ class AsyncJobHandle(Generic[T]):
         return await self._read(await self.wait(timeout))
 
 
+class Reconnects:
+    """When a stream that has ended is opened again, and when that is given up."""
+
+    def __init__(self) -> None:
+        self._failures, self._began = 0, time.monotonic()
+
+    def worked(self) -> None:
+        self._failures = 0
+
+    async def wait(self, error: Exception | None) -> None:
+        """Wait before the next connection, or raise what ended the last one."""
+        if isinstance(error, APIError) and error.status < 500 and error.status != 429:
+            raise error
+        if time.monotonic() - self._began > _LONGEST_WAIT:
+            # It worked for a while: a quiet stream behind a proxy that ends long connections.
+            self._failures = 0
+        self._failures += 1
+        if self._failures >= _MOST_FAILURES:
+            raise error or APIConnectionError("The stream ended repeatedly without an event.")
+        await sleep(min(_LONGEST_WAIT, 0.1 * 2**self._failures))
+        self._began = time.monotonic()
+
+
 async def follow(client: "AsyncStead", job_id: str, after: str = "") -> AsyncIterator[JobEvent]:
-    parser, failures = EventParser(last_id=after), 0
-    while failures < _MOST_FAILURES:
-        began = time.monotonic()
+    parser, reconnects = EventParser(last_id=after), Reconnects()
+    while True:
+        failure: Exception | None = None
         try:
             async for event in client.stream_events(f"/v1/jobs/{job_id}/stream", parser):
-                failures = 0
+                reconnects.worked()
                 yield _job_event(event)
                 if event.event == "done":
                     return
-        except APIConnectionError:
-            if failures + 1 >= _MOST_FAILURES:
-                raise
-        except APIError as error:
-            if error.status < 500 and error.status != 429:
-                raise
-            if failures + 1 >= _MOST_FAILURES:
-                raise
-        if time.monotonic() - began > _LONGEST_WAIT:
-            # It worked for a while: a quiet job behind a proxy that ends long connections.
-            failures = 0
-        failures += 1
-        await sleep(min(_LONGEST_WAIT, 0.1 * 2**failures))
-    raise APIConnectionError("The stream ended repeatedly without an event.")
+        except (APIConnectionError, APIError) as error:
+            failure = error
+        await reconnects.wait(failure)
 
 
 def _job_event(event: ServerSentEvent) -> JobEvent:

@@ -42,7 +42,10 @@ class AsyncResource:
         return AsyncRawMethods(self)
 
     def _handle(self, job: Mapping[str, Any], read: Callable[[types.Job], Awaitable[T]]) -> AsyncJobHandle[T]:
-        return AsyncJobHandle(self._client, types.Job(job["data"], job.get("request_id")), read)
+        data = job["data"]
+        # Functions return the short form of a job.
+        known = data if "id" in data else {**data, "id": data["job_id"]}
+        return AsyncJobHandle(self._client, types.Job(known, job.get("request_id")), read)
 
 
 class AsyncRawMethods:

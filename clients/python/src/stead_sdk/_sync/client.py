@@ -164,9 +164,11 @@ class Stead(Resources):
         after = read_retry_after(response.headers.get("retry-after"))
         return found, Failure(response.status, found.type, found.code, after)
 
-    def stream_events(self, path: str, parser: EventParser) -> Iterator[ServerSentEvent]:
+    def stream_events(
+        self, path: str, parser: EventParser, query: Mapping[str, object] | None = None
+    ) -> Iterator[ServerSentEvent]:
         """The events of one connection. `parser` remembers the last one, for the next connection."""
-        url, headers = self._prepare(path, None)
+        url, headers = self._prepare(path, query)
         headers |= {"Accept": "text/event-stream", "Cache-Control": "no-cache"}
         if parser.last_id:
             headers["Last-Event-ID"] = parser.last_id

@@ -43,7 +43,10 @@ class Resource:
         return RawMethods(self)
 
     def _handle(self, job: Mapping[str, Any], read: Callable[[types.Job], T]) -> JobHandle[T]:
-        return JobHandle(self._client, types.Job(job["data"], job.get("request_id")), read)
+        data = job["data"]
+        # Functions return the short form of a job.
+        known = data if "id" in data else {**data, "id": data["job_id"]}
+        return JobHandle(self._client, types.Job(known, job.get("request_id")), read)
 
 
 class RawMethods:

@@ -11,29 +11,48 @@ if TYPE_CHECKING:
     from stead_sdk._async.resources.accounts import AsyncAccounts
     from stead_sdk._async.resources.api_keys import AsyncApiKeys
     from stead_sdk._async.resources.artifacts import AsyncArtifacts
+    from stead_sdk._async.resources.backups import AsyncBackups
     from stead_sdk._async.resources.builds import AsyncBuilds
     from stead_sdk._async.resources.cache import AsyncCache
     from stead_sdk._async.resources.capabilities import AsyncCapabilities
+    from stead_sdk._async.resources.cms_users import AsyncCmsUsers
+    from stead_sdk._async.resources.components import AsyncComponents
+    from stead_sdk._async.resources.content import AsyncContent
+    from stead_sdk._async.resources.cron import AsyncCron
+    from stead_sdk._async.resources.database import AsyncDatabase
     from stead_sdk._async.resources.deployments import AsyncDeployments
+    from stead_sdk._async.resources.dns_records import AsyncDnsRecords
     from stead_sdk._async.resources.domains import AsyncDomains
+    from stead_sdk._async.resources.environment_malware import AsyncEnvironmentMalware
     from stead_sdk._async.resources.environments import AsyncEnvironments
     from stead_sdk._async.resources.events import AsyncEvents
     from stead_sdk._async.resources.exec import AsyncExec
+    from stead_sdk._async.resources.functions import AsyncFunctions
+    from stead_sdk._async.resources.insights import AsyncInsights
     from stead_sdk._async.resources.invites import AsyncInvites
     from stead_sdk._async.resources.jobs import AsyncJobs
+    from stead_sdk._async.resources.logs import AsyncLogs
+    from stead_sdk._async.resources.malware import AsyncMalware
     from stead_sdk._async.resources.members import AsyncMembers
+    from stead_sdk._async.resources.metrics import AsyncMetrics
     from stead_sdk._async.resources.notification_preferences import AsyncNotificationPreferences
     from stead_sdk._async.resources.notifications import AsyncNotifications
     from stead_sdk._async.resources.openapi import AsyncOpenapi
+    from stead_sdk._async.resources.password_resets import AsyncPasswordResets
     from stead_sdk._async.resources.projects import AsyncProjects
     from stead_sdk._async.resources.rate_limits import AsyncRateLimits
     from stead_sdk._async.resources.releases import AsyncReleases
     from stead_sdk._async.resources.runtimes import AsyncRuntimes
+    from stead_sdk._async.resources.secrets import AsyncSecrets
+    from stead_sdk._async.resources.security import AsyncSecurity
     from stead_sdk._async.resources.sessions import AsyncSessions
     from stead_sdk._async.resources.sites import AsyncSites
     from stead_sdk._async.resources.team_projects import AsyncTeamProjects
     from stead_sdk._async.resources.teams import AsyncTeams
+    from stead_sdk._async.resources.traces import AsyncTraces
     from stead_sdk._async.resources.uploads import AsyncUploads
+    from stead_sdk._async.resources.usage import AsyncUsage
+    from stead_sdk._async.resources.vulnerabilities import AsyncVulnerabilities
     from stead_sdk._async.resources.webhook_deliveries import AsyncWebhookDeliveries
     from stead_sdk._async.resources.webhook_endpoints import AsyncWebhookEndpoints
 
@@ -70,6 +89,12 @@ class AsyncResources:
         return AsyncArtifacts(cast("AsyncStead", self))
 
     @cached_property
+    def backups(self) -> "AsyncBackups":
+        from stead_sdk._async.resources.backups import AsyncBackups
+
+        return AsyncBackups(cast("AsyncStead", self))
+
+    @cached_property
     def builds(self) -> "AsyncBuilds":
         from stead_sdk._async.resources.builds import AsyncBuilds
 
@@ -88,16 +113,58 @@ class AsyncResources:
         return AsyncCapabilities(cast("AsyncStead", self))
 
     @cached_property
+    def cms_users(self) -> "AsyncCmsUsers":
+        from stead_sdk._async.resources.cms_users import AsyncCmsUsers
+
+        return AsyncCmsUsers(cast("AsyncStead", self))
+
+    @cached_property
+    def components(self) -> "AsyncComponents":
+        from stead_sdk._async.resources.components import AsyncComponents
+
+        return AsyncComponents(cast("AsyncStead", self))
+
+    @cached_property
+    def content(self) -> "AsyncContent":
+        from stead_sdk._async.resources.content import AsyncContent
+
+        return AsyncContent(cast("AsyncStead", self))
+
+    @cached_property
+    def cron(self) -> "AsyncCron":
+        from stead_sdk._async.resources.cron import AsyncCron
+
+        return AsyncCron(cast("AsyncStead", self))
+
+    @cached_property
+    def database(self) -> "AsyncDatabase":
+        from stead_sdk._async.resources.database import AsyncDatabase
+
+        return AsyncDatabase(cast("AsyncStead", self))
+
+    @cached_property
     def deployments(self) -> "AsyncDeployments":
         from stead_sdk._async.resources.deployments import AsyncDeployments
 
         return AsyncDeployments(cast("AsyncStead", self))
 
     @cached_property
+    def dns_records(self) -> "AsyncDnsRecords":
+        from stead_sdk._async.resources.dns_records import AsyncDnsRecords
+
+        return AsyncDnsRecords(cast("AsyncStead", self))
+
+    @cached_property
     def domains(self) -> "AsyncDomains":
         from stead_sdk._async.resources.domains import AsyncDomains
 
         return AsyncDomains(cast("AsyncStead", self))
+
+    @cached_property
+    def environment_malware(self) -> "AsyncEnvironmentMalware":
+        from stead_sdk._async.resources.environment_malware import AsyncEnvironmentMalware
+
+        return AsyncEnvironmentMalware(cast("AsyncStead", self))
 
     @cached_property
     def environments(self) -> "AsyncEnvironments":
@@ -118,6 +185,18 @@ class AsyncResources:
         return AsyncExec(cast("AsyncStead", self))
 
     @cached_property
+    def functions(self) -> "AsyncFunctions":
+        from stead_sdk._async.resources.functions import AsyncFunctions
+
+        return AsyncFunctions(cast("AsyncStead", self))
+
+    @cached_property
+    def insights(self) -> "AsyncInsights":
+        from stead_sdk._async.resources.insights import AsyncInsights
+
+        return AsyncInsights(cast("AsyncStead", self))
+
+    @cached_property
     def invites(self) -> "AsyncInvites":
         from stead_sdk._async.resources.invites import AsyncInvites
 
@@ -130,10 +209,28 @@ class AsyncResources:
         return AsyncJobs(cast("AsyncStead", self))
 
     @cached_property
+    def logs(self) -> "AsyncLogs":
+        from stead_sdk._async.resources.logs import AsyncLogs
+
+        return AsyncLogs(cast("AsyncStead", self))
+
+    @cached_property
+    def malware(self) -> "AsyncMalware":
+        from stead_sdk._async.resources.malware import AsyncMalware
+
+        return AsyncMalware(cast("AsyncStead", self))
+
+    @cached_property
     def members(self) -> "AsyncMembers":
         from stead_sdk._async.resources.members import AsyncMembers
 
         return AsyncMembers(cast("AsyncStead", self))
+
+    @cached_property
+    def metrics(self) -> "AsyncMetrics":
+        from stead_sdk._async.resources.metrics import AsyncMetrics
+
+        return AsyncMetrics(cast("AsyncStead", self))
 
     @cached_property
     def notification_preferences(self) -> "AsyncNotificationPreferences":
@@ -152,6 +249,12 @@ class AsyncResources:
         from stead_sdk._async.resources.openapi import AsyncOpenapi
 
         return AsyncOpenapi(cast("AsyncStead", self))
+
+    @cached_property
+    def password_resets(self) -> "AsyncPasswordResets":
+        from stead_sdk._async.resources.password_resets import AsyncPasswordResets
+
+        return AsyncPasswordResets(cast("AsyncStead", self))
 
     @cached_property
     def projects(self) -> "AsyncProjects":
@@ -178,6 +281,18 @@ class AsyncResources:
         return AsyncRuntimes(cast("AsyncStead", self))
 
     @cached_property
+    def secrets(self) -> "AsyncSecrets":
+        from stead_sdk._async.resources.secrets import AsyncSecrets
+
+        return AsyncSecrets(cast("AsyncStead", self))
+
+    @cached_property
+    def security(self) -> "AsyncSecurity":
+        from stead_sdk._async.resources.security import AsyncSecurity
+
+        return AsyncSecurity(cast("AsyncStead", self))
+
+    @cached_property
     def sessions(self) -> "AsyncSessions":
         from stead_sdk._async.resources.sessions import AsyncSessions
 
@@ -202,10 +317,28 @@ class AsyncResources:
         return AsyncTeams(cast("AsyncStead", self))
 
     @cached_property
+    def traces(self) -> "AsyncTraces":
+        from stead_sdk._async.resources.traces import AsyncTraces
+
+        return AsyncTraces(cast("AsyncStead", self))
+
+    @cached_property
     def uploads(self) -> "AsyncUploads":
         from stead_sdk._async.resources.uploads import AsyncUploads
 
         return AsyncUploads(cast("AsyncStead", self))
+
+    @cached_property
+    def usage(self) -> "AsyncUsage":
+        from stead_sdk._async.resources.usage import AsyncUsage
+
+        return AsyncUsage(cast("AsyncStead", self))
+
+    @cached_property
+    def vulnerabilities(self) -> "AsyncVulnerabilities":
+        from stead_sdk._async.resources.vulnerabilities import AsyncVulnerabilities
+
+        return AsyncVulnerabilities(cast("AsyncStead", self))
 
     @cached_property
     def webhook_deliveries(self) -> "AsyncWebhookDeliveries":

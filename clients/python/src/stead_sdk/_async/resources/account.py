@@ -32,6 +32,21 @@ class AsyncAccount(AsyncResource):
         """
         return returned(types.Account, await self._client._call("GET", "/v1/account"))
 
+    async def close(self, *, current_password: str) -> types.ClosedAccount:
+        """Close the account.
+
+        All sessions and API keys end at once, the account leaves its teams, and its own sites are deleted.
+        Sites of teams stay. For thirty days, the operator can open the account again, and the sites can be
+        recovered then. After that, the content of the sites and the personal data of the account are
+        erased.
+
+        Scopes: `account:admin`.
+        """
+        return returned(
+            types.ClosedAccount,
+            await self._client._call("DELETE", "/v1/account", body={"current_password": current_password}),
+        )
+
     async def update(
         self,
         *,
@@ -45,7 +60,8 @@ class AsyncAccount(AsyncResource):
         """Change the account.
 
         A new email address or password requires `current_password`. A token is sent to a new address, which
-        replaces the current one when it is confirmed. A new password ends all other sessions.
+        replaces the current one when it is confirmed. The response is the same if another account has the
+        address: its owner gets an email about it. A new password ends all other sessions.
 
         Scopes: `account:write`.
         """

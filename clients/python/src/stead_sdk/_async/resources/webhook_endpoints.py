@@ -113,3 +113,18 @@ class AsyncWebhookEndpoints(AsyncResource):
                 "POST", f"/v1/webhook-endpoints/{in_path(endpoint_id)}/roll", idempotent="key"
             ),
         )
+
+    async def ping(self, endpoint_id: str) -> types.Delivery:
+        """Send a test event, `webhook.ping`, to an endpoint, whatever it subscribes to.
+
+        It is signed, repeated and logged like any other delivery: read its outcome in the deliveries of the
+        endpoint. An endpoint gets at most 5 a minute, all endpoints of an account together at most 20.
+
+        Scopes: `webhooks:write`.
+        """
+        return returned(
+            types.Delivery,
+            await self._client._call(
+                "POST", f"/v1/webhook-endpoints/{in_path(endpoint_id)}/ping", idempotent="key"
+            ),
+        )

@@ -11,29 +11,48 @@ if TYPE_CHECKING:
     from stead_sdk._sync.resources.accounts import Accounts
     from stead_sdk._sync.resources.api_keys import ApiKeys
     from stead_sdk._sync.resources.artifacts import Artifacts
+    from stead_sdk._sync.resources.backups import Backups
     from stead_sdk._sync.resources.builds import Builds
     from stead_sdk._sync.resources.cache import Cache
     from stead_sdk._sync.resources.capabilities import Capabilities
+    from stead_sdk._sync.resources.cms_users import CmsUsers
+    from stead_sdk._sync.resources.components import Components
+    from stead_sdk._sync.resources.content import Content
+    from stead_sdk._sync.resources.cron import Cron
+    from stead_sdk._sync.resources.database import Database
     from stead_sdk._sync.resources.deployments import Deployments
+    from stead_sdk._sync.resources.dns_records import DnsRecords
     from stead_sdk._sync.resources.domains import Domains
+    from stead_sdk._sync.resources.environment_malware import EnvironmentMalware
     from stead_sdk._sync.resources.environments import Environments
     from stead_sdk._sync.resources.events import Events
     from stead_sdk._sync.resources.exec import Exec
+    from stead_sdk._sync.resources.functions import Functions
+    from stead_sdk._sync.resources.insights import Insights
     from stead_sdk._sync.resources.invites import Invites
     from stead_sdk._sync.resources.jobs import Jobs
+    from stead_sdk._sync.resources.logs import Logs
+    from stead_sdk._sync.resources.malware import Malware
     from stead_sdk._sync.resources.members import Members
+    from stead_sdk._sync.resources.metrics import Metrics
     from stead_sdk._sync.resources.notification_preferences import NotificationPreferences
     from stead_sdk._sync.resources.notifications import Notifications
     from stead_sdk._sync.resources.openapi import Openapi
+    from stead_sdk._sync.resources.password_resets import PasswordResets
     from stead_sdk._sync.resources.projects import Projects
     from stead_sdk._sync.resources.rate_limits import RateLimits
     from stead_sdk._sync.resources.releases import Releases
     from stead_sdk._sync.resources.runtimes import Runtimes
+    from stead_sdk._sync.resources.secrets import Secrets
+    from stead_sdk._sync.resources.security import Security
     from stead_sdk._sync.resources.sessions import Sessions
     from stead_sdk._sync.resources.sites import Sites
     from stead_sdk._sync.resources.team_projects import TeamProjects
     from stead_sdk._sync.resources.teams import Teams
+    from stead_sdk._sync.resources.traces import Traces
     from stead_sdk._sync.resources.uploads import Uploads
+    from stead_sdk._sync.resources.usage import Usage
+    from stead_sdk._sync.resources.vulnerabilities import Vulnerabilities
     from stead_sdk._sync.resources.webhook_deliveries import WebhookDeliveries
     from stead_sdk._sync.resources.webhook_endpoints import WebhookEndpoints
 
@@ -70,6 +89,12 @@ class Resources:
         return Artifacts(cast("Stead", self))
 
     @cached_property
+    def backups(self) -> "Backups":
+        from stead_sdk._sync.resources.backups import Backups
+
+        return Backups(cast("Stead", self))
+
+    @cached_property
     def builds(self) -> "Builds":
         from stead_sdk._sync.resources.builds import Builds
 
@@ -88,16 +113,58 @@ class Resources:
         return Capabilities(cast("Stead", self))
 
     @cached_property
+    def cms_users(self) -> "CmsUsers":
+        from stead_sdk._sync.resources.cms_users import CmsUsers
+
+        return CmsUsers(cast("Stead", self))
+
+    @cached_property
+    def components(self) -> "Components":
+        from stead_sdk._sync.resources.components import Components
+
+        return Components(cast("Stead", self))
+
+    @cached_property
+    def content(self) -> "Content":
+        from stead_sdk._sync.resources.content import Content
+
+        return Content(cast("Stead", self))
+
+    @cached_property
+    def cron(self) -> "Cron":
+        from stead_sdk._sync.resources.cron import Cron
+
+        return Cron(cast("Stead", self))
+
+    @cached_property
+    def database(self) -> "Database":
+        from stead_sdk._sync.resources.database import Database
+
+        return Database(cast("Stead", self))
+
+    @cached_property
     def deployments(self) -> "Deployments":
         from stead_sdk._sync.resources.deployments import Deployments
 
         return Deployments(cast("Stead", self))
 
     @cached_property
+    def dns_records(self) -> "DnsRecords":
+        from stead_sdk._sync.resources.dns_records import DnsRecords
+
+        return DnsRecords(cast("Stead", self))
+
+    @cached_property
     def domains(self) -> "Domains":
         from stead_sdk._sync.resources.domains import Domains
 
         return Domains(cast("Stead", self))
+
+    @cached_property
+    def environment_malware(self) -> "EnvironmentMalware":
+        from stead_sdk._sync.resources.environment_malware import EnvironmentMalware
+
+        return EnvironmentMalware(cast("Stead", self))
 
     @cached_property
     def environments(self) -> "Environments":
@@ -118,6 +185,18 @@ class Resources:
         return Exec(cast("Stead", self))
 
     @cached_property
+    def functions(self) -> "Functions":
+        from stead_sdk._sync.resources.functions import Functions
+
+        return Functions(cast("Stead", self))
+
+    @cached_property
+    def insights(self) -> "Insights":
+        from stead_sdk._sync.resources.insights import Insights
+
+        return Insights(cast("Stead", self))
+
+    @cached_property
     def invites(self) -> "Invites":
         from stead_sdk._sync.resources.invites import Invites
 
@@ -130,10 +209,28 @@ class Resources:
         return Jobs(cast("Stead", self))
 
     @cached_property
+    def logs(self) -> "Logs":
+        from stead_sdk._sync.resources.logs import Logs
+
+        return Logs(cast("Stead", self))
+
+    @cached_property
+    def malware(self) -> "Malware":
+        from stead_sdk._sync.resources.malware import Malware
+
+        return Malware(cast("Stead", self))
+
+    @cached_property
     def members(self) -> "Members":
         from stead_sdk._sync.resources.members import Members
 
         return Members(cast("Stead", self))
+
+    @cached_property
+    def metrics(self) -> "Metrics":
+        from stead_sdk._sync.resources.metrics import Metrics
+
+        return Metrics(cast("Stead", self))
 
     @cached_property
     def notification_preferences(self) -> "NotificationPreferences":
@@ -152,6 +249,12 @@ class Resources:
         from stead_sdk._sync.resources.openapi import Openapi
 
         return Openapi(cast("Stead", self))
+
+    @cached_property
+    def password_resets(self) -> "PasswordResets":
+        from stead_sdk._sync.resources.password_resets import PasswordResets
+
+        return PasswordResets(cast("Stead", self))
 
     @cached_property
     def projects(self) -> "Projects":
@@ -178,6 +281,18 @@ class Resources:
         return Runtimes(cast("Stead", self))
 
     @cached_property
+    def secrets(self) -> "Secrets":
+        from stead_sdk._sync.resources.secrets import Secrets
+
+        return Secrets(cast("Stead", self))
+
+    @cached_property
+    def security(self) -> "Security":
+        from stead_sdk._sync.resources.security import Security
+
+        return Security(cast("Stead", self))
+
+    @cached_property
     def sessions(self) -> "Sessions":
         from stead_sdk._sync.resources.sessions import Sessions
 
@@ -202,10 +317,28 @@ class Resources:
         return Teams(cast("Stead", self))
 
     @cached_property
+    def traces(self) -> "Traces":
+        from stead_sdk._sync.resources.traces import Traces
+
+        return Traces(cast("Stead", self))
+
+    @cached_property
     def uploads(self) -> "Uploads":
         from stead_sdk._sync.resources.uploads import Uploads
 
         return Uploads(cast("Stead", self))
+
+    @cached_property
+    def usage(self) -> "Usage":
+        from stead_sdk._sync.resources.usage import Usage
+
+        return Usage(cast("Stead", self))
+
+    @cached_property
+    def vulnerabilities(self) -> "Vulnerabilities":
+        from stead_sdk._sync.resources.vulnerabilities import Vulnerabilities
+
+        return Vulnerabilities(cast("Stead", self))
 
     @cached_property
     def webhook_deliveries(self) -> "WebhookDeliveries":

@@ -172,6 +172,32 @@ class Environments(Resource):
             ),
         )
 
+    def lock(self, site_id: str, env_id: str, *, reason: str) -> types.Lock:
+        """Keep an environment on the release that it serves.
+
+        Deployments, promotions and rollbacks to it, pushes to it, refreshes and resets are refused, also
+        those that wait in the queue; what is being deployed already is finished. Pushed commits are still
+        built, and builds with `auto_deploy` still run, but their artifacts are not deployed; the `error` of
+        the build says why. Locking again replaces the reason.
+
+        Scopes: `deployments:write`.
+        """
+        return returned(
+            types.Lock,
+            self._client._call(
+                "PUT",
+                f"/v1/sites/{in_path(site_id)}/environments/{in_path(env_id)}/lock",
+                body={"reason": reason},
+            ),
+        )
+
+    def unlock(self, site_id: str, env_id: str) -> None:
+        """Allow deployments again. Artifacts that were held back are not deployed by this.
+
+        Scopes: `deployments:write`.
+        """
+        self._client._call("DELETE", f"/v1/sites/{in_path(site_id)}/environments/{in_path(env_id)}/lock")
+
     def config_get(self, site_id: str, env_id: str) -> types.EnvironmentConfiguration:
         """Read the configuration that an environment inherits, overrides and effectively uses.
 
@@ -190,10 +216,11 @@ class Environments(Resource):
         security: params.SecurityChange | Omit = OMIT,
         performance: params.PerformanceChange | Omit = OMIT,
         observability: params.ObservabilityChange | Omit = OMIT,
-    ) -> JobHandle[dict[str, Any]]:
+    ) -> JobHandle[dict[str, Any]] | types.Unchanged:
         """Change the configuration of an environment.
 
-        Fields that are not sent keep their value; null inherits the value of the site again.
+        Fields that are not sent keep their value; null inherits the value of the site again. A request that
+        names no setting is answered with status 200 and changes nothing.
 
         Scopes: `environments:write`.
         """
@@ -203,4 +230,6 @@ class Environments(Resource):
             body={"security": security, "performance": performance, "observability": observability},
             idempotent="none",
         )
+        if "links" not in response["data"]:
+            return returned(types.Unchanged, response)
         return self._handle(response, result_of)

@@ -19,13 +19,24 @@ if TYPE_CHECKING:
 
 
 class Sites(Resource):
-    def list(self, *, limit: int | Omit = OMIT) -> Pager[types.Site]:
-        """List the sites you can see, newest first.
+    def list(
+        self,
+        *,
+        status: types.SiteStatus | Omit | None = OMIT,
+        q: str | Omit | None = OMIT,
+        domain: str | Omit | None = OMIT,
+        limit: int | Omit = OMIT,
+    ) -> Pager[types.Site]:
+        """List the sites you can see, newest first. Deleted sites only with `status=deleted`.
 
         Scopes: `sites:read`.
         """
         path = "/v1/sites"
-        return Pager(lambda query: self._client._call("GET", path, query=query), {"limit": limit}, types.Site)
+        return Pager(
+            lambda query: self._client._call("GET", path, query=query),
+            {"status": status, "q": q, "domain": domain, "limit": limit},
+            types.Site,
+        )
 
     def create(
         self,
@@ -108,6 +119,8 @@ class Sites(Resource):
     ) -> types.Transferred:
         """Transfer a site to a team that you own or administer, or to your own account.
 
+        Its secrets and variables go along. The token of its forge does not: the new owner sets another one.
+
         Scopes: `sites:admin`.
         """
         return returned(
@@ -174,12 +187,13 @@ class Sites(Resource):
         security: params.SecurityChange | Omit = OMIT,
         performance: params.PerformanceChange | Omit = OMIT,
         observability: params.ObservabilityChange | Omit = OMIT,
-    ) -> JobHandle[dict[str, Any]]:
+    ) -> JobHandle[dict[str, Any]] | types.Unchanged:
         """Change the configuration of a site.
 
         Fields that are not sent keep their value; null restores the default. When the job has succeeded,
         every edge of the region applies the change, and a probe has shown that the site still answers. If
-        the job fails, nothing has changed.
+        the job fails, nothing has changed. A request that names no setting is answered with status 200 and
+        changes nothing.
 
         Scopes: `sites:write`.
         """
@@ -189,6 +203,8 @@ class Sites(Resource):
             body={"security": security, "performance": performance, "observability": observability},
             idempotent="none",
         )
+        if "links" not in response["data"]:
+            return returned(types.Unchanged, response)
         return self._handle(response, result_of)
 
     def redirects_get(self, site_id: str) -> types.Redirects:
@@ -250,7 +266,12 @@ class Sites(Resource):
         )
 
     def branch_routes_replace(
-        self, site_id: str, *, rules: Sequence[params.BranchRule], roll_hook_secret: bool | Omit = OMIT
+        self,
+        site_id: str,
+        *,
+        rules: Sequence[params.BranchRule],
+        roll_hook_secret: bool | Omit = OMIT,
+        forge: params.NewForge | Omit | None = OMIT,
     ) -> types.BranchRoutes:
         """Replace the branch routes of a site.
 
@@ -266,8 +287,18 @@ class Sites(Resource):
             self._client._call(
                 "PUT",
                 f"/v1/sites/{in_path(site_id)}/branch-routes",
-                body={"rules": rules, "roll_hook_secret": roll_hook_secret},
+                body={"rules": rules, "roll_hook_secret": roll_hook_secret, "forge": forge},
             ),
+        )
+
+    def snapshots(self, site_id: str, *, limit: int | Omit = OMIT) -> Pager[types.Snapshot]:
+        """List the snapshots of a site, newest first. Only complete snapshots are listed.
+
+        Scopes: `backups:read`.
+        """
+        path = f"/v1/sites/{in_path(site_id)}/snapshots"
+        return Pager(
+            lambda query: self._client._call("GET", path, query=query), {"limit": limit}, types.Snapshot
         )
 
     def audit(

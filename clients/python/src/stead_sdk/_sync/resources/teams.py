@@ -104,3 +104,27 @@ class Teams(Resource):
             },
             types.AuditEvent,
         )
+
+    def insights_summary(
+        self,
+        team_id: str,
+        *,
+        days: int | Omit = OMIT,
+        from_: str | Omit | None = OMIT,
+        to: str | Omit | None = OMIT,
+    ) -> types.Summary:
+        """Get the web vitals of all sites of a team, and how fast the server answers.
+
+        Of the production environments of up to 1,000 sites, the newest ones, that your role and your
+        credential can see.
+
+        Scopes: `observability:read`.
+        """
+        return returned(
+            types.Summary,
+            self._client._call(
+                "GET",
+                f"/v1/teams/{in_path(team_id)}/insights/summary",
+                query={"days": days, "from": from_, "to": to},
+            ),
+        )
