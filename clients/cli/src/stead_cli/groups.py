@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from stead_cli.overview import WRITTEN
+from stead_cli.overview import INSIDE, WRITTEN
 from stead_cli.session import Command
 from stead_cli.tree import GROUPS
 
@@ -17,46 +17,56 @@ class Root(click.Group):
         self.params.append(click.Option(["--version", "-V"], is_flag=True, is_eager=True, callback=_version))
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return [*WRITTEN, *sorted(GROUPS)]
+        return [*WRITTEN, *INSIDE, *sorted({*GROUPS} - {*WRITTEN, *INSIDE})]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name in WRITTEN:
-            module = import_module(f"stead_cli.commands.{WRITTEN[cmd_name][0]}")
-            found = getattr(module, cmd_name)
-            assert isinstance(found, click.Command)  # noqa: S101 - the table names commands
-            return found
-        return OperationGroup(cmd_name) if cmd_name in GROUPS else None
+            return _written(WRITTEN[cmd_name][0], cmd_name)
+        return OperationGroup(cmd_name) if cmd_name in GROUPS or cmd_name in INSIDE else None
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if len(args) > 1 and args[0] in WRITTEN and args[1] in GROUPS.get(args[0], ()):
+            # `stead logs` is written by hand, `stead logs tail` is generated.
+            return args[0], OperationGroup(args[0]), args[1:]
         return _resolve(self, ctx, args, super().resolve_command)
 
 
 class OperationGroup(click.Group):
-    """The generated commands of one resource."""
+    """The generated commands of one resource, and those that are written by hand."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(name, help=f"Operations: {', '.join(GROUPS[name])}.", no_args_is_help=True)
+        self._generated, self._written = INSIDE.get(name, (name, {}))
+        self._summaries = {
+            **{each: summary for each, (_, summary) in self._written.items()},
+            **{each: text for each, text in GROUPS[self._generated].items() if each not in self._written},
+        }
+        super().__init__(name, help=f"Commands: {', '.join(self._summaries)}.", no_args_is_help=True)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        assert self.name is not None  # noqa: S101
-        return list(GROUPS[self.name])
+        return list(self._summaries)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        assert self.name is not None  # noqa: S101
-        if cmd_name not in GROUPS[self.name]:
+        if cmd_name in self._written:
+            return _written(self._written[cmd_name][0], cmd_name)
+        if cmd_name not in self._summaries:
             return None
         from stead_cli.operation import command_of
 
-        module = import_module(f"stead_cli.operations.{self.name.replace('-', '_')}")
+        module = import_module(f"stead_cli.operations.{self._generated.replace('-', '_')}")
         return command_of(cmd_name, module.OPERATIONS[cmd_name])
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        assert self.name is not None  # noqa: S101
         with formatter.section("Commands"):
-            formatter.write_dl(list(GROUPS[self.name].items()))
+            formatter.write_dl(list(self._summaries.items()))
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         return _resolve(self, ctx, args, super().resolve_command)
+
+
+def _written(module: str, name: str) -> click.Command:
+    found = getattr(import_module(f"stead_cli.commands.{module}"), name)
+    assert isinstance(found, click.Command)  # noqa: S101 - the table names commands
+    return found
 
 
 def _resolve(group: click.Group, ctx: click.Context, args: list[str], resolve: Any) -> Any:

@@ -11,8 +11,10 @@ from stead_cli.failures import CliError
 from stead_cli.follow import follow
 from stead_cli.session import Command, Session
 from stead_sdk import types
+from stead_sdk._model import Model
 from stead_sdk._sync.client import in_path
 from stead_sdk._sync.jobs import JobHandle, field_of
+from stead_sdk._sync.live import follow_live
 
 Spec = dict[str, Any]
 _TYPES: dict[str, Any] = {"integer": int, "number": float}
@@ -24,6 +26,8 @@ def command_of(name: str, spec: Spec) -> click.Command:
     params += [_option(field, spec) for field in (*spec["query"], *spec["body"])]
     if spec["body"]:
         params.append(click.Option(["--body", "whole_body"], help="All fields as JSON, or @FILE."))
+    if spec["can_follow"]:
+        params.append(click.Option(["--follow", "-f", "follows"], is_flag=True, help="Wait for what is new."))
     if spec["kind"] == "list":
         params.append(click.Option(["--all", "read_all"], is_flag=True, help="Read all pages."))
     if spec["kind"] == "job":
@@ -101,6 +105,8 @@ class Run:
         kind = self.spec["kind"]
         if kind == "list":
             self._show_list(path)
+        elif self.given.get("follows"):
+            self._follow(path)
         elif kind == "stream":
             follow(self.session, self._handle({"id": self.given["job_id"]}))
         else:
@@ -112,6 +118,14 @@ class Run:
                 idempotent=self.spec["idempotent"],
             )
             self._show(response.json(), response.status)
+
+    def _follow(self, path: str) -> None:
+        """One object in each line. Notices, such as that the connection was broken, go to stderr."""
+        for event in follow_live(self.session.client, path, self._query(), Model):
+            if event.item is None:
+                self.session.say(f"{event.kind} {json.dumps(event.data)}")
+            else:
+                click.echo(json.dumps(event.data, ensure_ascii=False))
 
     def _show(self, answer: Any, status: int) -> None:
         if self.spec["kind"] == "none":
@@ -125,7 +139,7 @@ class Run:
             self.session.show(answer["data"])
 
     def _wait(self, job: Spec) -> None:
-        handle = self._handle(job)
+        handle = self._handle(job if "id" in job else {**job, "id": job["job_id"]})
         if self.given["detach"]:
             self.session.show(job if self.session.as_json else handle.id)
             return
@@ -168,6 +182,9 @@ class Run:
 
     def _query(self) -> dict[str, Any]:
         found = {field["name"]: self.given[f"field_{field['name']}"] for field in self.spec["query"]}
+        for field in self.spec["query"]:
+            if field["required"] and found[field["name"]] is None:
+                found[field["name"]] = self.session.ask(field["name"], _flag(field, self.spec))
         return {name: value for name, value in found.items() if value is not None}
 
     def _body(self) -> dict[str, Any] | None:

@@ -162,8 +162,11 @@ def _cell(value: Any) -> str:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    # A name from elsewhere must not control the terminal.
+    return printable(", ".join(map(str, value)) if isinstance(value, list) else str(value))
+
+
+def printable(text: str) -> str:
+    """A text from elsewhere must not control the terminal."""
     return "".join(each if each.isprintable() else "�" for each in text)
 
 

@@ -185,6 +185,17 @@ class AsyncStead(AsyncResources):
         finally:
             response.close()
 
+    async def download(self, url: str) -> AsyncIterator[bytes]:
+        """The content of a URL that a job has returned, in parts. The key is not sent."""
+        response = await self._connections.stream("GET", url, {"User-Agent": self._headers["User-Agent"]})
+        try:
+            if response.status != 200:
+                raise APIConnectionError(f"The download was refused with status {response.status}.")
+            async for part in response.parts():
+                yield part
+        finally:
+            response.close()
+
     async def upload_file(
         self, site_id: str, file: str | os.PathLike[str], on_progress: Progress | None = None
     ) -> types.Upload:

@@ -62,6 +62,10 @@ class AsyncResponseStream:
             for line in complete:
                 yield line
 
+    def parts(self) -> AsyncIterator[bytes]:
+        """The body as it arrives."""
+        return self._connection.parts()
+
     async def read(self) -> Response:
         return Response(self.status, self.headers, await self._connection.read_all())
 

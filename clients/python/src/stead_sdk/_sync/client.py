@@ -186,6 +186,17 @@ class Stead(Resources):
         finally:
             response.close()
 
+    def download(self, url: str) -> Iterator[bytes]:
+        """The content of a URL that a job has returned, in parts. The key is not sent."""
+        response = self._connections.stream("GET", url, {"User-Agent": self._headers["User-Agent"]})
+        try:
+            if response.status != 200:
+                raise APIConnectionError(f"The download was refused with status {response.status}.")
+            for part in response.parts():
+                yield part
+        finally:
+            response.close()
+
     def upload_file(
         self, site_id: str, file: str | os.PathLike[str], on_progress: Progress | None = None
     ) -> types.Upload:

@@ -63,6 +63,10 @@ class ResponseStream:
             for line in complete:
                 yield line
 
+    def parts(self) -> Iterator[bytes]:
+        """The body as it arrives."""
+        return self._connection.parts()
+
     def read(self) -> Response:
         return Response(self.status, self.headers, self._connection.read_all())
 
