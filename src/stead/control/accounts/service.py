@@ -158,6 +158,10 @@ def owner_principal(account: Account) -> Principal:
     )
 
 
+async def find(tx: Tx, account: AccountId) -> Account | None:
+    return await store.get(tx, account)
+
+
 async def get(tx: Tx, caller: Principal) -> Account:
     account = await store.get(tx, caller.account_id)
     if account is None:

@@ -1,0 +1,87 @@
+"""Rows of device authorizations. They are deleted when they expire."""
+
+from datetime import datetime
+
+from stead.control.devices.rules import DeviceAuthorization
+from stead.control.engines.postgres import Tx
+from stead.shared.ids import AccountId
+
+_COLUMNS = (
+    "id, user_code, machine_name, scopes, network, status, account_id, key_id, sealed_secret, redeemed_at,"
+    " created_at, expires_at"
+)
+
+
+async def insert(tx: Tx, new: DeviceAuthorization, device_hash: bytes) -> bool:
+    """False if the code of the person is in use."""
+    sql = (
+        "insert into device_authorizations (id, user_code, machine_name, scopes, network, status, created_at,"
+        " expires_at, device_hash) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+        " on conflict (user_code) do nothing"
+    )
+    facts = (new.id, new.user_code, new.machine_name, new.scopes, new.network, new.status)
+    return await tx.run(sql, *facts, new.created_at, new.expires_at, device_hash) == 1
+
+
+async def find_pending(tx: Tx, user_code: str) -> DeviceAuthorization | None:
+    return await tx.one(
+        DeviceAuthorization,
+        f"select {_COLUMNS} from device_authorizations"  # noqa: S608
+        " where user_code = $1 and status = 'pending' and expires_at > $2",
+        *(user_code, tx.now),
+    )
+
+
+async def lock(tx: Tx, user_code: str) -> DeviceAuthorization | None:
+    """In any state, until the transaction ends."""
+    return await tx.one(
+        DeviceAuthorization,
+        f"select {_COLUMNS} from device_authorizations"  # noqa: S608
+        " where user_code = $1 and expires_at > $2 for update",
+        *(user_code, tx.now),
+    )
+
+
+async def lock_by_device(tx: Tx, device_hash: bytes) -> DeviceAuthorization | None:
+    return await tx.one(
+        DeviceAuthorization,
+        f"select {_COLUMNS} from device_authorizations"  # noqa: S608
+        " where device_hash = $1 and expires_at > $2 for update",
+        *(device_hash, tx.now),
+    )
+
+
+async def approve(tx: Tx, id_: str, account: AccountId, key: str, sealed_secret: bytes) -> None:
+    await tx.run(
+        "update device_authorizations set status = 'approved', account_id = $2, key_id = $3,"
+        " sealed_secret = $4 where id = $1",
+        *(id_, account, key, sealed_secret),
+    )
+
+
+async def deny(tx: Tx, id_: str, account: AccountId) -> None:
+    await tx.run(
+        "update device_authorizations set status = 'denied', account_id = $2 where id = $1", id_, account
+    )
+
+
+async def set_redeemed(tx: Tx, id_: str) -> None:
+    await tx.run(
+        "update device_authorizations set redeemed_at = $2 where id = $1 and redeemed_at is null", id_, tx.now
+    )
+
+
+async def forget_secrets(tx: Tx, redeemed_before: datetime) -> None:
+    await tx.run(
+        "update device_authorizations set sealed_secret = null"
+        " where sealed_secret is not null and redeemed_at < $1",
+        redeemed_before,
+    )
+
+
+async def delete_expired(tx: Tx, limit: int) -> int:
+    return await tx.run(
+        "delete from device_authorizations where id in"
+        " (select id from device_authorizations where expires_at <= $1 limit $2)",
+        *(tx.now, limit),
+    )
