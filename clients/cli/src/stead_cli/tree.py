@@ -103,6 +103,13 @@ GROUPS: dict[str, dict[str, str]] = {
         "rollback": "Roll back to the release of an earlier deployment.",
         "promote": "Deploy the live release of this environment to another environment of the site.",
     },
+    "device-authorizations": {
+        "create": "Begin to sign in on a device.",
+        "token": "Collect the key of a device whose sign-in was approved.",
+        "get": "Read what a device asks for, before you approve it.",
+        "approve": "Let a device sign in to your account: it gets an API key for 90 days.",
+        "deny": "Do not let a device sign in.",
+    },
     "dns-records": {
         "list": "List the DNS records of a site, newest first.",
         "create": "Create a DNS record in the zone of a site, which is its domain without `www`.",

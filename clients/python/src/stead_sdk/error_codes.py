@@ -132,6 +132,26 @@ class DetectionNotFound(errors.NotFound):
     """`detection.not_found`"""
 
 
+class DeviceDenied(errors.PermissionDenied):
+    """`device.denied`"""
+
+
+class DeviceExpired(errors.InvalidRequest):
+    """`device.expired`"""
+
+
+class DeviceNotFound(errors.NotFound):
+    """`device.not_found`"""
+
+
+class DevicePending(errors.Conflict):
+    """`device.pending`"""
+
+
+class DeviceSessionRequired(errors.PermissionDenied):
+    """`device.session_required`"""
+
+
 class DnsUnavailable(errors.Conflict):
     """`dns.unavailable`"""
 
@@ -553,6 +573,11 @@ BY_CODE: dict[str, type[errors.APIError]] = {
     "deployment.not_found": DeploymentNotFound,
     "deployment.nothing_live": DeploymentNothingLive,
     "detection.not_found": DetectionNotFound,
+    "device.denied": DeviceDenied,
+    "device.expired": DeviceExpired,
+    "device.not_found": DeviceNotFound,
+    "device.pending": DevicePending,
+    "device.session_required": DeviceSessionRequired,
     "dns.unavailable": DnsUnavailable,
     "dns.zone_taken": DnsZoneTaken,
     "dns_record.conflicts": DnsRecordConflicts,

@@ -213,6 +213,13 @@ class Deletion(TypedDict):
     """The domain of the site, to confirm the deletion."""
 
 
+class DeviceTokenRequest(TypedDict):
+    """The fields of `DeviceTokenRequest`."""
+
+    device_code: str
+    """The secret of the device. Nobody else may know it."""
+
+
 class EmailVerification(TypedDict):
     """The fields of `EmailVerification`."""
 
@@ -473,6 +480,16 @@ class NewDeployment(TypedDict):
 
     artifact_id: str
     """An artifact of this site, built for any of its environments."""
+
+
+class NewDeviceAuthorization(TypedDict):
+    """The fields of `NewDeviceAuthorization`."""
+
+    machine_name: str
+    """Shown to the person who approves; the key has this name."""
+
+    scopes: NotRequired[Sequence[types.Scope] | None]
+    """Of the key. By default everything except isolated scopes."""
 
 
 class NewDomain(TypedDict):

@@ -1059,6 +1059,54 @@ class Detection(Model):
         updated_at: str
 
 
+class DeviceAuthorization(Model):
+    """What a person sees before they approve."""
+
+    _fields = {
+        "user_code": None,
+        "machine_name": None,
+        "network": None,
+        "scopes": None,
+        "created_at": None,
+        "expires_at": None,
+    }
+
+    if TYPE_CHECKING:
+        user_code: str
+        """What the device shows, and people compare."""
+        machine_name: str
+        network: str
+        """The address or network that the device asked from."""
+        scopes: list[Scope]
+        created_at: str
+        expires_at: str
+
+
+class DeviceToken(Model):
+    """The key of a device whose sign-in was approved."""
+
+    _fields = {
+        "key_id": None,
+        "name": None,
+        "account_id": None,
+        "email": None,
+        "scopes": None,
+        "expires_at": None,
+        "secret": None,
+    }
+    _sensitive = frozenset(["secret"])
+
+    if TYPE_CHECKING:
+        key_id: str
+        name: str | None
+        account_id: str
+        email: str
+        scopes: list[Scope]
+        expires_at: str
+        secret: str
+        """Returned only once; stored only as a hash."""
+
+
 class Domain(Model):
     _fields = {
         "id": None,
@@ -1699,6 +1747,16 @@ class NewCredential(Model):
         password: str
         """Returned only once."""
         created_at: str
+
+
+class NewDeviceAuthorization(Model):
+    _fields = {"machine_name": None, "scopes": None}
+
+    if TYPE_CHECKING:
+        machine_name: str
+        """Shown to the person who approves; the key has this name."""
+        scopes: list[Scope] | None
+        """Of the key. By default everything except isolated scopes."""
 
 
 class NewPassword(Model):

@@ -9,6 +9,7 @@ from stead.control.devices.rules import (
     DeviceDenied,
     DeviceExpired,
     DevicePending,
+    SessionRequired,
 )
 from stead.control.devices.schema import (
     DeviceAuthorizationView,
@@ -59,16 +60,16 @@ async def start_sign_in(call: PublicCall, body: NewDeviceAuthorization) -> NewDe
     "POST /v1/device-authorizations/token",
     id="device_authorizations.token",
     scope=PUBLIC,
-    errors=[DevicePending, DeviceDenied, DeviceExpired, RateLimitExceeded],
+    errors=[DevicePending, DeviceDenied, DeviceExpired, KeysExhausted, RateLimitExceeded],
 )
 async def collect_key(call: PublicCall, body: DeviceTokenRequest) -> DeviceTokenView:
     """Collect the key of a device whose sign-in was approved.
 
-    Until somebody has approved it, the response is `device.pending`. The key is valid for 90 days. It can be
-    collected once, and again within a minute, because a response can be lost.
+    Until somebody has approved it, the response is `device.pending`. The key is valid for 90 days. Within a
+    minute it can be collected again, because a response can be lost: the key before is revoked.
     """
     await service.limit_collecting(call.limiter, body.device_code, network_of(call.address))
-    token = await service.collect(call.tx, call.sealer, body.device_code)
+    token = await service.collect(call.tx, body.device_code)
     call.audit.actor = Actor("member", AccountId(token.account_id), token.email)
     call.audit.note(key_id=token.key_id)
     return token
@@ -103,15 +104,15 @@ async def get_waiting(call: Call, user_code: str) -> DeviceAuthorizationView:
     id="device_authorizations.approve",
     scope="keys:write",
     account_wide=True,
-    errors=[DeviceCodeNotFound, KeysExhausted],
+    errors=[DeviceCodeNotFound, SessionRequired, RateLimitExceeded],
 )
 async def approve_sign_in(call: Call, user_code: str) -> None:
     """Let a device sign in to your account: it gets an API key for 90 days.
 
-    The key can only have scopes that your credential has. Revoke it with `DELETE /v1/api-keys/{key_id}`.
+    Only with the token of a session. Revoke the key with `DELETE /v1/api-keys/{key_id}`.
     """
     await service.limit_lookups(call.limiter, call.caller.account_id)
-    call.audit.note(key_id=await service.approve(call.tx, call.sealer, call.caller, user_code))
+    await service.approve(call.tx, call.caller, user_code)
 
 
 @operation(
@@ -119,7 +120,7 @@ async def approve_sign_in(call: Call, user_code: str) -> None:
     id="device_authorizations.deny",
     scope="keys:write",
     account_wide=True,
-    errors=[DeviceCodeNotFound],
+    errors=[DeviceCodeNotFound, SessionRequired, RateLimitExceeded],
 )
 async def deny_sign_in(call: Call, user_code: str) -> None:
     """Do not let a device sign in."""

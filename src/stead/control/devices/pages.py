@@ -30,11 +30,9 @@ from stead.control.http.requests import Request
 from stead.control.http.web import HtmlResponse, Route, WebRequest, WebResponse
 from stead.control.outbox import audit
 from stead.control.outbox.audit import Actor, AuditEntry
-from stead.control.plans.rules import KeysExhausted
 from stead.control.sealing import SealBroken, Sealer
 from stead.shared.errors import (
     AccountSuspended,
-    ApiError,
     RateLimitExceeded,
     RequestMalformed,
     RequestTooLarge,
@@ -126,17 +124,15 @@ async def _decide(services: ApiServices, form: Form) -> WebResponse:
                 await service.deny(tx, caller, code)
                 await _record(tx, "device_authorization_deny", account)
                 return _finish("The device was not let in", "Nothing else needs to be done.")
-            key = await service.approve(tx, services.sealer, caller, code)
-        except (DeviceCodeNotFound, KeysExhausted) as refused:
-            raise _Refused(_explain(refused)) from None
-        await _record(tx, "device_authorization_approve", account, key_id=key)
+            await service.approve(tx, caller, code)
+        except DeviceCodeNotFound as refused:
+            raise _Refused(f"{refused} {refused.remedy}") from None
+        await _record(tx, "device_authorization_approve", account)
     return _finish("The device is signed in", "You can close this page, and go on at the device.")
 
 
-async def _record(tx: Tx, event: str, account: Account, **facts: str) -> None:
-    entry = AuditEntry(Actor("member", account.id, account.email))
-    entry.note(**facts)
-    await audit.record(tx, event, "success", entry)
+async def _record(tx: Tx, event: str, account: Account) -> None:
+    await audit.record(tx, event, "success", AuditEntry(Actor("member", account.id, account.email)))
 
 
 def _seal(sealer: Sealer, account: str, code: str, until: datetime) -> str:
@@ -204,7 +200,3 @@ def _ask_to_approve(account: Account, found: DeviceAuthorization, ticket: str) -
 
 def _finish(title: str, text: str) -> WebResponse:
     return HtmlResponse(page(title, f"<h1>{title}</h1><p>{text}</p>"), headers=_HEADERS)
-
-
-def _explain(error: ApiError) -> str:
-    return f"{error} {error.remedy}"

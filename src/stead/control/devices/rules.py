@@ -12,7 +12,7 @@ PATH = "/device"
 """The page where people approve a sign-in."""
 LIFETIME = timedelta(minutes=10)
 REPEATABLE = timedelta(minutes=1)
-"""How long the key can be collected again: its first response may have been lost."""
+"""How long a key can be collected again, in place of the first one: its response may have been lost."""
 POLL_SECONDS = 5
 KEY_DAYS = 90
 _LETTERS = "BCDFGHJKLMNPQRSTVWXZ"
@@ -32,7 +32,6 @@ class DeviceAuthorization:
     status: Status
     account_id: AccountId | None
     key_id: str | None
-    sealed_secret: bytes | None
     redeemed_at: datetime | None
     created_at: datetime
     expires_at: datetime
@@ -50,14 +49,16 @@ def normalize_user_code(text: str) -> str:
     return f"{letters[:4]}-{letters[4:]}"
 
 
-def sealing_context(id_: str) -> bytes:
-    return f"device authorization {id_}".encode()
-
-
 class DeviceCodeNotFound(NotFound):
     code = "device.not_found"
     message = "No device waits for a sign-in with this code."
     remedy = "Compare the code with the one on the device. It is valid for ten minutes: sign in there again."
+
+
+class SessionRequired(Forbidden):
+    code = "device.session_required"
+    message = "Only a person who has signed in can let a device sign in."
+    remedy = "Use the token of `POST /v1/sessions`, or the page that the device names."
 
 
 class DevicePending(Conflict):

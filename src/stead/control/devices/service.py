@@ -1,7 +1,7 @@
 """Use cases of device authorizations.
 
 A device asks for a code, a person who has signed in approves it, and the device collects a key. The key is
-made when it is approved, with the permissions of the person, and its secret waits sealed for the device.
+made when it is collected, so that its secret is never stored.
 """
 
 import secrets
@@ -19,9 +19,10 @@ from stead.control.devices.rules import (
     DeviceDenied,
     DeviceExpired,
     DevicePending,
+    SessionRequired,
+    Status,
     new_user_code,
     normalize_user_code,
-    sealing_context,
 )
 from stead.control.devices.schema import DeviceTokenView, NewDeviceAuthorization
 from stead.control.engines.postgres import Tx
@@ -29,7 +30,6 @@ from stead.control.http.principal import Principal
 from stead.control.http.rate_limits import Limiter
 from stead.control.keys import service as keys
 from stead.control.keys.schema import NewKey
-from stead.control.sealing import Sealer
 from stead.shared import scopes
 from stead.shared.errors import FieldInvalid, RateLimitExceeded
 from stead.shared.ids import AccountId, new_id
@@ -38,7 +38,7 @@ STARTS_PER_MINUTE_AND_NETWORK = 10
 STARTS_PER_MINUTE = 600
 POLLS_PER_MINUTE_AND_DEVICE = 20
 POLLS_PER_MINUTE_AND_NETWORK = 120
-LOOKUPS_PER_MINUTE_AND_ACCOUNT = 20
+LOOKUPS_PER_MINUTE_AND_ACCOUNT = 60
 """Codes that one person tries."""
 BATCH_SIZE = 500
 _ATTEMPTS = 5
@@ -71,7 +71,6 @@ async def start(tx: Tx, limiter: Limiter, wanted: NewDeviceAuthorization, networ
             status="pending",
             account_id=None,
             key_id=None,
-            sealed_secret=None,
             redeemed_at=None,
             created_at=tx.now,
             expires_at=tx.now + LIFETIME,
@@ -90,44 +89,30 @@ async def find(tx: Tx, limiter: Limiter, account: AccountId, user_code: str) -> 
     return found
 
 
-async def approve(tx: Tx, sealer: Sealer, caller: Principal, user_code: str) -> str:
-    """Make the key of the device. Returns its id."""
-    found = await _lock(tx, caller.account_id, user_code)
-    if found.status == "approved" and found.key_id is not None:
-        return found.key_id
-    if found.status != "pending":
-        raise DeviceCodeNotFound
-    new = NewKey(scopes=found.scopes, name=found.machine_name, expires_in_days=KEY_DAYS)
-    key, secret = await keys.create(tx, caller, new)
-    sealed = sealer.seal(secret.text.encode(), context=sealing_context(found.id))
-    await store.approve(tx, found.id, caller.account_id, key.id, sealed)
-    return key.id
+async def approve(tx: Tx, caller: Principal, user_code: str) -> None:
+    await _decide(tx, caller, user_code, "approved")
 
 
 async def deny(tx: Tx, caller: Principal, user_code: str) -> None:
-    found = await _lock(tx, caller.account_id, user_code)
-    if found.status == "approved":
-        raise DeviceCodeNotFound
-    await store.deny(tx, found.id, caller.account_id)
+    await _decide(tx, caller, user_code, "denied")
 
 
-async def collect(tx: Tx, sealer: Sealer, device_code: str) -> DeviceTokenView:
-    """The key, once it is approved; again for a minute, because a response can be lost."""
+async def collect(tx: Tx, device_code: str) -> DeviceTokenView:
+    """Make the key, once it is approved. For a minute, it is replaced by another one: a response can be
+    lost."""
     found = await store.lock_by_device(tx, _digest(device_code))
-    if found is None:
+    if found is None or (found.redeemed_at is not None and found.redeemed_at < tx.now - REPEATABLE):
         raise DeviceExpired
     if found.status == "pending":
         raise DevicePending
-    if found.status == "denied":
+    account = await accounts.find(tx, found.account_id) if found.account_id else None
+    if found.status == "denied" or account is None or account.closed_at or account.suspended_at:
         raise DeviceDenied
-    is_over = found.redeemed_at is not None and found.redeemed_at < tx.now - REPEATABLE
-    if is_over or found.sealed_secret is None or found.account_id is None or found.key_id is None:
-        raise DeviceExpired
-    key = await keys.read(tx, found.account_id, found.key_id)
-    account = await accounts.find(tx, found.account_id)
-    if key is None or key.revoked_at is not None or account is None:
-        raise DeviceExpired
-    await store.set_redeemed(tx, found.id)
+    if found.key_id is not None:
+        await _revoke(tx, account.id, found.key_id)
+    new = NewKey(scopes=found.scopes, name=found.machine_name, expires_in_days=KEY_DAYS)
+    key, secret = await keys.create(tx, accounts.owner_principal(account), new)
+    await store.set_redeemed(tx, found.id, key.id)
     return DeviceTokenView(
         key_id=key.id,
         name=key.name,
@@ -135,8 +120,27 @@ async def collect(tx: Tx, sealer: Sealer, device_code: str) -> DeviceTokenView:
         email=account.email,
         scopes=key.scopes,
         expires_at=key.expires_at,
-        secret=sealer.open(found.sealed_secret, context=sealing_context(found.id)).decode(),
+        secret=secret.text,
     )
+
+
+async def _revoke(tx: Tx, account: AccountId, key_id: str) -> None:
+    lost = await keys.read(tx, account, key_id)
+    if lost is not None:
+        await keys.revoke(tx, lost)
+
+
+async def _decide(tx: Tx, caller: Principal, user_code: str, status: Status) -> None:
+    """Once. The same decision can be repeated, because a response can be lost."""
+    if caller.kind != "session":
+        raise SessionRequired
+    found = await store.lock(tx, normalize_user_code(user_code))
+    if found is None or (found.status, found.account_id) not in (
+        ("pending", None),
+        (status, caller.account_id),
+    ):
+        raise DeviceCodeNotFound
+    await store.decide(tx, found.id, caller.account_id, status)
 
 
 async def limit_collecting(limiter: Limiter, device_code: str, network: str) -> None:
@@ -152,17 +156,8 @@ async def limit_lookups(limiter: Limiter, account: AccountId) -> None:
 
 
 async def delete_expired(tx: Tx) -> int:
-    """Delete a batch, and the secrets that were collected. Returns how many were deleted."""
-    await store.forget_secrets(tx, tx.now - REPEATABLE)
+    """Delete a batch. Returns how many were deleted."""
     return await store.delete_expired(tx, BATCH_SIZE)
-
-
-async def _lock(tx: Tx, account: AccountId, user_code: str) -> DeviceAuthorization:
-    """One that nobody has decided about, or that this account has."""
-    found = await store.lock(tx, normalize_user_code(user_code))
-    if found is None or found.account_id not in (None, account):
-        raise DeviceCodeNotFound
-    return found
 
 
 async def _spend(limiter: Limiter, *buckets: tuple[str, int]) -> None:

@@ -1,14 +1,12 @@
 """Rows of device authorizations. They are deleted when they expire."""
 
-from datetime import datetime
-
-from stead.control.devices.rules import DeviceAuthorization
+from stead.control.devices.rules import DeviceAuthorization, Status
 from stead.control.engines.postgres import Tx
 from stead.shared.ids import AccountId
 
 _COLUMNS = (
-    "id, user_code, machine_name, scopes, network, status, account_id, key_id, sealed_secret, redeemed_at,"
-    " created_at, expires_at"
+    "id, user_code, machine_name, scopes, network, status, account_id, key_id, redeemed_at, created_at,"
+    " expires_at"
 )
 
 
@@ -51,31 +49,16 @@ async def lock_by_device(tx: Tx, device_hash: bytes) -> DeviceAuthorization | No
     )
 
 
-async def approve(tx: Tx, id_: str, account: AccountId, key: str, sealed_secret: bytes) -> None:
+async def decide(tx: Tx, id_: str, account: AccountId, status: Status) -> None:
     await tx.run(
-        "update device_authorizations set status = 'approved', account_id = $2, key_id = $3,"
-        " sealed_secret = $4 where id = $1",
-        *(id_, account, key, sealed_secret),
+        "update device_authorizations set status = $3, account_id = $2 where id = $1", id_, account, status
     )
 
 
-async def deny(tx: Tx, id_: str, account: AccountId) -> None:
+async def set_redeemed(tx: Tx, id_: str, key: str) -> None:
     await tx.run(
-        "update device_authorizations set status = 'denied', account_id = $2 where id = $1", id_, account
-    )
-
-
-async def set_redeemed(tx: Tx, id_: str) -> None:
-    await tx.run(
-        "update device_authorizations set redeemed_at = $2 where id = $1 and redeemed_at is null", id_, tx.now
-    )
-
-
-async def forget_secrets(tx: Tx, redeemed_before: datetime) -> None:
-    await tx.run(
-        "update device_authorizations set sealed_secret = null"
-        " where sealed_secret is not null and redeemed_at < $1",
-        redeemed_before,
+        "update device_authorizations set key_id = $2, redeemed_at = coalesce(redeemed_at, $3) where id = $1",
+        *(id_, key, tx.now),
     )
 
 

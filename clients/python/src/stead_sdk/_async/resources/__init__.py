@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from stead_sdk._async.resources.cron import AsyncCron
     from stead_sdk._async.resources.database import AsyncDatabase
     from stead_sdk._async.resources.deployments import AsyncDeployments
+    from stead_sdk._async.resources.device_authorizations import AsyncDeviceAuthorizations
     from stead_sdk._async.resources.dns_records import AsyncDnsRecords
     from stead_sdk._async.resources.domains import AsyncDomains
     from stead_sdk._async.resources.environment_malware import AsyncEnvironmentMalware
@@ -147,6 +148,12 @@ class AsyncResources:
         from stead_sdk._async.resources.deployments import AsyncDeployments
 
         return AsyncDeployments(cast("AsyncStead", self))
+
+    @cached_property
+    def device_authorizations(self) -> "AsyncDeviceAuthorizations":
+        from stead_sdk._async.resources.device_authorizations import AsyncDeviceAuthorizations
+
+        return AsyncDeviceAuthorizations(cast("AsyncStead", self))
 
     @cached_property
     def dns_records(self) -> "AsyncDnsRecords":

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from stead_sdk._sync.resources.cron import Cron
     from stead_sdk._sync.resources.database import Database
     from stead_sdk._sync.resources.deployments import Deployments
+    from stead_sdk._sync.resources.device_authorizations import DeviceAuthorizations
     from stead_sdk._sync.resources.dns_records import DnsRecords
     from stead_sdk._sync.resources.domains import Domains
     from stead_sdk._sync.resources.environment_malware import EnvironmentMalware
@@ -147,6 +148,12 @@ class Resources:
         from stead_sdk._sync.resources.deployments import Deployments
 
         return Deployments(cast("Stead", self))
+
+    @cached_property
+    def device_authorizations(self) -> "DeviceAuthorizations":
+        from stead_sdk._sync.resources.device_authorizations import DeviceAuthorizations
+
+        return DeviceAuthorizations(cast("Stead", self))
 
     @cached_property
     def dns_records(self) -> "DnsRecords":

@@ -2,7 +2,7 @@
 
 from alembic import op
 
-revision, down_revision = "0043", "0042"
+revision, down_revision = "0042", "0041"
 
 STATEMENTS = [
     """
@@ -16,7 +16,6 @@ STATEMENTS = [
       status text not null check (status in ('pending', 'approved', 'denied')),
       account_id text collate "C" references accounts (id) on delete cascade,
       key_id text collate "C" references api_keys (id) on delete cascade,
-      sealed_secret bytea,
       redeemed_at timestamptz(3),
       created_at timestamptz(3) not null,
       expires_at timestamptz(3) not null
