@@ -7,7 +7,7 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 from tests.patience import slowdown
 
 BOUND = 60.0
+Answer = tuple[str, str | Callable[[str], None]]
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,9 @@ class Machine:
         )
         return Done(done.returncode, done.stdout, done.stderr)
 
-    def at_terminal(self, *words: str, answers: Sequence[tuple[str, str]] = (), bound: float = BOUND) -> Done:
-        """At a pseudo-terminal: after each text that appears, its answer is typed."""
+    def at_terminal(self, *words: str, answers: Sequence[Answer] = (), bound: float = BOUND) -> Done:
+        """At a pseudo-terminal: after each text that appears, its answer is typed. A function is called with
+        the screen instead."""
         process, terminal = pty.fork()
         if process == 0:
             os.chdir(self.work)
@@ -86,7 +88,11 @@ class Machine:
                 screen += part.decode(errors="replace")
             if waiting and waiting[0][0] in screen[seen:]:
                 seen = len(screen)
-                os.write(terminal, f"{waiting.pop(0)[1]}\n".encode())
+                answer = waiting.pop(0)[1]
+                if callable(answer):
+                    answer(screen)
+                else:
+                    os.write(terminal, f"{answer}\n".encode())
         else:
             os.kill(process, 9)
         _, status = os.waitpid(process, 0)

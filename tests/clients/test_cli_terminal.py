@@ -1,9 +1,11 @@
 """`stead` at a terminal: it asks, hides what is secret, and takes no for an answer."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from stead_sdk import Stead
 from tests.clients.terminal import Machine
 from tests.people import Person
 
@@ -19,7 +21,9 @@ def machine(tmp_path: Path) -> Machine:
 
 
 def sign_in(machine: Machine, api: str, key: str) -> str:
-    done = machine.at_terminal("login", answers=[("The address of the installation", api), ("API key", key)])
+    done = machine.at_terminal(
+        "login", "--with-key", answers=[("The address of the installation", api), ("API key", key)]
+    )
     assert done.code == 0, done.out
     return done.out
 
@@ -29,6 +33,42 @@ def test_people_sign_in_by_typing(machine: Machine, api: str, key: str, person: 
     assert key not in screen, "the key is not shown"
     assert f"Signed in to {api}" in screen
     assert str(person.id) in machine.at_terminal("whoami").out
+
+
+def test_people_sign_in_by_approving_in_a_browser(machine: Machine, api: str, person: Person):
+    session = person.session.headers["authorization"].removeprefix("Bearer ")
+
+    def approve(screen: str) -> None:
+        found = re.search(r"compare the code: (\S+)", screen)
+        assert found is not None
+        with Stead(session, base_url=api) as browser:
+            assert browser.device_authorizations.get(found[1]).machine_name
+            browser.device_authorizations.approve(found[1])
+
+    done = machine.at_terminal("login", "--base-url", api, answers=[("compare the code: ", approve)])
+    assert done.code == 0, done.out
+    assert f"Signed in to {api} as {person.account.email}" in done.out
+    assert "stead_live_" not in done.out, "the key is not shown"
+    [key] = machine.stead("keys", "list", "--json").json
+    assert " on " in key["name"]
+    assert machine.stead("logout").code == 0
+    with Stead(session, base_url=api) as browser:
+        [left] = browser.api_keys.list()
+        assert left.revoked_at is not None
+
+
+def test_a_denied_sign_in_is_refused(machine: Machine, api: str, person: Person):
+    session = person.session.headers["authorization"].removeprefix("Bearer ")
+
+    def deny(screen: str) -> None:
+        found = re.search(r"compare the code: (\S+)", screen)
+        assert found is not None
+        with Stead(session, base_url=api) as browser:
+            browser.device_authorizations.deny(found[1])
+
+    done = machine.at_terminal("login", "--base-url", api, answers=[("compare the code: ", deny)])
+    assert done.code == 6, done.out
+    assert machine.stead("whoami").code == 4
 
 
 def test_people_are_asked_for_what_is_missing(machine: Machine, api: str, key: str):

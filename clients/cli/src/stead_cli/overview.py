@@ -3,8 +3,8 @@
 from stead_cli.tree import GROUPS
 
 WRITTEN: dict[str, tuple[str, str]] = {
-    "login": ("login", "Sign in with an API key."),
-    "logout": ("login", "Forget the key of this profile."),
+    "login": ("login", "Sign in: approve in a browser, or give an API key."),
+    "logout": ("login", "Revoke the key of this machine, and forget it."),
     "whoami": ("login", "Show who you are, where, and with which key."),
     "init": ("link", "Create a site for this folder, and link it."),
     "link": ("link", "Link this folder to a site."),

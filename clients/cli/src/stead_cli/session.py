@@ -97,6 +97,10 @@ class Session:
         if not self.is_quiet and not self.as_json:
             click.echo(text, err=True)
 
+    def tell(self, text: str) -> None:
+        """Talk without which nothing goes on: on stderr, also with `--quiet` and `--json`."""
+        click.echo(text, err=True)
+
     def show(self, value: Any, columns: Sequence[str] = ()) -> None:
         """The result, on stdout."""
         if self.as_json:

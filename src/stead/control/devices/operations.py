@@ -16,7 +16,7 @@ from stead.control.devices.schema import (
     DeviceTokenRequest,
     DeviceTokenView,
     NewDeviceAuthorization,
-    NewDeviceAuthorizationView,
+    StartedDeviceView,
 )
 from stead.control.http.client_address import network_of
 from stead.control.http.operations import Call, Operations, PublicCall
@@ -38,7 +38,7 @@ _ONE = "/v1/device-authorizations/{user_code}"
     status=201,
     errors=[RateLimitExceeded],
 )
-async def start_sign_in(call: PublicCall, body: NewDeviceAuthorization) -> NewDeviceAuthorizationView:
+async def start_sign_in(call: PublicCall, body: NewDeviceAuthorization) -> StartedDeviceView:
     """Begin to sign in on a device.
 
     The device shows `user_code` and `verification_uri`. A person opens the page, signs in, compares the code
@@ -46,7 +46,7 @@ async def start_sign_in(call: PublicCall, body: NewDeviceAuthorization) -> NewDe
     """
     started = await service.start(call.tx, call.limiter, body, network_of(call.address))
     page, code = f"{call.context.base_url.rstrip('/')}{PATH}", started.authorization.user_code
-    return NewDeviceAuthorizationView(
+    return StartedDeviceView(
         device_code=started.device_code,
         user_code=code,
         verification_uri=page,

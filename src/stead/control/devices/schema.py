@@ -44,7 +44,7 @@ class NewDeviceAuthorization(Struct, forbid_unknown_fields=True):
     ] = None
 
 
-class NewDeviceAuthorizationView(Struct):
+class StartedDeviceView(Struct):
     device_code: DeviceCode
     user_code: UserCode
     verification_uri: Annotated[

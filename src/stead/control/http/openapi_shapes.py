@@ -31,6 +31,9 @@ class Shapes:
         if ambiguous := sorted(name for name in components if "." in name):
             raise TypeError(f"{ambiguous}: two types of the API have the same name")
         self._renamed = {name: name.removesuffix("View") for name in components}
+        if len({*self._renamed.values()}) < len(self._renamed):
+            twice = [name for name in components if f"{name}View" in components]
+            raise TypeError(f"{twice}: a body and a view of the API have the same name")
         self._schemas = [self._rename(schema) for schema in schemas]
         renamed: Json = {self._renamed[name]: self._rename(components[name]) for name in components}
         self._enums = _Enums(renamed)

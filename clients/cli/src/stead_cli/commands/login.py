@@ -7,43 +7,80 @@ from typing import Any
 import click
 
 from stead_cli import settings
+from stead_cli.devices import sign_in
 from stead_cli.failures import CliError, NeedsInput
 from stead_cli.session import Command, Session
 from stead_sdk import Stead
 
 
-def _login(session: Session, base_url: str | None, with_key: bool) -> None:
+def _login(
+    session: Session,
+    base_url: str | None,
+    with_key: bool,
+    device: bool,
+    no_browser: bool,
+    scopes: tuple[str, ...],
+) -> None:
     address = base_url or os.environ.get("STEAD_BASE_URL") or session.stored.get("base_url")
     if not address:
         address = session.ask("The address of the installation", "--base-url")
     address = address.rstrip("/")
-    if with_key or not session.can_ask:
-        if sys.stdin.isatty():
-            raise NeedsInput("A key is expected on stdin.", "For example: stead login --with-key < key.txt")
-        key = sys.stdin.read().strip()
+    if device or (session.can_ask and not with_key):
+        stored = sign_in(session, address, opens_browser=not no_browser, scopes=scopes)
     else:
-        key = session.ask("API key", "--with-key, on stdin", hidden=True).strip()
-    if not key:
-        raise NeedsInput("A key is needed.", "Give it on stdin: stead login --with-key < key.txt")
-    with session.client_for(address, key) as client:
+        stored = {"api_key": _read_key(session)}
+    with session.client_for(address, stored["api_key"]) as client:
         found = _identify(client)
     profiles = settings.read_profiles()
-    profiles[session.profile] = {**profiles.get(session.profile, {}), "base_url": address, "api_key": key}
+    kept = {name: value for name, value in profiles.get(session.profile, {}).items() if name == "ca_file"}
+    profiles[session.profile] = {**kept, "base_url": address, **stored}
     settings.write_profiles(profiles)
     session.say(f"Signed in to {address} as {found.get('email') or found['account']}.")
     if session.as_json:
         session.show({**found, "base_url": address, "profile": session.profile})
 
 
+def _read_key(session: Session) -> str:
+    if session.can_ask:
+        key = session.ask("API key", "--with-key, on stdin", hidden=True).strip()
+    else:
+        if sys.stdin.isatty():
+            raise NeedsInput("A key is expected on stdin.", "For example: stead login --with-key < key.txt")
+        key = sys.stdin.read().strip()
+    if not key:
+        raise NeedsInput(
+            "A key is needed.",
+            "Give it on stdin: stead login --with-key < key.txt; or approve with a browser: stead login --device",
+        )
+    return key
+
+
 def _logout(session: Session) -> None:
     profiles = settings.read_profiles()
-    if profiles.pop(session.profile, None) is None:
+    stored = profiles.pop(session.profile, None)
+    if stored is None:
         session.say("You were not signed in.")
     else:
+        is_revoked = _revoke(session, stored)
         settings.write_profiles(profiles)
-        session.say("The key was removed from this machine. Revoke it with `stead keys revoke`.")
+        more = "and revoked" if is_revoked else "but not revoked: see `stead keys list`"
+        session.say(f"The key was removed from this machine, {more}.")
     if session.as_json:
         session.show({"ok": True})
+
+
+def _revoke(session: Session, stored: dict[str, str]) -> bool:
+    """A key that was made for this machine ends with it. One that was typed may be in use elsewhere."""
+    if "key_id" not in stored or "api_key" not in stored:
+        return False
+    from stead_sdk import errors
+
+    try:
+        with session.client_for(stored["base_url"], stored["api_key"]) as client:
+            client.api_keys.revoke(stored["key_id"])
+    except errors.SteadError:
+        return False
+    return True
 
 
 def _whoami(session: Session) -> None:
@@ -79,9 +116,13 @@ login = Command(
     callback=_login,
     params=[
         click.Option(["--base-url"], help="The address of the installation."),
-        click.Option(["--with-key"], is_flag=True, help="Read the API key from stdin."),
+        click.Option(["--with-key"], is_flag=True, help="Read an API key from stdin, or ask for it."),
+        click.Option(["--device"], is_flag=True, help="Approve in a browser, also without a terminal."),
+        click.Option(["--no-browser"], is_flag=True, help="Do not open a browser; show the address."),
+        click.Option(["--scope", "scopes"], multiple=True, help="What the key may do. Repeat it."),
     ],
-    help="Sign in with an API key. It is checked, and stored for this profile; only you can read the file.",
+    help="Sign in. You approve in a browser, on this machine or another one, and compare a code; this machine"
+    " gets a key of its own for 90 days. Only you can read the file in which it is stored.",
 )
-logout = Command("logout", callback=_logout, help="Forget the key of this profile.")
+logout = Command("logout", callback=_logout, help="Revoke the key of this machine, and forget it.")
 whoami = Command("whoami", callback=_whoami, help="Show who you are, where, and with which key.")
