@@ -691,6 +691,13 @@ class NewPasswordReset(TypedDict):
     email: str
 
 
+class NewPreferences(TypedDict):
+    """The fields of `NewPreferences`."""
+
+    preferences: Sequence[Preference]
+    """Email is on for categories that are not listed."""
+
+
 class NewProject(TypedDict):
     """The fields of `NewProject`."""
 
@@ -913,13 +920,6 @@ class Preference(TypedDict):
 
     email: bool
     """Whether notifications of this category are also sent by email."""
-
-
-class Preferences(TypedDict):
-    """The fields of `Preferences`."""
-
-    preferences: Sequence[Preference]
-    """Email is on for categories that are not listed."""
 
 
 class ProjectChange(TypedDict):

@@ -1749,16 +1749,6 @@ class NewCredential(Model):
         created_at: str
 
 
-class NewDeviceAuthorization(Model):
-    _fields = {"machine_name": None, "scopes": None}
-
-    if TYPE_CHECKING:
-        machine_name: str
-        """Shown to the person who approves; the key has this name."""
-        scopes: list[Scope] | None
-        """Of the key. By default everything except isolated scopes."""
-
-
 class NewPassword(Model):
     _fields = {"username": None, "password": None, "job_id": None}
     _sensitive = frozenset(["password"])
@@ -1979,7 +1969,6 @@ class Preferences(Model):
 
     if TYPE_CHECKING:
         preferences: list[Preference]
-        """Email is on for categories that are not listed."""
 
 
 class PreviewedEnvironment(Model):
@@ -2712,6 +2701,32 @@ class SshKeys(Model):
 
     if TYPE_CHECKING:
         keys: list[SshKey]
+
+
+class StartedDevice(Model):
+    _fields = {
+        "device_code": None,
+        "user_code": None,
+        "verification_uri": None,
+        "verification_uri_complete": None,
+        "expires_in": None,
+        "interval": None,
+    }
+    _sensitive = frozenset(["device_code"])
+
+    if TYPE_CHECKING:
+        device_code: str
+        """The secret of the device. Nobody else may know it."""
+        user_code: str
+        """What the device shows, and people compare."""
+        verification_uri: str
+        """Where people approve."""
+        verification_uri_complete: str
+        """The same page, with the code filled in."""
+        expires_in: int
+        """In seconds."""
+        interval: int
+        """Seconds between two requests for the key."""
 
 
 class StatementResult(Model):

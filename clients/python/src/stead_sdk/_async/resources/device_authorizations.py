@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 class AsyncDeviceAuthorizations(AsyncResource):
     async def create(
         self, *, machine_name: str, scopes: Sequence[types.Scope] | Omit | None = OMIT
-    ) -> types.NewDeviceAuthorization:
+    ) -> types.StartedDevice:
         """Begin to sign in on a device.
 
         The device shows `user_code` and `verification_uri`. A person opens the page, signs in, compares the
         code and approves. Meanwhile the device asks `POST /v1/device-authorizations/token` for its key.
         """
         return returned(
-            types.NewDeviceAuthorization,
+            types.StartedDevice,
             await self._client._call(
                 "POST",
                 "/v1/device-authorizations",
