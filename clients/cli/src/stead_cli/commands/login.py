@@ -50,7 +50,7 @@ def _read_key(session: Session) -> str:
     if not key:
         raise NeedsInput(
             "A key is needed.",
-            "Give it on stdin: stead login --with-key < key.txt; or approve with a browser: stead login --device",
+            "On stdin: stead login --with-key < key.txt; or approve in a browser: stead login --device",
         )
     return key
 
