@@ -16,6 +16,7 @@ setup: ## install the locked Python packages and the API reference viewer
 	uv pip sync --quiet --python .venv --require-hashes --compile-bytecode requirements.lock
 	uv pip install --quiet --python .venv --no-deps --editable . --editable clients/python --editable clients/cli
 	npm ci --prefix web --ignore-scripts --no-audit --no-fund --loglevel=error
+	npm ci --prefix clients/typescript --ignore-scripts --no-audit --no-fund --loglevel=error
 
 dev: ## start every engine and the API; Ctrl-C stops them
 	$(RUN)steadctl dev up

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from clients.generator import cli, python
+from clients.generator import cli, python, typescript
 from clients.generator.description import Description
 
 ROOT = Path(__file__).parents[2]
@@ -13,6 +13,7 @@ GENERATED = (
     "clients/cli/src/stead_cli/operations",
     "clients/python/src/stead_sdk/_async/resources",
     "clients/python/src/stead_sdk/_sync",
+    "clients/typescript/src/resources",
 )
 """Folders that contain nothing else."""
 
@@ -25,6 +26,7 @@ def generated(root: Path) -> dict[Path, str]:
 def _files(described: Description, root: Path) -> Iterator[tuple[Path, str]]:
     yield from python.files(described, root)
     yield from cli.files(described, root)
+    yield from typescript.files(described, root)
 
 
 def _formatted(path: Path, text: str) -> str:
