@@ -29,12 +29,33 @@ def files(described: Description, root: Path) -> Iterator[tuple[Path, str]]:
         f'{_HEADER}"""Every generated command, with its summary."""\n\n'
         f"GROUPS: dict[str, dict[str, str]] = {tree!r}\n",
     )
+    yield root / "docs" / "cli-reference.md", _reference(groups)
     yield package / "operations" / "__init__.py", '"""What the generated commands do, by group."""\n'
     for group, found in groups.items():
         specs = {name: _spec(operation, described) for name, operation in found.items()}
         text = f'{_HEADER}"""The commands `stead {group}`."""\n\nfrom typing import Any\n\n'
         text += f"OPERATIONS: dict[str, dict[str, Any]] = {specs!r}\n"
         yield package / "operations" / f"{group.replace('-', '_')}.py", text
+
+
+def _reference(groups: dict[str, dict[str, Operation]]) -> str:
+    """The page with every generated command."""
+    lines = [
+        "# Commands of `stead`, one for each operation\n\n",
+        "Generated from the API description by `make generate`. [`cli.md`](cli.md) says what all commands"
+        " have in common, and\ndescribes those that are written by hand. `--site` and `--env` are left out"
+        " here: a linked folder needs neither.\n",
+    ]
+    for group, found in sorted(groups.items()):
+        lines.append(f"\n## stead {group}\n\n| Command | |\n|---|---|\n")
+        for name, operation in found.items():
+            words = " ".join([group, name, *(each.upper() for each in operation.arguments)])
+            summary = operation.summary.replace("|", "\\|")
+            asks = {"irreversible": " Asks for the name.", "reversible": " Asks."}.get(
+                operation.destructive, ""
+            )
+            lines.append(f"| `stead {words}` | {summary}{asks} |\n")
+    return "".join(lines)
 
 
 def _spec(operation: Operation, described: Description) -> Json:
