@@ -8,13 +8,10 @@ import pytest
 from stead.control.app import ControlPlane
 from stead.control.settings import Settings
 from stead.dev.ports import reserve_ports
-from stead.dev.running_stack import RunningStack
-from tests.building_stack import building_stack
 from tests.clients.callers import FLAVORS, Caller
 from tests.clients.fault_proxy import FaultProxy, fault_proxy
 from tests.contract.api_process import serving
 from tests.people import Person
-from tests.preloaded.processes import preloaded_programs
 
 
 @pytest.fixture(scope="package")
@@ -23,14 +20,6 @@ def api(settings: Settings, plane: ControlPlane, tmp_path_factory: pytest.TempPa
     own = msgspec.structs.replace(settings, api_port=port, metrics_port=metrics_port)
     with serving(own, tmp_path_factory.mktemp("api") / "log", "tests.contract.fuzzed_api") as address:
         yield address
-
-
-@pytest.fixture(scope="package")
-async def stack() -> AsyncIterator[RunningStack]:
-    """Everything that `make dev` starts."""
-    with preloaded_programs():
-        async with building_stack() as started:
-            yield started.stack
 
 
 @pytest.fixture
