@@ -207,7 +207,7 @@ async def lock_environment(call: Call, environment: VisibleEnvironment, body: Ne
     f"DELETE {_ONE}/lock",
     id="environments.unlock",
     scope="deployments:write",
-    destructive="none",
+    destructive="reversible",
     errors=[EnvironmentNotFound],
 )
 async def unlock_environment(call: Call, environment: VisibleEnvironment) -> None:

@@ -295,7 +295,7 @@ OPERATIONS: dict[str, dict[str, Any]] = {
         "kind": "none",
         "can_follow": False,
         "idempotent": "natural",
-        "destructive": "none",
+        "destructive": "reversible",
         "read_with": None,
         "columns": [],
     },
