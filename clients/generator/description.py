@@ -186,7 +186,7 @@ class Description:
         success = {
             status: self._resolve(each) for status, each in entry["responses"].items() if status < "300"
         }
-        if "x-stream" in entry and not entry["x-stream"]["optional"]:
+        if "x-stream" in entry and not entry["x-stream"].get("optional"):
             return "stream", None, None
         if "x-job" in entry:
             other = self._data(success["200"]) if "200" in success else None
@@ -215,7 +215,7 @@ class Description:
 def _followed(entry: Json) -> str | None:
     """The first event of an optional stream is what is new."""
     stream = entry.get("x-stream")
-    if stream is None or not stream["optional"]:
+    if stream is None or not stream.get("optional"):
         return None
     return references(next(iter(stream["events"].values()))["schema"])[0]
 
