@@ -32,6 +32,10 @@ class AuthAccountSuspended(errors.AuthenticationError):
     """`auth.account_suspended`"""
 
 
+class AuthCrossSite(errors.PermissionDenied):
+    """`auth.cross_site`"""
+
+
 class AuthExpired(errors.AuthenticationError):
     """`auth.expired`"""
 
@@ -54,6 +58,10 @@ class AuthMissing(errors.AuthenticationError):
 
 class AuthRevoked(errors.AuthenticationError):
     """`auth.revoked`"""
+
+
+class AuthSignInAgain(errors.PermissionDenied):
+    """`auth.sign_in_again`"""
 
 
 class AuthSignInRefused(errors.AuthenticationError):
@@ -548,12 +556,14 @@ BY_CODE: dict[str, type[errors.APIError]] = {
     "account.team_not_joined": AccountTeamNotJoined,
     "artifact.not_found": ArtifactNotFound,
     "auth.account_suspended": AuthAccountSuspended,
+    "auth.cross_site": AuthCrossSite,
     "auth.expired": AuthExpired,
     "auth.invalid": AuthInvalid,
     "auth.ip_not_allowed": AuthIpNotAllowed,
     "auth.malformed": AuthMalformed,
     "auth.missing": AuthMissing,
     "auth.revoked": AuthRevoked,
+    "auth.sign_in_again": AuthSignInAgain,
     "auth.sign_in_refused": AuthSignInRefused,
     "binding.unsupported": BindingUnsupported,
     "build.not_found": BuildNotFound,

@@ -137,6 +137,7 @@ async def principal_of_session(tx: Tx, secret_hash: bytes) -> Principal | None:
         expires_at=session_expiry(row.created_at, row.last_used_at),
         limits=row.account.limits,
         ceiling_owner=row.account.ceiling_owner,
+        signed_in_at=row.created_at,
     )
 
 

@@ -102,6 +102,7 @@ async def get_waiting(call: Call, user_code: str) -> DeviceAuthorizationView:
 @operation(
     f"POST {_ONE}/approve",
     id="device_authorizations.approve",
+    recent_sign_in=True,
     scope="keys:write",
     account_wide=True,
     errors=[DeviceCodeNotFound, SessionRequired, RateLimitExceeded],
