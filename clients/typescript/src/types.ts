@@ -879,6 +879,11 @@ export interface Function {
    * at a time.
    */
   fresh_instances: boolean;
+  /**
+   * The interfaces of the platform behave as they did on this day, whatever changes later. Applies from the
+   * next build on.
+   */
+  compatibility_date: string;
   /** Where it answers when it is deployed. */
   url: string;
   build_status: FunctionBuildStatus;
@@ -907,6 +912,11 @@ export interface FunctionChange {
    * at a time.
    */
   fresh_instances?: boolean;
+  /**
+   * The interfaces of the platform behave as they did on this day, whatever changes later. Applies from the
+   * next build on.
+   */
+  compatibility_date?: string;
 }
 
 export interface FunctionRollback {
@@ -1356,7 +1366,10 @@ export interface NewFunction {
    * at a time.
    */
   fresh_instances?: boolean;
+  /** The day of its creation, unless told. */
+  compatibility_date?: string | null;
   source?: string | null;
+  upload_id?: string | null;
   filename?: string | null;
   /** Whether the function is deployed when its build has succeeded. */
   auto_deploy?: boolean;
@@ -1365,6 +1378,7 @@ export interface NewFunction {
 export interface NewFunctionBuild {
   /** If absent, the stored source is built again. */
   source?: string | null;
+  upload_id?: string | null;
   filename?: string | null;
   /** Whether the function is deployed when its build has succeeded. */
   auto_deploy?: boolean;
@@ -1825,6 +1839,12 @@ export interface Request {
   release: string | null;
   /** Why the edge answered itself. */
   reason: string | null;
+  /** The version of the function that was asked. */
+  function_version_id: string | null;
+  /** Of the function: how long it has computed. */
+  cpu_ms: number | null;
+  /** Of the function: the most memory that its process has had. */
+  memory_bytes: number | null;
 }
 
 export interface RequestVolume {

@@ -266,6 +266,11 @@ class FunctionChange(TypedDict):
     requests, one at a time.
     """
 
+    compatibility_date: NotRequired[str]
+    """The interfaces of the platform behave as they did on this day, whatever changes later. Applies from
+    the next build on.
+    """
+
 
 class FunctionRollback(TypedDict):
     """The fields of `FunctionRollback`."""
@@ -584,7 +589,12 @@ class NewFunction(TypedDict):
     requests, one at a time.
     """
 
+    compatibility_date: NotRequired[str | None]
+    """The day of its creation, unless told."""
+
     source: NotRequired[str | None]
+
+    upload_id: NotRequired[str | None]
 
     filename: NotRequired[str | None]
 
@@ -597,6 +607,8 @@ class NewFunctionBuild(TypedDict):
 
     source: NotRequired[str | None]
     """If absent, the stored source is built again."""
+
+    upload_id: NotRequired[str | None]
 
     filename: NotRequired[str | None]
 

@@ -1309,6 +1309,7 @@ class Function(Model):
         "limits": "Limits",
         "route_path": None,
         "fresh_instances": None,
+        "compatibility_date": None,
         "url": None,
         "build_status": None,
         "status_reason": None,
@@ -1337,6 +1338,10 @@ class Function(Model):
         fresh_instances: bool
         """Whether every request gets an instance of its own. Otherwise an instance handles up to 1,000
         requests, one at a time.
+        """
+        compatibility_date: str
+        """The interfaces of the platform behave as they did on this day, whatever changes later. Applies from
+        the next build on.
         """
         url: str
         """Where it answers when it is deployed."""
@@ -2116,6 +2121,9 @@ class Request(Model):
         "trace_id": None,
         "release": None,
         "reason": None,
+        "function_version_id": None,
+        "cpu_ms": None,
+        "memory_bytes": None,
     }
 
     if TYPE_CHECKING:
@@ -2146,6 +2154,12 @@ class Request(Model):
         """The release that answered."""
         reason: str | None
         """Why the edge answered itself."""
+        function_version_id: str | None
+        """The version of the function that was asked."""
+        cpu_ms: float | None
+        """Of the function: how long it has computed."""
+        memory_bytes: int | None
+        """Of the function: the most memory that its process has had."""
 
 
 class RequestVolume(Model):

@@ -42,7 +42,9 @@ class AsyncFunctions(AsyncResource):
         limits: params.Limits | Omit = OMIT,
         route_path: str | Omit = OMIT,
         fresh_instances: bool | Omit = OMIT,
+        compatibility_date: str | Omit | None = OMIT,
         source: str | Omit | None = OMIT,
+        upload_id: str | Omit | None = OMIT,
         filename: str | Omit | None = OMIT,
         auto_deploy: bool | Omit = OMIT,
     ) -> types.Function:
@@ -69,7 +71,9 @@ class AsyncFunctions(AsyncResource):
                     "limits": limits,
                     "route_path": route_path,
                     "fresh_instances": fresh_instances,
+                    "compatibility_date": compatibility_date,
                     "source": source,
+                    "upload_id": upload_id,
                     "filename": filename,
                     "auto_deploy": auto_deploy,
                 },
@@ -107,6 +111,7 @@ class AsyncFunctions(AsyncResource):
         limits: params.Limits | Omit = OMIT,
         route_path: str | Omit = OMIT,
         fresh_instances: bool | Omit = OMIT,
+        compatibility_date: str | Omit = OMIT,
     ) -> types.Function:
         """Change the settings of a function. They apply from its next deployment or rollback on.
 
@@ -125,6 +130,7 @@ class AsyncFunctions(AsyncResource):
                     "limits": limits,
                     "route_path": route_path,
                     "fresh_instances": fresh_instances,
+                    "compatibility_date": compatibility_date,
                 },
                 idempotent="none",
             ),
@@ -142,6 +148,7 @@ class AsyncFunctions(AsyncResource):
         function_id: str,
         *,
         source: str | Omit | None = OMIT,
+        upload_id: str | Omit | None = OMIT,
         filename: str | Omit | None = OMIT,
         auto_deploy: bool | Omit = OMIT,
     ) -> AsyncJobHandle[dict[str, Any]]:
@@ -152,7 +159,7 @@ class AsyncFunctions(AsyncResource):
         response = await self._client._call(
             "POST",
             f"/v1/functions/{in_path(function_id)}/build",
-            body={"source": source, "filename": filename, "auto_deploy": auto_deploy},
+            body={"source": source, "upload_id": upload_id, "filename": filename, "auto_deploy": auto_deploy},
             idempotent="key",
         )
         return self._handle(response, result_of)

@@ -42,7 +42,9 @@ class Functions(Resource):
         limits: params.Limits | Omit = OMIT,
         route_path: str | Omit = OMIT,
         fresh_instances: bool | Omit = OMIT,
+        compatibility_date: str | Omit | None = OMIT,
         source: str | Omit | None = OMIT,
+        upload_id: str | Omit | None = OMIT,
         filename: str | Omit | None = OMIT,
         auto_deploy: bool | Omit = OMIT,
     ) -> types.Function:
@@ -69,7 +71,9 @@ class Functions(Resource):
                     "limits": limits,
                     "route_path": route_path,
                     "fresh_instances": fresh_instances,
+                    "compatibility_date": compatibility_date,
                     "source": source,
+                    "upload_id": upload_id,
                     "filename": filename,
                     "auto_deploy": auto_deploy,
                 },
@@ -105,6 +109,7 @@ class Functions(Resource):
         limits: params.Limits | Omit = OMIT,
         route_path: str | Omit = OMIT,
         fresh_instances: bool | Omit = OMIT,
+        compatibility_date: str | Omit = OMIT,
     ) -> types.Function:
         """Change the settings of a function. They apply from its next deployment or rollback on.
 
@@ -123,6 +128,7 @@ class Functions(Resource):
                     "limits": limits,
                     "route_path": route_path,
                     "fresh_instances": fresh_instances,
+                    "compatibility_date": compatibility_date,
                 },
                 idempotent="none",
             ),
@@ -140,6 +146,7 @@ class Functions(Resource):
         function_id: str,
         *,
         source: str | Omit | None = OMIT,
+        upload_id: str | Omit | None = OMIT,
         filename: str | Omit | None = OMIT,
         auto_deploy: bool | Omit = OMIT,
     ) -> JobHandle[dict[str, Any]]:
@@ -150,7 +157,7 @@ class Functions(Resource):
         response = self._client._call(
             "POST",
             f"/v1/functions/{in_path(function_id)}/build",
-            body={"source": source, "filename": filename, "auto_deploy": auto_deploy},
+            body={"source": source, "upload_id": upload_id, "filename": filename, "auto_deploy": auto_deploy},
             idempotent="key",
         )
         return self._handle(response, result_of)
