@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx
 
 from stead.dev.running_stack import RunningStack
+from tests.clients.screenshots import save_screenshot
 from tests.clients.terminal import Answer, Machine
 from tests.journeys.visitor import Visitor
 from tests.journeys.wordpress_site import WordPressSite
@@ -59,6 +60,7 @@ async def test_a_person_publishes_a_folder(stack: RunningStack, visitor: Visitor
     def at_terminal(*words: str, answers: Sequence[Answer] = ()) -> str:
         done = machine.at_terminal(*words, answers=answers, bound=BOUND)
         assert done.code == 0, done.out
+        save_screenshot(" ".join(["stead", *words]), done.out, f"stead-{words[0]}")
         return done.out
 
     approving: list[Answer] = [("compare the code: ", lambda screen: approve(screen, stack))]

@@ -11,8 +11,9 @@ from stead_cli.failures import NEEDS_INPUT, REFUSED, CliError
 from stead_cli.session import Session
 from stead_sdk import Stead, error_codes, types
 
-SCOPES = ("*", "keys:read", "keys:write")
-"""Everything, and keys: `stead keys`, and `stead logout`, which revokes the own one."""
+SCOPES = ("*", "credentials:read", "keys:read", "keys:write")
+"""Everything, and what it does not include: where to connect to (`stead ssh`), and keys (`stead keys`, and `stead
+logout`, which revokes the own one)."""
 _LONGEST_NAME = 100
 
 

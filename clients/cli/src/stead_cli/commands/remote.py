@@ -23,13 +23,13 @@ def _ssh(session: Session, print_only: bool, arguments: tuple[str, ...]) -> None
     found = [
         each for each in credentials.get("environments", []) if env in (each.get("env_id"), each.get("type"))
     ]
-    found = found or [each for each in credentials.get("environments", []) if env == "production"][:1]
     address = found[0].get("ssh") if found else None
     if not address:
         raise CliError(
             f"{env} has no SSH access.", code="ssh.unavailable", fix="Read docs/ssh.md.", exit_code=5
         )
-    command = ["ssh", "-p", str(address["port"]), f"{address['user']}@{address['host']}", *arguments]
+    target = f"{address['user']}@{address['host']}"
+    command = ["ssh", "-p", str(address["port"]), "--", target, *arguments]
     if print_only or session.as_json:
         session.show({"command": command} if session.as_json else " ".join(command))
         return
