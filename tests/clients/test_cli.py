@@ -168,6 +168,54 @@ def test_secrets_come_from_files_and_never_from_flags(machine: Machine):
     assert " --password " not in machine.stead("accounts", "sign-up", "--help").out
 
 
+def test_commands_of_both_kinds_are_in_one_group(stranger: Machine):
+    for words, shown in {
+        "logs --help": "--follow",
+        "logs tail --help": "Usage: stead logs tail",
+        "insights --help": "web vitals",
+        "insights requests --help": "--follow",
+        "fn --help": "rollback",
+        "fn deploy --help": "from one source file",
+        "functions deploy --help": "FUNCTION_ID",
+        "db --help": "execute",
+        "webhooks listen --help": "--forward-to",
+    }.items():
+        done = stranger.stead(*words.split())
+        assert done.code == 0, done.err
+        assert shown in done.out, words
+
+
+def test_a_function_begins_with_a_file(stranger: Machine):
+    made = stranger.stead("fn", "new", "hello", "--typescript")
+    assert made.out == "hello/function.ts\n"
+    assert "export default" in (stranger.work / "hello" / "function.ts").read_text()
+    assert stranger.stead("fn", "new", "hello", "--typescript").code == 7, "it is not replaced"
+    assert stranger.stead("fn", "new", "Not A Name").code == 2
+    nothing = stranger.stead("fn", "deploy", ".", "--json")
+    assert nothing.code == 2
+    assert "function.js" in nothing.json["error"]["fix"]
+
+
+def test_without_a_site_the_flag_is_named(machine: Machine):
+    for words in (
+        ["logs"],
+        ["insights"],
+        ["backup"],
+        ["restore"],
+        ["db", "export"],
+        ["wp", "plugin"],
+        ["ssh"],
+    ):
+        done = machine.stead(*words)
+        assert done.code == 4, words
+        assert "--site" in done.err
+
+
+def test_events_are_forwarded_until_the_time_is_over(machine: Machine):
+    done = machine.stead("webhooks", "listen", "--seconds", "0.1", "--json")
+    assert (done.code, done.out) == (0, ""), done.err
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shells_complete(machine: Machine, shell: str):
     assert "_STEAD_COMPLETE" in machine.stead("completion", shell).out

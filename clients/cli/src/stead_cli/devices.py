@@ -12,8 +12,8 @@ from stead_cli.session import Session
 from stead_sdk import Stead, error_codes, types
 
 SCOPES = ("*", "credentials:read", "keys:read", "keys:write")
-"""Everything, and what it does not include: where to connect to (`stead ssh`), and keys (`stead keys`, and `stead
-logout`, which revokes the own one)."""
+"""Everything, and what that leaves out: where to connect to (`stead ssh`), and keys (`stead keys`, and
+`stead logout`, which revokes the own one)."""
 _LONGEST_NAME = 100
 
 
