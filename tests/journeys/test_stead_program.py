@@ -138,6 +138,18 @@ async def test_wordpress_is_worked_on(stack: RunningStack, wordpress_site: WordP
     assert file.stat().st_mode & 0o077 == 0, "only its owner can read it"
 
 
+async def test_a_function_is_live_from_a_file(stack: RunningStack, visitor: Visitor, tmp_path: Path):
+    account = stack.secrets.account
+    assert account is not None
+    machine = Machine(tmp_path, {"STEAD_BASE_URL": stack.api.url, "STEAD_API_KEY": account.api_key})
+    made = await asyncio.to_thread(machine.stead, "init", "fn.example.com", "--type", "wasm", bound=BOUND)
+    assert made.code == 0, made.err
+    assert machine.stead("fn", "new", "hello").code == 0
+    done = await asyncio.to_thread(machine.stead, "fn", "deploy", "hello", bound=BOUND)
+    assert (done.code, done.out) == (0, "https://fn.example.com/_fn/hello\n"), done.err
+    assert (await visitor.get("fn.example.com", "/_fn/hello")).text == "hello from /_fn/hello"
+
+
 async def test_following_ends_when_the_person_wants(stack: RunningStack, tmp_path: Path):
     account = stack.secrets.account
     assert account is not None

@@ -75,9 +75,9 @@ def _deploy(session: Session, path: str, name: str | None, route: str | None) ->
 
 def _follow_deployment(session: Session, function: types.Function) -> types.Function:
     """A build with `auto_deploy` starts another job when it ends."""
-    for job in session.client.jobs.list(site_id=function.site_id, limit=20).page().data:
-        named = {*(job.resource or {}).values(), *(job.result or {}).values()}
-        if job.type.startswith("function.") and function.id in named:
+    jobs = session.client.jobs.list(site_id=function.site_id, resource_type="function", limit=20)
+    for job in jobs.page().data:
+        if function.id in (job.resource or {}).values():
             _follow_job(session, job.id)
             break
     return session.client.functions.get(function.id)

@@ -11,7 +11,7 @@ from stead_cli.follow import follow
 from stead_cli.session import Command, Session
 from stead_sdk import OMIT, types
 
-_PROFILES = ("static", "vanilla", "git_managed")
+_PROFILES = ("static", "vanilla", "git_managed", "wasm")
 
 
 def link_folder(session: Session, site: types.Site, env: str | None = None) -> dict[str, str]:
