@@ -28,6 +28,13 @@ async def device(plane: ControlPlane) -> AsyncIterator[Client]:
         yield client
 
 
+@pytest.fixture
+async def browser(device: Client) -> AsyncIterator[httpx.AsyncClient]:
+    """In the same network. Pages are not described as operations are."""
+    async with httpx.AsyncClient(transport=device._transport, base_url=device.base_url) as client:
+        yield client
+
+
 async def start(device: Client, **wanted: Any) -> dict[str, Any]:
     response = await device.post(START, json={"machine_name": "ada on laptop", **wanted})
     assert response.status_code == 201, response.text
@@ -148,9 +155,11 @@ def test_codes_are_read_as_people_type_them():
         assert normalize_user_code(typed) == "WDJB-MJHT"
 
 
-async def open_page(device: Client, person: Person, code: str, password: str = PASSWORD) -> httpx.Response:
+async def open_page(
+    browser: httpx.AsyncClient, person: Person, code: str, password: str = PASSWORD
+) -> httpx.Response:
     form = {"code": code, "email": person.account.email, "password": password}
-    return await device.post("/device", data=form)
+    return await browser.post("/device", data=form)
 
 
 def ticket_in(page: httpx.Response) -> str:
@@ -159,17 +168,19 @@ def ticket_in(page: httpx.Response) -> str:
     return found[1]
 
 
-async def test_people_approve_on_the_page(plane: ControlPlane, device: Client, person: Person):
+async def test_people_approve_on_the_page(
+    plane: ControlPlane, device: Client, browser: httpx.AsyncClient, person: Person
+):
     started = await start(device)
-    first = await device.get("/device", params={"code": started["user_code"]})
+    first = await browser.get("/device", params={"code": started["user_code"]})
     assert f'value="{started["user_code"]}"' in first.text
     assert "default-src 'none'" in first.headers["content-security-policy"]
     assert "<script" not in first.text
-    second = await open_page(device, person, started["user_code"])
+    second = await open_page(browser, person, started["user_code"])
     assert second.status_code == 200
     for shown in (started["user_code"], "ada on laptop", person.account.email):
         assert shown in second.text, "people compare"
-    third = await device.post("/device", data={"ticket": ticket_in(second), "decision": "approve"})
+    third = await browser.post("/device", data={"ticket": ticket_in(second), "decision": "approve"})
     assert "is signed in" in third.text
     assert (await collect(device, started)).json()["data"]["account_id"] == person.id
     async with plane.database.transaction() as tx:
@@ -177,26 +188,28 @@ async def test_people_approve_on_the_page(plane: ControlPlane, device: Client, p
         assert await tx.value(sql, "device_authorization_approve", person.id) == 1
 
 
-async def test_people_deny_on_the_page(device: Client, person: Person):
+async def test_people_deny_on_the_page(device: Client, browser: httpx.AsyncClient, person: Person):
     started = await start(device)
-    ticket = ticket_in(await open_page(device, person, started["user_code"]))
-    await device.post("/device", data={"ticket": ticket, "decision": "deny"})
+    ticket = ticket_in(await open_page(browser, person, started["user_code"]))
+    await browser.post("/device", data={"ticket": ticket, "decision": "deny"})
     assert code_of(await collect(device, started)) == "device.denied"
 
 
-async def test_the_page_lets_in_only_who_knows_the_password_and_a_code(device: Client, person: Person):
+async def test_the_page_lets_in_only_who_knows_the_password_and_a_code(
+    device: Client, browser: httpx.AsyncClient, person: Person
+):
     started = await start(device)
-    assert (await open_page(device, person, started["user_code"], "wrong")).status_code == 403
-    assert (await open_page(device, person, "BBBB-BBBB")).status_code == 403
-    ticket = ticket_in(await open_page(device, person, started["user_code"]))
+    assert (await open_page(browser, person, started["user_code"], "wrong")).status_code == 403
+    assert (await open_page(browser, person, "BBBB-BBBB")).status_code == 403
+    ticket = ticket_in(await open_page(browser, person, started["user_code"]))
     for wrong in (ticket[:-4], "", "AAAA", f"{ticket[:20]}x{ticket[21:]}"):
-        answer = await device.post("/device", data={"ticket": wrong, "decision": "approve"})
+        answer = await browser.post("/device", data={"ticket": wrong, "decision": "approve"})
         assert "is signed in" not in answer.text
     assert code_of(await collect(device, started)) == "device.pending"
 
 
-async def test_what_a_device_says_is_not_markup(device: Client, person: Person):
+async def test_what_a_device_says_is_not_markup(device: Client, browser: httpx.AsyncClient, person: Person):
     started = await start(device)
-    page = await device.get("/device", params={"code": '"><script>alert(1)</script>'})
+    page = await browser.get("/device", params={"code": '"><script>alert(1)</script>'})
     assert "<script" not in page.text
-    assert (await open_page(device, person, started["user_code"])).status_code == 200
+    assert (await open_page(browser, person, started["user_code"])).status_code == 200
