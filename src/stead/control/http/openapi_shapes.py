@@ -65,6 +65,9 @@ class Shapes:
         renamed = {key: self._rename(value) for key, value in schema.items()}
         if "title" in renamed and isinstance(renamed["title"], str):
             renamed["title"] = renamed["title"].removesuffix("View")
+        if any(isinstance(part, dict) and part.get("x-sensitive") for part in renamed.get("anyOf", ())):
+            # A field that may be null is as secret as its value.
+            renamed["x-sensitive"] = True
         if "$ref" in renamed:
             name = renamed["$ref"].rpartition("/")[2]
             renamed["$ref"] = REF.format(name=self._renamed.get(name, name))
