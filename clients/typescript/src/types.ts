@@ -472,6 +472,7 @@ export interface Configuration {
   security: Security;
   performance: Performance;
   observability: Observability;
+  serving: Serving;
 }
 
 /** Fields that are not sent keep their value; null restores the inherited or default value. */
@@ -479,6 +480,7 @@ export interface ConfigurationChange {
   security?: SecurityChange;
   performance?: PerformanceChange;
   observability?: ObservabilityChange;
+  serving?: ServingChange;
 }
 
 export interface ContainerPoint {
@@ -938,6 +940,14 @@ export interface FunctionVersion {
 export interface Gap {
   start: string;
   end: string;
+}
+
+/** Response headers for all paths of a static site that match. */
+export interface HeaderSetting {
+  /** A path. `:name` matches one segment, and `/*` at the end any rest. */
+  for: string;
+  /** Headers by name; null removes what the site or an earlier entry has set. */
+  values: { [name: string]: string | null };
 }
 
 export interface Invite {
@@ -1597,6 +1607,7 @@ export interface Override {
   security?: SecurityOverride;
   performance?: PerformanceOverride;
   observability?: ObservabilityOverride;
+  serving?: ServingOverride;
 }
 
 export interface PageVital {
@@ -2063,6 +2074,18 @@ export interface Server {
   cache_hit_pct: number | null;
   /** Requests. */
   samples: number;
+}
+
+export interface Serving {
+  headers: HeaderSetting[];
+}
+
+export interface ServingChange {
+  headers?: HeaderSetting[] | null;
+}
+
+export interface ServingOverride {
+  headers?: HeaderSetting[];
 }
 
 export interface Session {

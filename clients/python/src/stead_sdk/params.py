@@ -142,6 +142,8 @@ class ConfigurationChange(TypedDict):
 
     observability: NotRequired[ObservabilityChange]
 
+    serving: NotRequired[ServingChange]
+
 
 class ContentBatch(TypedDict):
     """The fields of `ContentBatch`."""
@@ -277,6 +279,9 @@ class FunctionRollback(TypedDict):
 
     version_id: str
     """A version of this function."""
+
+
+HeaderSetting = TypedDict("HeaderSetting", {"for": "str", "values": "Mapping[str, str | None]"})
 
 
 class KeyChange(TypedDict):
@@ -996,6 +1001,12 @@ class SecurityChange(TypedDict):
     """For `preview_protection: password`. Can be written, but is never returned. Those who have entered an
     earlier password must enter the new one.
     """
+
+
+class ServingChange(TypedDict):
+    """The fields of `ServingChange`."""
+
+    headers: NotRequired[Sequence[HeaderSetting] | None]
 
 
 class SignIn(TypedDict):

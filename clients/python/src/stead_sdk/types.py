@@ -748,12 +748,18 @@ class Component(Model):
 
 
 class Configuration(Model):
-    _fields = {"security": "Security", "performance": "Performance", "observability": "Observability"}
+    _fields = {
+        "security": "Security",
+        "performance": "Performance",
+        "observability": "Observability",
+        "serving": "Serving",
+    }
 
     if TYPE_CHECKING:
         security: Security
         performance: Performance
         observability: Observability
+        serving: Serving
 
 
 class ContainerPoint(Model):
@@ -1378,6 +1384,19 @@ class Gap(Model):
         end: str
 
 
+class HeaderSetting(Model):
+    """Response headers for all paths of a static site that match."""
+
+    _fields = {"for_": None, "values": None}
+    _renamed = {"for_": "for"}
+
+    if TYPE_CHECKING:
+        for_: str
+        """A path. `:name` matches one segment, and `/*` at the end any rest."""
+        values: dict[str, str | None]
+        """Headers by name; null removes what the site or an earlier entry has set."""
+
+
 class Invite(Model):
     _fields = {"id": None, "role": None, "email": None, "expires_at": None, "created_at": None}
 
@@ -1816,12 +1835,14 @@ class Override(Model):
         "security": "SecurityOverride",
         "performance": "PerformanceOverride",
         "observability": "ObservabilityOverride",
+        "serving": "ServingOverride",
     }
 
     if TYPE_CHECKING:
         security: SecurityOverride | None
         performance: PerformanceOverride | None
         observability: ObservabilityOverride | None
+        serving: ServingOverride | None
 
 
 class PageVital(Model):
@@ -2489,6 +2510,20 @@ class Server(Model):
         """Of the requests for pages that may be cached. `null` without any."""
         samples: int
         """Requests."""
+
+
+class Serving(Model):
+    _fields = {"headers": "*HeaderSetting"}
+
+    if TYPE_CHECKING:
+        headers: list[HeaderSetting]
+
+
+class ServingOverride(Model):
+    _fields = {"headers": "*HeaderSetting"}
+
+    if TYPE_CHECKING:
+        headers: list[HeaderSetting] | None
 
 
 class Session(Model):

@@ -69,7 +69,7 @@ OPERATIONS: dict[str, dict[str, Any]] = {
                 "name": "password",
                 "type": "string",
                 "required": False,
-                "sensitive": False,
+                "sensitive": True,
                 "values": [],
                 "description": "",
             },

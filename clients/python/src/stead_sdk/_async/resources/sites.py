@@ -187,6 +187,7 @@ class AsyncSites(AsyncResource):
         security: params.SecurityChange | Omit = OMIT,
         performance: params.PerformanceChange | Omit = OMIT,
         observability: params.ObservabilityChange | Omit = OMIT,
+        serving: params.ServingChange | Omit = OMIT,
     ) -> AsyncJobHandle[dict[str, Any]] | types.Unchanged:
         """Change the configuration of a site.
 
@@ -200,7 +201,12 @@ class AsyncSites(AsyncResource):
         response = await self._client._call(
             "PATCH",
             f"/v1/sites/{in_path(site_id)}/config",
-            body={"security": security, "performance": performance, "observability": observability},
+            body={
+                "security": security,
+                "performance": performance,
+                "observability": observability,
+                "serving": serving,
+            },
             idempotent="none",
         )
         if "links" not in response["data"]:

@@ -216,6 +216,7 @@ class Environments(Resource):
         security: params.SecurityChange | Omit = OMIT,
         performance: params.PerformanceChange | Omit = OMIT,
         observability: params.ObservabilityChange | Omit = OMIT,
+        serving: params.ServingChange | Omit = OMIT,
     ) -> JobHandle[dict[str, Any]] | types.Unchanged:
         """Change the configuration of an environment.
 
@@ -227,7 +228,12 @@ class Environments(Resource):
         response = self._client._call(
             "PATCH",
             f"/v1/sites/{in_path(site_id)}/environments/{in_path(env_id)}/config",
-            body={"security": security, "performance": performance, "observability": observability},
+            body={
+                "security": security,
+                "performance": performance,
+                "observability": observability,
+                "serving": serving,
+            },
             idempotent="none",
         )
         if "links" not in response["data"]:

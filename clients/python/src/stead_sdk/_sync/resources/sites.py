@@ -187,6 +187,7 @@ class Sites(Resource):
         security: params.SecurityChange | Omit = OMIT,
         performance: params.PerformanceChange | Omit = OMIT,
         observability: params.ObservabilityChange | Omit = OMIT,
+        serving: params.ServingChange | Omit = OMIT,
     ) -> JobHandle[dict[str, Any]] | types.Unchanged:
         """Change the configuration of a site.
 
@@ -200,7 +201,12 @@ class Sites(Resource):
         response = self._client._call(
             "PATCH",
             f"/v1/sites/{in_path(site_id)}/config",
-            body={"security": security, "performance": performance, "observability": observability},
+            body={
+                "security": security,
+                "performance": performance,
+                "observability": observability,
+                "serving": serving,
+            },
             idempotent="none",
         )
         if "links" not in response["data"]:
