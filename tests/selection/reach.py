@@ -32,7 +32,10 @@ READ_BY_TESTS = {
     "README.md": DOCUMENTS,
     "CONTRIBUTING.md": DOCUMENTS,
     "CHANGELOG.md": (),
-    "clients": ("tests/clients",),
+    "clients": (
+        *("tests/clients", "tests/docs"),
+        *("tests/journeys/test_python_client.py", "tests/journeys/test_stead_program.py"),
+    ),
     "LICENSE": (),
     "web": ("tests/control/http",),
 }
