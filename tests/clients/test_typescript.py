@@ -150,7 +150,7 @@ async def test_a_job_that_fails_throws_its_error(api: str, person: Person):
     async with node(api, await person.secret()) as client:
         waiting = asyncio.create_task(client.call("sites.create", wanted, job="wait"))
         async with time_limit(30):
-            while not (jobs := (await person.session.get("/v1/jobs")).json()["data"]):
+            while not (jobs := (await person.session.get("/v1/jobs")).json()["data"]):  # noqa: ASYNC110
                 await asyncio.sleep(0.1)
         async with person.transaction() as tx:
             row = await queue.get(tx, jobs[0]["id"])
