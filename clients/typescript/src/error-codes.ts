@@ -24,6 +24,7 @@ export type ErrorCode =
   | "component.fixed"
   | "component.managed_in_git"
   | "component.not_found"
+  | "component.vulnerable"
   | "content.not_found"
   | "credential.not_found"
   | "cron.not_found"

@@ -47,6 +47,8 @@ export type ContentType = "media" | "page" | "post" | (string & {});
 
 export type CredentialKind = "database" | "sftp" | (string & {});
 
+export type Delegation = "complete" | "none" | "partial" | "unknown" | (string & {});
+
 export type DeliveryStatus = "delivered" | "failed" | "pending" | (string & {});
 
 export type DeploymentKind = "clone" | "deploy" | "promote" | "push" | "refresh" | "restore" | "rollback" | (string & {});
@@ -459,6 +461,8 @@ export interface ComponentOperation {
   slug: string;
   /** `latest`, or a version. */
   version?: string;
+  /** Also a version that has a known vulnerability. */
+  force?: boolean;
 }
 
 /** A version, a status, or both. */
@@ -466,6 +470,8 @@ export interface ComponentUpdate {
   /** `latest`, or a version. */
   version?: string;
   status?: ComponentUpdateStatus;
+  /** Also a version that has a known vulnerability. */
+  force?: boolean;
 }
 
 export interface Configuration {
@@ -761,6 +767,10 @@ export interface Domain {
 export interface EmailVerification {
   /** From the email. */
   token: string;
+  /**
+   * The password of the sign-up. Required if the token was sent because of one: it shows that the sign-up is
+   * yours, and not of somebody else who used your address.
+   */
   password?: string | null;
 }
 
@@ -1248,14 +1258,16 @@ export interface NewCommand {
 }
 
 export interface NewComponent {
-  /** Only plugins can be installed. */
+  /** A theme also needs the scope `cms.themes:write`. */
   kind: ComponentKind;
   slug: string;
-  /** `registry`, or the id of an upload that is a zip file with the directory of the plugin. */
+  /** `registry`, or the id of an upload that is a zip file with the directory of the plugin or theme. */
   source?: string;
   /** `latest`, or a version. */
   version?: string;
   activate?: boolean;
+  /** Also a version that has a known vulnerability. */
+  force?: boolean;
 }
 
 export interface NewContent {
@@ -1782,6 +1794,11 @@ export interface Record {
   priority: number | null;
   /** Whether the name servers have it. This takes seconds, once the domain is verified. */
   published: boolean;
+  /**
+   * Whether the domain of the zone is delegated to the name servers of the platform: `complete`; `partial`, if
+   * it also has others; or `none`. It is looked up within minutes.
+   */
+  delegation: Delegation;
   created_at: string;
 }
 

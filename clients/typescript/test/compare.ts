@@ -93,6 +93,7 @@ export type Checked = [
   Assert<Same<ours.CronChange, Theirs["CronChange"]>>,
   Assert<Same<ours.Database, Theirs["Database"]>>,
   Assert<Same<ours.DatabaseAddress, Theirs["DatabaseAddress"]>>,
+  Assert<Same<ours.Delegation, Theirs["Delegation"]>>,
   Assert<Same<ours.Deletion, Theirs["Deletion"]>>,
   Assert<Same<ours.Delivery, Theirs["Delivery"]>>,
   Assert<Same<ours.DeliveryStatus, Theirs["DeliveryStatus"]>>,

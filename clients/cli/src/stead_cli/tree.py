@@ -49,9 +49,9 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "components": {
         "list": "List the plugins and themes of a site, with the updates that WordPress knows of.",
-        "install": "Install a plugin from the registry of WordPress, or from an upload.",
+        "install": "Install a plugin or theme from the registry of WordPress, or from an upload.",
         "list-in-environment": "List the plugins and themes of a site, with the updates that WordPress knows of.",
-        "install-in-environment": "Install a plugin from the registry of WordPress, or from an upload.",
+        "install-in-environment": "Install a plugin or theme from the registry of WordPress, or from an upload.",
         "update": "Update a plugin or theme to a version of the registry, or activate or deactivate it.",
         "delete": "Deactivate a plugin and delete it, or delete a theme that is not active.",
         "update-in-environment": "Update a plugin or theme to a version of the registry, or activate or deactivate it.",
@@ -142,13 +142,6 @@ GROUPS: dict[str, dict[str, str]] = {
         "config-get": "Read the configuration that an environment inherits, overrides and effectively uses.",
         "config-update": "Change the configuration of an environment.",
     },
-    "environment-malware": {
-        "overview": "Read the state of malware detection of an environment: engine, last scan, active detections.",
-        "scans": "List the scans of an environment, newest first.",
-        "scan": "Scan all files and the database of an environment.",
-        "restore": "Restore a file of an environment from quarantine.",
-        "dismiss": "Dismiss a detection in an environment.",
-    },
     "events": {"list": "List the events of the last 30 days that you can see, newest first."},
     "exec": {"run": "Run a command of WP-CLI in an environment."},
     "functions": {
@@ -211,10 +204,15 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "malware": {
         "overview": "Read the state of malware detection of a site: engine, last scan, active detections.",
+        "overview-in-environment": "Read the state of malware detection of an environment: engine, last scan, active detections.",
         "scans": "List the scans of a site, newest first.",
+        "scans-in-environment": "List the scans of an environment, newest first.",
         "scan": "Scan all files and the database of a site.",
+        "scan-in-environment": "Scan all files and the database of an environment.",
         "restore": "Restore a file from quarantine to its place.",
+        "restore-in-environment": "Restore a file of an environment from quarantine.",
         "dismiss": "Dismiss a detection.",
+        "dismiss-in-environment": "Dismiss a detection in an environment.",
     },
     "members": {
         "list": "List the members of the team, newest first.",

@@ -96,6 +96,10 @@ class ComponentNotFound(errors.NotFound):
     """`component.not_found`"""
 
 
+class ComponentVulnerable(errors.Conflict):
+    """`component.vulnerable`"""
+
+
 class ContentNotFound(errors.NotFound):
     """`content.not_found`"""
 
@@ -572,6 +576,7 @@ BY_CODE: dict[str, type[errors.APIError]] = {
     "component.fixed": ComponentFixed,
     "component.managed_in_git": ComponentManagedInGit,
     "component.not_found": ComponentNotFound,
+    "component.vulnerable": ComponentVulnerable,
     "content.not_found": ContentNotFound,
     "credential.not_found": CredentialNotFound,
     "cron.not_found": CronNotFound,

@@ -123,6 +123,9 @@ class ComponentOperation(TypedDict):
     version: NotRequired[str]
     """`latest`, or a version."""
 
+    force: NotRequired[bool]
+    """Also a version that has a known vulnerability."""
+
 
 class ComponentUpdate(TypedDict):
     """A version, a status, or both."""
@@ -131,6 +134,9 @@ class ComponentUpdate(TypedDict):
     """`latest`, or a version."""
 
     status: NotRequired[types.ComponentUpdateStatus]
+
+    force: NotRequired[bool]
+    """Also a version that has a known vulnerability."""
 
 
 class ConfigurationChange(TypedDict):
@@ -229,6 +235,9 @@ class EmailVerification(TypedDict):
     """From the email."""
 
     password: NotRequired[str | None]
+    """The password of the sign-up. Required if the token was sent because of one: it shows that the
+    sign-up is yours, and not of somebody else who used your address.
+    """
 
 
 class EndpointChange(TypedDict):
@@ -422,17 +431,20 @@ class NewComponent(TypedDict):
     """The fields of `NewComponent`."""
 
     kind: types.ComponentKind
-    """Only plugins can be installed."""
+    """A theme also needs the scope `cms.themes:write`."""
 
     slug: str
 
     source: NotRequired[str]
-    """`registry`, or the id of an upload that is a zip file with the directory of the plugin."""
+    """`registry`, or the id of an upload that is a zip file with the directory of the plugin or theme."""
 
     version: NotRequired[str]
     """`latest`, or a version."""
 
     activate: NotRequired[bool]
+
+    force: NotRequired[bool]
+    """Also a version that has a known vulnerability."""
 
 
 class NewContent(TypedDict):

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     ContentStatus = Literal["draft", "future", "pending", "private", "publish"] | str
     ContentType = Literal["media", "page", "post"] | str
     CredentialKind = Literal["database", "sftp"] | str
+    Delegation = Literal["complete", "none", "partial", "unknown"] | str
     DeliveryStatus = Literal["delivered", "failed", "pending"] | str
     DeploymentKind = Literal["clone", "deploy", "promote", "push", "refresh", "restore", "rollback"] | str
     DeploymentStatus = Literal["deploying", "failed", "live", "pending", "superseded"] | str
@@ -258,6 +259,7 @@ else:
     ContentStatus = str
     ContentType = str
     CredentialKind = str
+    Delegation = str
     DeliveryStatus = str
     DeploymentKind = str
     DeploymentStatus = str
@@ -2059,6 +2061,7 @@ class Record(Model):
         "ttl": None,
         "priority": None,
         "published": None,
+        "delegation": None,
         "created_at": None,
     }
 
@@ -2073,6 +2076,10 @@ class Record(Model):
         priority: int | None
         published: bool
         """Whether the name servers have it. This takes seconds, once the domain is verified."""
+        delegation: Delegation
+        """Whether the domain of the zone is delegated to the name servers of the platform: `complete`;
+        `partial`, if it also has others; or `none`. It is looked up within minutes.
+        """
         created_at: str
 
 

@@ -20,10 +20,11 @@ export class Components extends Resource {
   }
 
   /**
-   * Install a plugin from the registry of WordPress, or from an upload.
+   * Install a plugin or theme from the registry of WordPress, or from an upload.
    *
-   * A snapshot of production is taken first. If the site does not answer afterwards, the plugin is removed
-   * again, and the job fails with `component.unhealthy`. WordPress itself is updated by the platform.
+   * A snapshot of production is taken first. If the site does not answer afterwards, what was installed is
+   * removed again, and the job fails with `component.unhealthy`. A version with a known vulnerability is
+   * refused without `force`. WordPress itself is updated by the platform.
    *
    * Scopes: `cms.plugins:write`.
    */
@@ -45,10 +46,11 @@ export class Components extends Resource {
   }
 
   /**
-   * Install a plugin from the registry of WordPress, or from an upload.
+   * Install a plugin or theme from the registry of WordPress, or from an upload.
    *
-   * A snapshot of production is taken first. If the site does not answer afterwards, the plugin is removed
-   * again, and the job fails with `component.unhealthy`. WordPress itself is updated by the platform.
+   * A snapshot of production is taken first. If the site does not answer afterwards, what was installed is
+   * removed again, and the job fails with `component.unhealthy`. A version with a known vulnerability is
+   * refused without `force`. WordPress itself is updated by the platform.
    *
    * Scopes: `cms.plugins:write`.
    */
@@ -60,7 +62,8 @@ export class Components extends Resource {
   /**
    * Update a plugin or theme to a version of the registry, or activate or deactivate it.
    *
-   * If the site does not answer afterwards, the earlier version and status come back at once.
+   * If the site does not answer afterwards, the earlier version and status come back at once. A version with a
+   * known vulnerability is refused without `force`.
    *
    * Scopes: `cms.plugins:write`, `cms.themes:write`.
    */
@@ -82,7 +85,8 @@ export class Components extends Resource {
   /**
    * Update a plugin or theme to a version of the registry, or activate or deactivate it.
    *
-   * If the site does not answer afterwards, the earlier version and status come back at once.
+   * If the site does not answer afterwards, the earlier version and status come back at once. A version with a
+   * known vulnerability is refused without `force`.
    *
    * Scopes: `cms.plugins:write`, `cms.themes:write`.
    */

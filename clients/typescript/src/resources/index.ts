@@ -20,7 +20,6 @@ import { Deployments } from "./deployments.js";
 import { DeviceAuthorizations } from "./device-authorizations.js";
 import { DnsRecords } from "./dns-records.js";
 import { Domains } from "./domains.js";
-import { EnvironmentMalware } from "./environment-malware.js";
 import { Environments } from "./environments.js";
 import { Events } from "./events.js";
 import { Exec } from "./exec.js";
@@ -72,7 +71,6 @@ export class Resources {
   readonly deviceAuthorizations: DeviceAuthorizations;
   readonly dnsRecords: DnsRecords;
   readonly domains: Domains;
-  readonly environmentMalware: EnvironmentMalware;
   readonly environments: Environments;
   readonly events: Events;
   readonly exec: Exec;
@@ -125,7 +123,6 @@ export class Resources {
     this.deviceAuthorizations = new DeviceAuthorizations(client, transport);
     this.dnsRecords = new DnsRecords(client, transport);
     this.domains = new Domains(client, transport);
-    this.environmentMalware = new EnvironmentMalware(client, transport);
     this.environments = new Environments(client, transport);
     this.events = new Events(client, transport);
     this.exec = new Exec(client, transport);

@@ -71,7 +71,7 @@ OPERATIONS: dict[str, dict[str, Any]] = {
                 "required": False,
                 "sensitive": True,
                 "values": [],
-                "description": "",
+                "description": "The password of the sign-up. Required if the token was sent because of one: it shows that the sign-up is yours, and not of somebody else who used your address.",
             },
         ],
         "body_is_optional": False,

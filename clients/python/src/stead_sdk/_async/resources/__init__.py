@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from stead_sdk._async.resources.device_authorizations import AsyncDeviceAuthorizations
     from stead_sdk._async.resources.dns_records import AsyncDnsRecords
     from stead_sdk._async.resources.domains import AsyncDomains
-    from stead_sdk._async.resources.environment_malware import AsyncEnvironmentMalware
     from stead_sdk._async.resources.environments import AsyncEnvironments
     from stead_sdk._async.resources.events import AsyncEvents
     from stead_sdk._async.resources.exec import AsyncExec
@@ -166,12 +165,6 @@ class AsyncResources:
         from stead_sdk._async.resources.domains import AsyncDomains
 
         return AsyncDomains(cast("AsyncStead", self))
-
-    @cached_property
-    def environment_malware(self) -> "AsyncEnvironmentMalware":
-        from stead_sdk._async.resources.environment_malware import AsyncEnvironmentMalware
-
-        return AsyncEnvironmentMalware(cast("AsyncStead", self))
 
     @cached_property
     def environments(self) -> "AsyncEnvironments":

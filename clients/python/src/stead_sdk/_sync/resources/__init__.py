@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from stead_sdk._sync.resources.device_authorizations import DeviceAuthorizations
     from stead_sdk._sync.resources.dns_records import DnsRecords
     from stead_sdk._sync.resources.domains import Domains
-    from stead_sdk._sync.resources.environment_malware import EnvironmentMalware
     from stead_sdk._sync.resources.environments import Environments
     from stead_sdk._sync.resources.events import Events
     from stead_sdk._sync.resources.exec import Exec
@@ -166,12 +165,6 @@ class Resources:
         from stead_sdk._sync.resources.domains import Domains
 
         return Domains(cast("Stead", self))
-
-    @cached_property
-    def environment_malware(self) -> "EnvironmentMalware":
-        from stead_sdk._sync.resources.environment_malware import EnvironmentMalware
-
-        return EnvironmentMalware(cast("Stead", self))
 
     @cached_property
     def environments(self) -> "Environments":

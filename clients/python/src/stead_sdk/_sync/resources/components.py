@@ -50,19 +50,27 @@ class Components(Resource):
         source: str | Omit = OMIT,
         version: str | Omit = OMIT,
         activate: bool | Omit = OMIT,
+        force: bool | Omit = OMIT,
     ) -> JobHandle[dict[str, Any]]:
-        """Install a plugin from the registry of WordPress, or from an upload.
+        """Install a plugin or theme from the registry of WordPress, or from an upload.
 
-        A snapshot of production is taken first. If the site does not answer afterwards, the plugin is
-        removed again, and the job fails with `component.unhealthy`. WordPress itself is updated by the
-        platform.
+        A snapshot of production is taken first. If the site does not answer afterwards, what was installed
+        is removed again, and the job fails with `component.unhealthy`. A version with a known vulnerability
+        is refused without `force`. WordPress itself is updated by the platform.
 
         Scopes: `cms.plugins:write`.
         """
         response = self._client._call(
             "POST",
             f"/v1/sites/{in_path(site_id)}/components",
-            body={"kind": kind, "slug": slug, "source": source, "version": version, "activate": activate},
+            body={
+                "kind": kind,
+                "slug": slug,
+                "source": source,
+                "version": version,
+                "activate": activate,
+                "force": force,
+            },
             idempotent="key",
         )
         return self._handle(response, result_of)
@@ -100,19 +108,27 @@ class Components(Resource):
         source: str | Omit = OMIT,
         version: str | Omit = OMIT,
         activate: bool | Omit = OMIT,
+        force: bool | Omit = OMIT,
     ) -> JobHandle[dict[str, Any]]:
-        """Install a plugin from the registry of WordPress, or from an upload.
+        """Install a plugin or theme from the registry of WordPress, or from an upload.
 
-        A snapshot of production is taken first. If the site does not answer afterwards, the plugin is
-        removed again, and the job fails with `component.unhealthy`. WordPress itself is updated by the
-        platform.
+        A snapshot of production is taken first. If the site does not answer afterwards, what was installed
+        is removed again, and the job fails with `component.unhealthy`. A version with a known vulnerability
+        is refused without `force`. WordPress itself is updated by the platform.
 
         Scopes: `cms.plugins:write`.
         """
         response = self._client._call(
             "POST",
             f"/v1/sites/{in_path(site_id)}/environments/{in_path(env_id)}/components",
-            body={"kind": kind, "slug": slug, "source": source, "version": version, "activate": activate},
+            body={
+                "kind": kind,
+                "slug": slug,
+                "source": source,
+                "version": version,
+                "activate": activate,
+                "force": force,
+            },
             idempotent="key",
         )
         return self._handle(response, result_of)
@@ -124,17 +140,19 @@ class Components(Resource):
         *,
         version: str | Omit = OMIT,
         status: types.ComponentUpdateStatus | Omit = OMIT,
+        force: bool | Omit = OMIT,
     ) -> JobHandle[dict[str, Any]]:
         """Update a plugin or theme to a version of the registry, or activate or deactivate it.
 
-        If the site does not answer afterwards, the earlier version and status come back at once.
+        If the site does not answer afterwards, the earlier version and status come back at once. A version
+        with a known vulnerability is refused without `force`.
 
         Scopes: `cms.plugins:write`, `cms.themes:write`.
         """
         response = self._client._call(
             "PATCH",
             f"/v1/sites/{in_path(site_id)}/components/{in_path(component_id)}",
-            body={"version": version, "status": status},
+            body={"version": version, "status": status, "force": force},
             idempotent="none",
         )
         return self._handle(response, result_of)
@@ -157,17 +175,19 @@ class Components(Resource):
         *,
         version: str | Omit = OMIT,
         status: types.ComponentUpdateStatus | Omit = OMIT,
+        force: bool | Omit = OMIT,
     ) -> JobHandle[dict[str, Any]]:
         """Update a plugin or theme to a version of the registry, or activate or deactivate it.
 
-        If the site does not answer afterwards, the earlier version and status come back at once.
+        If the site does not answer afterwards, the earlier version and status come back at once. A version
+        with a known vulnerability is refused without `force`.
 
         Scopes: `cms.plugins:write`, `cms.themes:write`.
         """
         response = self._client._call(
             "PATCH",
             f"/v1/sites/{in_path(site_id)}/environments/{in_path(env_id)}/components/{in_path(component_id)}",
-            body={"version": version, "status": status},
+            body={"version": version, "status": status, "force": force},
             idempotent="none",
         )
         return self._handle(response, result_of)
