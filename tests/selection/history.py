@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+LANDED = ".ci/landed"
+"""Contains the commit that landed last. Whoever begins new work writes it, because a clone of what is about
+to land has no upstream branch. An older commit is harmless: more tests run."""
 LAST_COMMITS = 20
 """How many commits count as changed when the last landing is unknown."""
 
@@ -27,7 +30,7 @@ class Change:
 
 def find_change(root: Path = ROOT) -> Change:
     """The change since the merge base with the upstream branch. Without one, or when HEAD has landed already,
-    the change of the last commits."""
+    the change since the commit in `.ci/landed`, or the change of the last commits."""
     head = git(root, "rev-parse", "HEAD")
     for branch in _upstream_branches(root):
         base = git(root, "merge-base", "HEAD", branch)
@@ -37,8 +40,11 @@ def find_change(root: Path = ROOT) -> Change:
         break
     else:
         reason = "no upstream branch is known"
-    history = git(root, "rev-list", "--first-parent", f"--max-count={LAST_COMMITS + 1}", "HEAD").split()
-    change = change_since(history[-1], f"{reason}, so the last {len(history) - 1} commits count", root)
+    if (landed := _read_landed(root, head)) is not None:
+        change = change_since(landed, f"{reason}, and {LANDED} names it", root)
+    else:
+        history = git(root, "rev-list", "--first-parent", f"--max-count={LAST_COMMITS + 1}", "HEAD").split()
+        change = change_since(history[-1], f"{reason}, so the last {len(history) - 1} commits count", root)
     # Which of these commits have been tested is unknown, so the run takes the turn of the last one only.
     return Change(change.base, change.reason, change.commits[-1:], change.files)
 
@@ -57,6 +63,16 @@ def git(root: Path, *words: str) -> str:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError) as error:
         raise NoHistory(str(error)) from None
+
+
+def _read_landed(root: Path, head: str) -> str | None:
+    """None if the file is missing, or names no commit before this one."""
+    try:
+        landed = git(root, "rev-parse", "--verify", f"{(root / LANDED).read_text().strip()}^{{commit}}")
+        git(root, "merge-base", "--is-ancestor", landed, head)
+    except (OSError, NoHistory):
+        return None
+    return landed if landed != head else None
 
 
 def _count(root: Path, commit: str) -> int:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.selection.history import LAST_COMMITS, NoHistory, change_since, find_change, git
+from tests.selection.history import LANDED, LAST_COMMITS, NoHistory, change_since, find_change, git
 
 AUTHOR = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com")
 
@@ -56,6 +56,29 @@ def test_what_landed_meanwhile_does_not_count_as_changed(repository: Repository)
     repository.run("switch", "--quiet", "work")
     change = find_change(repository.path)
     assert (change.base, change.files) == (base, frozenset({"mine"}))
+
+
+def test_without_an_upstream_branch_the_commit_that_landed_last_is_read_from_a_file(
+    repository: Repository,
+) -> None:
+    base = repository.commit("one")
+    (repository.path / ".ci").mkdir()
+    (repository.path / LANDED).write_text(f"{base}\n")
+    repository.commit("two")
+    repository.commit("three")
+    change = find_change(repository.path)
+    assert (change.base, change.files) == (base, frozenset({LANDED, "two", "three"}))
+    assert list(change.commits) == [3]
+
+
+@pytest.mark.parametrize("content", ["", "main", "--all", "0" * 40])
+def test_a_file_that_names_no_earlier_commit_is_ignored(repository: Repository, content: str) -> None:
+    base = repository.commit("one")
+    (repository.path / ".ci").mkdir()
+    (repository.path / LANDED).write_text(content)
+    repository.commit("two")
+    change = find_change(repository.path)
+    assert (change.base, change.files) == (base, frozenset({LANDED, "two"}))
 
 
 def test_files_that_are_not_committed_count_as_changed(repository: Repository) -> None:
