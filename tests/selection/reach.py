@@ -6,7 +6,7 @@ from pathlib import Path, PurePath
 
 import grimp
 
-from tests.selection.history import ROOT
+from tests.selection.history import LANDED, ROOT
 
 PACKAGES = ("stead", "tests", "bench")
 SOURCE = PurePath("src/stead")
@@ -32,6 +32,7 @@ READ_BY_TESTS = {
     "CONTRIBUTING.md": DOCUMENTS,
     "CHANGELOG.md": (),
     "LICENSE": (),
+    LANDED: (),
     "web": ("tests/control/http",),
 }
 """Files outside the packages, and the tests that read them. Any other file may affect every test."""
@@ -62,7 +63,7 @@ class Reach:
         path = PurePath(test_file)
         if feature_of(path) in self.features:
             return True
-        if any(path.is_relative_to(reader) for file in self._paths for reader in _readers_of(file)):
+        if any(path.is_relative_to(reader) for file in self._paths for reader in _readers_of(file) or ()):
             return True
         package = module_of(path).split(".")
         conftests = (".".join([*package[:depth], "conftest"]) for depth in range(1, len(package)))
@@ -85,7 +86,7 @@ class Reach:
         return feature_of(PurePath("src", *module.split("."))) in self.features
 
     def _affects_everything(self, path: PurePath) -> bool:
-        return path.parts[0] not in READ_BY_TESTS and package_of(path) is None
+        return _readers_of(path) is None and package_of(path) is None
 
     def _modules_of(self, path: PurePath) -> set[str]:
         """A file that is not Python, such as a template, belongs to every module of its package."""
@@ -144,5 +145,5 @@ def feature_of(path: PurePath) -> str | None:
     return None
 
 
-def _readers_of(path: PurePath) -> tuple[str, ...]:
-    return READ_BY_TESTS.get(path.parts[0], ())
+def _readers_of(path: PurePath) -> tuple[str, ...] | None:
+    return READ_BY_TESTS.get(str(path), READ_BY_TESTS.get(path.parts[0]))

@@ -11,7 +11,7 @@ import pytest
 from stead.artifacts.packer import pack_layer
 from stead.control.features import FEATURES, NAMES, all_operations
 from tests.scheduling import unit_of
-from tests.selection.history import ROOT, Change
+from tests.selection.history import LANDED, ROOT, Change
 from tests.selection.reach import Reach, list_test_files
 from tests.selection.selection import PARTS, Case, Selection, case_of, part_of
 
@@ -122,6 +122,10 @@ def test_a_document_selects_only_the_tests_that_read_documents() -> None:
     chosen = selected(selection("docs/tour.md"))
     assert {"tests/dev/test_readme.py", "tests/docs/test_tour.py"} <= chosen
     assert "tests/edges/test_cut_off.py" not in chosen
+
+
+def test_the_name_of_the_last_landing_affects_no_test() -> None:
+    assert {file for file in selected(selection(LANDED)) if "faults/jobs" not in file} == set()
 
 
 def test_cases_of_an_affected_operation_run_in_the_suites_of_every_operation() -> None:
