@@ -44,11 +44,11 @@ class ServedSite:
         return found
 
 
-async def create_served_site(plane: ControlPlane, person: Person) -> ServedSite:
+async def create_served_site(plane: ControlPlane, person: Person, node: str = "node-1") -> ServedSite:
     driver = SiteDriver(plane)
     async with plane.database.transaction() as tx:
-        await record_node(tx, region=REGION)
+        await record_node(tx, node, region=REGION)
     site, domain = await driver.insert_site(account=person.id)
-    await driver.execute("update environments set node_id = 'node-1' where site_id = $1", site)
+    await driver.execute("update environments set node_id = $2 where site_id = $1", site, node)
     env = await driver.fetch_value("select id from environments where site_id = $1", site)
     return ServedSite(person, driver, site, domain, env)

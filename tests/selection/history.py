@@ -45,7 +45,7 @@ def find_change(root: Path = ROOT) -> Change:
     else:
         history = git(root, "rev-list", "--first-parent", f"--max-count={LAST_COMMITS + 1}", "HEAD").split()
         change = change_since(history[-1], f"{reason}, so the last {len(history) - 1} commits count", root)
-    # Which of these commits have been tested is unknown, so the run takes the turn of the last one only.
+    # The turns of all of them would be all tests, so the run takes that of the last one only.
     return Change(change.base, change.reason, change.commits[-1:], change.files)
 
 

@@ -18,19 +18,12 @@ from tests.conftest import NewPerson
 from tests.control.insights.conftest import NODE, Pipeline
 from tests.control.insights.recorded import chunk_of, ledger_line
 from tests.control.served_site import ServedSite, create_served_site
-from tests.enrolled_nodes import record_node
 
 
 async def test_lost_rows_are_shown_as_a_gap_to_the_sites_of_the_node(
     pipeline: Pipeline, site: ServedSite, plane: ControlPlane, new_person: NewPerson
 ) -> None:
-    elsewhere = await create_served_site(plane, await new_person())
-    async with plane.database.transaction() as tx:
-        await record_node(tx, "node-fine", region="us-east")
-        await tx.run("update environments set node_id = 'node-fine' where id = $1", elsewhere.env)
-        await tx.run(
-            "delete from environment_placements where env_id = $1 and node_id = 'node-1'", elsewhere.env
-        )
+    elsewhere = await create_served_site(plane, await new_person(), "node-fine")
     now = time.time()
     gap = Gap("requests", now + 1, now + 20, 70)
     for _ in range(2):

@@ -79,10 +79,7 @@ async def test_a_change_between_two_attempts_changes_nothing(
 async def test_a_node_that_names_the_environment_of_another_node_is_not_believed(
     pipeline: Pipeline, site: ServedSite, plane: ControlPlane, new_person: NewPerson
 ) -> None:
-    other = await create_served_site(plane, await new_person())
-    async with plane.database.transaction() as tx:
-        await record_node(tx, "node-liar", region="us-east")
-        await tx.run("update environments set node_id = 'node-liar' where id = $1", other.env)
+    other = await create_served_site(plane, await new_person(), "node-liar")
     lines = [ledger_line(site.env, site=site.id), ledger_line(other.env), ledger_line(new_id("env"))]
     await pipeline.record(*lines, node="node-liar")
     assert (await count_requests(site), await count_requests(other)) == (0, 1)
